@@ -1,0 +1,53 @@
+# Needs make and Python 3.11 or newer; everything else goes into .venv.
+
+VENV := .venv/bin
+INSTALLED := .venv/.installed
+PARALLEL := $(VENV)/pytest -n 2
+SOURCES := pyproject.toml constraints.txt tools/install.py
+
+# Looked up only when something has to be installed.
+PYTHON = $(or $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; \
+	done),$(error Python 3.11 or newer is needed and none was found (tried python3.13, python3.12, python3.11, python3)))
+
+# A checkout that was moved or copied has an environment full of the old path: forget the stamps and it is made again.
+$(shell [ ! -f $(INSTALLED)-core ] || grep -qxF "$$(pwd -P)" $(INSTALLED)-core || rm -f $(INSTALLED)-*)
+
+.PHONY: help open test quick lint train lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' Makefile
+
+open: $(INSTALLED)-core ## set up what is missing and open the workbench in the browser (PORT=2718)
+	@$(VENV)/discover open $(if $(PORT),--port $(PORT))
+
+test: $(INSTALLED)-dev ## set up what is missing, then style, types and all tests
+	@status=0; $(MAKE) --no-print-directory lint || status=1; \
+	$(PARALLEL) --dist worksteal -m "not browser" $(ARGS) || status=1; \
+	$(PARALLEL) --dist loadfile -m browser $(ARGS) || status=1; exit $$status
+
+quick: $(INSTALLED)-dev ## the tests that need neither a browser nor patience
+	@$(PARALLEL) --dist loadfile -m "not slow and not browser" $(ARGS)
+
+lint: $(INSTALLED)-dev ## style (ruff) and types (mypy)
+	@$(VENV)/ruff check
+	@$(VENV)/ruff format --check
+	@$(VENV)/mypy
+
+train: $(INSTALLED)-train ## add what training needs (torch: the build that pip is configured to find)
+
+lock: $(INSTALLED)-dev ## renew constraints.txt from pyproject.toml
+	@$(VENV)/python tools/lock.py
+
+clean: ## remove the environment and every cache; data and outputs stay
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	@find . -name __pycache__ -o -name __marimo__ | while read -r folder; do rm -rf "$$folder"; done
+
+$(INSTALLED)-core: $(SOURCES)
+	@$(PYTHON) tools/install.py
+
+$(INSTALLED)-dev: $(SOURCES)
+	@$(PYTHON) tools/install.py dev
+
+$(INSTALLED)-train: $(SOURCES)
+	@$(PYTHON) tools/install.py train

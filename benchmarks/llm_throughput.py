@@ -1,0 +1,120 @@
+"""How near the ideal many conversations with a slow language model come, and what they need of this machine.
+
+    .venv/bin/python benchmarks/llm_throughput.py                  # 64 conversations, 1 s a reply
+    .venv/bin/python benchmarks/llm_throughput.py --wire litellm   # the same through LiteLLM
+    .venv/bin/python benchmarks/llm_throughput.py --conversations 2000 --latency 0.05   # does memory stay flat?
+
+The model is the tests' server in a process of its own, whose answers are the miniature's; everything else is what a
+run uses: prompts, structured answers, two candidates a turn judged in parallel, a store on disk.  The ideal counts
+waiting for replies and nothing else: three replies one after the other a turn (candidates, judgements, user), without
+the user's after the last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from discover_lib.batch import Unit, plan_units
+from discover_lib.engines import EngineSpec, RoleEngines
+from discover_lib.llm.client import ClientSettings, LLMClient
+from discover_lib.miniature import engine
+from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifacts
+from discover_lib.rollout import MAX_TURNS
+from discover_lib.rules import Rules
+from discover_lib.runner import Snapshot, run_in_threads
+from discover_lib.store import RunStore
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from llm_server import ServerProcess
+
+DOMAIN = "creative_writing"
+USER_MODEL = f"openai/miniature:{DOMAIN}"
+CANDIDATES = (f"{USER_MODEL}:draft", f"{USER_MODEL}:adaptive")
+REPORTS = 8  # lines about memory in the course of a run
+
+
+def units_of(conversations: int) -> list[Unit]:
+    build = engine(DOMAIN).builder.build
+    artifacts = generate_artifacts(DOMAIN, "train", min(conversations, SPLIT_SIZES["train"]))
+    trials = -(-conversations // len(artifacts))
+    trees = {each.id: (DOMAIN, build(each).tree) for each in artifacts}
+    rules = Rules.paper()
+    units = plan_units(
+        trees, CANDIDATES, trials=trials, turns=MAX_TURNS, rules=rules, seed=0, engine=USER_MODEL, candidates=1
+    )
+    return units[:conversations]
+
+
+def ideal_seconds(turns: Sequence[int], conversations_at_once: int, latency: float) -> float:
+    """Seconds if nothing took time but the replies; `turns` of each conversation, in the order they are begun."""
+    free_at = [0.0] * min(conversations_at_once, len(turns))
+    for count in turns:
+        place = free_at.index(min(free_at))
+        free_at[place] += (3 * count - 1) * latency
+    return max(free_at)
+
+
+def resident_megabytes() -> float | None:
+    """Memory of this process now; None where the system does not say."""
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        return None
+    lines = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+    return float(lines["VmRSS"].split()[0]) / 1000
+
+
+class Watch:
+    """Prints what is done and the memory in use, some times in the course of a run."""
+
+    def __init__(self, conversations: int) -> None:
+        self._step = max(1, conversations // REPORTS)
+        self._next = self._step
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        done = snapshot.counts.finished
+        if done >= self._next:
+            self._next = done - done % self._step + self._step
+            memory = resident_megabytes()
+            print(f"  {done:5} done, {snapshot.seconds:6.1f} s, {memory or float('nan'):6.1f} MB", flush=True)
+
+
+def measure(options: argparse.Namespace, folder: Path) -> None:
+    units = units_of(options.conversations)
+    at_once = min(options.at_once, len(units))
+    with ServerProcess("llm_brain:answer", options.latency) as server:
+        settings = ClientSettings(api_base=server.api_base, wire=options.wire, concurrency=at_once * len(CANDIDATES))
+        plan = {"rules": Rules.paper().to_dict()}
+        with RunStore.write(folder, plan) as store, LLMClient(settings, cache=store) as client:
+            engines = RoleEngines(EngineSpec(judge=USER_MODEL, voice=USER_MODEL), client)
+            client.warm_up(USER_MODEL)
+            began, processor = time.perf_counter(), time.process_time()
+            report = run_in_threads(store, units, engines, concurrency=at_once, progress=Watch(len(units)))
+            seconds, processor = time.perf_counter() - began, time.process_time() - processor
+            ideal = ideal_seconds([len(each.turns) for each in store.conversations()], at_once, options.latency)
+            usage = client.usage
+            print(f"{len(units)} conversations, {at_once} at once, {len(CANDIDATES)} candidates, wire {options.wire}")
+            print(f"took {seconds:.2f} s, ideal {ideal:.2f} s, efficiency {ideal / seconds:.1%}")
+            print(f"{usage.total.calls} calls, {1000 * processor / usage.total.calls:.1f} ms of processor time a call")
+            print(f"failures {dict(usage.failures)}, halted {report.halted}, structured {dict(usage.structured)}")
+            if usage.total.calls != server.counts["served"]:
+                raise SystemExit("the server and the client disagree on the number of calls")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--conversations", type=int, default=64)
+    parser.add_argument("--at-once", type=int, default=64)
+    parser.add_argument("--latency", type=float, default=1.0, help="seconds a reply")
+    parser.add_argument("--wire", choices=("auto", "litellm"), default="auto")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        measure(options, Path(folder))
+
+
+if __name__ == "__main__":
+    main()

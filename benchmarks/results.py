@@ -1,0 +1,124 @@
+"""The README's results: every scripted assistant on 100 artifacts × 3 trials per domain, under both rules.
+
+    .venv/bin/python benchmarks/results.py            # prints the tables
+    .venv/bin/python benchmarks/results.py --write    # puts them between the README's markers
+
+Artifacts are those of the evaluation split, which no setting was tuned on.  All assistants meet the same users.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from discover_lib.batch import Summary, newly_discovered, plan_units, run_units, summarise
+from discover_lib.conversation import Conversation
+from discover_lib.miniature import engine
+from discover_lib.miniature.artifacts import generate_artifacts
+from discover_lib.miniature.assistants import SCRIPTED
+from discover_lib.miniature.lexicon import DOMAINS
+from discover_lib.rules import Rules
+from discover_lib.stats import bootstrap_difference
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+START, END = "<!-- results: made by benchmarks/results.py -->", "<!-- end of results -->"
+
+
+Found = dict[str, dict[str, list[float]]]  # assistant → artifact → newly discovered intents per trial
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One domain under one set of rules."""
+
+    summaries: dict[str, Summary]
+    found: Found
+
+
+def measure(domain: str, rules: Rules, artifacts: int, trials: int, processes: int) -> Measured:
+    builder = engine(domain).builder
+    trees = {each.id: (domain, builder.build(each).tree) for each in generate_artifacts(domain, "eval", artifacts)}
+    units = plan_units(trees, SCRIPTED, trials=trials, turns=5, rules=rules, seed=0)
+    found: Found = {name: {} for name in SCRIPTED}
+
+    def noted() -> Iterator[Conversation]:
+        for conversation in run_units(units, processes):
+            rows = found[conversation.setting["assistants"][0]]
+            rows.setdefault(conversation.setting["artifact"], []).append(newly_discovered(conversation))
+            yield conversation
+
+    return Measured({each.assistant: each for each in summarise(noted())}, found)
+
+
+def table(domain: str, paper: Measured, authors: Measured) -> str:
+    rows = []
+    for name in sorted(SCRIPTED, key=lambda name: -paper.summaries[name].discovered.mean):
+        ours, theirs = paper.summaries[name], authors.summaries[name]
+        cells = [
+            ours.discovered,
+            f"{ours.score:.2f}",
+            ours.reward,
+            theirs.discovered,
+            f"{theirs.score:.2f}",
+            theirs.reward,
+        ]
+        rows.append(f"| {name} | " + " | ".join(map(str, cells)) + f" | {ours.tokens.mean:.0f} |")
+    hidden = paper.summaries["oracle"].discovered.mean / paper.summaries["oracle"].share.mean
+    head = (
+        "| assistant | discovered, paper rules | eq. 4 | reward per turn | discovered, authors' rules | eq. 4 "
+        "| reward per turn | tokens |"
+    )
+    title = f"**{domain}** (about {hidden:.0f} hidden intents a user)"
+    return "\n".join([title, "", head, "|---|---|---|---|---|---|---|---|", *rows, "", differences(paper, authors)])
+
+
+def differences(paper: Measured, authors: Measured) -> str:
+    """The paired comparisons that the miniature is asked for, in words."""
+    sentences = []
+    for other in ("draft", "options", "mixed"):
+        for rules, measured in (("paper", paper), ("authors'", authors)):
+            gap = bootstrap_difference(measured.found["adaptive"], measured.found[other])
+            assert gap.low is not None and gap.high is not None
+            verdict = "" if gap.low > 0 or gap.high < 0 else ", not distinguishable"
+            sentences.append(f"− {other} ({rules}) {gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]{verdict}")
+    leaks = sum(each.turns_leaking for measured in (paper, authors) for each in measured.summaries.values())
+    return f"Paired, adaptive {'; '.join(sentences)}. User messages that leaked: {leaks}."
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="put the tables into the README")
+    parser.add_argument("--artifacts", type=int, default=100)
+    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args()
+    began = time.perf_counter()
+    tables = []
+    for domain in DOMAINS:
+        paper, authors = (
+            measure(domain, rules, options.artifacts, options.trials, options.processes)
+            for rules in (Rules.paper(), Rules.authors())
+        )
+        tables.append(table(domain, paper, authors))
+    note = (
+        f"{options.artifacts} generated artifacts × {options.trials} trials a domain, five turns, seed 0, made by "
+        f"`benchmarks/results.py`. Mean and 95 % bootstrap interval over artifacts, trials nested; *discovered* counts "
+        f"intents beyond those that the request names; eq. 4 is taken within these {len(SCRIPTED)} assistants; tokens "
+        f"are notation words × 16. Measured {datetime.date.today().isoformat()}, Python {platform.python_version()}, "
+        f"{time.perf_counter() - began:.0f} s on {options.processes} cores."
+    )
+    text = "\n\n".join([note, *tables])
+    print(text)
+    if options.write:
+        readme = README.read_text("utf-8")
+        before, after = readme.split(START)[0], readme.split(END)[1]
+        README.write_text(f"{before}{START}\n{text}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

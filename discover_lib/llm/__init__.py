@@ -1,0 +1,1 @@
+"""The LLM engine: any language model behind the four roles."""

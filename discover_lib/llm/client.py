@@ -1,0 +1,415 @@
+"""The one door to language models: cache, budget, limits, retries, streaming, totals.
+
+Roles are synchronous and run in threads, one per conversation in flight.  All their calls meet in one event loop in a
+thread of its own (`background`).  A call passes, in this order: a duplicate in flight (shared), the cache, the
+budget, the provider's slots and pace, the attempt itself; between attempts it waits outside the slot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import copy
+import queue
+import random
+import threading
+import time
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from discover_lib.llm.background import CallsInFlight
+from discover_lib.llm.direct import PREFIX, DirectWire
+from discover_lib.llm.limits import Budget, Pace
+from discover_lib.llm.meter import Meter
+from discover_lib.llm.prices import Price, price_of, provider_of
+from discover_lib.llm.records import (
+    RETRIED,
+    CallCache,
+    Completion,
+    Kind,
+    LLMError,
+    Request,
+    Tally,
+    Usage,
+)
+from discover_lib.llm.via_litellm import LiteLLMWire, NativeSchema
+from discover_lib.llm.wire import OnText, Wire, WireReply
+from discover_lib.tokens import count_tokens
+
+__all__ = [
+    "Budget",
+    "CallCache",
+    "ClientSettings",
+    "Completion",
+    "Kind",
+    "LLMClient",
+    "LLMError",
+    "Price",
+    "Request",
+    "Tally",
+    "Usage",
+]
+
+EMPTY_ATTEMPTS = 2  # an empty reply is asked for once more, not as often as a failure of the line
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """How models are reached.  Holds no key: `key_variable` only names where one is.
+
+    Args:
+        api_base: address of an OpenAI-compatible server, for "openai/<name>" models only, so that others can take part
+            in the same run (OpenAI's own as "gpt-4.1"); None: the providers' own addresses.
+        key_variable: environment variable with the key for `api_base`; the provider's own key is never sent there.
+        wire: "auto" goes straight to `api_base` where there is one, and through LiteLLM else; "litellm" always.
+        native_schema: whether the JSON schema of structured answers is sent; "auto": where it is known to be taken.
+        timeout_seconds: of one attempt; of a stream, the longest pause.
+        max_attempts: requests sent for one call at most.
+        concurrency: requests in flight per provider.
+        requests_per_minute, tokens_per_minute: per provider; calls queue for them.
+        first_wait_seconds, longest_wait_seconds: back-off between attempts; doubles, with jitter.
+        patience_seconds: a provider that asks for a longer wait than this is not waited for.
+        expected_completion_tokens: for the budget's estimate where a request has no `max_tokens`.
+        prices: own prices by model name; they win over LiteLLM's table.
+        env_file: read for keys before the first call; what is set already stays.
+    """
+
+    api_base: str | None = None
+    key_variable: str | None = None
+    wire: Literal["auto", "litellm"] = "auto"
+    native_schema: NativeSchema = "auto"
+    timeout_seconds: float = 120.0
+    max_attempts: int = 6
+    concurrency: int = 64
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    first_wait_seconds: float = 0.5
+    longest_wait_seconds: float = 30.0
+    patience_seconds: float = 120.0
+    expected_completion_tokens: int = 1000
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    env_file: Path | None = Path(".env")
+
+    def __post_init__(self) -> None:
+        if self.api_base is not None and not self.api_base.startswith(("http://", "https://")):
+            raise ValueError(f"api_base is a URL such as http://localhost:8000/v1, got {self.api_base!r}")
+        if self.api_base is not None and "@" in self.api_base.split("/")[2]:
+            raise ValueError("api_base holds no password; put the key in an environment variable (key_variable)")
+        if min(self.max_attempts, self.concurrency) < 1 or self.timeout_seconds <= 0:
+            raise ValueError("max_attempts, concurrency and timeout_seconds are positive")
+
+    def address_of(self, model: str) -> str | None:
+        """Where `model` is asked; None: at its provider's own address."""
+        return self.api_base if model.startswith(PREFIX) else None
+
+
+class LLMClient:
+    """Asks language models; safe to use from many threads.
+
+    Args:
+        settings: how models are reached.
+        cache: where finished calls are kept; a call found there is not made again.
+        budget: dollars that may be spent.
+        stop: when set, waiting calls and calls in flight end at once with an `LLMError` of kind "stopped".
+        rng: source of the back-off's jitter.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings | None = None,
+        *,
+        cache: CallCache | None = None,
+        budget: Budget | None = None,
+        stop: threading.Event | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.settings = settings or ClientSettings()
+        self.budget = budget
+        self._cache = cache
+        self._stop = stop or threading.Event()
+        self._rng = rng or random.Random()
+        self._lock = threading.Lock()
+        self._in_flight: dict[str, concurrent.futures.Future[Completion]] = {}
+        self._meter = Meter()
+        self._prepared: dict[str, Wire] = {}
+        self._wires: dict[str, Wire] = {}
+        self._gates: dict[str, _Gate] = {}  # touched in the loop only
+        self._calls = CallsInFlight(self._stop)
+
+    # -- asking --------------------------------------------------------------------------------------------------
+
+    def complete(self, request: Request) -> Completion:
+        """Ask, and wait for the completion.
+
+        Raises:
+            LLMError: after the last attempt, or at once where trying again is pointless.
+        """
+        return self._ask(request, None)
+
+    def stream(self, request: Request, on_text: OnText) -> Completion:
+        """Ask, and show the text as it grows.
+
+        `on_text` is called in this thread with the *whole text so far*, so that a second attempt, which begins anew,
+        needs nothing from the caller.
+
+        Raises:
+            LLMError: as for `complete`.
+        """
+        return self._ask(request, on_text)
+
+    def warm_up(self, model: str) -> None:
+        """Do what the first call to `model` would do before it sends: read keys, import, check.
+
+        Raises:
+            LLMError: kind "auth" (a key is missing: its variable is named) or "bad_request" (no such provider).
+        """
+        self._wire(model)
+
+    @property
+    def usage(self) -> Usage:
+        """Totals so far."""
+        return self._meter.snapshot()
+
+    def count_structured(self, purpose: str, outcome: str) -> None:
+        """Count how a structured answer came about (`discover_lib.llm.structured`)."""
+        self._meter.structured(purpose, outcome)
+
+    def close(self) -> None:
+        """End calls in flight and close connections.  The client can be used again afterwards."""
+        with self._lock:
+            wires, self._wires = list(self._wires.values()), {}
+            self._prepared.clear()
+        if wires:
+            self._calls.end(*(wire.close() for wire in wires))
+
+    def __enter__(self) -> LLMClient:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # -- in the caller's thread ----------------------------------------------------------------------------------
+
+    def _ask(self, request: Request, on_text: OnText | None) -> Completion:
+        key = request.key
+        with self._lock:
+            shared = self._in_flight.get(key)
+            if shared is None:
+                mine = self._in_flight[key] = concurrent.futures.Future[Completion]()
+        if shared is not None:
+            completion = self._wait_for_other(shared, request)
+            if on_text:
+                on_text(completion.text)
+            return completion
+        try:
+            completion = self._fetch(request, key, on_text)
+        except BaseException as error:
+            # An interrupt is this thread's alone; those who wait for the same call learn that it did not happen.
+            interrupted = LLMError(f"{request.model}: the call was interrupted", "stopped")
+            mine.set_exception(error if isinstance(error, Exception) else interrupted)
+            raise
+        else:
+            mine.set_result(completion)
+            return completion
+        finally:
+            with self._lock:
+                del self._in_flight[key]
+
+    def _wait_for_other(self, shared: concurrent.futures.Future[Completion], request: Request) -> Completion:
+        try:
+            completion = replace(shared.result(), cached=True)
+        except Exception as error:
+            raise copy.copy(error) from None  # each thread its own traceback
+        self._meter.cached(request)
+        return completion
+
+    def _fetch(self, request: Request, key: str, on_text: OnText | None) -> Completion:
+        found = self._cache.get(key) if self._cache else None
+        if found is not None:
+            self._meter.cached(request)
+            if on_text:
+                on_text(found.text)
+            return replace(found, cached=True)
+        try:
+            if self._stop.is_set():
+                raise LLMError(f"{request.model}: stopped before the call", "stopped")
+            completion = self._send(request, self._wire(request.model), on_text)
+        except LLMError as error:
+            self._meter.failed(request, error)
+            raise
+        if self._cache:
+            self._cache.put(key, request, completion)
+        self._meter.done(request, completion)
+        return completion
+
+    def _send(self, request: Request, wire: Wire, on_text: OnText | None) -> Completion:
+        texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        handle = self._calls.submit(self._call(request, wire, texts.put if on_text else None))
+        try:
+            if on_text:
+                handle.add_done_callback(lambda _: texts.put(None))
+                while (text := texts.get()) is not None:
+                    on_text(text)
+            return handle.result()
+        except concurrent.futures.CancelledError:
+            raise LLMError(f"{request.model}: stopped during the call", "stopped", attempts=1) from None
+        except BaseException:
+            handle.cancel()
+            raise
+
+    def _wire(self, model: str) -> Wire:
+        """The way to `model`, made ready: imports and the check for its key happen here, once."""
+        if model in self._prepared:
+            return self._prepared[model]
+        settings = self.settings
+        if settings.env_file and settings.env_file.is_file():
+            from dotenv import load_dotenv
+
+            load_dotenv(settings.env_file, override=False)
+        address = settings.address_of(model)
+        name = f"{'straight' if settings.wire == 'auto' and address else 'through LiteLLM'} to {address or 'providers'}"
+        with self._lock:
+            if name not in self._wires:
+                self._wires[name] = _new_wire(settings, address)
+            wire = self._wires[name]
+        self._meter.left_out(model, wire.prepare(model))
+        self._prepared[model] = wire
+        return wire
+
+    # -- in the loop ---------------------------------------------------------------------------------------------
+
+    async def _call(self, request: Request, wire: Wire, on_text: OnText | None) -> Completion:
+        began = time.monotonic()
+        price = price_of(request.model, self.settings.prices, self.settings.address_of(request.model))
+        prompt, expected = self._expected_tokens(request)
+        estimate = price.cost(prompt, expected) if price else None
+        put_aside = await self.budget.put_by(estimate, request.model) if self.budget else 0.0
+        cost: float | None = 0.0  # a call that fails is taken as not billed
+        try:
+            reply, attempts = await self._attempts(request, wire, prompt + expected, on_text)
+            cost = None
+            if price and reply.prompt_tokens is not None and reply.completion_tokens is not None:
+                cost = price.cost(reply.prompt_tokens, reply.completion_tokens)
+        finally:
+            if self.budget:
+                # What a call without a count did cost is unknown; the limit must hold, so its estimate counts.
+                self.budget.settle(put_aside, put_aside if cost is None else cost)
+        return Completion(
+            reply.text,
+            reply.prompt_tokens,
+            reply.completion_tokens,
+            cost,
+            reply.finish_reason,
+            time.monotonic() - began,
+            attempts,
+        )
+
+    async def _attempts(
+        self, request: Request, wire: Wire, tokens: int, on_text: OnText | None
+    ) -> tuple[WireReply, int]:
+        """Try until there is a text, an error that stays, or no attempt left; returns the reply and the attempts."""
+        gate = self._gate(request.model)
+        for attempt in range(1, self.settings.max_attempts + 1):
+            try:
+                async with gate.slots:
+                    reply = await gate.pass_through(tokens, self._attempt(request, wire, on_text))
+                if reply.text.strip():
+                    return reply, attempt
+                error = _empty(request, reply)
+                final = reply.finish_reason in ("length", "content_filter") or attempt >= EMPTY_ATTEMPTS
+            except LLMError as failed:
+                error = failed
+                wait = error.retry_after_seconds or 0.0
+                final = error.kind not in RETRIED or wait > self.settings.patience_seconds
+            if final or attempt == self.settings.max_attempts:
+                raise _after(error, attempt)
+            self._meter.retried(error.kind)
+            await asyncio.sleep(self._wait_seconds(attempt, error.retry_after_seconds))
+        raise AssertionError("the loop returns or raises")
+
+    async def _attempt(self, request: Request, wire: Wire, on_text: OnText | None) -> WireReply:
+        limit = self.settings.timeout_seconds
+        try:
+            async with asyncio.timeout(limit) as deadline:
+                if on_text is None:
+                    return await wire.send(request, None)
+                now = asyncio.get_running_loop().time
+
+                def show(text: str) -> None:
+                    deadline.reschedule(now() + limit)
+                    on_text(text)
+
+                return await wire.send(request, show)
+        except TimeoutError:
+            raise LLMError(f"{request.model}: no answer within {limit:g} s", "timeout") from None
+
+    def _wait_seconds(self, attempt: int, retry_after_seconds: float | None) -> float:
+        """Exponential back-off with jitter, and never earlier than the provider asked for."""
+        ceiling = min(self.settings.longest_wait_seconds, self.settings.first_wait_seconds * 2 ** (attempt - 1))
+        jitter = self._rng.uniform(0.5, 1.0) * ceiling
+        # On top of what the provider asked for, so that those who were told the same do not return all at once.
+        return jitter if retry_after_seconds is None else retry_after_seconds + jitter / 4
+
+    def _expected_tokens(self, request: Request) -> tuple[int, int]:
+        """Of the prompt and of the completion, where a limit needs to know."""
+        if self.budget is None and self.settings.tokens_per_minute is None:
+            return 0, 0  # counting holds up the loop
+        prompt = sum(count_tokens(message["content"]) for message in request.messages)
+        return prompt, request.max_tokens or self.settings.expected_completion_tokens
+
+    def _gate(self, model: str) -> _Gate:
+        provider = self.settings.address_of(model) or provider_of(model)
+        if provider not in self._gates:
+            self._gates[provider] = _Gate(self.settings)
+        return self._gates[provider]
+
+
+class _Gate:
+    """One provider's limits: requests in flight, requests and tokens per minute."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self.slots = asyncio.Semaphore(settings.concurrency)
+        self._requests = Pace(settings.requests_per_minute) if settings.requests_per_minute else None
+        self._tokens = Pace(settings.tokens_per_minute) if settings.tokens_per_minute else None
+
+    async def pass_through(self, tokens: int, attempt: Coroutine[Any, Any, WireReply]) -> WireReply:
+        """Wait for the pace, then make the attempt; `tokens` is its estimate, corrected by what came back."""
+        try:
+            if self._requests:
+                await self._requests.take()
+            if self._tokens:
+                await self._tokens.take(tokens)
+        except BaseException:
+            attempt.close()
+            raise
+        reply = await attempt
+        if self._tokens and reply.prompt_tokens is not None and reply.completion_tokens is not None:
+            self._tokens.correct(reply.prompt_tokens + reply.completion_tokens - tokens)
+        return reply
+
+
+def _new_wire(settings: ClientSettings, address: str | None) -> Wire:
+    if address and settings.wire == "auto":
+        return DirectWire(address, settings.key_variable, settings.native_schema == "always")
+    return LiteLLMWire(address, settings.key_variable, settings.native_schema, settings.timeout_seconds)
+
+
+def _empty(request: Request, reply: WireReply) -> LLMError:
+    if reply.finish_reason == "length":
+        line = f"{request.model}: all tokens were used before any text was written; raise max_tokens"
+    elif reply.finish_reason == "content_filter":
+        line = f"{request.model}: the provider's content filter held the reply back"
+    else:
+        line = f"{request.model}: the reply is empty"
+    return LLMError(line, "content")
+
+
+def _after(error: LLMError, attempts: int) -> LLMError:
+    line = f"{error} (after {attempts} attempts)" if attempts > 1 else str(error)
+    wait = error.retry_after_seconds
+    if wait:
+        line += f"; the provider asks to wait {wait:g} s"
+    return LLMError(line, error.kind, attempts=attempts, retry_after_seconds=wait)

@@ -1,0 +1,143 @@
+"""What is asked of a language model and what comes back: requests, completions, errors, running totals."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Kind = Literal[
+    "rate_limit",  # the provider asks for fewer requests
+    "timeout",  # no reply, or a stream that stalled
+    "server",  # 5xx, or a reply that is no completion
+    "connection",  # refused, reset, or cut in the middle
+    "auth",  # key missing or refused, account without quota
+    "bad_request",  # the provider will never accept this request
+    "content",  # a completion without a usable text
+    "budget",  # the next call may not be paid for
+    "stopped",  # the user stopped the run
+]
+RETRIED: frozenset[Kind] = frozenset({"rate_limit", "timeout", "server", "connection"})
+
+
+@dataclass(frozen=True)
+class Request:
+    """One prompt to one model: everything that decides the reply, and `purpose`, which only says what it is for.
+
+    `model` is a LiteLLM model name; "openai/<name>" with an `api_base` in the client's settings is any
+    OpenAI-compatible server.  `schema` is the JSON schema of the answer, if it is structured.  `sample` tells several
+    samples of one prompt apart; `seed` is sent along where the provider takes one.
+    """
+
+    model: str
+    messages: tuple[Mapping[str, str], ...]  # role and content
+    purpose: str  # "judge", "voice", "assistant", "builder: synthesis" ...: for records, never sent
+    temperature: float | None = None
+    max_tokens: int | None = None
+    schema: Mapping[str, Any] | None = None
+    sample: int = 0
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "messages", tuple(dict(message) for message in self.messages))
+        if not self.model.strip():
+            raise ValueError("a request names a model")
+        if not self.messages:
+            raise ValueError(f"a request to {self.model} has at least one message")
+        for message in self.messages:
+            if message.keys() != {"role", "content"}:
+                raise ValueError(f"a message has a role and a content, got {sorted(message)}")
+
+    @property
+    def key(self) -> str:
+        """Hash of all that decides the reply.
+
+        The server's address is left out on purpose: the same model may come back on another port, and a run never
+        mixes configurations.
+        """
+        parts = [self.model, self.messages, self.temperature, self.max_tokens, self.schema, self.sample, self.seed]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A model's reply and what it took.
+
+    `cost` is in dollars; None means unknown, never free.  `seconds` covers waiting and retries, `attempts` counts
+    requests sent.  `cached` says that this call paid nothing: the figures are those of the call that did.
+    """
+
+    text: str
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+    finish_reason: str | None = None  # "stop", "length" ...; None if the provider did not say
+    seconds: float = 0.0
+    attempts: int = 1
+    cached: bool = False
+
+
+class LLMError(Exception):
+    """No completion could be had.  The text is one clear line, without keys.
+
+    Attributes:
+        kind: what went wrong.
+        attempts: requests that were sent.
+        retry_after_seconds: how long the provider asked to wait, if it did.
+    """
+
+    def __init__(
+        self, line: str, kind: Kind = "server", *, attempts: int = 0, retry_after_seconds: float | None = None
+    ) -> None:
+        super().__init__(line)
+        self.kind = kind
+        self.attempts = attempts
+        self.retry_after_seconds = retry_after_seconds
+
+
+class CallCache(Protocol):
+    """Where finished calls are kept.  Used from several threads."""
+
+    def get(self, key: str) -> Completion | None: ...
+
+    def put(self, key: str, request: Request, completion: Completion) -> None: ...
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Totals of some calls; `cost` counts the calls of known price only."""
+
+    calls: int = 0  # completions paid for
+    cached: int = 0  # completions that were there already
+    attempts: int = 0  # requests sent, retries included
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    calls_without_tokens: int = 0  # the provider did not say how many
+    cost: float = 0.0  # dollars
+    calls_of_unknown_price: int = 0
+    failed: int = 0
+
+    def plus(self, **more: float) -> Tally:
+        values = {name: value + more.get(name, 0) for name, value in vars(self).items()}
+        return Tally(**values)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a client has done so far."""
+
+    total: Tally = Tally()
+    by_purpose: Mapping[str, Tally] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)  # given up, by kind
+    retries: Mapping[str, int] = field(default_factory=dict)  # attempts that failed and were made again, by kind
+    structured: Mapping[str, int] = field(default_factory=dict)  # clean, repaired, reasked, failed
+    structured_by_purpose: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # model → parameters it does not take
+
+    def cost_line(self) -> str:
+        """The cost in words, saying aloud what is not known."""
+        known = f"${self.total.cost:.4f}"
+        unknown = self.total.calls_of_unknown_price
+        return f"{known} and {unknown} calls of unknown price" if unknown else known

@@ -1,0 +1,82 @@
+"""Scores of finished conversations (paper, section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+Levels = Mapping[str, float]  # intent id → 0, 0.5 or 1
+
+
+@dataclass(frozen=True)
+class DiscoveryScores(Mapping[str, Mapping[str, float]]):
+    """Eq. 4 per assistant and artifact: ``scores["adaptive"]["artifact-7"]``.
+
+    Attributes:
+        per_artifact: assistant → artifact → score in [0, 1].
+        left_out: artifacts on which all assistants found the same, so that the score is not defined.
+    """
+
+    per_artifact: Mapping[str, Mapping[str, float]]
+    left_out: tuple[str, ...]
+
+    def mean(self, assistant: str) -> float | None:
+        """Mean over the artifacts that count, or None if none does."""
+        scores = self.per_artifact[assistant]
+        return sum(scores.values()) / len(scores) if scores else None
+
+    def __getitem__(self, assistant: str) -> Mapping[str, float]:
+        return self.per_artifact[assistant]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.per_artifact)
+
+    def __len__(self) -> int:
+        return len(self.per_artifact)
+
+
+def discovery_scores(levels: Mapping[str, Mapping[str, Levels]]) -> DiscoveryScores:
+    """The discovery score of every assistant on every artifact (paper, eq. 4).
+
+    Per artifact ``Σ(s − min) / Σ(max − min)`` over intents, `min` and `max` over the assistants: with levels of 0 and
+    1 this is ``(|I_T| − |I_all|) / (|I_any| − |I_all|)``; emerging intents count 0.5.  Leave initially discovered
+    intents out of `levels`.  The score depends on who else is in the pool.
+
+    Args:
+        levels: assistant → artifact → intent id → 0, 0.5 or 1 at the end of the conversation.
+
+    Raises:
+        ValueError: assistants were not run on the same artifacts and intents.
+    """
+    assistants = list(levels)
+    artifacts = list(levels[assistants[0]]) if assistants else []
+    for assistant in assistants:
+        if set(levels[assistant]) != set(artifacts):
+            raise ValueError(f"{assistant!r} and {assistants[0]!r} were not run on the same artifacts")
+    scores: dict[str, dict[str, float]] = {assistant: {} for assistant in assistants}
+    left_out = []
+    for artifact in artifacts:
+        rows = {assistant: levels[assistant][artifact] for assistant in assistants}
+        found = _pooled(rows, artifact)
+        if found is None:
+            left_out.append(artifact)
+        else:
+            for assistant in assistants:
+                scores[assistant][artifact] = found[assistant]
+    return DiscoveryScores(scores, tuple(left_out))
+
+
+def _pooled(rows: Mapping[str, Levels], artifact: str) -> dict[str, float] | None:
+    intents = set(next(iter(rows.values())))
+    for assistant, row in rows.items():
+        if set(row) != intents:
+            raise ValueError(f"{artifact!r}: {assistant!r} was scored on other intents than the rest")
+    floor = {intent: min(Fraction(row[intent]) for row in rows.values()) for intent in intents}
+    span = sum((max(Fraction(row[intent]) for row in rows.values()) - floor[intent] for intent in intents), Fraction())
+    if not span:
+        return None
+    return {
+        assistant: float(sum((Fraction(row[intent]) - floor[intent] for intent in intents), Fraction()) / span)
+        for assistant, row in rows.items()
+    }

@@ -1,0 +1,280 @@
+"""Boxes and matrices of SVG shapes, from their attributes alone.  All lengths in user units; y points down."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+Point = tuple[float, float]
+Matrix = tuple[float, float, float, float, float, float]  # a b c d e f of SVG's matrix()
+
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_PATH_TOKEN = re.compile(r"[MmLlHhVvCcSsQqTtAaZz]|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_ARC_FLAGS = re.compile(r"([Aa])((?:[^A-Za-z]|[eE][-+]?\d)*)")
+_PACKED_ARC = re.compile(r"(NxNxNx)([01])x([01])x(NxN)".replace("N", _NUMBER.pattern).replace("x", r"[\s,]*"))
+_TRANSFORM = re.compile(r"(matrix|translate|scale|rotate|skewX|skewY)\s*\(([^)]*)\)")
+_LENGTH = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(px|pt|pc|mm|cm|in|em|rem|ex|%)?\s*$")
+_UNIT_SIZES = {"px": 1, "pt": 4 / 3, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96, "em": 16, "rem": 16, "ex": 8}
+_STEPS = (0.2, 0.35, 0.5, 0.65, 0.8)
+_CUBIC_WEIGHTS = [((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3) for t in _STEPS]
+_QUADRATIC_WEIGHTS = [((1 - t) ** 2, 2 * t * (1 - t), t * t) for t in _STEPS]
+_ARGUMENTS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "T": 2, "A": 7}
+
+
+@lru_cache(maxsize=16384)
+def length(text: str | None, whole: float = 0.0) -> float | None:
+    """A length in user units, percentages of `whole`; None where there is none."""
+    match = _LENGTH.match(text) if text else None
+    if match is None:
+        return None
+    if match[2] == "%":
+        return float(match[1]) / 100 * whole
+    return float(match[1]) * _UNIT_SIZES.get(match[2], 1)
+
+
+@lru_cache(maxsize=4096)
+def numbers(text: str) -> tuple[float, ...]:
+    return tuple(float(number) for number in _NUMBER.findall(text))
+
+
+@lru_cache(maxsize=16384)
+def matrix_of(transform: str) -> Matrix | None:
+    """The matrix of a `transform` attribute; None if it holds no transformation."""
+    result: Matrix | None = None
+    for name, arguments in _TRANSFORM.findall(transform):
+        step = _one_matrix(name, numbers(arguments))
+        if step is not None:
+            result = multiply(result, step)
+    return result
+
+
+def _one_matrix(name: str, given: Sequence[float]) -> Matrix | None:
+    if not given or (name == "matrix" and len(given) != 6):
+        return None
+    first, second = given[0], given[1] if len(given) > 1 else None
+    match name:
+        case "matrix":
+            return (given[0], given[1], given[2], given[3], given[4], given[5])
+        case "translate":
+            return (1, 0, 0, 1, first, second or 0)
+        case "scale":
+            return (first, 0, 0, first if second is None else second, 0, 0)
+        case "skewX":
+            return (1, 0, math.tan(math.radians(first)), 1, 0, 0)
+        case "skewY":
+            return (1, math.tan(math.radians(first)), 0, 1, 0, 0)
+    sine, cosine = math.sin(math.radians(first)), math.cos(math.radians(first))
+    x, y = (given[1], given[2]) if len(given) > 2 else (0.0, 0.0)
+    return (cosine, sine, -sine, cosine, x - cosine * x + sine * y, y - sine * x - cosine * y)
+
+
+def multiply(outer: Matrix | None, inner: Matrix) -> Matrix:
+    """The matrix that applies `inner` first, then `outer` (None is the identity)."""
+    if outer is None:
+        return inner
+    a, b, c, d, e, f = outer
+    p, q, r, s, t, u = inner
+    return (a * p + c * q, b * p + d * q, a * r + c * s, b * r + d * s, a * t + c * u + e, b * t + d * u + f)
+
+
+def moved(box: Box, matrix: Matrix | None) -> Box:
+    """The upright box around `box` after `matrix`."""
+    if matrix is None:
+        return box
+    a, b, c, d, e, f = matrix
+    left, top, right, bottom = box
+    x, y = (left + right) / 2, (top + bottom) / 2
+    half_width, half_height = (right - left) / 2, (bottom - top) / 2
+    middle_x, middle_y = a * x + c * y + e, b * x + d * y + f
+    reach_x = abs(a) * half_width + abs(c) * half_height
+    reach_y = abs(b) * half_width + abs(d) * half_height
+    return (middle_x - reach_x, middle_y - reach_y, middle_x + reach_x, middle_y + reach_y)
+
+
+def union(boxes: Sequence[Box]) -> Box:
+    """The smallest box around `boxes`, of which there is at least one."""
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return (min(lefts), min(tops), max(rights), max(bottoms))
+
+
+@lru_cache(maxsize=16384)
+def path_points(d: str) -> tuple[Point, ...]:
+    """Points along a path: its corners, and on curves as many more as a box around them needs (to about 2 %)."""
+    return tuple(dict.fromkeys(point for part in _path_parts(d) for point in part))
+
+
+@lru_cache(maxsize=16384)
+def _path_parts(d: str) -> tuple[tuple[Point, ...], ...]:
+    """`path_points`, one row for each part of the path that starts with a move."""
+    parts: list[list[Point]] = []
+    points: list[Point] = []
+    here = start = bend = (0.0, 0.0)  # current point, start of the part, last control point of a curve
+    before = ""
+    for letter, given in _segments(d):
+        kind = letter.upper()
+        base = here if letter.islower() else (0.0, 0.0)
+        if kind == "Z":
+            here = start
+        elif kind == "H" or kind == "V":
+            here = (base[0] + given[0], here[1]) if kind == "H" else (here[0], base[1] + given[0])
+        elif kind == "A":
+            points += _arc_reach(here[0], here[1], given, *base)
+            here = (base[0] + given[5], base[1] + given[6])
+        else:
+            turns = [(base[0] + x, base[1] + y) for x, y in zip(given[::2], given[1::2], strict=True)]
+            if kind in "ST":  # the first control point mirrors the last one of the curve before
+                smooth = before in ("CS" if kind == "S" else "QT")
+                turns.insert(0, (2 * here[0] - bend[0], 2 * here[1] - bend[1]) if smooth else here)
+            if kind in "CSQT":
+                points += _along_curve([here, *turns])
+                bend = turns[-2]
+            here = turns[-1]
+        if kind == "M":
+            start, points = here, []
+            parts.append(points)
+        points.append(here)
+        before = kind
+    return tuple(map(tuple, parts))
+
+
+def _along_curve(controls: Sequence[Point]) -> list[Point]:
+    """Points inside a Bézier curve of degree 2 or 3, ends left out."""
+    weights = _CUBIC_WEIGHTS if len(controls) == 4 else _QUADRATIC_WEIGHTS
+    return [
+        (
+            sum(share * point[0] for share, point in zip(row, controls, strict=True)),
+            sum(share * point[1] for share, point in zip(row, controls, strict=True)),
+        )
+        for row in weights
+    ]
+
+
+def _segments(d: str) -> list[tuple[str, list[float]]]:
+    """The path as one (letter, arguments) per drawn segment; it ends where the data stop making sense."""
+    if "a" in d or "A" in d:  # the flags of arcs may stand without separators: "a2 2 0 012 2"
+        d = _ARC_FLAGS.sub(lambda arc: arc[1] + _PACKED_ARC.sub(r"\1 \2 \3 \4 ", arc[2]), d)
+    segments: list[tuple[str, list[float]]] = []
+    letter = ""
+    given: list[float] = []
+    for token in _PATH_TOKEN.findall(d):
+        if token.isalpha():
+            letter, given = token, []
+            if letter in "Zz":
+                segments.append((letter, []))
+        elif letter and letter not in "Zz":
+            given.append(float(token))
+            if len(given) == _ARGUMENTS[letter.upper()]:
+                segments.append((letter, given))
+                letter, given = {"M": "L", "m": "l"}.get(letter, letter), []
+    return segments
+
+
+def _arc_reach(x: float, y: float, given: Sequence[float], base_x: float, base_y: float) -> list[Point]:
+    """Points along an elliptical arc, its ends left out, that reach as far as it does (in its own axes exactly)."""
+    rx, ry, turn, large, sweep = abs(given[0]), abs(given[1]), given[2] % 180, given[3], given[4]
+    end_x, end_y = base_x + given[5], base_y + given[6]
+    if not rx or not ry or (x, y) == (end_x, end_y):
+        return []
+    if turn and rx != ry:  # in axes of its own the ellipse stands upright
+        sine, cosine = math.sin(math.radians(turn)), math.cos(math.radians(turn))
+        ends = (
+            cosine * x + sine * y,
+            cosine * y - sine * x,
+            cosine * end_x + sine * end_y,
+            cosine * end_y - sine * end_x,
+        )
+        own = _upright_arc(rx, ry, large, sweep, ends, math.pi / 12)
+        return [(cosine * u - sine * v, sine * u + cosine * v) for u, v in own]
+    return _upright_arc(rx, ry, large, sweep, (x, y, end_x, end_y), math.pi / 2)
+
+
+def _upright_arc(rx: float, ry: float, large: float, sweep: float, ends: Box, step: float) -> list[Point]:
+    """The points of an arc of an upright ellipse at multiples of `step` radians."""
+    x, y, end_x, end_y = ends
+    dx, dy = (x - end_x) / 2 / rx, (y - end_y) / 2 / ry
+    reach = dx * dx + dy * dy
+    if reach > 1:
+        rx, ry = rx * math.sqrt(reach), ry * math.sqrt(reach)
+        away = 0.0
+    else:
+        away = math.sqrt(1 / reach - 1) * (-1 if large == sweep else 1)
+    center_x = (x + end_x) / 2 + away * dy * rx
+    center_y = (y + end_y) / 2 - away * dx * ry
+    first = math.atan2((y - center_y) / ry, (x - center_x) / rx)
+    last = math.atan2((end_y - center_y) / ry, (end_x - center_x) / rx)
+    if not sweep:
+        first, last = last, first
+    if last <= first:
+        last += math.tau
+    stops = range(math.ceil(first / step), math.floor(last / step) + 1)
+    turns = [stop * step for stop in (stops if sweep else reversed(stops))]
+    return [(center_x + rx * math.cos(turn), center_y + ry * math.sin(turn)) for turn in turns]
+
+
+@lru_cache(maxsize=16384)
+def _path_box(d: str) -> Box | None:
+    points = path_points(d)
+    return _around(points) if points else None
+
+
+@lru_cache(maxsize=16384)
+def _path_area(d: str) -> float:
+    """What a filled path covers; parts that run the other way are holes."""
+    return abs(sum(map(_signed_area, _path_parts(d))))
+
+
+def _signed_area(points: Sequence[Point]) -> float:
+    return sum(x * y2 - x2 * y for (x, y), (x2, y2) in zip(points, (*points[1:], points[0]), strict=True)) / 2
+
+
+@lru_cache(maxsize=4096)
+def polygon_points(text: str) -> tuple[Point, ...]:
+    flat = numbers(text)
+    return tuple(zip(flat[::2], flat[1::2], strict=False))
+
+
+def _around(points: Sequence[Point]) -> Box:
+    xs, ys = zip(*points, strict=True)
+    return (min(xs), min(ys), max(xs), max(ys))
+
+
+def local_area(tag: str, attributes: Mapping[str, str], box: Box) -> float:
+    """What a filled shape covers in its own coordinates, at most its box."""
+    whole = (box[2] - box[0]) * (box[3] - box[1])
+    if tag == "path":
+        return min(whole, _path_area(attributes.get("d", "")))
+    if tag == "circle" or tag == "ellipse":
+        return whole * math.pi / 4
+    if tag == "polygon" or tag == "polyline":
+        return min(whole, abs(_signed_area(polygon_points(attributes.get("points", "")))))
+    return whole
+
+
+def local_box(tag: str, attributes: Mapping[str, str], width: float, height: float) -> Box | None:
+    """The box of a shape in its own coordinates; None for what is no shape or draws nothing.
+
+    Args:
+        width, height: of the canvas, for percentages.
+    """
+    get = attributes.get
+    if tag == "path":
+        return _path_box(get("d", ""))
+    if tag == "rect" or tag == "image":
+        x, y = length(get("x"), width) or 0.0, length(get("y"), height) or 0.0
+        w, h = length(get("width"), width), length(get("height"), height)
+        return (x, y, x + w, y + h) if w and h and w > 0 and h > 0 else None
+    if tag == "circle" or tag == "ellipse":
+        x, y = length(get("cx"), width) or 0.0, length(get("cy"), height) or 0.0
+        rx = length(get("r" if tag == "circle" else "rx"), width)
+        ry = rx if tag == "circle" else length(get("ry"), height)
+        return (x - rx, y - ry, x + rx, y + ry) if rx and ry else None
+    if tag == "polygon" or tag == "polyline":
+        points = polygon_points(get("points", ""))
+        return _around(points) if points else None
+    if tag == "line":
+        ends = [length(get(name), width) or 0.0 for name in ("x1", "y1", "x2", "y2")]
+        return (min(ends[0], ends[2]), min(ends[1], ends[3]), max(ends[0], ends[2]), max(ends[1], ends[3]))
+    return None

@@ -1,0 +1,451 @@
+"""What a run will take, before anything is spent: calls, tokens, dollars, minutes; low, expected and high.
+
+How many calls there are follows from the configuration.  How long they are is counted where it can be (our prompts,
+the trees) and assumed where it cannot (what models write); a finished run can stand in for the assumptions
+(`measured_lengths`).  Every assumption is listed with the plan.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from discover_lib.batch import run_unit
+from discover_lib.conversation import Conversation, Message, Reply
+from discover_lib.engines import MINIATURE, model_of
+from discover_lib.intent_state import IntentState, Verdict, initial_state, walk
+from discover_lib.intents import IntentTree
+from discover_lib.llm.prices import Price, price_of
+from discover_lib.llm.records import Completion, LLMError, Request
+from discover_lib.miniature.assistants import SCRIPTED
+from discover_lib.roles import JudgeError, RoleError
+from discover_lib.rules import Rules
+from discover_lib.store import RunStore
+from discover_lib.tokens import COUNTING, count_tokens
+from discover_lib.user_view import UserView, user_view
+
+if TYPE_CHECKING:
+    from discover_lib.llm.client import ClientSettings, LLMClient
+    from discover_lib.runs import LaidOut
+
+CALLS_PER_SECOND = 200  # what one process drives at most
+REHEARSED = 8  # conversations of the miniature that are really run to measure what can be measured
+
+
+@dataclass(frozen=True)
+class Span:
+    """A quantity as low, expected and high."""
+
+    low: float
+    expected: float
+    high: float
+
+    @classmethod
+    def exactly(cls, value: float) -> Span:
+        return cls(value, value, value)
+
+    @classmethod
+    def about(cls, value: float, share: float) -> Span:
+        """`value`, give or take a share of it."""
+        return cls(value * (1 - share), value, value * (1 + share))
+
+    def __add__(self, other: Span) -> Span:
+        return Span(self.low + other.low, self.expected + other.expected, self.high + other.high)
+
+    def __mul__(self, other: Span | float) -> Span:
+        factor = other if isinstance(other, Span) else Span.exactly(other)
+        return Span(self.low * factor.low, self.expected * factor.expected, self.high * factor.high)
+
+
+NOTHING = Span.exactly(0.0)
+
+
+def sum_of(spans: Iterable[Span]) -> Span:
+    """The sum: all low together, all high together."""
+    return sum(spans, NOTHING)
+
+
+# What models write, in tokens, where nothing was measured.
+REPLY = Span(250, 450, 800)  # an assistant's; the paper's own conversations of five turns took 1.7-2.9 thousand
+USER_MESSAGE = Span(20, 28, 50)  # about 20 words are asked for, at most 40
+THOUGHT = Span(20, 45, 120)  # beside the user's message
+VERDICT = Span(30, 45, 75)  # one intent: reason, engaged, near misses
+VERDICT_HEAD = Span(25, 45, 90)  # the kind of the reply, and why
+REASKED = Span(0.0, 0.02, 0.15)  # share of structured answers that are asked for again
+TURNS_TAKEN = Span(0.8, 1.0, 1.0)  # a conversation in which everything is discovered ends early
+COUNTED = 0.15  # what our way of counting tokens may be off by
+MEASURED = 0.1  # how far another run may differ from the one measured
+COUNTED_BASIS = "prompts rendered on rehearsed turns and counted; what models write is assumed"
+ASSUMED_BASIS = "assumed"
+# How fast models answer, where nothing was measured.
+FIRST_TOKEN_SECONDS = Span(0.4, 1.0, 3.0)
+SECONDS_PER_TOKEN = Span(1 / 150, 1 / 70, 1 / 25)
+# Building one tree: prompt and completion tokens of each stage, for an artifact of some 800 tokens.
+BUILDING = {
+    "synthesis": (Span(1500, 2200, 3500), Span(500, 900, 1800)),
+    "abstraction": (Span(1200, 1800, 3000), Span(800, 1600, 3500)),
+    "hierarchy": (Span(1500, 2300, 4000), Span(600, 1200, 2500)),
+    "superset check": (Span(1000, 1800, 3500), Span(500, 1200, 3000)),
+    "initial request": (Span(900, 1300, 2200), Span(60, 120, 250)),
+}
+
+
+@dataclass(frozen=True)
+class Length:
+    """What one call takes: tokens in and out, seconds.  `basis` says where that is from."""
+
+    prompt: Span
+    completion: Span
+    basis: str
+    seconds: Span | None = None
+
+    @property
+    def duration(self) -> Span:
+        return self.seconds or FIRST_TOKEN_SECONDS + SECONDS_PER_TOKEN * self.completion
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One line of a plan: calls of one purpose to one model."""
+
+    name: str
+    model: str
+    calls: Span
+    length: Length
+    price: Price | None  # None: unknown, which is not free
+
+    @property
+    def tokens(self) -> Span:
+        return self.calls * (self.length.prompt + self.length.completion)
+
+    @property
+    def cost(self) -> Span | None:
+        """Dollars, or None if the price is unknown."""
+        if self.price is None:
+            return None
+        into, out = self.price.input_per_million / 1e6, self.price.output_per_million / 1e6
+        return self.calls * (self.length.prompt * into + self.length.completion * out)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will take.  Roles that the miniature or a script plays take no calls and have no stage."""
+
+    conversations: int
+    turns: Span
+    stages: tuple[Stage, ...]
+    minutes: Span
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def calls(self) -> Span:
+        return sum_of(stage.calls for stage in self.stages)
+
+    @property
+    def tokens(self) -> Span:
+        return sum_of(stage.tokens for stage in self.stages)
+
+    @property
+    def cost(self) -> Span:
+        """Dollars of the stages whose price is known."""
+        return sum_of(stage.cost for stage in self.stages if stage.cost is not None)
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """Models whose price is unknown."""
+        return tuple(dict.fromkeys(stage.model for stage in self.stages if stage.price is None))
+
+
+def plan_run(
+    run: LaidOut,
+    *,
+    settings: ClientSettings,
+    concurrency: int = 1,
+    builder: str | None = None,
+    measured: Mapping[str, Length] | None = None,
+) -> Plan:
+    """The plan of a run laid out by `discover_lib.runs.lay_out`.
+
+    Args:
+        concurrency: as it will be executed.
+        builder: a model that builds the trees, to be counted too.
+        measured: purpose → what its calls took in another run, in place of the assumptions.
+    """
+    rehearsal = rehearse(run)
+    units = len(run.units)
+    if not run.models and builder is None:
+        minutes = Span.about(rehearsal.seconds * units / concurrency / 60, 0.5)
+        note = f"time: {len(rehearsal.conversations)} of these conversations were just run on this machine"
+        return Plan(units, Span.exactly(run.options.turns * units), (), minutes, (note,))
+    turns = TURNS_TAKEN * run.options.turns * units
+    lengths = _lengths(run, rehearsal) | dict(measured or {})
+    calls = _calls(run, turns, builder)
+    stages = tuple(
+        Stage(purpose, model, count, lengths[purpose], price_of(model, settings.prices, settings.api_base))
+        for (purpose, model), count in calls.items()
+    )
+    return Plan(units, turns, stages, _minutes(stages, run, concurrency, settings), _assumptions(stages))
+
+
+def measured_lengths(folder: Path) -> dict[str, Length]:
+    """Purpose → mean tokens and seconds of the finished calls of a run.
+
+    Raises:
+        StoreError: there is no run.
+    """
+    with RunStore.read(folder) as store:
+        return {
+            purpose: Length(
+                Span.about(prompt, MEASURED),
+                Span.about(completion, MEASURED),
+                f"the mean of {count} calls in {folder}",
+                Span.about(seconds, 3 * MEASURED),
+            )
+            for purpose, (count, prompt, completion, seconds) in store.call_lengths().items()
+        }
+
+
+# -- how many calls ------------------------------------------------------------------------------------------------
+
+
+def _calls(run: LaidOut, turns: Span, builder: str | None) -> dict[tuple[str, str], Span]:
+    """(purpose, model) → calls, in the order of the work."""
+    spec, units = run.options.spec, len(run.units)
+    asked_again = Span.exactly(1.0) + REASKED
+    calls: dict[tuple[str, str], Span] = {}
+    if builder is not None:
+        for stage in BUILDING:
+            calls[f"builder: {stage}", builder] = asked_again * len(run.trees)
+    for unit in run.units:
+        for name in unit.assistants:
+            if name not in SCRIPTED:
+                key = "assistant", model_of(name)
+                calls[key] = calls.get(key, NOTHING) + turns * (1 / units)
+    candidates = sum(len(unit.assistants) for unit in run.units) / units
+    ahead = candidates * run.options.look_ahead  # turns played ahead, per turn
+    if ahead and run.options.reward_assistant not in SCRIPTED:
+        key = "assistant", model_of(run.options.reward_assistant)
+        calls[key] = calls.get(key, NOTHING) + turns * ahead
+    if spec.judge != MINIATURE:
+        calls["judge", spec.judge] = turns * (candidates + ahead) * asked_again
+    if spec.voice != MINIATURE:
+        spoken = turns * (1 + ahead) + Span.exactly(-float(units))  # nobody speaks after the last turn
+        calls["voice", spec.voice] = Span(max(0.0, spoken.low), spoken.expected, spoken.high) * asked_again
+    return calls
+
+
+# -- how long they are ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """Some of the run's conversations as the miniature plays them, `adaptive` in place of models.
+
+    `seconds` is the time of one.  Trees that the miniature does not know are not rehearsed.
+    """
+
+    conversations: tuple[Conversation, ...]
+    seconds: float
+
+
+def rehearse(run: LaidOut) -> Rehearsal:
+    """Play up to `REHEARSED` conversations, spread over the run."""
+    known = [unit for unit in run.units if unit.domain]
+    began, conversations = time.perf_counter(), []
+    for unit in known[:: max(1, len(known) // REHEARSED)][:REHEARSED]:
+        stand_ins = tuple(name if name in SCRIPTED else "adaptive" for name in unit.assistants)
+        with contextlib.suppress(JudgeError):  # a requirement outside the lexicon, for a model to judge
+            conversations.append(run_unit(dataclasses.replace(unit, assistants=stand_ins)))
+    return Rehearsal(tuple(conversations), (time.perf_counter() - began) / max(1, len(conversations)))
+
+
+class _Scale:
+    """In place of a client: weighs the prompts that roles would send, and answers nothing."""
+
+    def __init__(self) -> None:
+        self.weights: list[int] = []
+
+    def complete(self, request: Request) -> Completion:
+        self.weights.append(sum(count_tokens(message["content"]) for message in request.messages))
+        raise LLMError("only weighed", "content")
+
+    @property
+    def mean(self) -> float:
+        return sum(self.weights) / len(self.weights) if self.weights else 0.0
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """One turn as the roles meet it: the user's state, what was said before, the reply, what the user then sees."""
+
+    tree: IntentTree
+    rules: Rules
+    state: IntentState
+    past: tuple[Message, ...]
+    reply: Reply
+    verdicts: int
+    view: UserView
+
+
+def _moments(run: LaidOut, rehearsal: Rehearsal) -> Iterator[_Moment]:
+    """The rehearsed turns; where nothing could be rehearsed, each tree's opening with an empty reply."""
+    for talk in rehearsal.conversations:
+        for turn in talk.turns:
+            past, judged = talk.messages(turn.index - 1), turn.candidate.evaluation
+            verdicts = len(judged.verdicts) if judged else 0
+            yield _Moment(talk.tree, talk.rules, turn.before, past, turn.reply, verdicts, turn.view)
+    if not rehearsal.conversations:
+        rules = run.options.rules
+        for _, tree in itertools.islice(run.trees.values(), REHEARSED):
+            state = initial_state(tree, rules)
+            shown = len(walk(tree, state, rules, lambda intent: Verdict(intent.id, False)))
+            opening = (Message("user", tree.initial_request),)
+            yield _Moment(tree, rules, state, opening, Reply("", 0, COUNTING), shown, user_view(tree, state, rules))
+
+
+def _lengths(run: LaidOut, rehearsal: Rehearsal) -> dict[str, Length]:
+    """Purpose → length: prompts as our roles really render them, completions as assumed.
+
+    Where models write the replies, the share of the replies in a prompt is corrected to what models are assumed to
+    write: a judge's prompt holds (T + 1)/2 of them on average over T turns, a voice's T/2, an assistant's (T − 1)/2.
+    """
+    from discover_lib.llm.assistants import llm_assistant
+    from discover_lib.llm.judge import LLMJudge
+    from discover_lib.llm.prompting import PromptSet, default_prompts
+    from discover_lib.llm.voice import LLMVoice
+
+    prompts = PromptSet(run.options.prompts) if run.options.prompts else default_prompts()
+    scales = {purpose: _Scale() for purpose in ("assistant", "judge", "voice")}
+    clients = {purpose: cast("LLMClient", scale) for purpose, scale in scales.items()}
+    judge = LLMJudge(clients["judge"], "model", prompts=prompts)
+    voice = LLMVoice(clients["voice"], "model", prompts=prompts)
+    models = [name for name in run.options.assistants if name not in SCRIPTED]
+    assistants = [llm_assistant(clients["assistant"], name, prompts=prompts) for name in models]
+    moments = list(_moments(run, rehearsal))
+    for each in moments:
+        said = (*each.past, Message("assistant", each.reply.text))
+        for assistant in assistants:
+            with contextlib.suppress(RoleError):
+                assistant.reply(each.past, 0)
+        with contextlib.suppress(RoleError):
+            judge.evaluate(each.tree, each.state, each.past, each.reply, each.rules)
+        with contextlib.suppress(RoleError):
+            voice.speak(each.view, said, 0)
+    written = sum(count_tokens(each.reply.text) for each in moments) / len(moments)
+    verdicts = sum(each.verdicts for each in moments) / len(moments)
+    by_models = len(models) / len(run.options.assistants)
+    more = (REPLY + Span.exactly(-written)) * by_models
+    turns = run.options.turns
+    completions = {
+        "assistant": (REPLY, (turns - 1) / 2),
+        "judge": (VERDICT_HEAD + VERDICT * verdicts, (turns + 1) / 2),
+        "voice": (USER_MESSAGE + THOUGHT, turns / 2),
+    }
+    lengths = {
+        purpose: Length(Span.about(scales[purpose].mean, COUNTED) + more * replies, completion, COUNTED_BASIS)
+        for purpose, (completion, replies) in completions.items()
+    }
+    building = {f"builder: {stage}": Length(*spans, ASSUMED_BASIS) for stage, spans in BUILDING.items()}
+    return lengths | building
+
+
+# -- how long it takes ---------------------------------------------------------------------------------------------
+
+
+def _minutes(stages: Sequence[Stage], run: LaidOut, concurrency: int, settings: ClientSettings) -> Span:
+    """The time of the longest chain that cannot be shortened: conversations in waves, or a limit on calls or tokens."""
+    if not stages:
+        return NOTHING
+    candidates = len(run.units[0].assistants)
+    chain = NOTHING
+    for stage in stages:
+        at_once = candidates if stage.name in ("assistant", "judge") and candidates > 1 else 1
+        chain = chain + stage.calls * stage.length.duration * (1 / at_once)
+    waves = math.ceil(len(run.units) / concurrency) / len(run.units)
+    floors = [chain * (waves / 60)]
+    calls, tokens = sum_of(stage.calls for stage in stages), sum_of(stage.tokens for stage in stages)
+    floors.append(calls * (1 / CALLS_PER_SECOND / 60))
+    if settings.requests_per_minute:
+        floors.append(calls * (1 / settings.requests_per_minute))
+    if settings.tokens_per_minute:
+        floors.append(tokens * (1 / settings.tokens_per_minute))
+    return Span(*(max(values) for values in zip(*map(dataclasses.astuple, floors), strict=True)))
+
+
+def _assumptions(stages: Sequence[Stage]) -> tuple[str, ...]:
+    bases = dict.fromkeys(f"{stage.name}: {stage.length.basis}" for stage in stages)
+    general = (
+        f"re-asked structured answers: {_percent(REASKED)}",
+        f"turns taken of those planned: {_percent(TURNS_TAKEN)}",
+        "prices: " + ("; ".join(_price_lines(stages)) or "none needed"),
+        "discounts for cached prompts, thinking that is billed but not shown, and failed calls are left out",
+    )
+    return (*bases, *general)
+
+
+def _price_lines(stages: Sequence[Stage]) -> Iterator[str]:
+    for model, price in dict.fromkeys((stage.model, stage.price) for stage in stages):
+        if price is None:
+            yield f"{model} unknown (give it with --prices)"
+        else:
+            yield (
+                f"{model} ${price.input_per_million:g} in, ${price.output_per_million:g} out per million tokens "
+                f"({', '.join(filter(None, (price.source, price.as_of)))})"
+            )
+
+
+def _percent(span: Span) -> str:
+    return f"{span.low:.0%} / {span.expected:.0%} / {span.high:.0%}"
+
+
+# -- the paper's own accounting ------------------------------------------------------------------------------------
+
+PAPER_PRICES_AS_OF = "2025-12"
+PAPER_TREE = {
+    "builder: synthesis": (3500, 1000),
+    "builder: abstraction": (5000, 3000),
+    "builder: hierarchy": (3500, 1500),
+    "builder: initial request": (1500, 267),
+}
+PAPER_TURN = {"judge": (6000, 2000), "voice": (2000, 400)}
+PAPER_TURNS = 5
+PAPER_PRINTED = {"tree": 0.127, "five turns": 0.056, "sum": 0.189}  # dollars
+
+
+def paper_accounting() -> tuple[Plan, Plan]:
+    """What one tree and one conversation of five turns cost by the paper's models, stage by stage.
+
+    Given are the models (Claude Sonnet 4.5 builds, Gemini 3 Flash judges and speaks), their list prices, and the two
+    totals, 0.127 and 0.056 dollars.  The lengths of the calls are not given: those here are assumptions, chosen so that
+    the stages add up to these totals.  The sum of the two is 0.183; the paper prints 0.189.  A user message is counted
+    for each of the five turns; our conversations leave the last one out.
+    """
+    sonnet = Price(3.0, 15.0, "list price", PAPER_PRICES_AS_OF)
+    flash = Price(0.5, 3.0, "list price", PAPER_PRICES_AS_OF)
+    tree = _paper_stages(PAPER_TREE, "claude-sonnet-4-5", sonnet, 1)
+    talk = _paper_stages(PAPER_TURN, "gemini-3-flash-preview", flash, PAPER_TURNS)
+    note = "lengths are assumptions chosen to agree with the printed totals; models, prices and totals are given"
+    return (
+        Plan(0, NOTHING, tree, NOTHING, (note,)),
+        Plan(1, Span.exactly(PAPER_TURNS), talk, NOTHING, (note,)),
+    )
+
+
+def _paper_stages(lengths: Mapping[str, tuple[int, int]], model: str, price: Price, calls: int) -> tuple[Stage, ...]:
+    return tuple(
+        Stage(
+            name,
+            model,
+            Span.exactly(calls),
+            Length(Span.exactly(prompt), Span.exactly(completion), ASSUMED_BASIS),
+            price,
+        )
+        for name, (prompt, completion) in lengths.items()
+    )

@@ -1,0 +1,114 @@
+"""`Rules`: every number and choice of the method in one frozen record, stored with every run.
+
+`Rules.paper()` follows the paper (arXiv 2602.03429).  `Rules.authors()` reproduces the authors' released code where
+it differs.  Any single point can be changed with `rules.replace(p=0.5)`; the record then says it is a variant.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of one run.  Defaults are the paper's."""
+
+    name: str = "paper"
+
+    # -- judging and transition (paper section 3.2, appendix A.2) --
+    p: float = 0.25  # weight of one near miss
+    thresholds: Literal[1, 2] = 1  # θ per intent: one that resets after use, or two used once each
+    crossing: Literal[">", ">="] = ">"  # how the score must compare to θ
+    focus: Literal["undiscovered", "unsatisfied_leaf"] = "undiscovered"  # which root the judge is shown first
+    gate: Literal["parent_discovered", "parent_passed"] = "parent_discovered"  # which intents a reply can move
+    near_misses: Literal["per_reply", "per_conversation"] = "per_reply"  # a repeated near miss counts again, or once
+    satisfaction_scope: Literal["discovered", "focus"] = "discovered"  # where a discovered intent can be satisfied
+
+    # -- what the user sees of themselves --
+    achieved: Literal["lowest", "open_parents"] = "lowest"
+
+    # -- reward (paper section 3.3) --
+    discovery_reward: Literal["newly_discovered", "level_change"] = "newly_discovered"
+    lam: float = 1e-3  # λ, reward per token above τ
+    tau: float = 250  # τ, tokens that cost nothing
+    penalty_cap: float = 1.0
+    ties: Literal["fewer_tokens", "authors"] = "fewer_tokens"  # which of several best candidates goes on
+    token_unit: str = "tokens"  # what one token is here; λ and τ are in this unit
+
+    def __post_init__(self) -> None:
+        for name in ("p", "lam", "tau", "penalty_cap"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
+                raise ValueError(f"rules: {name} must be a number of at least 0, got {value!r}")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"rules: {name} must be one of {choices}, got {getattr(self, name)!r}")
+
+    @classmethod
+    def paper(cls) -> Rules:
+        """The paper's rules, τ = 250 (synthesis, SFT, DPO)."""
+        return cls()
+
+    @classmethod
+    def paper_grpo(cls) -> Rules:
+        """The paper's rules with the τ = 500 of its GRPO runs."""
+        return cls(name="paper, GRPO", tau=500)
+
+    @classmethod
+    def authors(cls) -> Rules:
+        """The authors' released code, where it differs from the paper."""
+        return cls(
+            name="authors",
+            thresholds=2,
+            crossing=">=",
+            focus="unsatisfied_leaf",
+            gate="parent_passed",
+            satisfaction_scope="focus",
+            achieved="open_parents",
+            discovery_reward="level_change",
+            ties="authors",
+        )
+
+    @classmethod
+    def named(cls, name: str) -> Rules:
+        """`paper` or `authors`.
+
+        Raises:
+            ValueError: any other name.
+        """
+        known = {"paper": cls.paper, "authors": cls.authors}
+        if name not in known:
+            raise ValueError(f"unknown rules {name!r}; choose one of {', '.join(known)}")
+        return known[name]()
+
+    def replace(self, **changes: Any) -> Rules:
+        """These rules with some points changed; the name lists every change made so, unless a new one is given."""
+        label = ", ".join(f"{key}={value}" for key, value in changes.items() if key != "token_unit")
+        joint = ", " if " with " in self.name else " with "
+        return dataclasses.replace(self, **{"name": f"{self.name}{joint}{label}" if label else self.name} | changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Rules:
+        unknown = sorted(set(data) - {field.name for field in dataclasses.fields(cls)})
+        if unknown:
+            raise ValueError(f"rules: unknown setting {unknown[0]!r}")
+        return cls(**data)
+
+
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "thresholds": (1, 2),
+    "crossing": (">", ">="),
+    "focus": ("undiscovered", "unsatisfied_leaf"),
+    "gate": ("parent_discovered", "parent_passed"),
+    "near_misses": ("per_reply", "per_conversation"),
+    "satisfaction_scope": ("discovered", "focus"),
+    "achieved": ("lowest", "open_parents"),
+    "discovery_reward": ("newly_discovered", "level_change"),
+    "ties": ("fewer_tokens", "authors"),
+}

@@ -1,0 +1,20 @@
+"""Randomness per unit of work: a seed derived from names never depends on order, concurrency or resume."""
+
+import hashlib
+import random
+
+
+def derive_seed(*parts: int | str) -> int:
+    """A 63-bit seed for the unit of work named by `parts`, e.g. ``derive_seed(run_seed, artifact_id, trial, turn)``."""
+    name = "\x1f".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def unit_uniform(*parts: int | str) -> float:
+    """A number in [0, 1) that depends on `parts` alone."""
+    return (derive_seed(*parts) >> 10) / 2**53  # what a float holds exactly, so never 1.0
+
+
+def derive_rng(*parts: int | str) -> random.Random:
+    """A generator of its own for the unit of work named by `parts`."""
+    return random.Random(derive_seed(*parts))

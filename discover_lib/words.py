@@ -1,0 +1,49 @@
+"""Words of a text: the one tokenisation that the lexicon, the voice and the leak check share."""
+
+import re
+from functools import lru_cache
+
+_WORD = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?")
+
+# Words that carry no requirement of their own: grammar, and the vocabulary of hesitation and assent that any
+# user needs ("something feels off", "keep it like that").  A lexicon's requirement texts avoid the latter.
+STOP_WORDS = frozenset(
+    """a about above after again all almost along also am an and any anything are around as at away back be because
+    been before being below between bit both but by can can't cannot could did didn't do does doesn't doing don't done
+    down each either else even ever every everything few for from further get gets getting give given go goes going
+    good got great had has have having he her here hers him his how i i'd i'll i'm i've if in into instead is isn't it
+    it's its itself just keep kind kinda let like liked likes little look looks lot made make makes making many may
+    maybe me mean might mind missing more most much must my near need needs new nice no none nor not nothing now of
+    off ok okay on once one ones only onto or other others our out over own part perhaps place please put quite rather
+    really right said same say see seem seems shall she should show shows so some somehow something somewhat sort
+    still such sure take takes than that that's the their them then there there's these they thing things think this
+    those through to together too toward towards true try two under until up upon us use used uses using very via
+    want wants was way we well were what what's when where which while who whole whose why will with within without
+    would yes yet you you're your yours feel feels different differently exactly quality certain change changed clear
+    closer option options direction idea work works fine perfect love thanks thank tell don doesnt dont im cant pick
+    picked else's wrong says know""".split()
+)
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words of `text`, in order; a hyphen separates, an apostrophe does not."""
+    return _WORD.findall(text.lower().replace("’", "'"))
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """A light stem that joins singular and plural, and possessives: ``tones → tone``, ``boat's → boat``."""
+    word = word.split("'")[0]
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+@lru_cache(maxsize=8192)  # whole texts: a larger cache would grow with every conversation of a long run
+def content_words(text: str) -> frozenset[str]:
+    """Stems of the words in `text` that are not stop words."""
+    return frozenset(stem(word) for word in words(text) if word not in STOP_WORDS and len(word) > 1)

@@ -1,0 +1,180 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "00 · Start here"
+# description = "See a simulated user find out what they want, and choose where to go next."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Start here")
+
+with app.setup(hide_code=True):
+    import marimo as mo
+
+    from discover_lib import Conversation, show
+    from discover_lib.doctor import examine
+    from discover_lib.miniature import engine
+    from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifact
+    from discover_lib.miniature.assistants import scripted_assistant
+    from discover_lib.rollout import run_conversation
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md("""
+    # People find out what they want by seeing it
+
+    Ask for “a drawing of a fox” and you do not yet know that you want it mirrored, in two greens, without
+    outlines: you will know when an option touches it. This workbench simulates such a user as a forest of
+    **intents**, broad to specific, that form as an assistant's replies touch them. The number of newly formed intents
+    is a **reward**, and models trained on it learn to explore while a wish is vague and to build once it is clear
+    ([DiscoverLLM](https://arxiv.org/abs/2602.03429)).
+
+    Below is one such conversation, already run. Press *Next turn* and watch the tree.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    get_turn, set_turn = mo.state(1, allow_self_loops=True)
+    get_user, set_user = mo.state(0, allow_self_loops=True)
+    return get_turn, get_user, set_turn, set_user
+
+
+@app.function(hide_code=True)
+def conversation_of(user: int, domain: str = "svg_drawing") -> Conversation:
+    """The adaptive assistant with the `user`-th simulated user of the evaluation artifacts."""
+    world = engine(domain)
+    built = world.builder.build(generate_artifact(domain, "eval", user % SPLIT_SIZES["eval"]))
+    setting = {"engine": "miniature", "domain": domain, "assistants": ["adaptive"]}
+    assistants = [scripted_assistant("adaptive", domain)]
+    return run_conversation(built.tree, world.judge, world.voice, assistants, seed=user, setting=setting)
+
+
+@app.cell(hide_code=True)
+def _(get_user):
+    conversation = conversation_of(get_user())
+    return (conversation,)
+
+
+@app.cell(hide_code=True)
+def _(conversation, get_turn, get_user, set_turn, set_user):
+    turn = min(get_turn(), len(conversation.turns))
+
+    def meet_another(_):
+        set_turn(1)
+        set_user(get_user() + 1)
+
+    next_button = mo.ui.button(
+        label="Next turn ▶",
+        kind="success",
+        disabled=turn == len(conversation.turns),
+        on_click=lambda _: set_turn(turn + 1),
+    )
+    back_button = mo.ui.button(label="◀ Back", disabled=turn == 0, on_click=lambda _: set_turn(turn - 1))
+    other_button = mo.ui.button(label="Another user", on_click=meet_another)
+    _state = conversation.state_after(turn)
+    _where = (
+        f"turn {turn} of {len(conversation.turns)}: {len(_state.discovered)} of {len(conversation.tree)} discovered"
+    )
+    mo.hstack([back_button, next_button, other_button, mo.md(_where)], justify="start", align="center", wrap=True)
+    return (turn,)
+
+
+@app.cell(hide_code=True)
+def _(conversation, turn):
+    _tree, _state = conversation.tree, conversation.state_after(turn)
+    _last = conversation.turns[turn - 1] if turn else None
+    _outline = show.outline(
+        _tree,
+        _state,
+        conversation.rules,
+        _last.candidate.transitions if _last else (),
+        _last.focus if _last else None,
+    )
+    _earned = (
+        show.receipt(_tree, _last, conversation.rules)
+        if _last
+        else '<p class="dl-quiet">No reply yet. What the request names is discovered; the rest has yet to form.</p>'
+    )
+    mo.Html(
+        show.styled(
+            show.beside(
+                show.panel("What the user wants", show.state_legend(), _outline),
+                show.panel("Conversation", show.chat(conversation, turn), latest=True),
+            ),
+            show.panel("What the last reply earned", _earned),
+        )
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.callout(
+        mo.md("""
+    **What you saw is the miniature.** The user, the judge and the assistant are programs over a small world of
+    drawings, stories and articles. No language model plays a role and nothing is canned: the judge parses the drawing,
+    states and rewards follow the paper's rules, and the user's words come from what they may know at that moment.
+    """),
+        kind="neutral",
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    places = {
+        "00_start_here.py": ("Start here", "What is this, and where do I go?"),
+        "10_intent_trees.py": ("Intent trees", "How does a finished piece become a tree of intents?"),
+        "15_runs.py": ("Runs", "What happened in my runs, turn by turn, and what did it cost?"),
+        "20_simulator.py": ("Simulator", "What happens to a user's intents, turn by turn? Step, branch, type a reply."),
+        "30_reward.py": ("Reward", "What is one reply worth, and what if the rules were different?"),
+        "40_synthesis.py": ("Synthesis", "How do conversations become training data?"),
+        "50_train.py": ("Train", "How does a model learn from them?"),
+        "60_evaluate.py": ("Evaluate", "Which assistant discovers more, and can we tell?"),
+        "70_be_the_user.py": ("Be the user", "What does it feel like from the other side?"),
+    }
+    _folder = mo.notebook_dir()
+    _rows = "\n".join(
+        f"| {name[:2]} | [{title}](/?file={name}) | {question} |"
+        for name, (title, question) in places.items()
+        if _folder is not None and (_folder / name).exists() and not name.startswith("00")
+    )
+    mo.md("## Where to go\n\n| | notebook | its question |\n|:--|:--|:--|\n" + _rows)
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md("""
+    ## What is real, and what it needs
+
+    | | miniature | recorded conversations | a model of your own |
+    |:--|:--|:--|:--|
+    | who plays the roles | programs over a lexicon | one language model, once, saved as files | any language model |
+    | states, transitions, rewards | computed here | computed here, from the saved judgements | computed here |
+    | needs | nothing | nothing | an API key, or a GPU for a local model |
+    | good for | learning the method, testing, training in small | seeing what real replies look like | results |
+
+    Recorded conversations illustrate: one mind wrote trees, replies and judgements, so they are no evidence that one
+    assistant beats another.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    _findings = {each.topic: each for each in examine()}
+    _rows = [(each.topic, each.text + (" (needs attention)" if each.problem else "")) for each in _findings.values()]
+    _summary = f"This machine: {_findings['device'].text}; training backend: {_findings['backend'].text}"
+    mo.accordion({_summary: mo.Html(show.styled(show.table(("Part", "Found"), _rows)))})
+    return
+
+
+if __name__ == "__main__":
+    app.run()

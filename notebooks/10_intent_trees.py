@@ -1,0 +1,413 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "10 · Intent trees"
+# description = "From a finished drawing, story or article to the tree of intents behind it, stage by stage."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Intent trees")
+
+with app.setup(hide_code=True):
+    import asyncio
+    import json
+    import re
+
+    import marimo as mo
+
+    from discover_lib import Artifact, IntentTree, Message, Rules, TreeError, initial_state, show, viz
+    from discover_lib import notebook_controls as cast
+    from discover_lib.batch import write_json
+    from discover_lib.connection import check_connection
+    from discover_lib.leaks import leaked_words
+    from discover_lib.live import Calls, Errand, StagedBuild
+    from discover_lib.miniature import engine
+    from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
+    from discover_lib.paths import data_folder, outputs_folder
+    from discover_lib.recorded import find_recorded, recorded_index
+    from discover_lib.roles import BuildError, BuiltTree, Recognised
+
+    DOMAINS = {
+        "SVG drawing": "svg_drawing",
+        "Creative writing": "creative_writing",
+        "Technical writing": "technical_writing",
+    }
+    SOURCES = ("hand-written", "generated", "recorded", "your own")
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md("""
+    # How does a finished piece become a tree of intents?
+
+    Nobody states all they want at the start. The method works backwards: it takes a **finished piece**, lists what the
+    piece satisfies, makes each requirement broader step by step, and joins the steps to trees. A simulated user holds
+    these trees and at first knows only what their opening request names.
+
+    **You will see** the four stages on a piece of your choice; edit the tree at the end and meet the user who has it.
+    **Needs** nothing: the miniature reads pieces by programs. Recorded trees were written by a language model, and a
+    model of your choice builds one from any piece of work, stage by stage.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    domain_choice = mo.ui.dropdown(DOMAINS, value="SVG drawing", label="What kind")
+    source_choice = mo.ui.radio(SOURCES, value="hand-written", label="Which piece", inline=True)
+    mo.hstack([domain_choice, source_choice], justify="start", align="center", gap=2, wrap=True)
+    return domain_choice, source_choice
+
+
+@app.cell(hide_code=True)
+def _(domain_choice, source_choice):
+    domain, source = domain_choice.value, source_choice.value
+    written = {each.id: each for each in written_artifacts(domain, data_folder())}
+    if source == "hand-written":
+        piece_choice = mo.ui.dropdown(list(written), value=next(iter(written), None), label="Piece")
+    elif source == "generated":
+        piece_choice = mo.ui.number(0, SPLIT_SIZES["eval"] - 1, value=0, label="Number in the evaluation set")
+    elif source == "recorded":
+        _names = {each.title: each.name for each in recorded_index() if each.domain == domain}
+        piece_choice = mo.ui.dropdown(_names, value=next(iter(_names), None), label="Piece")
+    else:
+        _example = next(iter(written.values())).text if written else ""
+        piece_choice = mo.ui.text_area(
+            value=_example,
+            label="Paste an SVG document" if domain == "svg_drawing" else "Paste a text",
+            rows=10,
+            full_width=True,
+        ).form(submit_button_label="Build the tree")
+    piece_choice
+    return domain, piece_choice, source, written
+
+
+@app.function(hide_code=True)
+def recorded_stages(name: str) -> BuiltTree:
+    """The stages that a language model wrote down for a recorded piece."""
+    entry = find_recorded(name)
+    data = json.loads(entry.path.read_text(encoding="utf-8"))
+    found = tuple(Recognised(text, "", "") for text in data["synthesis"]["checklist"])
+    return BuiltTree(entry.tree(), found, tuple(tuple(level["checklist"]) for level in data["levels"]))
+
+
+@app.cell(hide_code=True)
+def _():
+    builder_form = cast.chooser(("builder",), submit="Use this builder")
+    own_type = mo.ui.text(label="What your own piece is", placeholder="travel plan, web component …", full_width=True)
+    tested, set_tested = mo.state("")
+    calls = Calls()
+    return builder_form, calls, own_type, set_tested, tested
+
+
+@app.cell(hide_code=True)
+def _(builder_form):
+    try:
+        players, unusable = cast.read_choice(builder_form.value), ""
+    except cast.ChoiceError as error:
+        players, unusable = cast.Choice(), str(error)
+    by_model = players.builder != "miniature"
+    return by_model, players, unusable
+
+
+@app.cell(hide_code=True)
+def _(players, set_tested):
+    async def test():
+        lines = await asyncio.to_thread(check_connection, {"tree builder": players.builder}, players.client_settings)
+        set_tested(cast.connection_lines(lines))
+
+    def start_test(_):
+        set_tested('<p class="dl-quiet">Asking for one word …</p>')
+        tests.add(task := asyncio.get_running_loop().create_task(test()))
+        task.add_done_callback(tests.discard)
+
+    tests = set()  # a task that nobody holds may be dropped
+    test_button = mo.ui.button(label="Test the connection", on_click=start_test)
+    return (test_button,)
+
+
+@app.cell(hide_code=True)
+def _(builder_form, by_model, own_type, players, source, test_button, tested, unusable):
+    if by_model:
+        _caption = "One tree of an artifact of some 800 tokens, before anything is spent; expected (low to high)"
+        _plan = cast.plan_table(cast.builder_stages(players), _caption)
+    else:
+        _plan = '<p class="dl-quiet">No language model takes part: nothing is asked, nothing is spent.</p>'
+    _own = [own_type] if by_model and source == "your own" else []
+    _told = mo.Html(show.styled(show.error_line(unusable) if unusable else "", tested(), _plan))
+    mo.accordion({f"Who builds: {players.builder}": mo.vstack([builder_form, *_own, test_button, _told])})
+    return
+
+
+@app.cell(hide_code=True)
+def _(by_model, domain, own_type, piece_choice, source, written):
+    def chosen_piece():
+        """The piece to build from; None until there is one."""
+        if source == "recorded":
+            return find_recorded(piece_choice.value).artifact()
+        if source == "hand-written":
+            return written.get(piece_choice.value)
+        if source == "generated":
+            return generate_artifact(domain, "eval", int(piece_choice.value))
+        kind = own_type.value.strip() if by_model else ""
+        if piece_choice.value is None:
+            return None
+        return Artifact("your own", kind or engine(domain).builder.lexicon.artifact_type, piece_choice.value)
+
+    piece = chosen_piece()
+    return (piece,)
+
+
+@app.cell(hide_code=True)
+def _(by_model, calls, piece, players, source):
+    # Another piece or another builder: another build, from its first stage on.
+    asked = by_model and piece is not None and source != "recorded"
+    build = StagedBuild(piece, players.builder, players.client_settings, calls) if asked else None
+    progress, set_progress = mo.state(0)
+    build_note, set_build_note = mo.state("")
+    return asked, build, build_note, progress, set_build_note, set_progress
+
+
+@app.cell(hide_code=True)
+def _(build, set_build_note, set_progress):
+    def moved():
+        set_progress(lambda count: count + 1)
+
+    def ended(said):
+        set_build_note(said)
+        moved()
+
+    errand = Errand(moved, lambda _: None, ended)
+
+    def begin(action):
+        if not errand.running:
+            set_build_note("")
+            errand.start(action)
+
+    stage_button = mo.ui.button(label="Next stage ▶", kind="success", on_click=lambda _: begin(build.advance))
+    rest_button = mo.ui.button(label="All that are left", on_click=lambda _: begin(build.advance_to_the_end))
+    halt_button = mo.ui.button(label="■ Stop", on_click=lambda _: build.cancel())
+    return errand, halt_button, rest_button, stage_button
+
+
+@app.cell(hide_code=True)
+def _(asked, build, build_note, calls, errand, halt_button, progress, rest_button, stage_button):
+    progress()
+    mo.stop(not asked)
+    _count = len(build.done)
+    if errand.running:
+        _where = f"asking {build.model} for stage {_count + 1}, {build.upcoming} …"
+    elif build.upcoming:
+        _where = f"{_count} of 4 stages done; next: {build.upcoming}"
+    else:
+        _where = "all four stages done"
+    _where += f". {calls.line}" if calls.line else ""
+    mo.vstack(
+        [
+            mo.hstack([stage_button, rest_button, halt_button, mo.md(_where)], justify="start", wrap=True),
+            mo.Html(show.styled(show.error_line(build_note()))) if build_note() else mo.md(""),
+        ]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(asked, build, domain, piece, piece_choice, progress, source):
+    progress()
+    built, refusal = None, ""
+    try:
+        if source == "recorded":
+            built = recorded_stages(piece_choice.value)
+        elif asked:
+            built = build.done[-1] if build.upcoming is None else None
+        elif piece is not None:
+            built = engine(domain).builder.build(piece)
+    except BuildError as error:
+        refusal = str(error)
+    if built is not None:
+        found, levels, forest = built.recognised, built.levels, built.tree
+    elif asked:
+        found, levels, forest = build.recognised, build.levels, build.forest
+    else:
+        found = levels = forest = None
+    mo.Html(show.styled(show.error_line(refusal))) if refusal else None
+    return built, forest, found, levels
+
+
+@app.cell(hide_code=True)
+def _(asked, built, piece, source):
+    _next = "Press *Build the tree* to begin." if source == "your own" else "There is no such piece in the data folder."
+    mo.stop(built is None and not asked, None if piece else mo.md(_next))
+    mo.Html(show.styled(show.panel("The finished piece", show.artifact(piece))))
+    return
+
+
+@app.cell(hide_code=True)
+def _(found):
+    mo.stop(found is None)
+    mo.vstack(
+        [
+            mo.md(f"""
+    ## 1. Synthesis: what does the piece satisfy?
+
+    {len(found)} requirements, as specific as they come. What type and topic already imply is left out.
+    """),
+            mo.Html(show.styled(show.recognised(found))),
+        ]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(levels):
+    mo.stop(levels is None)
+    mo.vstack(
+        [
+            mo.md("""
+    ## 2. Abstraction: the same requirements, broader and broader
+
+    Each level drops or generalises details of the level before, so that whatever meets a requirement also meets its
+    broader form.
+    """),
+            mo.Html(show.styled(show.ladder(levels))),
+        ]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    layout_choice = mo.ui.radio(
+        {"outline": "outline", "layers": "layered"}, value="outline", inline=True, label="Show as"
+    )
+    return (layout_choice,)
+
+
+@app.cell(hide_code=True)
+def _(forest, layout_choice):
+    mo.stop(forest is None)
+    _tree = forest
+    _figure = viz.IntentFigure(
+        _tree, initial_state(_tree, Rules.paper()), layout=layout_choice.value, theme=mo.app_meta().theme
+    )
+    mo.vstack(
+        [
+            mo.md(f"""
+    ## 3. Organisation: a forest
+
+    {len(_tree)} intents in {len(_tree.roots)} trees. A child is more specific than its parent; every root is a
+    dimension of its own. Point at a node to read it.
+    """),
+            layout_choice,
+            mo.ui.anywidget(_figure.widget),
+            mo.Html(show.styled(show.state_legend())),
+        ]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(built):
+    mo.stop(built is None)
+    _tree = built.tree
+    _told = "; ".join(_tree.text(key).lower() for key in _tree.initially_discovered)
+    _hidden = len(_tree) - len(_tree.initially_discovered)
+    _implied = (Message("user", f"{_tree.artifact_type} {_tree.topic}"),)
+    _leaks = leaked_words(_tree.initial_request, _tree, initial_state(_tree, Rules.paper()), _implied)
+    _shared = ", ".join(_leaks) or "none"
+    mo.md(f"""
+    ## 4. The initial request
+
+    > {_tree.initial_request}
+
+    It names **{_told}**: {len(_tree.initially_discovered)} of {len(_tree)} intents start discovered, the other
+    {_hidden} have yet to form. Words that it shares with hidden intents alone, type and topic aside: {_shared}.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(built):
+    mo.stop(built is None)
+    editor = mo.ui.code_editor(
+        json.dumps(built.tree.to_dict(), indent=1, ensure_ascii=False),
+        language="json",
+        max_height=340,
+        debounce=True,
+        label="",
+    )
+    mo.vstack(
+        [
+            mo.md("""
+    ## Edit it
+
+    Change a text, move a branch, take an intent out: the tree below follows when you leave the editor. Ids are dotted
+    (`1.2` stands under `1`), and what is wrong is said with the id that it is wrong about.
+    """),
+            editor,
+        ]
+    )
+    return (editor,)
+
+
+@app.function(hide_code=True)
+def read_tree(text: str) -> IntentTree:
+    """A tree from JSON as typed.
+
+    Raises:
+        TreeError: one line that says what is wrong and where.
+    """
+    try:
+        data = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        where = f" (line {error.lineno}: {error.msg})" if isinstance(error, json.JSONDecodeError) else ""
+        raise TreeError(f"this is not JSON{where}") from None
+    return IntentTree.from_dict(data)
+
+
+@app.cell(hide_code=True)
+def _(editor):
+    try:
+        edited, mistake = read_tree(editor.value), ""
+    except TreeError as error:
+        edited, mistake = None, str(error)
+    if edited is None:
+        _shown = show.error_line(mistake)
+    else:
+        _shown = show.panel(
+            f"{len(edited)} intents in {len(edited.roots)} trees",
+            show.outline(edited, initial_state(edited, Rules.paper())),
+        )
+    mo.Html(show.styled(_shown))
+    return edited, mistake
+
+
+@app.cell(hide_code=True)
+def _(built, edited, piece):
+    mo.stop(built is None or edited is None)
+    _stem = re.sub(r"[^\w-]+", "-", (piece.id if piece.id != "your own" else edited.topic).strip()).strip("-")
+    _path = outputs_folder() / "trees" / f"{_stem or 'tree'}.json"
+    kept, set_kept = mo.state("")
+
+    def keep(_):
+        try:
+            write_json(_path, {"tree": edited.to_dict()})
+            set_kept(f"Kept as `{_path.name}`. In the [simulator](/?file=20_simulator.py), choose *Trees built here*")
+        except OSError as error:
+            set_kept(f"It cannot be written: {error}")
+
+    keep_button = mo.ui.button(label="Keep this tree for the simulator", on_click=keep)
+    return keep_button, kept
+
+
+@app.cell(hide_code=True)
+def _(keep_button, kept):
+    mo.hstack([keep_button, mo.md(kept())], justify="start", align="center", wrap=True)
+    return
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,398 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "15 · Runs"
+# description = "Browse what was run: every conversation, every turn, what failed and what it cost."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Runs")
+
+with app.setup(hide_code=True):
+    import html
+    from collections import Counter
+    from pathlib import Path
+
+    import marimo as mo
+
+    from discover_lib import show
+    from discover_lib.background import find_runs
+    from discover_lib.paths import outputs_folder
+    from discover_lib.runs import RunOptions, execute, lay_out, write_results
+    from discover_lib.stats import bootstrap_mean
+    from discover_lib.store import RunStore, StoreError
+
+    ANY = "any"
+    STOPS = {
+        ANY: None,
+        "all discovered": "all_discovered",
+        "all satisfied": "all_satisfied",
+        "after the last turn": "max_turns",
+        "error": "error",
+        "not finished": "open",
+    }
+    DEMO = "demo-run"
+    SHOWN_FAILURES = 30
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md("""
+    # What happened in my runs?
+
+    A run is one folder under `outputs/` with every conversation, turn, judgement and model call in it.
+    **You will see** how each assistant did, the conversations behind the numbers, any single turn the way the
+    simulator shows it, and what failed with what came back. A run that is still going can be watched.
+    **Needs** nothing: if there is no run yet, a small one is made with the miniature.
+    """)
+    return
+
+
+@app.function(hide_code=True)
+def make_demo_run(folder: Path) -> None:
+    """Three scripted assistants with eight users of the miniature each."""
+    run = lay_out(RunOptions(("adaptive", "draft", "ask"), domain="svg_drawing", artifacts=8))
+    folder.mkdir(parents=True, exist_ok=True)
+    execute(run, folder)
+    write_results(folder)
+
+
+@app.cell(hide_code=True)
+def _():
+    def found_or_made():
+        """The runs there are, and why there is none."""
+        if runs := find_runs(outputs_folder()):
+            return runs, ""
+        try:
+            make_demo_run(outputs_folder() / DEMO)
+        except (OSError, StoreError) as error:
+            return {}, f"no run here, and none could be made: {error}"
+        return find_runs(outputs_folder()), ""
+
+    runs, trouble = found_or_made()
+    mo.stop(not runs, mo.Html(show.styled(show.error_line(trouble))))
+    asked = mo.query_params().get("run")
+    run_choice = mo.ui.dropdown(
+        runs,
+        value=asked if asked in runs else next(iter(runs)),
+        label="Run",
+        searchable=True,
+        on_change=lambda folder: mo.query_params().set("run", str(folder.relative_to(outputs_folder()))),
+    )
+    return (run_choice,)
+
+
+@app.cell(hide_code=True)
+def _(run_choice):
+    # Only a run with something left to do is looked at again and again.
+    def open_units():
+        try:
+            with RunStore.read(run_choice.value) as store:
+                return store.counts().open
+        except StoreError:
+            return 0
+
+    clock = mo.ui.refresh(
+        options=["2s", "10s", "60s"], default_interval="2s" if open_units() else None, label="look again"
+    )
+    mo.hstack([run_choice, clock], justify="start", align="center", gap=2, wrap=True)
+    return (clock,)
+
+
+@app.cell(hide_code=True)
+def _(clock, run_choice):
+    clock.value
+    folder = run_choice.value
+    try:
+        with RunStore.read(folder) as _store:
+            configuration, counts, spent = _store.configuration, _store.counts(), _store.spent()
+            everything, failures, lengths = _store.listing(), _store.failures(), _store.call_lengths()
+        unreadable = ""
+    except StoreError as error:
+        unreadable = str(error)
+    mo.stop(bool(unreadable), mo.Html(show.styled(show.error_line(unreadable))))
+    return configuration, counts, everything, failures, folder, lengths, spent
+
+
+@app.function(hide_code=True)
+def facts_of(configuration: dict, counts, spent) -> list[tuple[str, str]]:
+    """What was run and how far it is."""
+    engine = configuration.get("engine", {})
+    players = ", ".join(f"{role}: {who}" for role, who in engine.items()) or "see the conversations"
+    progress = f"{counts.finished} of {counts.units} conversations finished, {counts.turns} turns"
+    progress += f", {counts.failed} failed" if counts.failed else ""
+    progress += f", {counts.open} open" if counts.open else ""
+    cost = "no model was called"
+    if spent.calls:
+        unknown = f" and {spent.unpriced} calls of unknown price" if spent.unpriced else ""
+        tokens = f"{spent.prompt_tokens:,} tokens in, {spent.completion_tokens:,} out"
+        cost = f"{spent.calls:,} calls ({spent.attempts:,} attempts), {tokens}, ${spent.cost:.4f}{unknown}"
+    return [
+        ("What", f"{configuration.get('kind', 'run')}, seed {configuration.get('seed', 'not known')}"),
+        ("Who", players),
+        ("Rules", configuration["rules"]["name"]),
+        ("How far", progress),
+        ("Cost", cost),
+    ]
+
+
+@app.cell(hide_code=True)
+def _(configuration, counts, everything, lengths, spent):
+    def by_assistant():
+        """One row per assistant, over its finished conversations."""
+        groups = {}
+        for each in everything:
+            if each.turns and each.stop not in (None, "error"):
+                groups.setdefault(" + ".join(dict.fromkeys(each.assistants)), []).append(each)
+        for name, group in groups.items():
+
+            def mean(number, group=group):
+                values = {}
+                for each in group:
+                    values.setdefault(each.artifact, []).append(number(each))
+                return str(bootstrap_mean(values))
+
+            yield (
+                name,
+                str(len(group)),
+                mean(lambda each: each.discovered),
+                mean(lambda each: each.reward / each.turns),
+                mean(lambda each: each.tokens),
+            )
+
+    _head = ("Assistant", "Conversations", "Newly discovered", "Reward per turn", "Tokens per conversation")
+    _caption = "Means with 95 % intervals, bootstrapped over artifacts"
+    _parts = [
+        show.panel("The run", show.table(("", ""), facts_of(configuration, counts, spent))),
+        show.panel("How each assistant did", show.table(_head, by_assistant(), _caption)),
+    ]
+    if lengths:
+        _calls = [
+            (purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}", f"{seconds:.1f}")
+            for purpose, (count, into, out, seconds) in lengths.items()
+        ]
+        _columns = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean", "Seconds, mean")
+        _parts.append(show.panel("What the calls took", show.table(_columns, _calls)))
+    mo.Html(show.styled(*_parts))
+    return
+
+
+@app.cell(hide_code=True)
+def _(run_choice):
+    run_choice.value  # another run, other choices
+    picked, set_picked = mo.state(None)
+    with RunStore.read(run_choice.value) as _store:
+        _rows = _store.listing()
+        _roles = list(_store.failures_by_role())
+    assistant_filter = mo.ui.dropdown(
+        [ANY, *dict.fromkeys(name for row in _rows for name in row.assistants)], value=ANY, label="Assistant"
+    )
+    artifact_filter = mo.ui.dropdown(
+        [ANY, *dict.fromkeys(row.artifact for row in _rows)], value=ANY, label="Artifact", searchable=True
+    )
+    stop_filter = mo.ui.dropdown(list(STOPS), value=ANY, label="Ended")
+    failed_filter = mo.ui.dropdown([ANY, *_roles], value=ANY, label="Failed role", disabled=not _roles)
+    _most = max((row.discovered for row in _rows), default=0)
+    discovered_filter = mo.ui.range_slider(0, max(1, _most), 1, label="Discovered", show_value=True)
+    leaks_filter = mo.ui.checkbox(label="with leaks only")
+    mo.vstack(
+        [
+            mo.md("## The conversations"),
+            mo.hstack(
+                [assistant_filter, artifact_filter, stop_filter, failed_filter, discovered_filter, leaks_filter],
+                justify="start",
+                align="center",
+                gap=1.5,
+                wrap=True,
+            ),
+        ]
+    )
+    return (
+        artifact_filter,
+        assistant_filter,
+        discovered_filter,
+        failed_filter,
+        leaks_filter,
+        picked,
+        set_picked,
+        stop_filter,
+    )
+
+
+@app.cell(hide_code=True)
+def _(
+    artifact_filter,
+    assistant_filter,
+    clock,
+    discovered_filter,
+    failed_filter,
+    folder,
+    leaks_filter,
+    stop_filter,
+):
+    clock.value
+
+    def chosen(control):
+        return None if control.value == ANY else control.value
+
+    with RunStore.read(folder) as _store:
+        _found = _store.listing(
+            assistant=chosen(assistant_filter),
+            artifact=chosen(artifact_filter),
+            stop=STOPS[stop_filter.value],
+            failed_role=chosen(failed_filter),
+            leaking=leaks_filter.value,
+        )
+    _low, _high = discovered_filter.value
+    listed = [each for each in _found if _low <= each.discovered <= max(_high, _low)]
+    return (listed,)
+
+
+@app.cell(hide_code=True)
+def _(listed, picked, set_picked):
+    _rows = [
+        {
+            "no.": each.place,
+            "artifact": each.artifact,
+            "assistant": " + ".join(dict.fromkeys(each.assistants)),
+            "trial": each.trial,
+            "ended": (each.stop or "open").replace("_", " "),
+            "turns": each.turns,
+            "discovered": each.discovered,
+            "reward": round(each.reward, 3),
+            "tokens": each.tokens,
+            "unscored": each.unscored,
+            "leaks": each.leaks,
+        }
+        for each in listed
+    ]
+    # A column that says the same everywhere says nothing.
+    for _name in ("trial", "unscored", "leaks"):
+        if not any(row[_name] for row in _rows):
+            for _row in _rows:
+                del _row[_name]
+    _places = [each.place for each in listed]
+    conversations_table = mo.ui.table(
+        _rows,
+        selection="single",
+        initial_selection=[_places.index(picked())] if picked() in _places else None,
+        page_size=10,
+        show_column_summaries=False,
+        show_data_types=False,
+        show_download=False,
+        on_change=lambda rows: set_picked(rows[0]["no."] if rows else None),
+        label=f"{len(_rows)} conversations; select one to open it",
+    )
+    conversations_table if _rows else mo.md("No conversation fits; widen the filters.")
+    return
+
+
+@app.cell(hide_code=True)
+def _(clock, folder, listed, picked):
+    clock.value
+    _known = {each.place for each in listed}
+    _place = picked() if picked() in _known else (listed[0].place if listed else None)
+    mo.stop(_place is None)
+    with RunStore.read(folder) as _store:
+        conversation = _store.conversation(_place)
+        its_failures = [failure for _, failure in _store.failures(_place)]
+    place = _place
+    return conversation, its_failures, place
+
+
+@app.cell(hide_code=True)
+def _(conversation):
+    _last = len(conversation.turns)
+    turn_slider = mo.ui.slider(0, max(1, _last), 1, value=min(1, _last), label="Turn", show_value=True)
+    return (turn_slider,)
+
+
+@app.cell(hide_code=True)
+def _(conversation, its_failures, place, turn_slider):
+    _turn = min(turn_slider.value, len(conversation.turns))
+    _state, _tree, _rules = conversation.state_after(_turn), conversation.tree, conversation.rules
+    _last = conversation.turns[_turn - 1] if _turn else None
+    _setting = conversation.setting
+    _title = f"Conversation {place}: {_setting.get('artifact', '')}, {' + '.join(_setting.get('assistants', ()))}"
+    _outline = show.outline(
+        _tree, _state, _rules, _last.candidate.transitions if _last else (), _last.focus if _last else None
+    )
+    _parts = [
+        show.beside(
+            show.panel("What the user wants", show.state_legend(), _outline),
+            show.panel("Conversation", show.chat(conversation, _turn), latest=True),
+        )
+    ]
+    if _last is not None:
+        # Without verdicts (an import) there is no bill to write, but the reward and what moved are known.
+        _known = _last.candidate.evaluation is None and _last.candidate.reward is not None
+        _receipt = [] if _known else [show.panel("Reward receipt", show.receipt(_tree, _last, _rules))]
+        if len(_last.candidates) > 1 or _known:
+            _receipt.append(show.panel("All candidates", show.candidates(_tree, _last, _rules)))
+        _spoken = [
+            show.panel("The judge’s reasons", show.judge_reasons(_tree, _last.candidate)),
+            show.panel("What the user may say now", show.user_view(_tree, _last.view, _last.user_message)),
+        ]
+        if _last.leaks:
+            _words = ", ".join(f"“{word}”" for word in _last.leaks)
+            _spoken.append(show.error_line(f"The user said what only hidden intents hold: {_words}"))
+        _parts.append(show.beside("".join(_receipt), "".join(_spoken)))
+    _parts += [show.error_line(failure.line) for failure in its_failures if failure.turn == _turn + 1]
+    _note = _setting.get("note", "")
+    mo.vstack(
+        [
+            mo.md(f"## {_title}"),
+            mo.hstack([turn_slider, mo.md(f"of {len(conversation.turns)}. {_note}")], justify="start", align="center"),
+            mo.Html(show.styled(*_parts)),
+        ]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(failures):
+    def kinds():
+        counted = Counter((failure.role, failure.kind) for _, failure in failures)
+        return [(role, kind.replace("_", " "), str(count)) for (role, kind), count in counted.most_common()]
+
+    def told(place, failure):
+        """One failure, with what came back behind a click."""
+        raw = "".join(f'<pre class="dl-code">{html.escape(text)}</pre>' for text in failure.came_back)
+        back = f'<details class="dl-more"><summary>what came back</summary>{raw}</details>' if raw else ""
+        effect = "ended the conversation" if failure.ended else "one reply stays unscored"
+        line = f"conversation {place}, {failure.line}"
+        return f'<li class="dl-reason">{html.escape(line)} <span class="dl-quiet">({effect})</span>{back}</li>'
+
+    if failures:
+        _items = "".join(told(*each) for each in failures[:SHOWN_FAILURES])
+        _rest = len(failures) - SHOWN_FAILURES
+        _more = f'<p class="dl-quiet">and {_rest} more; filter by failed role to find them</p>' if _rest > 0 else ""
+        _body = show.table(("Role", "What", "Count"), kinds()) + f'<ul class="dl-plain">{_items}</ul>{_more}'
+    else:
+        _body = '<p class="dl-quiet">Nothing failed.</p>'
+    mo.Html(show.styled(show.panel("Failures, by role", _body)))
+    return
+
+
+@app.cell(hide_code=True)
+def _(folder):
+    _path = html.escape(str(folder))
+    mo.md(f"""
+    ## Take it elsewhere
+
+    ```
+    discover export {_path} --format jsonl --out FOLDER
+    discover export {_path} --format authors --out FOLDER
+    ```
+
+    In Python: `RunStore.read(folder).conversations()` gives the records, `formats.to_frame(...)` a pandas table with a
+    row per candidate reply.
+    """)
+    return
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,135 @@
+"""A headless Chromium that cannot leave this machine, and the workbench's own server, for tests that look at pages."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext, Route, WebSocketRoute
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+IN_PAGE = {"about", "blob", "data"}  # schemes that ask nobody
+
+
+def find_chromium() -> str | None:
+    """Path of a Chromium: `$CHROMIUM` if it is set, else the first of the usual names; None if there is none."""
+    if named := os.environ.get("CHROMIUM"):
+        return shutil.which(named)
+    return next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+
+
+def stays_here(url: str) -> bool:
+    """True if asking for `url` does not leave this machine."""
+    parts = urlsplit(url)
+    return parts.scheme in IN_PAGE or parts.hostname in LOOPBACK
+
+
+def keep_on_this_machine(context: BrowserContext) -> list[str]:
+    """Block requests and web sockets of `context` that would leave this machine; the list returned gets their URLs."""
+    attempted: list[str] = []
+
+    def decide(route: Route) -> None:
+        if stays_here(route.request.url):
+            route.continue_()
+        else:
+            attempted.append(route.request.url)
+            route.abort()
+
+    def refuse(socket: WebSocketRoute) -> None:
+        attempted.append(socket.url)
+        socket.close()
+
+    context.route("**/*", decide)
+    context.route_web_socket(lambda url: not stays_here(url), refuse)
+    return attempted
+
+
+def free_port() -> int:
+    """A port of localhost that nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Server:
+    """A running workbench: its address, and what it has written to its error stream so far."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    errors_file: IO[bytes] = field(repr=False)
+
+    @property
+    def errors(self) -> str:
+        return Path(self.errors_file.name).read_text(errors="replace")
+
+
+@contextmanager
+def workbench(*options: str, timeout_seconds: float = 30.0) -> Iterator[Server]:
+    """Run `discover open` on a free port; yield once it answers, and end it afterwards.
+
+    Raises RuntimeError with its error stream if it ends early, TimeoutError if it does not answer in time.
+    """
+    port = free_port()
+    command = [str(Path(sys.executable).parent / "discover"), "open", "--port", str(port), *options]
+    quiet = {**os.environ, "BROWSER": "true"}  # the command `true` stands in for a browser: no window on anyone's desk
+    with tempfile.NamedTemporaryFile(prefix="workbench-", suffix=".log") as log:
+        process = subprocess.Popen(
+            command, env=quiet, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True
+        )
+        server = Server(f"http://127.0.0.1:{port}", process, log)
+        try:
+            _wait_until_it_answers(server, timeout_seconds)
+            yield server
+        finally:
+            _end(process)
+
+
+def _wait_until_it_answers(server: Server, timeout_seconds: float) -> None:
+    deadline = time.monotonic() + timeout_seconds
+    while time.monotonic() < deadline:
+        if server.process.poll() is not None:
+            raise RuntimeError(f"`discover open` ended with status {server.process.returncode}:\n{server.errors}")
+        try:
+            with urllib.request.urlopen(server.url, timeout=5):
+                return
+        except urllib.error.HTTPError:
+            return  # an error page is an answer, and the test is going to see it
+        except OSError:
+            time.sleep(0.1)
+    raise TimeoutError(f"no answer from {server.url} in {timeout_seconds:.0f} s:\n{server.errors}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the server and what it started; it leads a session of its own, so nothing else is hit."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(timeout=5)
+            return
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue

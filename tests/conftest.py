@@ -1,0 +1,60 @@
+"""Fixtures for every test: a browser, a page that cannot leave this machine, a running workbench."""
+
+from collections.abc import Iterator
+
+import pytest
+from browser import CHROMIUM_NAMES, CHROMIUM_OPTIONS, Server, find_chromium, keep_on_this_machine, workbench
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest picks by marker
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use a browser, and run them last.
+
+    Playwright's synchronous interface keeps an event loop running in this thread from its first use to the end of the
+    session, and no test after that could call `asyncio.run`.
+    """
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium; without one on this machine the test is skipped and says so."""
+    path = find_chromium()
+    if path is None:
+        pytest.skip(f"no Chromium on this machine: set CHROMIUM to its path, or install one of {CHROMIUM_NAMES}")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, headless=True, args=list(CHROMIUM_OPTIONS))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A fresh browser profile, 1400 × 900."""
+    # Service workers would fetch behind the back of the guard below.
+    fresh = browser.new_context(viewport={"width": 1400, "height": 900}, service_workers="block")
+    yield fresh
+    fresh.close()
+
+
+@pytest.fixture
+def outside_requests(context: BrowserContext) -> list[str]:
+    """URLs outside this machine that the test's pages have asked for so far; each was blocked."""
+    return keep_on_this_machine(context)
+
+
+@pytest.fixture
+def page(context: BrowserContext, outside_requests: list[str]) -> Page:
+    """An empty page; what it asks for outside this machine is blocked and listed in `outside_requests`."""
+    return context.new_page()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """The workbench as `discover open` serves it: `server.url`, and `server.errors`, what it has complained of."""
+    with workbench() as running:
+        yield running

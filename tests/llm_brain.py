@@ -1,0 +1,184 @@
+"""The miniature behind the wire: a brain for `llm_server` that reads the prompts it is sent and answers the truth.
+
+It sees what any model would see, the rendered messages and the request's body, and nothing of the process that asks.
+The model's name says who is to answer: ``miniature:DOMAIN`` for builder, judge and voice, ``miniature:DOMAIN:POLICY``
+for an assistant.  What it cannot answer it refuses in prose, as a model would.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from discover_lib.conversation import Artifact, Message
+from discover_lib.intents import Intent
+from discover_lib.llm.prompting import PromptSet
+from discover_lib.miniature import engine
+from discover_lib.miniature.assistants import scripted_assistant
+from discover_lib.miniature.judge import judge_intent, requirement
+from discover_lib.miniature.lexicon import load_lexicon
+from discover_lib.miniature.reading import read_reply
+from discover_lib.roles import BuildError, BuiltTree, JudgeError
+from discover_lib.tokens import count_tokens
+from discover_lib.user_view import UserView
+
+_QUOTED = re.compile(r"<(user|assistant|reply|artifact)(\d*)>\n(.*?)\n</\1\2>", re.DOTALL)
+_INTENT = re.compile(r"^ *- \[([\d.]+)\] \((\w+)\) (.*)$", re.MULTILINE)
+_ITEM = re.compile(r"^ *- \[([\d.]+)\] (.*)$", re.MULTILINE)
+_BULLET = re.compile(r"^- (.*)$", re.MULTILINE)
+_PAIR = re.compile(r"^(\d+)\. narrow: (.*)\n +broad: (.*)$", re.MULTILINE)
+_NEW = re.compile(r"^ *- \[([\d.]+)\] .*\n  new:", re.MULTILINE)
+_WANTING = re.compile(r"^Still wanting \((\w+)\):$", re.MULTILINE)
+
+# The instructions that each prompt opens with are how a prompt is recognised.
+TASKS = {template.parts[0][1]: name for name, template in PromptSet().templates.items() if len(template.parts) == 2}
+
+
+def answer(messages: list[dict[str, Any]], body: Mapping[str, Any]) -> tuple[str, int]:
+    """The text that is sent back, and its number of tokens."""
+    _, domain, *policy = str(body["model"]).split(":")
+    if policy:
+        spoken = [Message(each["role"], each["content"]) for each in messages if each["role"] != "system"]
+        reply = scripted_assistant(policy[0], domain).reply(spoken, int(body["seed"]))  # type: ignore[union-attr]
+        return reply.text, reply.n_tokens
+    task = ANSWERS[TASKS[messages[0]["content"]]]
+    try:
+        text = json.dumps(task(messages[1]["content"], domain, body), ensure_ascii=False)
+    except (BuildError, JudgeError) as error:
+        text = f"I cannot do this: {error}"
+    return text, count_tokens(text)
+
+
+# -- judge and voice -----------------------------------------------------------------------------------------------
+
+
+def evaluate(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """A verdict on every intent that is asked about, whether the walk reaches it or not."""
+    reply = read_reply(_quotations(prompt)[-1][1], domain)
+    tree, wishes = _plain(prompt).split("# Intents, from broad to specific")[1].split("# Known wishes outside the tree")
+    asked = [(intent_id, text) for intent_id, status, text in _INTENT.findall(tree) if status != "settled"]
+    verdicts = [
+        judge_intent(Intent(intent_id, text), requirement(text, domain), reply.options, load_lexicon(domain))
+        for intent_id, text in asked + _ITEM.findall(wishes)
+    ]
+    entries = [
+        {
+            "id": each.intent_id,
+            "reason": each.reason,
+            "engaged": each.engaged,
+            "near_misses": list(each.near_misses),
+        }
+        for each in verdicts
+    ]
+    return {"kind_reason": reply.kind_reason, "kind": reply.kind, "intents": entries}
+
+
+def speak(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    messages = [Message(role, text) for role, text in _quotations(prompt)]  # type: ignore[arg-type]
+    mind = _plain(prompt).split("# In your mind")[1]
+    achieved, kind, items = _WANTING.split(mind)
+    texts = dict(_ITEM.findall(mind))
+    view = UserView(
+        tuple(intent_id for intent_id, _ in _ITEM.findall(achieved)),
+        None if kind == "nothing" else kind,  # type: ignore[arg-type]
+        tuple(intent_id for intent_id, _ in _ITEM.findall(items)),
+        texts,
+        changed=tuple(_NEW.findall(mind)),
+    )
+    return {
+        "thought": f"speaking of what is {kind}",
+        "message": engine(domain).voice.speak(view, messages, body["seed"]),
+    }
+
+
+# -- builder -------------------------------------------------------------------------------------------------------
+
+_built: dict[frozenset[str], BuiltTree] = {}  # texts of a stage → the tree they belong to
+
+
+def synthesise(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    (artifact,) = [text for tag, text in _quotations(prompt) if tag == "artifact"]
+    built = engine(domain).builder.build(
+        Artifact(_line(prompt, "Filed under the name"), _line(prompt, "Type of artifact"), artifact)
+    )
+    for texts in ([each.text for each in built.recognised], [each.text for each in built.tree.intents.values()]):
+        _built[frozenset(texts)] = built
+    items = [{"text": each.text, "aspect": each.dimension, "evidence": each.reason} for each in built.recognised]
+    return {"topic": built.tree.topic, "description": "; ".join(item["text"] for item in items), "items": items}
+
+
+def abstract(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    built = _built[frozenset(_BULLET.findall(prompt))]
+    heights: dict[str, int] = {}
+    for intent in reversed(built.tree.intents.values()):  # children before their parents
+        heights[intent.id] = 1 + max((heights[child.id] for child in intent.children), default=-1)
+    levels = [
+        {"items": [built.tree.text(intent_id) for intent_id in built.tree.intents if heights[intent_id] == height]}
+        for height in range(1, max(heights.values()) + 1)
+    ]
+    return {"levels": levels}
+
+
+def organise(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    ids = {text: item_id for item_id, text in _ITEM.findall(prompt)}
+    tree = _built[frozenset(ids)].tree
+    items = []
+    for intent in tree.intents.values():
+        parent = tree.parents[intent.id]
+        items.append({"id": ids[intent.text], "parent": ids[tree.text(parent)] if parent else None, "same_as": None})
+    return {"items": items}
+
+
+def compare(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    lexicon = load_lexicon(domain)
+    pairs = []
+    for number, *texts in _PAIR.findall(prompt):
+        narrow, broad = (lexicon.value_of_text(text) for text in texts)
+        pairs.append(
+            {
+                "number": int(number),
+                "reason": f"{narrow} lies under {broad}",
+                "narrow_implies_broad": lexicon.covers(broad, narrow),
+                "broad_implies_narrow": lexicon.covers(narrow, broad),
+            }
+        )
+    return {"pairs": pairs}
+
+
+def request(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    roots = [text for _, text in _ITEM.findall(prompt)]
+    latent = [text for text in _BULLET.findall(prompt) if not text.startswith("[")]
+    tree = _built[frozenset([*roots, *latent])].tree
+    return {"chosen": list(tree.initially_discovered), "request": tree.initial_request}
+
+
+ANSWERS: dict[str, Callable[[str, str, Mapping[str, Any]], dict[str, Any]]] = {
+    "response_evaluation": evaluate,
+    "user_reply": speak,
+    "requirement_synthesis": synthesise,
+    "abstraction": abstract,
+    "hierarchy": organise,
+    "superset_check": compare,
+    "initial_request": request,
+}
+
+
+# -- reading prompts -----------------------------------------------------------------------------------------------
+
+
+def _quotations(prompt: str) -> list[tuple[str, str]]:
+    """(tag, text) of everything quoted, in order.  A quotation never holds its own closing tag."""
+    return [(tag, text) for tag, _, text in _QUOTED.findall(prompt)]
+
+
+def _plain(prompt: str) -> str:
+    """The prompt without its quotations."""
+    return _QUOTED.sub("", prompt)
+
+
+def _line(prompt: str, label: str) -> str:
+    found = re.search(rf"^{label}: (.*)$", prompt, re.MULTILINE)
+    assert found, f"the prompt has no line {label!r}"
+    return found.group(1)

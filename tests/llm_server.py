@@ -1,0 +1,404 @@
+"""An OpenAI-compatible server for tests: real HTTP on a free loopback port, with faults on demand.
+
+In a thread of the test:
+
+    with FakeServer(brain, latency_seconds=0.01, faults=Faults(rate=0.3)) as server:
+        settings = ClientSettings(api_base=server.api_base)
+        ...
+        assert server.counts["requests"] == 12
+
+In a process of its own, so that it does not share the client's interpreter (`ServerProcess`, or by hand):
+
+    python tests/llm_server.py --brain llm_brain:answer --latency 1
+
+What is said is decided by a brain, `brain(messages, body) -> (text, completion tokens)`; the server knows only HTTP.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import importlib
+import json
+import random
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.request import urlopen
+
+Messages = list[dict[str, Any]]
+Brain = Callable[[Messages, dict[str, Any]], tuple[str, int]]
+
+# Faults below the text: the client must try again.
+TRANSPORT_FAULTS = (
+    "429",
+    "500",
+    "503",
+    "timeout",
+    "cut_before",
+    "cut_body",
+    "malformed_body",
+    "truncated_body",
+    "empty",
+)
+# Faults in the text, applied to JSON answers only: the first group can be mended, the second must be asked for again.
+MENDABLE_FAULTS = ("fenced", "prose", "trailing_comma", "python_literal", "thinking")
+UNMENDABLE_FAULTS = ("truncated_text", "wrong_ids", "refusal")
+CONTENT_FAULTS = MENDABLE_FAULTS + UNMENDABLE_FAULTS
+OTHER_FAULTS = ("missing_usage",)
+ALL_FAULTS = TRANSPORT_FAULTS + CONTENT_FAULTS + OTHER_FAULTS
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Which share of replies is faulty, and how.
+
+    Whether a reply is faulty depends on the request's bytes and on how often they were sent before, not on the order
+    in which requests arrive, so a test meets the same faults at any concurrency.
+    """
+
+    rate: float = 0.0
+    kinds: tuple[str, ...] = ALL_FAULTS
+    seed: int = 0
+    retry_after_seconds: float = 0.05
+    timeout_seconds: float = 30.0  # how long a request that times out is held
+
+    def draw(self, body: bytes, times_sent: int) -> str | None:
+        digest = hashlib.sha256(body + f"|{times_sent}|{self.seed}".encode()).digest()
+        rng = random.Random(digest)
+        return rng.choice(self.kinds) if rng.random() < self.rate else None
+
+
+def echo(messages: Messages, body: dict[str, Any]) -> tuple[str, int]:
+    """The simplest brain: repeats the last message."""
+    text = str(messages[-1]["content"])
+    return text, len(text.split())
+
+
+class _CutError(Exception):
+    """Close the connection here."""
+
+
+@dataclass
+class FakeServer:
+    """The server; a context manager that runs it in a thread.
+
+    `script` holds faults (or None) for the next requests, one each, before `faults` applies.
+    `counts` holds: requests, served (complete replies without a fault), one count per fault, peak (most requests
+    answered at once).  `received` keeps the last bodies, `headers` the last request's headers.
+    """
+
+    brain: Brain = echo
+    latency_seconds: float = 0.0
+    faults: Faults = field(default_factory=Faults)
+    script: deque[str | None] = field(default_factory=deque)
+    token_seconds: float = 0.0  # pause between streamed words
+    counts: Counter[str] = field(default_factory=Counter)
+    received: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=1000))
+    headers: dict[str, str] = field(default_factory=dict)
+    port: int = 0
+
+    def __post_init__(self) -> None:
+        self._times_sent: Counter[bytes] = Counter()
+        self._busy = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._done: asyncio.Event | None = None
+
+    @property
+    def api_base(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> FakeServer:
+        ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve(ready.set)), daemon=True)
+        self._thread.start()
+        if not ready.wait(10):
+            raise RuntimeError("the fake server did not start")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        if self._loop and self._done:
+            self._loop.call_soon_threadsafe(self._done.set)
+            self._thread.join(10)
+
+    async def serve(self, ready: Callable[[], None]) -> None:
+        """Serve until `__exit__`, or for ever."""
+        self._loop, self._done = asyncio.get_running_loop(), asyncio.Event()
+        connections: set[asyncio.Task[None]] = set()
+
+        async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task
+            connections.add(task)
+            try:
+                await self._connection(reader, writer)
+            finally:
+                connections.discard(task)
+                writer.close()
+
+        server = await asyncio.start_server(connection, "127.0.0.1", self.port, backlog=2048, limit=2**24)
+        self.port = server.sockets[0].getsockname()[1]
+        ready()
+        await self._done.wait()
+        server.close()
+        for task in tuple(connections):
+            task.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+
+    # -- one connection ------------------------------------------------------------------------------------------
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                method, path, headers, body = await _read_request(reader)
+                self.headers = headers
+                if method == "POST" and path.endswith("/chat/completions"):
+                    self._busy += 1
+                    self.counts["peak"] = max(self.counts["peak"], self._busy)
+                    try:
+                        await self._completion(writer, body)
+                    finally:
+                        self._busy -= 1
+                elif path.endswith("/models"):
+                    await _send(writer, 200, {"object": "list", "data": [{"id": "fake", "object": "model"}]})
+                elif path == "/counts":
+                    await _send(writer, 200, dict(self.counts))
+                else:
+                    await _send(writer, 404, {"error": {"message": f"no such path: {path}", "type": "not_found"}})
+        except (_CutError, asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            return  # cut on purpose, gone, or the server ends: in every case this connection is over
+
+    async def _completion(self, writer: asyncio.StreamWriter, raw: bytes) -> None:
+        body = json.loads(raw)
+        self.counts["requests"] += 1
+        self.received.append(body)
+        # Counted by digest: a long soak must not grow this process.
+        digest = hashlib.blake2b(raw, digest_size=16).digest()
+        self._times_sent[digest] += 1
+        fault = self.script.popleft() if self.script else self.faults.draw(raw, self._times_sent[digest])
+        if fault == "timeout":
+            self.counts[fault] += 1
+            await asyncio.sleep(self.faults.timeout_seconds)
+            raise _CutError
+        # Thinking is part of the latency, and begins when all that arrived together has been read.
+        due = time.monotonic() + self.latency_seconds
+        if self.latency_seconds:
+            await asyncio.sleep(self.latency_seconds / 4)
+        text, tokens = self.brain(body["messages"], body)
+        if (left := due - time.monotonic()) > 0:
+            await asyncio.sleep(left)
+        if fault in CONTENT_FAULTS and _is_json(text):
+            text = mangle(text, fault)
+        elif fault in CONTENT_FAULTS:
+            fault = None  # free text has no form that could be broken
+        self.counts[fault or "served"] += 1
+        if fault and (fault in TRANSPORT_FAULTS or fault.isdigit()) and fault != "empty":
+            await self._break(writer, body, text, fault)
+            return
+        reply = _reply(body, "" if fault == "empty" else text, tokens, with_usage=fault != "missing_usage")
+        if body.get("stream"):
+            await self._stream(writer, reply, cut=False)
+        else:
+            await _send(writer, 200, reply)
+
+    async def _break(self, writer: asyncio.StreamWriter, body: dict[str, Any], text: str, fault: str) -> None:
+        if fault == "429":
+            after = {"retry-after": f"{self.faults.retry_after_seconds:g}"}
+            await _send(writer, 429, _error("rate limit reached", "rate_limit_error"), after)
+        elif fault in ("500", "503"):
+            await _send(writer, int(fault), _error("something broke", "server_error"))
+        elif fault.isdigit():  # a refusal of any other status
+            await _send(writer, int(fault), _error("refused", "invalid_request_error"))
+        elif fault == "cut_before":
+            raise _CutError
+        elif fault == "cut_body" and body.get("stream"):
+            await self._stream(writer, _reply(body, text, 1, with_usage=True), cut=True)
+            raise _CutError
+        elif fault == "cut_body":
+            whole = json.dumps(_reply(body, text, 1, with_usage=True)).encode()
+            writer.write(_head(200, len(whole)) + whole[: len(whole) // 2])
+            await writer.drain()
+            raise _CutError
+        elif fault == "malformed_body":
+            await _send_bytes(writer, 200, b"<html><body>upstream said hello</body></html>")
+        else:  # truncated_body: well-formed HTTP around half of the JSON
+            whole = json.dumps(_reply(body, text, 1, with_usage=True)).encode()
+            await _send_bytes(writer, 200, whole[: len(whole) // 2])
+
+    async def _stream(self, writer: asyncio.StreamWriter, reply: dict[str, Any], cut: bool) -> None:
+        writer.write(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+        )
+        words = re.findall(r"\s*\S+|\s+$", reply["choices"][0]["message"]["content"])
+        for word in words[: len(words) // 2] if cut else words:
+            _write_event(writer, _chunk(reply, {"content": word}, None))
+            if self.token_seconds:
+                await writer.drain()
+                await asyncio.sleep(self.token_seconds)
+        if cut:
+            await writer.drain()
+            return
+        _write_event(writer, _chunk(reply, {}, "stop"))
+        if "usage" in reply:
+            _write_event(writer, {**_chunk(reply, {}, None), "choices": [], "usage": reply["usage"]})
+        data = b"data: [DONE]\n\n"
+        writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n0\r\n\r\n")
+        await writer.drain()
+
+
+# -- HTTP ------------------------------------------------------------------------------------------------------------
+
+
+async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str], bytes]:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    first, *lines = head.rstrip().split("\r\n")
+    method, path, _ = first.split(" ", 2)
+    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return method, path, headers, await reader.readexactly(int(headers.get("content-length", 0)))
+
+
+def _head(status: int, length: int, extra: Mapping[str, str] | None = None) -> bytes:
+    lines = [f"HTTP/1.1 {status} {'OK' if status == 200 else 'Error'}", "content-type: application/json"]
+    lines += [f"content-length: {length}", *(f"{name}: {value}" for name, value in (extra or {}).items())]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+async def _send(writer: asyncio.StreamWriter, status: int, data: Any, extra: Mapping[str, str] | None = None) -> None:
+    await _send_bytes(writer, status, json.dumps(data).encode(), extra)
+
+
+async def _send_bytes(
+    writer: asyncio.StreamWriter, status: int, data: bytes, extra: Mapping[str, str] | None = None
+) -> None:
+    writer.write(_head(status, len(data), extra) + data)
+    await writer.drain()
+
+
+def _write_event(writer: asyncio.StreamWriter, data: Mapping[str, Any]) -> None:
+    line = f"data: {json.dumps(data)}\n\n".encode()
+    writer.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+
+
+def _error(message: str, kind: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+
+
+def _reply(body: Mapping[str, Any], text: str, tokens: int, *, with_usage: bool) -> dict[str, Any]:
+    prompt = sum(len(str(message["content"]).split()) for message in body["messages"])
+    reply: dict[str, Any] = {
+        "id": "chatcmpl-fake",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": body["model"],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+    }
+    if with_usage:
+        reply["usage"] = {"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}
+    return reply
+
+
+def _chunk(reply: Mapping[str, Any], delta: Mapping[str, str], finish: str | None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": dict(delta), "finish_reason": finish}
+    return {**{key: reply[key] for key in ("id", "created", "model")}, "object": "chat.completion.chunk"} | {
+        "choices": [choice]
+    }
+
+
+# -- broken texts ----------------------------------------------------------------------------------------------------
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except ValueError:
+        return False
+
+
+def mangle(text: str, fault: str) -> str:
+    """A JSON text as a careless model would send it; the content is untouched by all but `UNMENDABLE_FAULTS`."""
+    data = json.loads(text)
+    if fault == "fenced":
+        return f"```json\n{text}\n```"
+    if fault == "prose":
+        return f"Sure! Here is what I found {{in full}}:\n\n{text}\n\nLet me know if anything is unclear."
+    if fault == "trailing_comma":
+        return re.sub(r"([\]}])\s*$", r",\1", text)
+    if fault == "python_literal":
+        return repr(data)
+    if fault == "thinking":
+        return f'<think>Perhaps {{"draft": true}}? No, better look again.</think>\n{text}'
+    if fault == "truncated_text":
+        return text[: len(text) * 2 // 3]
+    if fault == "wrong_ids":
+        return re.sub(r'("id"\s*:\s*")[^"]*"', r'\g<1>99.99"', text)
+    return "I'm sorry, but I can't help with that."
+
+
+# -- a process of its own --------------------------------------------------------------------------------------------
+
+
+class ServerProcess:
+    """The server in another process; `brain` is ``module:function``, the module importable from tests/."""
+
+    def __init__(
+        self, brain: str = "llm_server:echo", latency_seconds: float = 0.0, options: Iterable[str] = ()
+    ) -> None:
+        self._arguments = ["--brain", brain, "--latency", str(latency_seconds), *options]
+
+    def __enter__(self) -> ServerProcess:
+        command = [sys.executable, str(Path(__file__).resolve()), *self._arguments]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        if not line.strip().isdigit():
+            self.process.kill()
+            raise RuntimeError(f"the fake server did not start: {line!r}")
+        self.port = int(line)
+        self.api_base = f"http://127.0.0.1:{self.port}/v1"
+        return self
+
+    @property
+    def counts(self) -> dict[str, int]:
+        with urlopen(f"http://127.0.0.1:{self.port}/counts", timeout=10) as reply:
+            return dict(json.load(reply))
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.process.terminate()
+        self.process.wait(10)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--brain", default="llm_server:echo", help="module:function")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each reply")
+    parser.add_argument("--port", type=int, default=0, help="0: a free one, printed")
+    parser.add_argument("--fault-rate", type=float, default=0.0)
+    parser.add_argument("--fault-kinds", nargs="*", default=list(ALL_FAULTS))
+    parser.add_argument("--fault-seed", type=int, default=0)
+    parser.add_argument("--timeout", type=float, default=30.0, help="how long a request that times out is held")
+    options = parser.parse_args()
+    module, _, function = options.brain.partition(":")
+    server = FakeServer(
+        getattr(importlib.import_module(module), function),
+        latency_seconds=options.latency,
+        faults=Faults(
+            options.fault_rate, tuple(options.fault_kinds), options.fault_seed, timeout_seconds=options.timeout
+        ),
+        port=options.port,
+    )
+    asyncio.run(server.serve(lambda: print(server.port, flush=True)))
+
+
+if __name__ == "__main__":
+    main()

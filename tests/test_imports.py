@@ -1,0 +1,184 @@
+"""What may import what.  Read off the source, so that a wrong import is found before anything runs."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+LIBRARY = Path(__file__).resolve().parent.parent / "discover_lib"
+
+# Heavy or optional libraries → the modules whose job they are.  Everybody else imports them inside a function.
+# A name ending in ".*" stands for a package and all that is in it.
+AT_HOME = {
+    "accelerate": {"train.*"},
+    "bitsandbytes": {"train.*"},
+    "datasets": {"train.*"},
+    "litellm": {"llm.client"},
+    "lxml": set(),
+    "marimo": set(),
+    "pandas": set(),
+    "peft": {"train.*"},
+    "plotly": {"viz"},
+    "scipy": {"stats"},
+    "torch": {"train.*", "miniature.tiny_lm"},
+    "transformers": {"train.*"},
+    "trl": {"train.*"},
+    "unsloth": {"train.*"},
+}
+
+# Pure modules: values in, values out.
+PURE = {"conversation", "intent_state", "intents", "metrics", "rewards", "rules", "stats", "user_view", "words"}
+ENGINES_AND_FLOW = {"cli", "evaluate", "llm", "miniature", "rollout", "simulator", "store", "train", "viz"}
+INPUT_OUTPUT = {
+    *("aiohttp", "asyncio", "httpx", "io", "os", "pathlib", "requests", "shutil", "socket", "sqlite3", "subprocess"),
+    *("tempfile", "threading", "urllib", "yaml"),
+}
+
+# Nothing of this is loaded by `import discover_lib` alone.
+NOT_YET_LOADED = {*AT_HOME, "numpy", "networkx"}
+IMPORT_SECONDS = 0.3
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement's target: `name` as written in full, `lazy` if it stands inside a function."""
+
+    name: str
+    line: int
+    lazy: bool
+
+
+def module_names() -> dict[str, Path]:
+    """Every module of the library by its dotted name without `discover_lib.`; the package itself is ``""``."""
+    names = {}
+    for path in sorted(LIBRARY.rglob("*.py")):
+        parts = path.relative_to(LIBRARY).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return names
+
+
+MODULES = module_names()
+
+
+def is_type_checking(test: ast.expr) -> bool:
+    return ast.unparse(test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
+
+
+def imports_below(node: ast.AST, package: str, lazy: bool = False) -> Iterator[Import]:
+    """Imports in `node`, in a module whose package is `package` (dotted); what only type checkers see is left out."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.If(test=test) if is_type_checking(test):
+                for other in child.orelse:
+                    yield from imports_below(ast.Module([other], []), package, lazy)
+            case ast.Import(names=names):
+                yield from (Import(alias.name, child.lineno, lazy) for alias in names)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                above = package.split(".")[: len(package.split(".")) - level + 1] if level else []
+                base = ".".join([*above, *([module] if module else [])])
+                yield from (Import(f"{base}.{alias.name}", child.lineno, lazy) for alias in names)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                yield from imports_below(child, package, lazy=True)
+            case _:
+                yield from imports_below(child, package, lazy)
+
+
+def imports_of(module: str) -> list[Import]:
+    path = MODULES[module]
+    package = ".".join(["discover_lib", *path.relative_to(LIBRARY).parent.parts])
+    return list(imports_below(ast.parse(path.read_text(encoding="utf-8")), package))
+
+
+def inside(name: str) -> str | None:
+    """The module that importing `name` (``discover_lib.intents.Intent``) reads; None if it is not of the library."""
+    first, *rest = name.split(".")
+    if first != "discover_lib":
+        return None
+    return ".".join(rest if ".".join(rest) in MODULES else rest[:-1])
+
+
+def matches(module: str, pattern: str) -> bool:
+    package = pattern.removesuffix(".*")
+    return module == package or (pattern.endswith(".*") and module.startswith(f"{package}."))
+
+
+def test_every_import_inside_the_library_finds_its_module() -> None:
+    lost = [
+        f"{module}, line {found.line}: {found.name}"
+        for module in MODULES
+        for found in imports_of(module)
+        if inside(found.name) not in {None, *MODULES}
+    ]
+    assert not lost
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_heavy_libraries_are_imported_at_the_top_only_where_they_are_at_home(module: str) -> None:
+    strays = [
+        f"line {found.line}: {found.name}"
+        for found in imports_of(module)
+        if not found.lazy
+        and (library := found.name.split(".")[0]) in AT_HOME
+        and not any(matches(module, home) for home in AT_HOME[library])
+    ]
+    assert not strays, f"discover_lib/{module}: import these inside the function that needs them: {strays}"
+
+
+@pytest.mark.parametrize("module", sorted(PURE & MODULES.keys()))
+def test_a_pure_module_knows_no_engine_and_does_no_input_or_output(module: str) -> None:
+    wrong = []
+    for found in imports_of(module):
+        own = inside(found.name)
+        name = own.split(".")[0] if own is not None else found.name.split(".")[0]
+        if name in (ENGINES_AND_FLOW if own is not None else INPUT_OUTPUT):
+            wrong.append(f"line {found.line}: {found.name}")
+    assert not wrong, f"discover_lib/{module} is pure but imports {wrong}"
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    graph = nx.DiGraph()
+    for module in MODULES:
+        for found in imports_of(module):
+            target = inside(found.name)
+            if target is not None and target != module:
+                graph.add_edge(module or "discover_lib", target or "discover_lib")
+    circles = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
+    assert not circles, f"these modules import each other in a circle (imports inside functions count): {circles}"
+
+
+def test_importing_the_library_is_quick_and_loads_nothing_heavy() -> None:
+    report = """
+import sys, time
+before = time.perf_counter()
+import discover_lib
+print(time.perf_counter() - before, *sorted({name.split(".")[0] for name in sys.modules}))
+"""
+    runs = [
+        subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(5)
+    ]
+    seconds = min(float(run[0]) for run in runs)
+    assert NOT_YET_LOADED.isdisjoint(runs[0][1:])
+    assert seconds < IMPORT_SECONDS, f"import discover_lib took {seconds:.2f} s (best of 5)"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import os.path", [("os.path", False)]),
+        ("from ..intents import Intent", [("discover_lib.intents.Intent", False)]),
+        ("from . import svg", [("discover_lib.miniature.svg", False)]),
+        ("def load():\n    import torch", [("torch", True)]),
+        ("try:\n    import torch\nexcept ImportError:\n    torch = None", [("torch", False)]),
+        ("class A:\n    def load(self):\n        from trl import DPOTrainer", [("trl.DPOTrainer", True)]),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch", [("typing.TYPE_CHECKING", False)]),
+    ],
+)
+def test_imports_are_read_as_python_would(source: str, expected: list[tuple[str, bool]]) -> None:
+    found = imports_below(ast.parse(source), "discover_lib.miniature")
+    assert [(one.name, one.lazy) for one in found] == expected

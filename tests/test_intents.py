@@ -1,0 +1,213 @@
+"""Intent trees: what is accepted, and one clear line for everything that is not."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted import forest
+
+from discover_lib import IntentTree, TreeError, load_tree
+
+GOOD = {
+    "artifact_type": "short story",
+    "topic": "harbour",
+    "initial_request": "write me a story",
+    "initially_discovered": ["1"],
+    "roots": [
+        {"id": "1", "text": "a story", "children": [{"id": "1.1", "text": "at sea", "children": []}]},
+        {"id": "2", "text": "a tone"},
+    ],
+}
+
+
+def node(intent_id: Any, *children: Any, text: Any = "some text") -> dict[str, Any]:
+    return {"id": intent_id, "text": text, "children": list(children)}
+
+
+def tree_of(*roots: Any, **fields: Any) -> dict[str, Any]:
+    return {"roots": list(roots), **fields}
+
+
+def cycle_by_shared_object() -> dict[str, Any]:
+    root = node("1")
+    root["children"].append(root)
+    return tree_of(root)
+
+
+def cycle_two_levels_down() -> dict[str, Any]:
+    root = node("1", node("1.1"))
+    root["children"][0]["children"].append(root)
+    return tree_of(root)
+
+
+def chain(depth: int) -> dict[str, Any]:
+    below: list[Any] = []
+    for level in range(depth, 0, -1):
+        below = [node(".".join(["1"] * level), *below)]
+    return tree_of(*below)
+
+
+def one(**fields: Any) -> dict[str, Any]:
+    return tree_of({"id": "1", "text": "some text"} | fields)
+
+
+BAD_TREES = {  # what is wrong: the data, and what the message must name
+    "cycle by a shared object": (cycle_by_shared_object(), ["'1'", "cycle"]),
+    "cycle two levels down": (cycle_two_levels_down(), ["'1'", "cycle"]),
+    "cycle by a repeated id": (tree_of(node("1", node("1.1", node("1")))), ["'1'", "cycle"]),
+    "own child by id": (tree_of(node("1", node("1"))), ["'1'", "cycle"]),
+    "duplicate root": (tree_of(node("1"), node("1")), ["duplicate", "'1'"]),
+    "duplicate child": (tree_of(node("1", node("1.1"), node("1.1"))), ["duplicate", "'1.1'"]),
+    "same object twice": (tree_of(*[node("1")] * 2), ["duplicate", "'1'"]),
+    "id with an empty part": (tree_of(node("1..2")), ["malformed", "'1..2'"]),
+    "id with a leading zero": (tree_of(node("01")), ["malformed", "'01'"]),
+    "id zero": (tree_of(node("0")), ["malformed", "'0'"]),
+    "id of letters": (tree_of(node("a")), ["malformed", "'a'"]),
+    "empty id": (tree_of(node("")), ["malformed", "''"]),
+    "id with a line break": (tree_of(node("1\n")), ["malformed", r"'1\n'"]),
+    "id with a space": (tree_of(node(" 1")), ["malformed", "' 1'"]),
+    "id with a trailing dot": (tree_of(node("1.")), ["malformed", "'1.'"]),
+    "id in other digits": (tree_of(node("١")), ["malformed", "'١'"]),
+    "child without its parent": (tree_of(node("1.2")), ["'1.2'", "parent '1'"]),
+    "child under another parent": (tree_of(node("1", node("2.1"))), ["'2.1'", "under '1'", "'2'"]),
+    "grandchild as child": (tree_of(node("1", node("1.1.1"))), ["'1.1.1'", "under '1'", "'1.1'"]),
+    "root as child": (tree_of(node("1", node("2"))), ["'2'", "under '1'"]),
+    "empty text": (tree_of(node("1", text="")), ["'1'", "empty"]),
+    "blank text": (tree_of(node("1", node("1.1", text=" \n"))), ["'1.1'", "empty"]),
+    "huge text": (tree_of(node("1", text="x" * 1_000_000)), ["'1'", "1000000 characters"]),
+    "huge id": (tree_of(node("x" * 1_000_000)), ["malformed"]),
+    "too deep": (chain(17), ["deeper", "1.1.1"]),
+    "absurdly deep": (chain(900), ["deeper", "1.1.1"]),
+    "too many": (tree_of(node("1", *(node(f"1.{n}") for n in range(1, 5_001)))), ["5000 intents", "'1.5000'"]),
+    "unknown initially discovered": (one() | {"initially_discovered": ["2"]}, ["initially_discovered", "'2'"]),
+    "discovered below undiscovered": (
+        tree_of(node("1", node("1.1")), initially_discovered=["1.1"]),
+        ["'1.1'", "parent '1'"],
+    ),
+    "no roots": ({"roots": []}, ["no roots"]),
+    "roots missing": ({}, ["'roots'"]),
+    "roots an object": ({"roots": {"1": "text"}}, ["'roots'"]),
+    "roots None": ({"roots": None}, ["'roots'"]),
+    "tree None": (None, ["NoneType"]),
+    "tree a list": ([node("1")], ["list"]),
+    "tree a number": (7, ["int"]),
+    "root None": (tree_of(None), ["intent", "None"]),
+    "root a text": (tree_of("1"), ["intent", "'1'"]),
+    "child a number": (tree_of(node("1", 7)), ["intent", "7"]),
+    "id a number": (tree_of(node(1)), ["intent 1", "'id'"]),
+    "id None": (tree_of(node(None)), ["'id'"]),
+    "id missing": (tree_of({"text": "some text"}), ["'id'"]),
+    "text a number": (one(text=3), ["'1'", "'text'", "3"]),
+    "text None": (one(text=None), ["'1'", "'text'"]),
+    "text missing": (tree_of({"id": "1"}), ["'1'", "'text'"]),
+    "children an object": (one(children={"id": "1.1", "text": "t"}), ["'1'", "'children'"]),
+    "children an empty object": (one(children={}), ["'1'", "'children'"]),
+    "children a text": (one(children="1.1"), ["'1'", "'children'"]),
+    "children an empty text": (one(children=""), ["'1'", "'children'"]),
+    "children a number": (one(children=1), ["'1'", "'children'"]),
+    "children zero": (one(children=0), ["'1'", "'children'"]),
+    "children false": (one(children=False), ["'1'", "'children'"]),
+    "initially discovered a text": (one() | {"initially_discovered": "1"}, ["initially_discovered"]),
+    "initially discovered a number": (one() | {"initially_discovered": 1}, ["initially_discovered"]),
+    "initially discovered zero": (one() | {"initially_discovered": 0}, ["initially_discovered"]),
+    "initially discovered true": (one() | {"initially_discovered": True}, ["initially_discovered"]),
+    "initially discovered an object": (one() | {"initially_discovered": {"1": True}}, ["initially_discovered"]),
+    "initially discovered numbers": (one() | {"initially_discovered": [1]}, ["initially_discovered"]),
+    "topic a number": (one() | {"topic": 5}, ["'topic'", "int"]),
+    "request None": (one() | {"initial_request": None}, ["'initial_request'", "NoneType"]),
+    "artifact type a list": (one() | {"artifact_type": []}, ["'artifact_type'", "list"]),
+}
+
+
+@pytest.mark.parametrize(("data", "named"), BAD_TREES.values(), ids=BAD_TREES)
+def test_a_bad_tree_is_refused_in_one_clear_line(data: Any, named: list[str]) -> None:
+    with pytest.raises(TreeError) as error:
+        IntentTree.from_dict(data)
+    message = str(error.value)
+    assert all(each in message for each in named), message
+    assert "\n" not in message
+    assert len(message) < 300
+
+
+def test_the_bounds_themselves_are_allowed() -> None:
+    assert len(IntentTree.from_dict(chain(16))) == 16
+    assert len(IntentTree.from_dict(tree_of(*(node(str(n)) for n in range(1, 5_001))))) == 5_000
+    assert IntentTree.from_dict(tree_of(node("1", text="x" * 2_000))).text("1") == "x" * 2_000
+
+
+def test_children_may_be_left_out_or_none() -> None:
+    assert IntentTree.from_dict(one(children=None)) == IntentTree.from_dict(one())
+
+
+def test_a_tree_survives_its_plain_form_and_json() -> None:
+    tree = IntentTree.from_dict(GOOD)
+    assert IntentTree.from_dict(tree.to_dict()) == tree
+    assert IntentTree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
+
+
+def test_reading_a_tree_leaves_the_data_as_it_was() -> None:
+    data = copy.deepcopy(GOOD)
+    IntentTree.from_dict(data)
+    assert data == GOOD
+
+
+def test_structure_of_a_tree() -> None:
+    tree = forest("1 1.1 1.1.1 1.2 2 2.10")
+    assert list(tree.intents) == ["1", "1.1", "1.1.1", "1.2", "2", "2.10"]  # parents first, in order
+    assert dict(tree.parents) == {"1": None, "1.1": "1", "1.1.1": "1.1", "1.2": "1", "2": None, "2.10": "2"}
+    assert dict(tree.root_of) == {"1": "1", "1.1": "1", "1.1.1": "1", "1.2": "1", "2": "2", "2.10": "2"}
+    assert tree.leaves() == ("1.1.1", "1.2", "2.10")
+    assert [tree.depth(each) for each in ("1", "1.1.1", "2.10")] == [1, 3, 2]
+    assert tree["1.2"].text == tree.text("1.2") == "text of 1.2"
+
+
+def test_an_unknown_intent_is_named() -> None:
+    with pytest.raises(KeyError, match=r"9\.9"):
+        forest("1")["9.9"]
+
+
+def test_the_networkx_view_is_the_same_forest() -> None:
+    graph = forest("1 1.1 1.2 2").to_networkx()
+    assert list(graph.nodes) == ["1", "1.1", "1.2", "2"]
+    assert sorted(graph.edges) == [("1", "1.1"), ("1", "1.2")]
+    assert graph.nodes["1.2"] == {"text": "text of 1.2", "depth": 2, "root": "1"}
+
+
+def test_a_tree_file_is_read_alone_or_under_tree(tmp_path: Path) -> None:
+    alone, under = tmp_path / "alone.json", tmp_path / "under.json"
+    alone.write_text(json.dumps(GOOD), encoding="utf-8")
+    under.write_text(json.dumps({"tree": GOOD}), encoding="utf-8")
+    assert load_tree(alone) == load_tree(under) == IntentTree.from_dict(GOOD)
+
+
+BAD_FILES = {
+    "binary": (b"\x89PNG\r\n\x1a\n\x00\x00\xff\xfe", "UTF-8"),
+    "zeros": (b"\x00\x00\x00", "not JSON"),
+    "another encoding": ('{"roots": [{"id": "1", "text": "café"}]}'.encode("latin-1"), "UTF-8"),
+    "not JSON": (b"roots: 1", "not JSON"),
+    "cut off": (b'{"roots": [', "not JSON"),
+    "empty": (b"", "not JSON"),
+    "too deep for JSON": (b"[" * 200_000, "nested too deep"),
+    "JSON, but a number": (b"3", "int"),
+    "JSON, but no tree": (b'{"tree": null}', "NoneType"),
+    "a tree with a defect": (json.dumps(tree_of(node("01"))).encode(), "'01'"),
+}
+
+
+@pytest.mark.parametrize(("content", "named"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_bad_file_is_refused_by_name(content: bytes, named: str, tmp_path: Path) -> None:
+    path = tmp_path / "tree.json"
+    path.write_bytes(content)
+    with pytest.raises(TreeError) as error:
+        load_tree(path)
+    assert named in str(error.value)
+    assert "tree.json" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["missing.json", "."], ids=["missing", "a folder"])
+def test_a_path_that_is_no_file_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(TreeError, match="cannot be read"):
+        load_tree(tmp_path / name)

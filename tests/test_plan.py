@@ -1,0 +1,154 @@
+"""Plans: what a run will take, held against what it took and against the paper's own accounting."""
+
+from collections import Counter
+from pathlib import Path
+
+import llm_brain
+import pytest
+from llm_server import FakeServer
+
+from discover_lib.llm.client import ClientSettings, Price
+from discover_lib.plan import (
+    PAPER_PRINTED,
+    PAPER_TURNS,
+    Length,
+    Span,
+    Stage,
+    measured_lengths,
+    paper_accounting,
+    plan_run,
+)
+from discover_lib.runs import RunOptions, execute, lay_out
+from discover_lib.store import RunStore
+from discover_lib.tokens import count_tokens
+
+DOMAIN = "creative_writing"
+MODEL = f"openai/miniature:{DOMAIN}"
+PRICES = {MODEL: Price(0.5, 3.0)}
+OPTIONS = RunOptions(("adaptive",), domain=DOMAIN, engine=MODEL, artifacts=8)
+
+
+def settings(server: FakeServer | None = None) -> ClientSettings:
+    return ClientSettings(api_base=server.api_base if server else None, env_file=None, prices=PRICES)
+
+
+def by_name(plan) -> dict[str, Stage]:
+    return {stage.name: stage for stage in plan.stages}
+
+
+def test_the_miniature_takes_time_and_nothing_else():
+    plan = plan_run(
+        lay_out(RunOptions(("adaptive", "draft"), domain=DOMAIN, artifacts=10, trials=3)), settings=settings()
+    )
+    assert (plan.conversations, plan.turns.expected) == (60, 300)
+    assert plan.calls == plan.tokens == plan.cost == Span(0, 0, 0)
+    assert 0 < plan.minutes.low < plan.minutes.expected < plan.minutes.high < 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "calls"),
+    [
+        ({}, {"judge": 8 * 5, "voice": 8 * 4}),
+        ({"turns": 1}, {"judge": 8, "voice": 0}),
+        ({"assistants": ("adaptive", "draft")}, {"judge": 80, "voice": 64}),
+        ({"assistants": ("adaptive", "draft"), "candidates": 2}, {"judge": 160, "voice": 32}),
+        ({"assistants": (MODEL,), "trials": 2}, {"assistant": 80, "judge": 80, "voice": 64}),
+        ({"assistants": (MODEL,), "engine": "miniature"}, {"assistant": 40}),
+        ({"voice": "miniature"}, {"judge": 40}),
+    ],
+)
+def test_calls_follow_from_the_configuration(changes, calls):
+    options = RunOptions(**{**vars(OPTIONS), **changes})
+    stages = by_name(plan_run(lay_out(options), settings=settings()))
+    assert set(stages) == set(calls)
+    for name, count in calls.items():
+        again = 1.02 if name != "assistant" else 1.0  # structured answers that are asked for again
+        assert stages[name].calls.expected == pytest.approx(count * again)
+        assert stages[name].calls.low <= count <= stages[name].calls.high
+
+
+def test_building_is_counted_by_stage_when_asked_for():
+    plan = plan_run(lay_out(OPTIONS), settings=settings(), builder=MODEL)
+    assert [name for name in by_name(plan) if name.startswith("builder")] == [
+        f"builder: {stage}" for stage in ("synthesis", "abstraction", "hierarchy", "superset check", "initial request")
+    ]
+
+
+def test_an_unknown_price_is_named_and_not_taken_as_free():
+    plan = plan_run(lay_out(OPTIONS), settings=ClientSettings(env_file=None))
+    assert plan.unpriced == (MODEL,) and all(stage.cost is None for stage in plan.stages)
+    assert any("unknown" in line for line in plan.assumptions)
+
+
+def test_a_limit_per_minute_sets_the_time():
+    run = lay_out(OPTIONS)
+    slow = ClientSettings(env_file=None, requests_per_minute=1)
+    assert plan_run(run, settings=slow, concurrency=64).minutes.expected == pytest.approx(
+        plan_run(run, settings=slow, concurrency=64).calls.expected
+    )
+
+
+def test_more_at_once_takes_less_time_and_costs_the_same():
+    run = lay_out(OPTIONS)
+    one, four = (plan_run(run, settings=settings(), concurrency=number) for number in (1, 4))
+    assert one.minutes.expected == pytest.approx(4 * four.minutes.expected)
+    assert one.cost == four.cost
+
+
+@pytest.fixture(scope="module")
+def metered(tmp_path_factory) -> Path:
+    """A finished run against the fake server."""
+    folder = tmp_path_factory.mktemp("metered")
+    with FakeServer(llm_brain.answer, latency_seconds=0.02) as server:
+        execute(lay_out(OPTIONS), folder, concurrency=8, settings=settings(server))
+    return folder
+
+
+def within(planned: float, measured: float, share: float = 0.2) -> bool:
+    return abs(planned - measured) <= share * measured
+
+
+def test_calls_and_prompts_are_planned_within_a_fifth(metered):
+    plan = by_name(plan_run(lay_out(OPTIONS), settings=settings()))
+    calls: Counter[str] = Counter()
+    prompts: Counter[str] = Counter()
+    with RunStore.read(metered) as store:
+        for call in store.calls():
+            calls[call.purpose] += 1
+            # The fake server counts words, so prompts are weighed here, by the rule that the plan names.
+            prompts[call.purpose] += sum(count_tokens(message["content"]) for message in call.messages)
+    assert calls.keys() == plan.keys()
+    for purpose, stage in plan.items():
+        assert within(stage.calls.expected, calls[purpose])
+        assert within((stage.calls * stage.length.prompt).expected, prompts[purpose])
+
+
+def test_a_plan_by_a_measured_run_agrees_with_the_meter_within_a_fifth(metered):
+    larger = RunOptions(**{**vars(OPTIONS), "artifacts": 16, "seed": 1})
+    plan = plan_run(lay_out(larger), settings=settings(), measured=measured_lengths(metered), concurrency=8)
+    folder = metered.parent / "larger"
+    folder.mkdir()
+    with FakeServer(llm_brain.answer, latency_seconds=0.02) as server:
+        spent = execute(lay_out(larger), folder, concurrency=8, settings=settings(server)).last.spent
+    assert within(plan.calls.expected, spent.calls)
+    assert within(plan.tokens.expected, spent.prompt_tokens + spent.completion_tokens)
+    assert within(plan.cost.expected, spent.cost)
+    assert plan.cost.low <= spent.cost <= plan.cost.high
+
+
+def test_the_papers_accounting_stage_by_stage():
+    tree, talk = paper_accounting()
+    assert tree.cost.expected == pytest.approx(PAPER_PRINTED["tree"], abs=5e-4)
+    assert talk.cost.expected == pytest.approx(PAPER_PRINTED["five turns"], abs=5e-4)
+    total = tree.cost.expected + talk.cost.expected
+    assert total == pytest.approx(0.183, abs=5e-4)
+    assert total != pytest.approx(PAPER_PRINTED["sum"], abs=5e-3), "the paper's sum does not follow from its parts"
+    assert [stage.calls.expected for stage in talk.stages] == [PAPER_TURNS] * 2
+    assert all("assumptions" in line for plan in (tree, talk) for line in plan.assumptions)
+
+
+def test_spans_add_and_multiply_end_by_end():
+    assert Span(1, 2, 3) + Span.exactly(1) == Span(2, 3, 4)
+    assert Span(1, 2, 3) * Span(2, 2, 4) == Span(2, 4, 12)
+    stage = Stage("judge", "m", Span.exactly(2), Length(Span.exactly(1e6), Span.exactly(1e5), "x"), Price(1.0, 10.0))
+    assert stage.cost == Span.exactly(4.0)

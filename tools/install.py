@@ -1,0 +1,210 @@
+"""Make `.venv` and install the workbench into it: `python3 tools/install.py [EXTRA ...]`.
+
+uv does the installing because it takes seconds where pip takes minutes.  uv does not read pip's configuration, though,
+and that is where a machine says which index, mirror, certificate or local wheels to use; so pip's settings are read
+here and handed on.  Without uv the same is done by pip.  Standard library only: nothing is installed yet.
+"""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+PIP = (str(PYTHON), "-m", "pip", "--disable-pip-version-check")
+CONSTRAINTS = ROOT / "constraints.txt"
+MINIMUM_PYTHON = (3, 11)
+UV = "uv>=0.9"  # the environment variables below are spelled for this version and later
+
+# What pip calls a setting → the variables that tell uv the same, and what joins several values.
+UV_VARIABLES = {
+    "index-url": (("UV_DEFAULT_INDEX",), " "),
+    "extra-index-url": (("UV_INDEX",), " "),
+    "find-links": (("UV_FIND_LINKS",), ","),
+    "trusted-host": (("UV_INSECURE_HOST",), " "),
+    "cert": (("SSL_CERT_FILE",), " "),
+    "client-cert": (("SSL_CLIENT_CERT",), " "),
+    "proxy": (("HTTP_PROXY", "HTTPS_PROXY"), " "),
+    "timeout": (("UV_HTTP_TIMEOUT",), " "),
+    "default-timeout": (("UV_HTTP_TIMEOUT",), " "),
+}
+TRUE_WORDS = {"1", "true", "yes", "on"}
+
+
+class InstallError(Exception):
+    """The installation cannot go on; the message says why and what to do."""
+
+
+def pip_settings(listing: str) -> dict[str, str]:
+    """Settings that `pip install` would follow, by name, out of what `pip config list` prints.
+
+    A line reads ``global.find-links='…'``.  As in pip, the environment (``:env:``) wins over a section for
+    ``install``, and that over ``global``; other commands' sections do not count.
+    """
+    precedence = {"global": 0, "install": 1, ":env:": 2}
+    found: dict[str, tuple[int, str]] = {}
+    for line in listing.splitlines():
+        key, separator, value = line.partition("=")
+        section, _, name = key.rpartition(".")
+        if not separator or section not in precedence:
+            continue
+        name = name.lower().replace("_", "-")
+        if name not in found or precedence[section] >= found[name][0]:
+            found[name] = (precedence[section], str(ast.literal_eval(value)))
+    return {name: value for name, (_, value) in found.items()}
+
+
+def uv_environment(settings: dict[str, str], environment: dict[str, str]) -> dict[str, str]:
+    """`environment` with pip's `settings` spelled for uv; a variable that is already set stays as it is.
+
+    They go through the environment, not the command line, because an index URL may carry a password.
+    """
+    # pip takes the best version over all indexes, uv by default stops at the first index that knows the name.
+    wanted = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
+    for name, (variables, join) in UV_VARIABLES.items():
+        if values := settings.get(name, "").split():
+            wanted.update(dict.fromkeys(variables, join.join(values)))
+    if settings.get("no-index", "").lower() in TRUE_WORDS:
+        wanted["UV_NO_INDEX"] = "1"
+    return {**wanted, **environment}
+
+
+def run(command: Sequence[str | Path], environment: dict[str, str] | None = None, *, capture: bool = False) -> str:
+    """Run `command` in the project folder; raise InstallError if it fails.
+
+    With `capture`, nothing is shown and what it wrote to standard output is returned.
+    """
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(words, cwd=ROOT, env=environment, check=True, text=True, capture_output=capture)
+    except OSError as error:
+        raise InstallError(f"this could not be run: {' '.join(words)} ({error})") from error
+    except subprocess.CalledProcessError as error:
+        reason = (error.stderr or "").strip() or f"status {error.returncode}, see above"
+        raise InstallError(f"this failed: {' '.join(words)} ({reason})") from error
+    return done.stdout or ""
+
+
+def usable(folder: Path) -> bool:
+    """True if `folder` holds an environment made at this place with a Python that is new enough and still there.
+
+    An environment has its own path written into its scripts, so one that was moved with the checkout is of no use.
+    """
+    settings = folder / "pyvenv.cfg"
+    if not settings.is_file():
+        return False
+    made_by = [line for line in settings.read_text().splitlines() if line.startswith("command = ")]
+    if made_by and not made_by[0].endswith(str(folder)):
+        return False
+    new_enough = f"import sys, pip; sys.exit(sys.version_info < {MINIMUM_PYTHON})"
+    check = [str(folder / "bin" / "python"), "-c", new_enough]
+    try:
+        return subprocess.run(check, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def make_environment() -> None:
+    """Make `.venv` with pip in it; raise InstallError where this Python cannot."""
+    if VENV.exists():
+        shutil.rmtree(VENV)
+    try:
+        venv.create(VENV, with_pip=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        shutil.rmtree(VENV, ignore_errors=True)
+        hint = "on Debian: apt-get install python3-venv"
+        raise InstallError(f"no environment could be made ({error}); {hint}") from error
+
+
+def ready_uv() -> tuple[Path, dict[str, str]]:
+    """Path of uv inside `.venv`, fetched by pip if it is not there, and the environment to run it in."""
+    uv = VENV / "bin" / "uv"
+    if not uv.exists():
+        run([*PIP, "install", "-qq", "--only-binary", "uv", UV])
+    return uv, uv_environment(pip_settings(run([*PIP, "config", "list"], capture=True)), dict(os.environ))
+
+
+def newest_cpu_build(listing: str) -> str | None:
+    """The newest version marked as a CPU build in what `pip index versions` prints, or None."""
+    for line in listing.splitlines():
+        if line.startswith("Available versions: "):
+            versions = line.removeprefix("Available versions: ").split(", ")
+            return next((version for version in versions if version.endswith("+cpu")), None)
+    return None
+
+
+def torch_choice() -> list[str]:
+    """`["torch==…+cpu"]` where pip is configured to find a CPU build and there is no NVIDIA driver, else `[]`.
+
+    The public index has no builds with that mark, so who finds one has asked for it; yet the public one may be
+    newer, would win by its number, and brings gigabytes of CUDA that such a machine cannot use.
+    """
+    if shutil.which("nvidia-smi"):
+        return []
+    try:
+        version = newest_cpu_build(run([*PIP, "index", "versions", "torch"], capture=True))
+    except InstallError:  # this pip has no such command, or reaches no index: the installation itself will tell
+        return []
+    if version is None:
+        return []
+    say(f"torch {version}: the CPU build that pip is configured to find")
+    return [f"torch=={version}"]
+
+
+def install(extras: list[str]) -> None:
+    """Install the project, editable, with `extras`, at the versions of constraints.txt; by uv, else by pip."""
+    project = f".[{','.join(extras)}]" if extras else "."
+    what = ["--constraint", CONSTRAINTS.name, "--editable", project]
+    if "train" in extras:
+        what += torch_choice()
+    quiet = [] if sys.stderr.isatty() else ["--quiet"]
+    try:
+        uv, environment = ready_uv()
+        # Byte-compiled at once, or the first start of the workbench would pay for it.
+        run([uv, "pip", "install", *quiet, "--compile-bytecode", "--python", PYTHON, *what], environment)
+    except InstallError as error:
+        say(f"uv could not do it, so pip does (slower): {error}")
+        run([*PIP, "install", *quiet, *what])
+
+
+def stamps(extras: list[str]) -> list[Path]:
+    """Files whose presence means that the core and each extra were installed completely; make looks at their dates."""
+    return [VENV / f".installed-{name}" for name in ("core", *extras)]
+
+
+def say(text: str) -> None:
+    print(f"[install] {text}", flush=True)
+
+
+def main(extras: list[str]) -> int:
+    """Install core and `extras`; return the exit status."""
+    started = time.monotonic()
+    if sys.version_info < MINIMUM_PYTHON:
+        say(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
+        return 1
+    try:
+        if not usable(VENV):
+            say(f"making .venv with Python {sys.version.split()[0]}")
+            make_environment()
+        for stamp in stamps(extras):
+            stamp.unlink(missing_ok=True)
+        say(f"installing the workbench{''.join(f' + {extra}' for extra in extras)}")
+        install(extras)
+    except InstallError as error:
+        say(f"stopped: {error}")
+        return 1
+    for stamp in stamps(extras):
+        stamp.write_text(f"{ROOT}\n")
+    say(f"done in {time.monotonic() - started:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
