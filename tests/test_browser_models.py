@@ -81,7 +81,7 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
 
     models.token_seconds = 0.02  # slow enough that Stop comes before the last turn
     page.get_by_role("button", name="Auto-play").click()
-    at_turn(page, 2)
+    expect(page.locator('.sim:not([data-turn="1"])')).to_be_visible(timeout=20 * SECOND)
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_role("status")).not_to_contain_text("playing", timeout=20 * SECOND)
 
