@@ -1,0 +1,474 @@
+"""Training runs as folders that anyone can watch, stop and go on with, whoever started them.
+
+A run is a process of its own in a session of its own: it outlives the page, the notebook server and the terminal that
+began it.  All that is known of it lies in its folder:
+
+```
+settings.json   what is trained, from what, how; decides everything
+status.json     state, process, steps, and every time that the run was begun or gone on with
+metrics.jsonl   one line per logged step          samples.jsonl   replies at intervals
+log.txt         what the process wrote            STOP            asks for a clean end, a checkpoint first
+checkpoints/    to go on from                     adapter/, lineage.json, result.json   what came out
+```
+
+Nothing here imports torch: a page can list and draw runs where no trainer is installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from discover_lib.batch import write_json
+
+if TYPE_CHECKING:
+    from discover_lib.train.stage import StageSettings
+
+SETTINGS, STATUS, METRICS, SAMPLES = "settings.json", "status.json", "metrics.jsonl", "samples.jsonl"
+LOG, STOP, LOCK, RESULT = "log.txt", "STOP", "job.lock", "result.json"
+
+State = Literal["starting", "running", "stopping", "stopped", "finished", "failed"]
+GOING: tuple[State, ...] = ("starting", "running", "stopping")
+SAME_START_SECONDS = 2.0  # clocks may be set; a process number is hardly used again within this time
+LOCK_SECONDS = 10.0  # longest time that a start waits for another one in the same folder to be decided
+
+Report = Callable[[str], None]
+Work = Callable[["StageSettings", Path, Report], Any]
+
+
+class JobError(RuntimeError):
+    """A run cannot be begun, stopped or gone on with; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """One stretch of work on a run: from a start, or a resumption, to its end.
+
+    Attributes:
+        started, ended: Unix seconds; `ended` is None while it goes on, or if the process vanished.
+        from_step: the checkpoint that it went on from; 0 from the beginning.
+        end: the state that it ended in; "" while it goes on, or if the process vanished.
+    """
+
+    started: float
+    from_step: int = 0
+    ended: float | None = None
+    end: str = ""
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """Where a run stands.
+
+    Attributes:
+        pid, process_started: the process at work and when it began (Unix seconds), so that another process that was
+            given the same number later is not taken for it.
+        updated: Unix seconds of the last sign of life.
+        total_steps: None until it is known.
+        message: the last thing it said; of a failed run, what went wrong.
+    """
+
+    state: State
+    pid: int = 0
+    process_started: float = 0.0
+    started: float = 0.0
+    updated: float = 0.0
+    step: int = 0
+    total_steps: int | None = None
+    message: str = ""
+    sittings: tuple[Sitting, ...] = field(default=())
+
+    @property
+    def going(self) -> bool:
+        return self.state in GOING
+
+    @property
+    def resumable(self) -> bool:
+        """Whether going on with it makes sense; a failed run may have failed for a reason that is mended now."""
+        return self.state in ("stopped", "failed")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> JobStatus:
+        return cls(**{**data, "sittings": tuple(Sitting(**each) for each in data["sittings"])})
+
+
+@dataclass(frozen=True)
+class MetricLines:
+    """Lines of `metrics.jsonl` and the position (in bytes) to read on from."""
+
+    lines: tuple[dict[str, Any], ...]
+    position: int
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """A run by its folder.  Holds nothing else: any process can make one at any time."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    def settings(self) -> dict[str, Any]:
+        """What is trained, as the run was begun with it.
+
+        Raises:
+            JobError: there is no run here, or its settings are damaged.
+        """
+        return _read(self.folder / SETTINGS)
+
+    def status(self) -> JobStatus:
+        """Where the run stands now, by what its process wrote and by whether that process is alive.
+
+        Raises:
+            JobError: there is no run here, or its status is damaged.
+        """
+        told = JobStatus.from_dict(_read(self.folder / STATUS))
+        seen = {**asdict(told), "sittings": told.sittings}
+        last = self._last_line()
+        if last is not None:
+            seen["step"] = int(last.get("step", told.step))
+            seen["total_steps"] = last.get("total_steps", told.total_steps)
+            seen["updated"] = max(told.updated, (self.folder / METRICS).stat().st_mtime)
+        if told.going and not is_alive(told.pid, told.process_started):
+            seen |= _vanished(told, self.folder)
+        elif told.going and (self.folder / STOP).exists():
+            seen["state"] = "stopping"
+        return JobStatus(**seen)
+
+    def stop(self) -> None:
+        """Ask for a clean end: the step in hand is finished and a checkpoint saved.  Nothing happens to a run that
+        is not going.
+        """
+        if self.status().going:
+            (self.folder / STOP).touch()
+
+    def resume(self) -> TrainingJob:
+        """Go on from the last checkpoint with the settings that the run was begun with, in a process of its own.
+
+        Raises:
+            JobError: it is going, or finished.
+        """
+        from discover_lib.train.stage import StageSettings
+
+        return start(StageSettings.from_dict(self.settings()), self.folder)
+
+    def metrics(self, since: int = 0) -> MetricLines:
+        """Logged lines from a position in bytes on: 0 for all, or the position of the last reading."""
+        return read_lines(self.folder / METRICS, since)
+
+    def samples(self, since: int = 0) -> MetricLines:
+        """Replies written at intervals, read like `metrics`."""
+        return read_lines(self.folder / SAMPLES, since)
+
+    def wait(self, seconds: float, every: float = 0.2) -> JobStatus:
+        """Wait until the run is at an end, at most so long; where it stands then."""
+        deadline = time.monotonic() + seconds
+        while (now := self.status()).going and time.monotonic() < deadline:
+            time.sleep(every)
+        return now
+
+    def _last_line(self) -> dict[str, Any] | None:
+        path = self.folder / METRICS
+        if not path.exists():
+            return None
+        tail = 1 << 16
+        lines = read_lines(path, max(0, path.stat().st_size - tail), cut=True).lines
+        return next((line for line in reversed(lines) if "step" in line), None)
+
+
+# -- beginning ---------------------------------------------------------------------------------------------------------
+
+
+def start(settings: StageSettings, folder: Path) -> TrainingJob:
+    """Begin a run in a process of its own, or go on with one that was stopped or killed.
+
+    Raises:
+        JobError: another process is at work in the folder, the run there is finished, or it has other settings.
+    """
+    return launch(settings, folder, [sys.executable, "-m", "discover_lib.train.job_process", str(folder)])
+
+
+def launch(settings: StageSettings, folder: Path, command: Sequence[str]) -> TrainingJob:
+    """`start` with the command that does the work; it must end up in `work_on(folder, ...)`."""
+    job = TrainingJob(folder)
+    with _deciding(folder):
+        before = _admit(settings, folder)
+        with (folder / LOG).open("ab") as log:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, close_fds=True
+            )
+        _begin(job, before, process.pid)
+    _children.append(process)
+    return job
+
+
+def run_here(settings: StageSettings, folder: Path, report: Report, work: Work | None = None) -> JobStatus:
+    """Do the work in this process and wait for it; Ctrl-C ends it cleanly, a second one at once.
+
+    Raises:
+        JobError: as `start`.
+    """
+    with _deciding(folder):
+        _begin(TrainingJob(folder), _admit(settings, folder), os.getpid())
+
+    def both(line: str) -> None:
+        with (folder / LOG).open("a", encoding="utf-8") as log:
+            log.write(line + "\n")
+        report(line)
+
+    return work_on(folder, both, work)
+
+
+def work_on(folder: Path, report: Report, work: Work | None = None) -> JobStatus:
+    """The part that runs in the process at work: train, and write down how it stands and how it ended.
+
+    Args:
+        work: what trains; by default `discover_lib.train.stage.run_stage`.
+    """
+    job = TrainingJob(folder)
+
+    def told(line: str) -> None:
+        report(line)
+        _write(job, message=line)
+
+    with _deciding(folder):  # whoever began this has written the process down by now
+        _write(job, state="running")
+    try:
+        from discover_lib.train.stage import StageSettings, run_stage
+
+        with _stopping_on_signals(folder):
+            result = (work or run_stage)(StageSettings.from_dict(job.settings()), folder, told)
+        ended: dict[str, Any] = {"state": "stopped" if getattr(result, "stopped", False) else "finished"}
+    except KeyboardInterrupt:
+        ended = {"state": "stopped", "message": "interrupted before a checkpoint could be saved"}
+    except Exception as error:  # whatever it is, the folder must tell
+        report(traceback.format_exc().rstrip())
+        ended = {"state": "failed", "message": f"{' '.join(str(error).split()) or type(error).__name__}"}
+    return _end(job, ended)
+
+
+@contextlib.contextmanager
+def _stopping_on_signals(folder: Path) -> Iterator[None]:
+    """The first Ctrl-C or termination asks for a clean end, the next one ends at once."""
+    asked = False
+
+    def handle(number: int, frame: object) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        (folder / STOP).touch()
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, handle) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _admit(settings: StageSettings, folder: Path) -> JobStatus | None:
+    """Where the run stood before, or None for a new one; the folder then holds the settings and no wish to stop."""
+    job, wanted = TrainingJob(folder), settings.to_dict()
+    before = job.status() if (folder / STATUS).exists() else None
+    if before is not None and before.going:
+        raise JobError(f"{folder}: a process (number {before.pid}) is training here; stop it or wait for it")
+    if (folder / SETTINGS).exists():
+        if different := differences(job.settings(), wanted):
+            raise JobError(f"{folder} holds a run with other settings ({'; '.join(different)}); take another folder")
+    elif any(each.name != LOCK for each in folder.iterdir()):
+        raise JobError(f"{folder} holds other files; take a new or empty folder")
+    if before is not None and before.state == "finished":
+        raise JobError(f"{folder}: this training is finished; take another folder to train again")
+    write_json(folder / SETTINGS, wanted)
+    (folder / STOP).unlink(missing_ok=True)
+    return before
+
+
+def _begin(job: TrainingJob, before: JobStatus | None, pid: int) -> None:
+    now = time.time()
+    sitting = Sitting(now, last_checkpoint(job.folder) or 0)
+    status = JobStatus(
+        "starting",
+        pid,
+        process_start(pid) or now,
+        before.started if before else now,
+        now,
+        before.step if before else 0,
+        before.total_steps if before else None,
+        "starting",
+        (*(before.sittings if before else ()), sitting),
+    )
+    write_json(job.folder / STATUS, asdict(status))
+
+
+def _end(job: TrainingJob, ended: Mapping[str, Any]) -> JobStatus:
+    told = job.status()
+    last = {**asdict(told.sittings[-1]), "ended": time.time(), "end": ended["state"]}
+    message = ended.get("message", told.message)
+    _write(
+        job,
+        **{**ended, "message": message, "step": told.step, "total_steps": told.total_steps},
+        sittings=[*(asdict(each) for each in told.sittings[:-1]), last],
+    )
+    (job.folder / STOP).unlink(missing_ok=True)
+    return job.status()
+
+
+def _write(job: TrainingJob, **changes: Any) -> None:
+    path = job.folder / STATUS
+    write_json(path, {**_read(path), "updated": time.time(), **changes})
+
+
+def _vanished(told: JobStatus, folder: Path) -> dict[str, Any]:
+    """What is known of a run whose process is gone without a word."""
+    if told.state == "starting":
+        return {"state": "failed", "message": f"the process ended before it began; see {folder / LOG}"}
+    saved = last_checkpoint(folder)
+    on = f"it can go on from step {saved}" if saved else "no checkpoint was saved yet; it can begin again"
+    return {"state": "stopped", "message": f"killed: the process is gone; {on}"}
+
+
+@contextlib.contextmanager
+def _deciding(folder: Path) -> Iterator[None]:
+    """One process at a time decides what happens to a folder; the system frees the lock however that process ends.
+
+    Raises:
+        JobError: the folder cannot be written to, or a decision takes too long.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = sqlite3.connect(folder / LOCK, timeout=LOCK_SECONDS, isolation_level=None)
+    except (OSError, sqlite3.OperationalError) as error:
+        raise JobError(f"{folder}: cannot be written to ({error}); choose another folder") from None
+    with contextlib.closing(lock):
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            raise JobError(f"{folder}: cannot be begun in just now ({error}); try again") from None
+        yield
+
+
+_children: list[subprocess.Popen[bytes]] = []  # asked for their end, so that none stays behind as a zombie
+
+
+# -- looking -----------------------------------------------------------------------------------------------------------
+
+
+def find_jobs(folder: Path) -> dict[str, TrainingJob]:
+    """Runs below a folder, at most two levels deep, the one last begun first: name → run."""
+    files = [file for pattern in (f"*/{STATUS}", f"*/*/{STATUS}") for file in folder.glob(pattern)]
+    files = [file for file in files if (file.parent / SETTINGS).is_file()]
+    files.sort(key=lambda file: (file.parent / SETTINGS).stat().st_mtime, reverse=True)
+    return {str(file.parent.relative_to(folder)): TrainingJob(file.parent) for file in files}
+
+
+def last_checkpoint(folder: Path) -> int | None:
+    """The step of the newest checkpoint of a run, or None."""
+    found = (re.fullmatch(r"checkpoint-(\d+)", each.name) for each in (folder / "checkpoints").glob("checkpoint-*"))
+    return max((int(match[1]) for match in found if match), default=None)
+
+
+def is_alive(pid: int, started: float) -> bool:
+    """Whether the process that had this number at that time still runs."""
+    for child in _children[:]:
+        if child.poll() is not None:
+            _children.remove(child)
+    now = process_start(pid)
+    return now is not None and abs(now - started) < SAME_START_SECONDS
+
+
+def process_start(pid: int) -> float | None:
+    """When a process began, in Unix seconds; None if there is none, or it is only waiting to be forgotten."""
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else float(process.create_time())
+    except psutil.Error:
+        return None
+
+
+def read_lines(path: Path, since: int = 0, *, cut: bool = False) -> MetricLines:
+    """JSON lines from a position on.  A last line that is only half written waits for the next reading.
+
+    A file that has become shorter is read from its beginning.  A line that is no JSON, as a killed process can leave
+    in the middle, is skipped.
+
+    Args:
+        cut: the position may lie within a line, whose rest is skipped.
+    """
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            begin = since if since <= size else 0
+            file.seek(begin)
+            read = file.read()
+    except FileNotFoundError:
+        return MetricLines((), 0)
+    whole = read[: read.rfind(b"\n") + 1]
+    lines = whole.split(b"\n")[:-1]
+    if cut and begin:
+        lines = lines[1:]
+    parsed = (_parsed(line) for line in lines)
+    return MetricLines(tuple(each for each in parsed if each is not None), begin + len(whole))
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def standing_lines(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The lines that still count: what was logged after a checkpoint that a run went back to is superseded."""
+    kept: list[Mapping[str, Any]] = []
+    for line in lines:
+        step = line.get("step")
+        if step is None:
+            continue
+        while kept and kept[-1]["step"] > step:
+            kept.pop()
+        kept.append(line)
+    return kept
+
+
+def differences(there: Mapping[str, Any], asked: Mapping[str, Any], above: str = "") -> list[str]:
+    """What differs between two settings, field by field: "sft.epochs: 3 there, 1 asked"."""
+    found = []
+    for name in dict.fromkeys([*there, *asked]):
+        one, other, path = there.get(name), asked.get(name), f"{above}{name}"
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            found += differences(one, other, f"{path}.")
+        elif one != other:
+            found.append(f"{path}: {one!r} there, {other!r} asked")
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise JobError(f"{path.parent}: no training run here") from None
+    except (OSError, ValueError) as error:
+        raise JobError(f"{path}: damaged ({error})") from None
+    if not isinstance(value, dict):
+        raise JobError(f"{path}: damaged (not a JSON object)")
+    return value
