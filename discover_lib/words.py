@@ -1,9 +1,12 @@
 """Words of a text: the one tokenisation that the lexicon, the voice and the leak check share."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 _WORD = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?")
+_NEGATORS = frozenset({"no", "not", "without", "never", "avoid", "drop", "remove", "isn't", "don't"})
+_ARTICLES = frozenset({"a", "an", "the", "any"})
 
 # Words that carry no requirement of their own: grammar, and the vocabulary of hesitation and assent that any
 # user needs ("something feels off", "keep it like that").  A lexicon's requirement texts avoid the latter.
@@ -28,6 +31,12 @@ STOP_WORDS = frozenset(
 def words(text: str) -> list[str]:
     """Lower-case words of `text`, in order; a hyphen separates, an apostrophe does not."""
     return _WORD.findall(text.lower().replace("’", "'"))
+
+
+def denies(before: Sequence[str]) -> bool:
+    """Whether the words before a phrase deny it: "no", "without a", "not"; but not "why not a"."""
+    told = [word for word in before[-4:] if word not in _ARTICLES]
+    return bool(told) and told[-1] in _NEGATORS and told[-2:-1] != ["why"]
 
 
 @lru_cache(maxsize=65536)

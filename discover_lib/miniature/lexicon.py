@@ -8,7 +8,7 @@ realises it.  `load_lexicon` checks the file and refuses one that would let the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -16,14 +16,12 @@ from typing import Any
 
 import yaml
 
-from discover_lib.words import STOP_WORDS, content_words, stem, words
+from discover_lib.words import STOP_WORDS, content_words, denies, stem, words
 
 LEXICON_FOLDER = Path(__file__).parent / "lexicons"
 DOMAINS = ("svg_drawing", "creative_writing", "technical_writing")
 MAX_CUE_WORDS = 4
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
-_NEGATORS = frozenset({"no", "not", "without", "never", "avoid", "drop", "remove", "isn't", "don't"})
-_ARTICLES = frozenset({"a", "an", "the", "any"})
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
 
 
@@ -291,19 +289,13 @@ def _cue_hits(index: Mapping[tuple[str, ...], str], text: str, *, skip_negated: 
         for length in range(min(MAX_CUE_WORDS, len(stems) - position), 0, -1):
             value_id = index.get(tuple(stems[position : position + length]))
             if value_id is not None:
-                if not (skip_negated and _is_negated(spoken[:position])):
+                if not (skip_negated and denies(spoken[:position])):
                     found.setdefault(value_id, " ".join(spoken[position : position + length]))
                 position += length
                 break
         else:
             position += 1
     return found
-
-
-def _is_negated(before: Sequence[str]) -> bool:
-    """Whether the words before a cue deny it: "no", "without a", "not"; but not "why not a"."""
-    told = [word for word in before if word not in _ARTICLES]
-    return bool(told) and told[-1] in _NEGATORS and told[-2:-1] != ["why"]
 
 
 def _check_sayings(lexicon: Lexicon) -> None:
