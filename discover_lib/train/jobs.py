@@ -45,7 +45,7 @@ SAME_START_SECONDS = 2.0  # clocks may be set; a process number is hardly used a
 LOCK_SECONDS = 10.0  # longest time that a start waits for another one in the same folder to be decided
 
 Report = Callable[[str], None]
-Work = Callable[["StageSettings", Path, Report], Any]
+Work = Callable[[Path, Report], Any]  # trains in a folder; what it returns says by `stopped` whether it was ended early
 
 
 class JobError(RuntimeError):
@@ -162,9 +162,7 @@ class TrainingJob:
         Raises:
             JobError: it is going, or finished.
         """
-        from discover_lib.train.stage import StageSettings
-
-        return start(StageSettings.from_dict(self.settings()), self.folder)
+        return launch(self.settings(), self.folder, _command(self.folder))
 
     def metrics(self, since: int = 0) -> MetricLines:
         """Logged lines from a position in bytes on: 0 for all, or the position of the last reading."""
@@ -199,11 +197,15 @@ def start(settings: StageSettings, folder: Path) -> TrainingJob:
     Raises:
         JobError: another process is at work in the folder, the run there is finished, or it has other settings.
     """
-    return launch(settings, folder, [sys.executable, "-m", "discover_lib.train.job_process", str(folder)])
+    return launch(settings.to_dict(), folder, _command(folder))
 
 
-def launch(settings: StageSettings, folder: Path, command: Sequence[str]) -> TrainingJob:
-    """`start` with the command that does the work; it must end up in `work_on(folder, ...)`."""
+def _command(folder: Path) -> list[str]:
+    return [sys.executable, "-m", "discover_lib.train.job_process", str(folder)]
+
+
+def launch(settings: Mapping[str, Any], folder: Path, command: Sequence[str]) -> TrainingJob:
+    """`start` with the settings as plain values, and the command that does the work by `work_on(folder, ...)`."""
     job = TrainingJob(folder)
     with _deciding(folder):
         before = _admit(settings, folder)
@@ -216,29 +218,32 @@ def launch(settings: StageSettings, folder: Path, command: Sequence[str]) -> Tra
     return job
 
 
-def run_here(settings: StageSettings, folder: Path, report: Report, work: Work | None = None) -> JobStatus:
+def run_here(settings: StageSettings, folder: Path, report: Report) -> JobStatus:
     """Do the work in this process and wait for it; Ctrl-C ends it cleanly, a second one at once.
 
     Raises:
         JobError: as `start`.
     """
     with _deciding(folder):
-        _begin(TrainingJob(folder), _admit(settings, folder), os.getpid())
+        _begin(TrainingJob(folder), _admit(settings.to_dict(), folder), os.getpid())
 
     def both(line: str) -> None:
         with (folder / LOG).open("a", encoding="utf-8") as log:
             log.write(line + "\n")
         report(line)
 
-    return work_on(folder, both, work)
+    return work_on(folder, both)
 
 
-def work_on(folder: Path, report: Report, work: Work | None = None) -> JobStatus:
-    """The part that runs in the process at work: train, and write down how it stands and how it ended.
+def train_stage(folder: Path, report: Report) -> Any:
+    """Run the stage that a folder's settings describe."""
+    from discover_lib.train.stage import StageSettings, run_stage
 
-    Args:
-        work: what trains; by default `discover_lib.train.stage.run_stage`.
-    """
+    return run_stage(StageSettings.from_dict(TrainingJob(folder).settings()), folder, report=report)
+
+
+def work_on(folder: Path, report: Report, work: Work = train_stage) -> JobStatus:
+    """The part that runs in the process at work: train, and write down how it stands and how it ended."""
     job = TrainingJob(folder)
 
     def told(line: str) -> None:
@@ -248,10 +253,8 @@ def work_on(folder: Path, report: Report, work: Work | None = None) -> JobStatus
     with _deciding(folder):  # whoever began this has written the process down by now
         _write(job, state="running")
     try:
-        from discover_lib.train.stage import StageSettings, run_stage
-
         with _stopping_on_signals(folder):
-            result = (work or run_stage)(StageSettings.from_dict(job.settings()), folder, told)
+            result = work(folder, told)
         ended: dict[str, Any] = {"state": "stopped" if getattr(result, "stopped", False) else "finished"}
     except KeyboardInterrupt:
         ended = {"state": "stopped", "message": "interrupted before a checkpoint could be saved"}
@@ -282,20 +285,21 @@ def _stopping_on_signals(folder: Path) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _admit(settings: StageSettings, folder: Path) -> JobStatus | None:
+def _admit(wanted: Mapping[str, Any], folder: Path) -> JobStatus | None:
     """Where the run stood before, or None for a new one; the folder then holds the settings and no wish to stop."""
-    job, wanted = TrainingJob(folder), settings.to_dict()
+    job, wanted = TrainingJob(folder), json.loads(json.dumps(wanted))
     before = job.status() if (folder / STATUS).exists() else None
     if before is not None and before.going:
         raise JobError(f"{folder}: a process (number {before.pid}) is training here; stop it or wait for it")
     if (folder / SETTINGS).exists():
         if different := differences(job.settings(), wanted):
             raise JobError(f"{folder} holds a run with other settings ({'; '.join(different)}); take another folder")
-    elif any(each.name != LOCK for each in folder.iterdir()):
+    elif any(not each.name.startswith(LOCK) for each in folder.iterdir()):
         raise JobError(f"{folder} holds other files; take a new or empty folder")
     if before is not None and before.state == "finished":
         raise JobError(f"{folder}: this training is finished; take another folder to train again")
-    write_json(folder / SETTINGS, wanted)
+    if not (folder / SETTINGS).exists():
+        write_json(folder / SETTINGS, wanted)
     (folder / STOP).unlink(missing_ok=True)
     return before
 
@@ -371,10 +375,10 @@ _children: list[subprocess.Popen[bytes]] = []  # asked for their end, so that no
 
 
 def find_jobs(folder: Path) -> dict[str, TrainingJob]:
-    """Runs below a folder, at most two levels deep, the one last begun first: name → run."""
+    """Runs below a folder, at most two levels deep, newest first: name → run."""
     files = [file for pattern in (f"*/{STATUS}", f"*/*/{STATUS}") for file in folder.glob(pattern)]
     files = [file for file in files if (file.parent / SETTINGS).is_file()]
-    files.sort(key=lambda file: (file.parent / SETTINGS).stat().st_mtime, reverse=True)
+    files.sort(key=lambda file: (file.parent / SETTINGS).stat().st_mtime_ns, reverse=True)
     return {str(file.parent.relative_to(folder)): TrainingJob(file.parent) for file in files}
 
 
@@ -444,8 +448,9 @@ def standing_lines(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
         step = line.get("step")
         if step is None:
             continue
-        while kept and kept[-1]["step"] > step:
-            kept.pop()
+        if kept and kept[-1]["step"] > step:
+            while kept and kept[-1]["step"] >= step:
+                kept.pop()
         kept.append(line)
     return kept
 

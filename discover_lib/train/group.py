@@ -1,0 +1,60 @@
+"""The arithmetic of one GRPO group: rewards of several replies to one prompt become advantages (paper, 4.1).
+
+Pure, and the same as TRL's: the deviation from the group's mean, over its standard deviation (n − 1) plus a small
+constant.  Replies that could not be scored take no part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+EPSILON = 1e-4  # added to the standard deviation, as TRL does
+NO_SPREAD = 1e-8  # rewards that differ by less are equal
+
+
+@dataclass(frozen=True)
+class Group:
+    """One prompt's replies.
+
+    Attributes:
+        rewards: None where the judgement failed.
+        mean, std: over the scored replies; None where there are none, or only one.
+        advantages: what the update multiplies each reply's log-probability by; None for an unscored reply, which the
+            update does not touch.
+        scaled: divided by the standard deviation.
+    """
+
+    rewards: tuple[float | None, ...]
+    mean: float | None
+    std: float | None
+    advantages: tuple[float | None, ...]
+    scaled: bool
+
+    @property
+    def signal(self) -> bool:
+        """Whether the update changes anything: some reply did better than another."""
+        return self.std is not None and self.std > NO_SPREAD
+
+
+def group_of(rewards: Sequence[float | None], *, scaled: bool = True) -> Group:
+    """The group of these rewards.
+
+    Args:
+        scaled: divide by the standard deviation (`scale_rewards="group"`); otherwise only the mean is taken off.
+    """
+    scored = [each for each in rewards if each is not None]
+    mean = math.fsum(scored) / len(scored) if scored else None
+    std = None
+    if mean is not None and len(scored) > 1:
+        std = math.sqrt(math.fsum((each - mean) ** 2 for each in scored) / (len(scored) - 1))
+
+    def advantage(reward: float | None) -> float | None:
+        if reward is None or mean is None:
+            return None
+        if std is None:  # alone in its group: nothing to compare with
+            return 0.0
+        return (reward - mean) / (std + EPSILON) if scaled else reward - mean
+
+    return Group(tuple(rewards), mean, std, tuple(advantage(each) for each in rewards), scaled)
