@@ -18,7 +18,7 @@ from discover_lib.conversation import Conversation, Message
 from discover_lib.intent_state import Discovery, IntentState
 from discover_lib.intents import IntentTree
 from discover_lib.leaks import Leak, find_leaks, hidden_texts, known_texts, roots
-from discover_lib.miniature.lexicon import DOMAINS, Lexicon, load_lexicon
+from discover_lib.miniature.lexicon import LEXICON_FOLDER, Lexicon, load_lexicon
 from discover_lib.miniature.reading import read_reply
 from discover_lib.shares import Share, share_of
 
@@ -108,7 +108,12 @@ def conversation_name(conversation: Conversation, place: int) -> str:
 def lexicon_domain(conversation: Conversation) -> str:
     """The domain whose lexicon knows the conversation's words, or ""."""
     domain = conversation.setting.get("domain") or ""
-    return domain if domain in DOMAINS else ""
+    return domain if domain in _domains() else ""
+
+
+@lru_cache(maxsize=1)
+def _domains() -> frozenset[str]:
+    return frozenset(path.stem for path in LEXICON_FOLDER.glob("*.yaml"))
 
 
 def audit_conversation(conversation: Conversation, name: str = "") -> Iterator[Finding]:
