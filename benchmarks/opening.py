@@ -1,0 +1,80 @@
+"""How long from `discover open` to a usable page, on an installed machine, in a headless Chromium?
+
+    python benchmarks/opening.py [--times 3]
+
+The clock starts before the command does.  The first page is usable when its text and its links to the other notebooks
+are there; the simulator when its tree and its curve are drawn.  Each opening starts a fresh server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Error, Page, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from browser import CHROMIUM_OPTIONS, find_chromium, free_port
+
+LIMIT_SECONDS = 5.0  # for the first notebook
+READY = {  # what must be visible, by notebook
+    "00_start_here": "a[href*='20_simulator'] >> nth=0",
+    "20_simulator": ".js-plotly-plot .scatterlayer >> nth=1",
+}
+
+
+@contextmanager
+def served(port: int) -> Iterator[None]:
+    command = [str(Path(sys.executable).parent / "discover"), "open", "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        yield
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait()
+
+
+def seconds_to_open(page: Page, notebook: str) -> float:
+    port, began = free_port(), time.perf_counter()
+    with served(port):
+        while True:
+            try:
+                page.goto(f"http://127.0.0.1:{port}/?file={notebook}.py")
+                break
+            except Error:  # nobody listens yet
+                time.sleep(0.05)
+        page.locator(READY[notebook]).wait_for(timeout=60_000)
+        return time.perf_counter() - began
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--times", type=int, default=3)
+    options = parser.parse_args()
+    medians = {}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(CHROMIUM_OPTIONS))
+        for notebook in READY:
+            taken = []
+            for _ in range(options.times):
+                page = browser.new_page()
+                taken.append(seconds_to_open(page, notebook))
+                page.close()
+            medians[notebook] = statistics.median(taken)
+            print(
+                f"{notebook:16} median {medians[notebook]:.1f} s, slowest {max(taken):.1f} s, {options.times} openings"
+            )
+        browser.close()
+    sys.exit(medians["00_start_here"] > LIMIT_SECONDS)
+
+
+if __name__ == "__main__":
+    main()
