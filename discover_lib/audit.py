@@ -87,7 +87,9 @@ class Audit:
 
 def audit(conversations: Iterable[Conversation]) -> Audit:
     """Read every user turn of the conversations."""
-    turns, count, found, domains = 0, 0, [], dict[str, int]()
+    turns, count = 0, 0
+    found: list[Finding] = []
+    domains: dict[str, int] = {}
     for place, conversation in enumerate(conversations):
         count += 1
         spoken = sum(turn.user_message is not None for turn in conversation.turns)
