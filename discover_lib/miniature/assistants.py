@@ -18,6 +18,7 @@ from discover_lib.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.miniature.notation import Move
 from discover_lib.miniature.rendering import make_reply
 from discover_lib.rules import Rules
+from discover_lib.satisfaction import asks_for_final
 from discover_lib.seeds import derive_rng
 
 N_ALTERNATIVES = 3
@@ -33,13 +34,19 @@ class ScriptedAssistant:
         self._policy = POLICIES[name]
 
     def reply(self, messages: Sequence[Message], seed: int) -> Reply:
-        beliefs = believe(messages, self.lexicon)
-        moves = self._policy(beliefs, derive_rng(seed, self.name))
+        beliefs, rng = believe(messages, self.lexicon), derive_rng(seed, self.name)
+        if beliefs.latest.final and self.name not in DEAF:
+            moves = [Move("draft", final_draft(beliefs, rng))]
+        else:
+            moves = self._policy(beliefs, rng)
         return make_reply(moves, self.lexicon, self.name, beliefs.known_leaves())
 
 
 class OracleAssistant:
-    """Builds exactly what the user's intents ask for: all of the tree in focus and all that is already known."""
+    """Builds exactly what the user's intents ask for: all of the tree in focus and all that is already known.
+
+    As the finished piece it builds everything.
+    """
 
     name = "oracle"
 
@@ -47,7 +54,8 @@ class OracleAssistant:
         self.lexicon = load_lexicon(domain)
 
     def reply_knowing(self, tree: IntentTree, state: IntentState, messages: Sequence[Message], seed: int) -> Reply:
-        shown = set(focus(tree, state, Rules.paper())[:1])
+        final = asks_for_final(messages[-1].content)
+        shown = {root.id for root in tree.roots} if final else set(focus(tree, state, Rules.paper())[:1])
         leaves = [requirement(tree.text(leaf), self.lexicon.domain) for leaf in tree.leaves()]
         wanted: list[str] = []
         for intent in tree.intents.values():
@@ -134,6 +142,7 @@ POLICIES: dict[str, Policy] = {
     "verbose": verbose,
 }
 SCRIPTED = (*POLICIES, OracleAssistant.name)
+DEAF = ("random", "silent")  # the others build what they believe as soon as the finished piece is asked for
 
 
 def scripted_assistant(name: str, domain: str) -> ScriptedAssistant | OracleAssistant:
@@ -154,9 +163,18 @@ def scripted_assistant(name: str, domain: str) -> ScriptedAssistant | OracleAssi
 
 def next_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
     """A complete draft: agreed leaves, then the last draft's values, redrawn where asked, doubted or not yet tried."""
+    return _complete(beliefs, rng, redrawn=beliefs.doubted() or (_vague_guess(beliefs, rng) if beliefs.draft else None))
+
+
+def final_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
+    """The finished piece: agreed leaves and the last draft's values, anything else only where there is neither."""
+    return _complete(beliefs, rng, redrawn=None)
+
+
+def _complete(beliefs: Beliefs, rng: random.Random, redrawn: str | None) -> tuple[str, ...]:
+    """Values for every dimension; in `redrawn` the last draft's are not kept."""
     values: list[str] = []
     agreed = beliefs.known_leaves()
-    redrawn = beliefs.doubted() or (_vague_guess(beliefs, rng) if beliefs.draft else None)
     for name, dimension in beliefs.lexicon.dimensions.items():
         kept = [value for value in agreed if beliefs.lexicon.values[value].dimension == name]
         pool = _open_leaves(beliefs, name)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from discover_lib.intent_state import Kind
 from discover_lib.miniature.lexicon import load_lexicon
 from discover_lib.miniature.rendering import is_drawn
+from discover_lib.satisfaction import asks_for_final
 from discover_lib.svg_safety import SvgError
 from discover_lib.words import words
 
@@ -101,6 +102,7 @@ class UserReading:
     liked: tuple[str, ...] = ()  # values found good
     hinted: tuple[str, ...] = ()  # values near which something other is wanted
     doubted: tuple[str, ...] = ()  # dimensions in which something is not right yet
+    final: bool = False  # the finished piece is asked for
 
 
 _CLAUSE = re.compile(r"[.;!?\n]+|,?\s+\b(?:but|though|although|however)\b\s*,?", re.IGNORECASE)
@@ -132,4 +134,4 @@ def read_user(text: str, domain: str) -> UserReading:
             liked += values
         else:
             wanted += values
-    return UserReading(*(tuple(dict.fromkeys(each)) for each in (wanted, liked, hinted, doubted)))
+    return UserReading(*(tuple(dict.fromkeys(each)) for each in (wanted, liked, hinted, doubted)), asks_for_final(text))

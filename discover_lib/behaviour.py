@@ -1,0 +1,55 @@
+"""What assistants do turn by turn: open up or close in, and patterns of three turns (paper, appendix B.6, Fig 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Behaviour = Literal["divergent", "convergent"]
+Family = Literal["CCC", "DDD", "two in a row", "alternating"]
+FAMILIES: tuple[Family, ...] = ("CCC", "DDD", "two in a row", "alternating")
+
+
+@dataclass(frozen=True)
+class TurnBehaviour:
+    """What one turn mainly does.
+
+    Attributes:
+        behaviour: "divergent" (options, samples, questions), "convergent" (mostly one artifact), or None for a turn
+            that does neither.
+    """
+
+    turn: int
+    behaviour: Behaviour | None
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"turn": self.turn, "behaviour": self.behaviour, "reason": self.reason}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TurnBehaviour:
+        return cls(data["turn"], data["behaviour"], data["reason"])
+
+
+def family_of(three: Sequence[Behaviour]) -> Family:
+    """The family of three turns in a row; the four families part all eight patterns."""
+    first, second, third = three
+    if first == second == third:
+        return "CCC" if first == "convergent" else "DDD"
+    return "alternating" if first == third else "two in a row"
+
+
+def trigrams(behaviours: Sequence[Behaviour | None]) -> dict[Family, int]:
+    """How often each family occurs among the windows of three turns; a window with a turn of neither kind is none."""
+    counts: dict[Family, int] = dict.fromkeys(FAMILIES, 0)
+    for start in range(len(behaviours) - 2):
+        window = [each for each in behaviours[start : start + 3] if each is not None]
+        if len(window) == 3:
+            counts[family_of(window)] += 1
+    return counts
+
+
+def letters(behaviours: Sequence[Behaviour | None]) -> str:
+    """ "CDDC-": one letter a turn, "-" for a turn of neither kind."""
+    return "".join("-" if each is None else each[0].upper() for each in behaviours)
