@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discover_lib import show
+from discover_lib.conversation import Candidate
 from discover_lib.train.group import Group
 from discover_lib.train.jobs import JobStatus
 
@@ -296,6 +297,27 @@ def exchange(prompt: Sequence[Mapping[str, str]], replies: Mapping[str, str], br
 
 def _bubble(role: str, text: str) -> str:
     return f'<div class="dl-msg" data-role="{html.escape(role)}">{show.rich_text(text)}</div>'
+
+
+def replies(written: Mapping[str, Candidate]) -> str:
+    """Judged replies beside each other as people read them: name → candidate, its reward and parts below it."""
+
+    def one(name: str, candidate: Candidate) -> str:
+        earned = candidate.reward
+        bill = html.escape(f"unscored: {candidate.error}")
+        if earned:
+            parts = f"R_d {show.signed(earned.discovered)}, R_e {show.signed(earned.penalty)}"
+            bill = f"{parts}: <b>{show.signed(earned.total)}</b>"
+        notation = candidate.reply.notation
+        as_written = f'<pre class="dl-code">{html.escape(notation)}</pre>' if notation else ""
+        kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "unscored"
+        return show.panel(
+            name,
+            f'<div class="dt-reply">{show.rich_text(candidate.reply.text)}</div>{as_written}'
+            f'<p class="dl-small"><span class="dl-chip">{kind}</span> {candidate.reply.n_tokens:,} tokens · {bill}</p>',
+        )
+
+    return show.beside(*(one(name, candidate) for name, candidate in written.items()))
 
 
 # -- a group -----------------------------------------------------------------------------------------------------------

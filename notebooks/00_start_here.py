@@ -136,6 +136,7 @@ def _():
         "30_reward.py": ("Reward", "What is one reply worth, and what if the rules were different?"),
         "40_synthesis.py": ("Synthesis", "How do conversations become training data?"),
         "50_train.py": ("Train", "How does a model learn from them?"),
+        "51_grpo_by_hand.py": ("GRPO by hand", "What does one update learn from a group of replies?"),
         "60_evaluate.py": ("Evaluate", "Which assistant discovers more, and can we tell?"),
         "70_be_the_user.py": ("Be the user", "What does it feel like from the other side?"),
     }
