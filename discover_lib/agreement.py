@@ -295,7 +295,7 @@ def _agreement(group: str, judges: tuple[str, ...], labels: Sequence[Label], see
 def _bootstrapped(
     talks: Sequence[Counter[tuple[Hashable, ...]]], measure: Callable[[Units], float | None], seed: int
 ) -> Interval:
-    """The measure over all conversations, and over resamples of whole conversations: their turns are not independent."""
+    """The measure, and its interval over resamples of whole conversations: turns of one are not independent."""
     value = measure(_added(talks))
     if value is None or len(talks) < 2:
         return Interval(value, None, None)
