@@ -181,14 +181,14 @@ def _paths(
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
-    """The ends of an axis, a little room at either; zero is kept in where it is near."""
+    """The ends of an axis, at round numbers; zero is kept in where it is near."""
     low, high = min(values), max(values)
-    room = (high - low) * 0.06 or abs(high) * 0.1 or 0.5
-    if 0 <= low <= (high - low):
-        return 0.0, high + room
-    if -(high - low) <= high <= 0:
-        return low - room, 0.0
-    return low - room, high + room
+    if low == high:
+        low, high = low - (abs(low) * 0.1 or 0.5), high + (abs(high) * 0.1 or 0.5)
+    low = min(low, 0.0) if 0 <= low <= high - low else low
+    high = max(high, 0.0) if low - high <= high <= 0 else high
+    step = 10.0 ** math.floor(math.log10(high - low)) / 5
+    return math.floor(low / step) * step, math.ceil(high / step) * step
 
 
 def number(value: float) -> str:
@@ -317,7 +317,7 @@ def replies(written: Mapping[str, Candidate]) -> str:
             f'<p class="dl-small"><span class="dl-chip">{kind}</span> {candidate.reply.n_tokens:,} tokens · {bill}</p>',
         )
 
-    return show.beside(*(one(name, candidate) for name, candidate in written.items()))
+    return f'<div class="dt-replies">{"".join(one(name, candidate) for name, candidate in written.items())}</div>'
 
 
 # -- a group -----------------------------------------------------------------------------------------------------------
