@@ -188,6 +188,21 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class FinalTurn:
+    """What came after the last turn: the user asks for the finished piece, and gets it.  Not judged, no reward."""
+
+    request: str
+    reply: Reply
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"request": self.request, "reply": self.reply.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> FinalTurn:
+        return cls(data["request"], Reply.from_dict(data["reply"]))
+
+
+@dataclass(frozen=True)
 class Conversation:
     """A conversation so far, with all that is needed to repeat it.
 
@@ -196,6 +211,7 @@ class Conversation:
         seed: of this conversation; judge, voice and assistant draw from seeds derived from it.
         stop: why it ended, or None while it can go on.
         setting: what else made it: domain, engine, assistants, artifact id (plain values).
+        final: the finished piece, where an evaluation has asked for it.
     """
 
     tree: IntentTree
@@ -205,6 +221,7 @@ class Conversation:
     turns: tuple[Turn, ...] = ()
     stop: Stop | None = None
     setting: Mapping[str, Any] = field(default_factory=dict)
+    final: FinalTurn | None = None
 
     @property
     def state(self) -> IntentState:
@@ -225,7 +242,7 @@ class Conversation:
         return tuple(messages)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        data = {
             "format": FORMAT,
             "tree": self.tree.to_dict(),
             "rules": self.rules.to_dict(),
@@ -235,6 +252,7 @@ class Conversation:
             "stop": self.stop,
             "setting": dict(self.setting),
         }
+        return data | ({"final": self.final.to_dict()} if self.final else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Conversation:
@@ -248,4 +266,5 @@ class Conversation:
             tuple(map(Turn.from_dict, data["turns"])),
             data["stop"],
             data["setting"],
+            FinalTurn.from_dict(data["final"]) if "final" in data else None,
         )

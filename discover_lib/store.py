@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from discover_lib.conversation import Conversation, Stop, Turn
+from discover_lib.conversation import Conversation, FinalTurn, Stop, Turn
 from discover_lib.intent_state import initial_state
 from discover_lib.intents import IntentTree
 from discover_lib.rules import Rules
@@ -51,6 +51,9 @@ SCHEMA = (
     "CREATE INDEX calls_by_reply ON calls (reply_hash)",
     "CREATE INDEX failures_by_unit ON failures (place)",
 )
+# Added to files of the same version that were made without it.
+ASSESSMENTS = """CREATE TABLE IF NOT EXISTS assessments (
+    place INTEGER PRIMARY KEY REFERENCES units, failed INTEGER NOT NULL, data TEXT NOT NULL, digest TEXT NOT NULL)"""
 
 
 class StoreError(Exception):
@@ -246,6 +249,7 @@ class RunStore:
                 self._connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
                 values = [("configuration", to_json(configuration)), ("notes", to_json(notes))]
                 self._connection.executemany("INSERT INTO run VALUES (?, ?)", values)
+                self._connection.execute(ASSESSMENTS)
             return
         self._check_kind()
         difference = first_difference(self.configuration, json.loads(to_json(configuration)))
@@ -254,6 +258,7 @@ class RunStore:
                 f"{self.path.parent} holds a run with another configuration: {difference}; "
                 "choose another --run folder, or give the same options to resume"
             )
+        self._connection.execute(ASSESSMENTS)
 
     def _is_blank(self) -> bool:
         """Nothing was committed to the file yet: it is new, or its creation was cut off."""
@@ -317,7 +322,8 @@ class RunStore:
     ) -> None:
         """Commit a conversation that was run from the start, in place of what was there of it."""
         with self._transaction():
-            self._connection.execute("DELETE FROM turns WHERE place = ?", (place,))
+            for table in ("turns", "assessments"):
+                self._connection.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
             self.put_turns(place, turns, stop, failures)
 
     def put_failures(self, place: int, failures: Iterable[Failure]) -> None:
@@ -345,12 +351,51 @@ class RunStore:
             return
         with self._transaction():
             rows = self._all("SELECT came_back FROM failures WHERE place = ? AND ended AND NOT retried", (place,))
-            hashes = {(_hash(text),) for (texts,) in rows for text in json.loads(texts)}
-            self._connection.executemany("DELETE FROM calls WHERE reply_hash = ?", hashes)
+            self.forget_answers(text for (texts,) in rows for text in json.loads(texts))
             self._connection.execute("UPDATE failures SET retried = 1 WHERE place = ? AND ended", (place,))
             self._connection.execute("UPDATE units SET stop = NULL WHERE place = ? AND stop = 'error'", (place,))
 
+    def forget_answers(self, texts: Iterable[str]) -> None:
+        """Drop the cached calls that were answered so, so that they are asked anew."""
+        hashes = {(_hash(text),) for text in texts}
+        with self._transaction():
+            self._connection.executemany("DELETE FROM calls WHERE reply_hash = ?", hashes)
+
+    def put_assessment(self, place: int, data: Mapping[str, Any], digest: Mapping[str, Any], *, failed: bool) -> None:
+        """Commit what an evaluation found about a finished conversation (see `discover_lib.scores`).
+
+        Args:
+            data: the assessment whole, the final turn under "final".
+            digest: what tables and figures need of the conversation, so that they need not read it.
+            failed: something of it could not be had and is to be tried again.
+        """
+        row = (place, failed, to_json(data), to_json(digest))
+        with self._transaction():
+            self._connection.execute("INSERT OR REPLACE INTO assessments VALUES (?, ?, ?, ?)", row)
+
     # -- reading ---------------------------------------------------------------------------------------------------
+
+    def assessment(self, place: int) -> dict[str, Any] | None:
+        """What `put_assessment` was given as `data`, or None."""
+        row = self._one("SELECT data FROM assessments WHERE place = ?", (place,)) if self._assessed else None
+        return json.loads(row[0]) if row else None
+
+    def digests(self) -> dict[int, dict[str, Any]]:
+        """Place → digest of every assessed conversation, in the order of the plan."""
+        rows = self._all("SELECT place, digest FROM assessments ORDER BY place") if self._assessed else []
+        return {place: json.loads(digest) for place, digest in rows}
+
+    def unassessed(self) -> list[int]:
+        """Places of finished conversations without an assessment, or with one that failed in part."""
+        done = "SELECT place FROM assessments WHERE NOT failed" if self._assessed else "SELECT NULL WHERE 0"
+        ended = "SELECT place FROM units WHERE stop IS NOT NULL AND stop != 'error'"
+        rows = self._all(f"{ended} AND place NOT IN ({done}) ORDER BY place")
+        return [place for (place,) in rows]
+
+    @property
+    def _assessed(self) -> bool:
+        """Whether the file has the table at all."""
+        return bool(self._one("SELECT count(*) FROM sqlite_master WHERE name = 'assessments'")[0])
 
     def conversation(self, place: int) -> Conversation:
         """One conversation, finished or as far as it is.
@@ -365,7 +410,9 @@ class RunStore:
             raise StoreError(f"{self.path.parent}: no conversation {place} in this run")
         tree, seed, stop, setting = row
         turns = self._all("SELECT data FROM turns WHERE place = ? ORDER BY turn", (place,))
-        return self._rebuilt(IntentTree.from_dict(json.loads(tree)), seed, stop, json.loads(setting), turns)
+        whole = self._rebuilt(IntentTree.from_dict(json.loads(tree)), seed, stop, json.loads(setting), turns)
+        final = (self.assessment(place) or {}).get("final")
+        return dataclasses.replace(whole, final=FinalTurn.from_dict(final)) if final else whole
 
     def _rebuilt(
         self, tree: IntentTree, seed: int, stop: Stop | None, setting: Mapping[str, Any], turns: Sequence[tuple[str]]
