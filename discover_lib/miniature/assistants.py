@@ -92,7 +92,7 @@ def ask(beliefs: Beliefs, rng: random.Random) -> list[Move]:
 
 def options(beliefs: Beliefs, rng: random.Random) -> list[Move]:
     """Always names alternatives and never makes anything."""
-    return [_alternatives("maybe", beliefs, rng)]
+    return [alternatives("maybe", beliefs, rng)]
 
 
 def adaptive(beliefs: Beliefs, rng: random.Random) -> list[Move]:
@@ -105,13 +105,13 @@ def adaptive(beliefs: Beliefs, rng: random.Random) -> list[Move]:
     if wishes and all(beliefs.lexicon.values[wish].is_leaf for wish in wishes):
         return draft(beliefs, rng)
     if wishes or beliefs.doubted():
-        return [_alternatives("show", beliefs, rng)]
+        return [alternatives("show", beliefs, rng)]
     return [Move("draft", fresh_draft(beliefs, rng))]
 
 
 def mixed(beliefs: Beliefs, rng: random.Random) -> list[Move]:
     """A draft and samples beside it, every turn."""
-    return [*draft(beliefs, rng), _alternatives("show", beliefs, rng)]
+    return [*draft(beliefs, rng), alternatives("show", beliefs, rng)]
 
 
 def verbose(beliefs: Beliefs, rng: random.Random) -> list[Move]:
@@ -222,7 +222,7 @@ def _next_dimension(beliefs: Beliefs, rng: random.Random, done: Sequence[str]) -
     return rng.choice([name for name in pool if done.count(name) == fewest])
 
 
-def _alternatives(verb: str, beliefs: Beliefs, rng: random.Random) -> Move:
+def alternatives(verb: str, beliefs: Beliefs, rng: random.Random) -> Move:
     """Alternatives of one dimension, spread over what is still open below what is known."""
     dimension = _next_dimension(beliefs, rng, done=beliefs.explored)
     below = beliefs.within(dimension)
@@ -253,4 +253,4 @@ def spread(lexicon: Lexicon, dimension: str, below: str | None, tried: Sequence[
 
 
 def _show_only(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    return [_alternatives("show", beliefs, rng)]
+    return [alternatives("show", beliefs, rng)]
