@@ -95,6 +95,11 @@ def options(beliefs: Beliefs, rng: random.Random) -> list[Move]:
     return [alternatives("maybe", beliefs, rng)]
 
 
+def show(beliefs: Beliefs, rng: random.Random) -> list[Move]:
+    """Always makes samples of one dimension and never a whole."""
+    return [alternatives("show", beliefs, rng)]
+
+
 def adaptive(beliefs: Beliefs, rng: random.Random) -> list[Move]:
     """Diverges while the user is vague, converges when the user is clear.
 
@@ -128,7 +133,7 @@ def silent(beliefs: Beliefs, rng: random.Random) -> list[Move]:
 def random_moves(beliefs: Beliefs, rng: random.Random) -> list[Move]:
     """A random kind of reply with random values; hears nothing."""
     deaf = Beliefs(beliefs.lexicon)
-    return rng.choice([draft, ask, options, _show_only])(deaf, rng)
+    return rng.choice([draft, ask, options, show])(deaf, rng)
 
 
 POLICIES: dict[str, Policy] = {
@@ -250,7 +255,3 @@ def spread(lexicon: Lexicon, dimension: str, below: str | None, tried: Sequence[
     while len(chosen) < 2:  # all tried: offer again
         chosen.append(rng.choice([leaf for leaf in everything if leaf not in chosen]))
     return chosen
-
-
-def _show_only(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    return [alternatives("show", beliefs, rng)]
