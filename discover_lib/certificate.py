@@ -43,6 +43,10 @@ Holds = Literal["held", "violated", "not distinguishable"]
 Result = Literal["passed", "failed", "undecided"]
 
 
+class CertificateError(ValueError):
+    """A simulator that cannot be certified as asked; the message is one line that says what to do."""
+
+
 @dataclass(frozen=True)
 class Relation:
     """One relation that a sound simulator shows.
@@ -134,7 +138,9 @@ class Certificate:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
         if data.get("format") != FORMAT:
-            raise ValueError(f"not a certificate of this version: format is {data.get('format')!r}, not {FORMAT!r}")
+            raise CertificateError(
+                f"not a certificate of this version: format is {data.get('format')!r}, not {FORMAT!r}"
+            )
         tested = (
             Tested(Relation(**each["relation"]), Estimate(**each["difference"]), each["holds"])
             for each in data["tested"]
@@ -154,7 +160,7 @@ def certify(
     """Test the relations on conversations of the panel, run from identical states.
 
     Raises:
-        ValueError: an assistant of a relation is missing, or did not meet the same artifacts as the others.
+        CertificateError: an assistant of a relation is missing, or did not meet the same artifacts as the others.
     """
     shares: dict[str, dict[str, list[float]]] = {}
     turns = trials = 0
@@ -164,9 +170,12 @@ def certify(
         turns, trials = max(turns, len(each.turns)), max(trials, each.setting["trial"] + 1)
     wanted = dict.fromkeys(name for each in relations for name in (each.better, each.worse) if name)
     if missing := [name for name in wanted if name not in shares]:
-        raise ValueError(f"no conversations of {', '.join(missing)}; a certificate needs the whole panel")
+        raise CertificateError(f"no conversations of {', '.join(missing)}; a certificate needs the whole panel")
     found = {name: bootstrap_mean(shares[name], seed) for name in sorted(shares, key=_panel_place)}
-    tested = tuple(_test(each, shares, seed) for each in relations)
+    try:
+        tested = tuple(_test(each, shares, seed) for each in relations)
+    except ValueError as error:
+        raise CertificateError(f"the panel was not run on the same artifacts: {error}") from None
     return Certificate(dict(subject), found, tested, len(next(iter(shares.values()))), trials, turns, seed)
 
 
@@ -235,7 +244,7 @@ def lay_out_panel(folder: Path, *, artifacts: int = ARTIFACTS, seed: int = 0, pr
         prompts: the folder of prompts that the run was made with, if they were not ours.
 
     Raises:
-        ValueError: the run cannot be certified; the message says why.
+        CertificateError: the run cannot be certified; the message says why.
         StoreError: there is no run.
     """
     with RunStore.read(folder) as store:
@@ -243,7 +252,7 @@ def lay_out_panel(folder: Path, *, artifacts: int = ARTIFACTS, seed: int = 0, pr
         trees = _trees_of(store, artifacts)
     engine = configuration.get("engine") or {}
     if not engine.get("judge") or not engine.get("voice"):
-        raise ValueError(f"{folder} does not say who judged and spoke in it, so there is no simulator to certify")
+        raise CertificateError(f"{folder} does not say who judged and spoke in it, so there is no simulator to certify")
     for domain in sorted({domain for domain, _ in trees.values()}):
         if len(trees) < artifacts:
             more = lay_out(RunOptions(("silent",), domain=domain, artifacts=artifacts)).trees
@@ -280,7 +289,7 @@ def certify_run(
     """Execute a laid-out panel below a run's folder, test it and write the certificate; cut off, it goes on.
 
     Raises:
-        ValueError: conversations are missing: the budget was spent, or some failed.
+        CertificateError: conversations are missing: the budget was spent, or some failed.
         StoreError, RunError: as `discover_lib.runs.execute`.
     """
     where = folder / PANEL_FOLDER / _panel_name(panel)
@@ -292,7 +301,7 @@ def certify_run(
         counts = store.counts()
         if counts.finished < counts.units:
             why = f" ({' '.join(report.message.split())})" if report.message else ""
-            raise ValueError(
+            raise CertificateError(
                 f"{counts.units - counts.finished} of {counts.units} conversations of the panel are missing{why}; "
                 "the same command goes on with them"
             )
@@ -313,7 +322,9 @@ def _trees_of(store: RunStore, limit: int) -> dict[str, tuple[str, IntentTree]]:
         if row.domain and row.artifact not in trees and len(trees) < limit:
             trees[row.artifact] = row.domain, store.conversation(row.place).tree
     if not trees:
-        raise ValueError("the scripted panel knows the miniature's domains only, and this run has no artifact of one")
+        raise CertificateError(
+            "the scripted panel knows the miniature's domains only, and this run has no artifact of one"
+        )
     return trees
 
 
@@ -346,7 +357,7 @@ def read_certificate(folder: Path) -> Certificate | None:
     """The certificate in a run's folder, or None.
 
     Raises:
-        ValueError: a file that is none.
+        CertificateError: a file that is none.
     """
     path = folder / FILE
     if not path.is_file():
@@ -354,7 +365,9 @@ def read_certificate(folder: Path) -> Certificate | None:
     try:
         return Certificate.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (KeyError, TypeError, ValueError, OSError) as error:
-        raise ValueError(f"{path}: not a certificate ({error}); make it anew with 'discover audit --certify'") from None
+        raise CertificateError(
+            f"{path}: not a certificate ({error}); make it anew with 'discover audit --certify'"
+        ) from None
 
 
 def certificate_warning(folder: Path) -> str | None:
@@ -364,7 +377,7 @@ def certificate_warning(folder: Path) -> str | None:
         with RunStore.read(folder) as store:
             subject = subject_of(store.configuration)
         certificate = read_certificate(folder)
-    except (StoreError, ValueError) as error:
+    except (StoreError, CertificateError) as error:
         return f"No certificate: {error}."
     if certificate is None:
         return f"No certificate: nothing shows that this simulated user tells good assistants from bad ones; {how}."

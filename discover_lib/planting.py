@@ -56,6 +56,10 @@ _EMPTY = frozenset(  # too common to carry a requirement; of this module, so tha
 )
 
 
+class CorpusError(ValueError):
+    """A file that is no planted corpus; the message says what to do."""
+
+
 @dataclass(frozen=True)
 class Talk:
     """A conversation as far as the audit needs it; it stays readable when the miniature changes."""
@@ -174,15 +178,15 @@ def load_corpus(path: Path | None = None) -> Corpus:
     """The corpus of `data/audit`, or of another file.
 
     Raises:
-        ValueError: a file that is missing or not a corpus; the message says what to do.
+        CorpusError: a file that is missing or not a corpus.
     """
     path = path or data_folder() / "audit" / "planted.json"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ValueError(f"{path}: no planted corpus ({error}); make it with tools/plant_leaks.py") from None
+        raise CorpusError(f"{path}: no planted corpus ({error}); make it with tools/plant_leaks.py") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ValueError(f"{path}: not a planted corpus of this version; make it with tools/plant_leaks.py")
+        raise CorpusError(f"{path}: not a planted corpus of this version; make it with tools/plant_leaks.py")
     talks = {each.name: each for each in (*map(Talk.from_dict, data["talks"]), *recorded_talks())}
     return Corpus(talks, tuple(Case(**each) for each in data["cases"]))
 

@@ -1,0 +1,257 @@
+"""HTML fragments for the audit of a simulated user: certificate, leaks, agreement, the paper's figures.
+
+Like `discover_lib.show`, whose stylesheet and colours these share: pure functions (`certificate_line` alone reads a
+run's folder), every text escaped.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from discover_lib import show
+from discover_lib.agreement import KIND, Agreement, Disagreement, Flips
+from discover_lib.audit import Audit, Finding
+from discover_lib.certificate import Certificate, Tested, certificate_warning, read_certificate
+from discover_lib.conversation import Conversation
+from discover_lib.paper_tables import BESIDE_COLUMNS, BESIDE_NOTE, CHECK_COLUMNS, THE_PAPER, BesideRow, Check
+from discover_lib.planting import BEYOND, DECOYS, PLANTED, TWIN, Case, Scored
+from discover_lib.stats import Estimate
+
+STRIP_WIDTH = 160  # units of an interval's drawing; it scales with the page
+MARKS = {"held": ("✓", "good"), "violated": ("✗", "bad"), "not distinguishable": ("?", "open")}
+TONES = {"follows": ("✓", "good"), "does not follow": ("✗", "bad"), "left open": ("?", "open")}
+
+
+def styled(*fragments: str) -> str:
+    """Fragments ready to be shown, with both stylesheets."""
+    return f"{show.styled(*fragments)}<style>{show.static_text('show_audit.css')}</style>"
+
+
+def _cells(tag: str, cells: Iterable[tuple[str, str]]) -> str:
+    return "".join(f'<{tag} class="{name}">{body}</{tag}>' for name, body in cells)
+
+
+def _table(head: Sequence[tuple[str, str]], rows: Iterable[str], caption: str = "") -> str:
+    """A table of finished rows; `head` pairs a class with a title."""
+    title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    columns = "".join(f'<th scope="col" class="{name}">{html.escape(text)}</th>' for name, text in head)
+    return (
+        f'<div class="dl-scroll"><table class="da-table">{title}<thead><tr>{columns}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _mark(text: str, marks: Mapping[str, tuple[str, str]]) -> str:
+    sign, tone = marks[text]
+    return f'<span class="da-verdict" data-tone="{tone}"><span aria-hidden="true">{sign}</span> {text}</span>'
+
+
+# -- the certificate --------------------------------------------------------------------------------------------------
+
+
+def certificate_line(folder: Path) -> str:
+    """One line for every page that shows numbers of a run: a warning, or what vouches for its simulated user."""
+    warning = certificate_warning(folder)
+    if warning is not None:
+        return f'<p class="da-line" data-tone="warn" role="alert"><b>Not certified.</b> {html.escape(warning)}</p>'
+    certificate = read_certificate(folder)
+    assert certificate is not None
+    return f'<p class="da-line"><b>Certified.</b> {html.escape(certificate.line)}.</p>'
+
+
+def certificate(result: Certificate) -> str:
+    """The relations with their paired differences, and what each assistant found."""
+    ends = [value for each in result.tested for value in _ends(each.difference)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    head = (("da-tight", "Relation"), ("da-tight", ""), ("da-tight", "Difference"), ("", "95 % interval"), ("", "Why"))
+    size = f"n = {result.artifacts} artifacts × {result.trials} trial{'s' if result.trials != 1 else ''}"
+    caption = f"Share of the hidden intents discovered: paired differences over artifacts, {size}, bootstrapped"
+    rows = (_relation(each, low, high) for each in result.tested)
+    found = [(name, str(each)) for name, each in result.found.items()]
+    return _table(head, rows, caption) + show.table(
+        ("Assistant", "Share of the hidden intents discovered"), found, "What each assistant of the panel found"
+    )
+
+
+def _relation(tested: Tested, low: float, high: float) -> str:
+    relation, difference = tested.relation, tested.difference
+    cells = (
+        ("da-tight", html.escape(relation.text)),
+        ("da-tight", _mark(tested.holds, MARKS)),
+        ("da-tight dl-num", html.escape(str(difference))),
+        ("da-strip", _strip(difference, low, high)),
+        ("da-why", html.escape(relation.why)),
+    )
+    return f'<tr data-holds="{tested.holds}">{_cells("td", cells)}</tr>'
+
+
+def _ends(estimate: Estimate) -> tuple[float, float]:
+    if estimate.low is None or estimate.high is None:
+        return estimate.mean, estimate.mean
+    return estimate.low, estimate.high
+
+
+def _strip(estimate: Estimate, low: float, high: float) -> str:
+    """An interval as a drawing: a line for no difference, a bar for the interval, a dot for the mean."""
+    span = (high - low) or 1.0
+
+    def at(value: float) -> float:
+        return round(4 + (value - low) / span * (STRIP_WIDTH - 8), 2)
+
+    left, right = map(at, _ends(estimate))
+    return (
+        f'<svg viewBox="0 0 {STRIP_WIDTH} 22" preserveAspectRatio="none" aria-hidden="true">'
+        f'<line class="da-axis" x1="{at(0.0)}" x2="{at(0.0)}" y1="1" y2="21"/>'
+        f'<line class="da-reach" x1="{left}" x2="{right}" y1="11" y2="11"/>'
+        f'<rect class="da-point" x="{at(estimate.mean) - 2}" y="7" width="4" height="8" rx="1"/></svg>'
+    )
+
+
+# -- leaks ------------------------------------------------------------------------------------------------------------
+
+
+def audit_line(result: Audit) -> str:
+    """What the audit found, in one line."""
+    slight = len(result.findings) - len(result.alarms)
+    rate = html.escape(str(result.alarm_rate))
+    tone = "warn" if result.alarms else ""
+    parts = f"{len(result.alarms)} of {result.turns:,} user turns raise an alarm" if result.turns else "no user turn"
+    more = f"; {slight} slight findings are for a person to read" if slight else ""
+    return f'<p class="da-line" data-tone="{tone}"><b>{parts}</b>: {rate} with its 95 % interval{more}.</p>'
+
+
+def findings(found: Sequence[Finding], limit: int = 12) -> str:
+    """Findings with the words marked in the message, alarms first."""
+    if not found:
+        return '<p class="dl-quiet">Nothing found.</p>'
+    ordered = sorted(found, key=lambda each: each.severity != "alarm")
+    rest = len(ordered) - limit
+    more = f'<p class="dl-quiet">and {rest} more</p>' if rest > 0 else ""
+    return f'<div class="da-cases">{"".join(map(finding, ordered[:limit]))}</div>{more}'
+
+
+def finding(found: Finding) -> str:
+    """One finding: the message with its words marked, and the intent that holds them."""
+    tone = "emerging" if found.severity == "slight" else "plain"
+    state = "emerging" if found.emerging else "undiscovered"
+    how = ", ".join(f"“{leak.word}” {_how(leak.how, leak.meant)}" for leak in found.leaks)
+    where = f"<span>{html.escape(found.name)}</span>" if found.name else ""
+    turn = f"<span>turn {found.turn}</span>" if found.turn else ""
+    return (
+        f'<article class="da-case"><div class="da-case-head"><span class="dl-chip" data-tone="{tone}">'
+        f"{found.severity}</span>{where}{turn}</div>{marked(found)}"
+        f'<div class="da-holds">{show.state_glyph(state)}<span>{state} <span class="dl-id">{found.intent_id}</span> '
+        f'{html.escape(found.intent_text)} <span class="dl-quiet dl-small">({html.escape(how)})</span></span></div>'
+        "</article>"
+    )
+
+
+def _how(how: str, meant: str) -> str:
+    return {"verbatim": "word for word", "inflected": f"a form of “{meant}”", "synonym": f"another name for “{meant}”"}[
+        how
+    ]
+
+
+def marked(found: Finding) -> str:
+    """The message of a finding with its words marked."""
+    parts, position = [], 0
+    for leak in found.leaks:
+        if leak.start >= position:
+            parts.append(html.escape(found.message[position : leak.start]))
+            word = html.escape(found.message[leak.start : leak.end])
+            parts.append(f'<mark data-severity="{found.severity}">{word}</mark>')
+            position = leak.end
+    parts.append(html.escape(found.message[position:]))
+    return f'<div class="da-said">{"".join(parts)}</div>'
+
+
+def scored(result: Scored) -> str:
+    """Precision and recall of the audit on the planted corpus, by kind."""
+    rows = []
+    groups = (("leak", PLANTED), ("leak, counted apart", BEYOND), ("no leak", (*DECOYS, TWIN)))
+    for what, kinds in groups:
+        rows += [(what, kind, str(result.alarmed((kind,))), str(result.noticed((kind,)))) for kind in kinds]
+    caption = (
+        f"Precision {result.precision}, recall {result.recall}; 95 % Wilson intervals. "
+        "Kinds counted apart are in neither: one word of a long intent is graded slight, and free paraphrases are more "
+        "than a comparison of words can find."
+    )
+    return show.table(("", "Put into the message", "Alarm", "Any finding"), rows, caption)
+
+
+def case(planted: Case, found: Finding | None, intent_text: str) -> str:
+    """One planted case: what was put in, and what the audit made of it."""
+    said = marked(found) if found else f'<div class="da-said">{html.escape(planted.message)}</div>'
+    alarmed = found is not None and found.severity == "alarm"
+    right = alarmed == planted.leak
+    verdict = "alarm" if alarmed else "slight finding" if found else "nothing found"
+    sign = _mark("as it should be" if right else "wrong", {"as it should be": ("✓", "good"), "wrong": ("✗", "bad")})
+    told = f'<div class="da-holds"><span>hidden: {html.escape(intent_text)}</span></div>' if intent_text else ""
+    return (
+        f'<article class="da-case"><div class="da-case-head">{sign}<span class="dl-chip">{html.escape(planted.kind)}'
+        f"</span><span>{verdict}</span><span>{html.escape(planted.talk)}, turn {planted.turn}</span></div>{said}{told}"
+        "</article>"
+    )
+
+
+# -- agreement --------------------------------------------------------------------------------------------------------
+
+
+def agreement(rows: Iterable[Agreement], changed: Iterable[Flips]) -> str:
+    """Agreement of judges by group, and how often each changed its mind."""
+    caption = "First answers; 95 % intervals bootstrapped over conversations; left out: what only one of them reached"
+    body = show.table(Agreement.COLUMNS, (each.row() for each in rows), caption)
+    asked = [(each.judge, str(each.repeats), str(each.share)) for each in changed]
+    if asked:
+        head = ("judge", "asked, times", "other than the first time (95 % Wilson interval)")
+        body += show.table(head, asked, "Changed answers on repeat")
+    return body
+
+
+def disagreement(found: Disagreement, conversation: Conversation) -> str:
+    """One disagreement: the reply in question, the intent, and what each judge said, with reasons."""
+    turn = conversation.turns[found.turn - 1]
+    what = "What kind of reply is this?"
+    if found.intent != KIND:
+        what = f"Is [{found.intent}] “{conversation.tree.text(found.intent)}” engaged?"
+    rows = [(each.judge, (each.value or "").replace("_", " "), each.reason) for each in found.labels]
+    return show.beside(
+        show.panel(f"{found.conversation}, turn {found.turn}: the reply", show.rich_text(turn.reply.text)),
+        show.panel(what, show.table(("Judge", "Says", "Because"), rows)),
+    )
+
+
+# -- the paper --------------------------------------------------------------------------------------------------------
+
+
+def checks(found: Iterable[Check]) -> str:
+    """Printed figures with what they come to."""
+    head = [("da-tight" if name in ("printed", "recomputed", "verdict") else "", name) for name in CHECK_COLUMNS]
+    return _table(head, map(_check, found))
+
+
+def _check(each: Check) -> str:
+    table, what, printed, computed, _, how = each.row()
+    cells = (
+        ("da-tight", html.escape(table)),
+        ("", html.escape(what)),
+        ("da-tight dl-num", html.escape(printed)),
+        ("da-tight dl-num", html.escape(computed)),
+        ("da-tight", _mark(each.verdict, TONES)),
+        ("da-why", html.escape(how)),
+    )
+    return f"<tr>{_cells('td', cells)}</tr>"
+
+
+def beside(rows: Sequence[BesideRow]) -> str:
+    """Ours and theirs in one shape; colour and first column say whose a row is."""
+    head = [("", name) for name in BESIDE_COLUMNS]
+    return _table(head, _beside_rows(rows), BESIDE_NOTE)
+
+
+def _beside_rows(rows: Sequence[BesideRow]) -> Iterator[str]:
+    for each in rows:
+        name = "da-shaded" if each.whose == THE_PAPER else "da-ours"
+        yield f'<tr class="{name}">{_cells("td", (("", html.escape(cell)) for cell in each.row()))}</tr>'
