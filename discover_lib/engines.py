@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from discover_lib.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
+from discover_lib.scoring import Scorer
 
 if TYPE_CHECKING:
     from discover_lib.llm.client import LLMClient
@@ -47,6 +48,8 @@ class Engines(Protocol):
     def judge(self, domain: str) -> Judge: ...
 
     def voice(self, domain: str) -> UserVoice: ...
+
+    def scorer(self, domain: str) -> Scorer: ...
 
     def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
         """The assistant of that name.
@@ -88,6 +91,16 @@ class RoleEngines:
         from discover_lib.llm.voice import LLMVoice
 
         return LLMVoice(self._needed(self.spec.voice), self.spec.voice, prompts=self._prompts)
+
+    def scorer(self, domain: str) -> Scorer:
+        """Who judges the turns scores the whole, too."""
+        if self.spec.judge == MINIATURE:
+            from discover_lib.miniature.scoring import MiniatureScorer
+
+            return MiniatureScorer(domain)
+        from discover_lib.llm.scoring import LLMScorer
+
+        return LLMScorer(self._needed(self.spec.judge), self.spec.judge, prompts=self._prompts)
 
     def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
         from discover_lib.miniature.assistants import SCRIPTED, scripted_assistant

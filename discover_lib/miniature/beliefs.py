@@ -104,7 +104,7 @@ def _recall(beliefs: Beliefs, message: Message) -> None:
     beliefs.asked += reading.dimensions_asked
     for option in reading.options:
         beliefs.tried += option
-    wholes = [option for option in reading.options if _is_whole(option, lexicon)]
+    wholes = [option for option in reading.options if is_whole(option, lexicon)]
     samples = [option for option in reading.options if option not in wholes]
     if wholes:
         beliefs.draft = tuple(wholes[-1])
@@ -113,6 +113,6 @@ def _recall(beliefs: Beliefs, message: Message) -> None:
     beliefs.explored += dict.fromkeys(lexicon.values[value].dimension for value in varied)
 
 
-def _is_whole(option: Collection[str], lexicon: Lexicon) -> bool:
+def is_whole(option: Collection[str], lexicon: Lexicon) -> bool:
     """Whether an option is a complete piece rather than a sample: it settles most dimensions."""
     return 2 * len({lexicon.values[value].dimension for value in option}) > len(lexicon.dimensions)

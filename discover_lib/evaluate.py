@@ -1,0 +1,342 @@
+"""Evaluation: assistants × artifacts × trials from identical states, assessed, with intervals (paper, section 4.2).
+
+An evaluation is a run like any other, and resumes like one: first its conversations, then, for every finished one, the
+final turn and the scores of it.  `assess` does the second part for any run.  `load_scores` reads what tables and
+figures need without the conversations; `discover_lib.comparison` makes results of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from discover_lib.batch import map_in_processes
+from discover_lib.conversation import Conversation, FinalTurn, Message, Reply
+from discover_lib.engines import Engines, EngineSpec, RoleEngines
+from discover_lib.roles import RoleError, SeesIntents, ask
+from discover_lib.runner import ENDS_THE_RUN, Halt, Progress, Report, failed_call, failure_of
+from discover_lib.runs import LaidOut, RunOptions, RunOptionsError, execute, lay_out
+from discover_lib.satisfaction import FINAL_REQUEST
+from discover_lib.scores import Assessment, ConversationScores, ScoringFailure, scores_of
+from discover_lib.scoring import Scorer
+from discover_lib.seeds import derive_seed
+from discover_lib.store import RunStore
+
+if TYPE_CHECKING:
+    from discover_lib.llm.client import ClientSettings
+
+CHUNK = 32  # conversations assessed at once where nothing is waited for
+T = TypeVar("T")
+
+
+class Told(Protocol):
+    """Shows how the assessment goes: so many of so many conversations."""
+
+    def __call__(self, done: int, total: int, /) -> None: ...
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """How an assessment ended.
+
+    Attributes:
+        failed: conversations of which a part could not be scored; the same again tries them again.
+        halted: why it ended before all were assessed, if it did.
+    """
+
+    done: int
+    failed: int
+    halted: Halt | None = None
+    message: str = ""
+
+
+# -- the conversations -----------------------------------------------------------------------------------------------
+
+
+def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> LaidOut:
+    """The conversations of an evaluation over one or several domains, or over `options.trees`.  Spends nothing.
+
+    Raises:
+        RunOptionsError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
+    """
+    if options.candidates is not None or options.look_ahead:
+        raise RunOptionsError("an evaluation has one reply a turn; candidates and look-ahead belong to 'synthesize'")
+    if len(set(domains)) < len(domains):
+        raise RunOptionsError("a domain is named twice")
+    parts = [lay_out(dataclasses.replace(options, domain=each)) for each in domains] or [lay_out(options)]
+    units = [unit for part in parts for unit in part.units]
+    placed = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
+    first = parts[0]
+    configuration = dict(first.configuration) | {
+        "kind": "evaluate",
+        "domain": ", ".join(domains) or None,
+        "artifacts": {key: value for part in parts for key, value in part.configuration["artifacts"].items()},
+        "final_request": FINAL_REQUEST,
+    }
+    trees = {artifact: tree for part in parts for artifact, tree in part.trees.items()}
+    return LaidOut(first.options, trees, placed, configuration)
+
+
+def evaluate(
+    run: LaidOut,
+    folder: Path,
+    *,
+    concurrency: int = 1,
+    settings: ClientSettings | None = None,
+    budget_dollars: float | None = None,
+    progress: Progress | None = None,
+    told: Told | None = None,
+    stop: threading.Event | None = None,
+) -> tuple[Report, Assessed]:
+    """Run and assess what is unfinished of an evaluation; arguments as of `discover_lib.runs.execute`.
+
+    Raises:
+        StoreError, RunError: as `execute`.
+    """
+    how: dict[str, Any] = {"settings": settings, "budget_dollars": budget_dollars, "stop": stop}
+    report = execute(run, folder, concurrency=concurrency, progress=progress, **how)
+    if report.halted is not None:
+        return report, Assessed(0, 0, report.halted, report.message)
+    return report, assess(run, folder, concurrency=concurrency, told=told, **how)
+
+
+# -- the assessment --------------------------------------------------------------------------------------------------
+
+
+def assess(
+    run: LaidOut,
+    folder: Path,
+    *,
+    concurrency: int = 1,
+    settings: ClientSettings | None = None,
+    budget_dollars: float | None = None,
+    told: Told | None = None,
+    stop: threading.Event | None = None,
+) -> Assessed:
+    """Ask for the final piece of every finished conversation that has none yet, and score it.
+
+    Who judged the run scores it.  A part that fails leaves the conversation unscored in it and is tried again the next
+    time.  Ctrl-C or `stop` ends it and keeps what is finished.
+
+    Raises:
+        StoreError: the run cannot be read or written to.
+    """
+    stop = stop or threading.Event()
+    with RunStore.write(folder, run.configuration) as store:
+        places = store.unassessed()
+        for place in places:
+            _forget_failures(store, place)
+        keep = _Keeper(store, len(places), told)
+        try:
+            if not run.models:
+                return _assess_in_processes(run, folder, places, keep, concurrency, stop)
+            from discover_lib.llm.client import Budget, LLMClient
+
+            budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)
+            with LLMClient(settings, cache=store, budget=budget, stop=stop) as client:
+                engines = RoleEngines(run.options.spec, client)
+                return _assess_in_threads(store, engines, places, keep, concurrency, stop)
+        except KeyboardInterrupt:
+            stop.set()
+            return keep.ended("stopped")
+
+
+class _Keeper:
+    """Commits assessments as they come and counts them."""
+
+    def __init__(self, store: RunStore, total: int, told: Told | None) -> None:
+        self._store, self._total, self._told = store, total, told
+        self._done = self._failed = 0
+
+    def __call__(self, place: int, data: Mapping[str, Any], digest: Mapping[str, Any]) -> None:
+        failed = bool(data["failures"])
+        self._store.put_assessment(place, data, digest, failed=failed)
+        self._done, self._failed = self._done + 1, self._failed + failed
+        if self._told is not None:
+            self._told(self._done, self._total)
+
+    def ended(self, halted: Halt | None = None, message: str = "") -> Assessed:
+        return Assessed(self._done, self._failed, halted, message)
+
+
+def _forget_failures(store: RunStore, place: int) -> None:
+    """Have the answers that could not be used asked for anew."""
+    for failure in (store.assessment(place) or {}).get("failures", ()):
+        store.forget_answers(failure["came_back"])
+
+
+def _assess_in_processes(
+    run: LaidOut, folder: Path, places: Sequence[int], keep: _Keeper, processes: int, stop: threading.Event
+) -> Assessed:
+    chunks = [_Chunk(folder, run.options.spec, tuple(places[at : at + CHUNK])) for at in range(0, len(places), CHUNK)]
+    with closing(map_in_processes(_assess_chunk, chunks, processes, chunk=1)) as results:
+        for rows in results:
+            for place, data, digest in rows:
+                keep(place, data, digest)
+            if stop.is_set():
+                return keep.ended("stopped")
+    return keep.ended()
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Conversations that one worker assesses."""
+
+    folder: Path
+    spec: EngineSpec
+    places: tuple[int, ...]
+
+
+def _assess_chunk(chunk: _Chunk) -> list[tuple[int, dict[str, Any], dict[str, Any]]]:
+    """(place, assessment, digest) of every conversation, in plain form for another process."""
+    engines = RoleEngines(chunk.spec)
+    with RunStore.read(chunk.folder) as store:
+        conversations = [store.conversation(place) for place in chunk.places]
+    finals = final_turns(conversations, engines)
+    rows = []
+    for place, conversation, final in zip(chunk.places, conversations, finals, strict=True):
+        assessment = assessed(conversation, engines.scorer(conversation.setting["domain"]), final)
+        rows.append((place, assessment.to_dict(), scores_of(conversation, place, assessment).to_dict()))
+    return rows
+
+
+def _assess_in_threads(
+    store: RunStore, engines: Engines, places: Sequence[int], keep: _Keeper, concurrency: int, stop: threading.Event
+) -> Assessed:
+    """One conversation a thread: its few calls wait on one another, the conversations do not."""
+
+    def work(place: int) -> tuple[Assessment, ConversationScores]:
+        conversation = store.conversation(place)
+        (final,) = final_turns([conversation], engines)
+        found = assessed(conversation, engines.scorer(conversation.setting["domain"]), final)
+        return found, scores_of(conversation, place, found)
+
+    pool = ThreadPoolExecutor(max(1, min(concurrency, len(places) or 1)))
+    try:
+        waiting = {pool.submit(work, place): place for place in places}
+        for done in as_completed(waiting):
+            try:
+                found, digest = done.result()
+            except Exception as error:
+                kind = failed_call(error)
+                if kind not in ENDS_THE_RUN:
+                    raise
+                return keep.ended(kind, str(error))
+            keep(waiting[done], found.to_dict(), digest.to_dict())
+            if stop.is_set():
+                return keep.ended("stopped")
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)  # calls in flight are paid for: let them reach the cache
+    return keep.ended()
+
+
+class RepliesTogether(Protocol):
+    """An assistant that answers many conversations at once, each as it would alone."""
+
+    def reply_batch(self, asked: Sequence[tuple[Sequence[Message], int]]) -> Sequence[Reply]: ...
+
+
+def final_turns(conversations: Sequence[Conversation], engines: Engines) -> list[FinalTurn | ScoringFailure]:
+    """The finished pieces of conversations, each asked of the assistant that held it, or why there is none.
+
+    An assistant that `RepliesTogether` is asked for all its conversations at once.
+    """
+    finals: list[FinalTurn | ScoringFailure | None] = [None] * len(conversations)
+    groups: dict[tuple[str, str], list[int]] = {}
+    for at, conversation in enumerate(conversations):
+        setting = conversation.setting
+        groups.setdefault((setting["assistants"][0], setting["domain"]), []).append(at)
+    for (name, domain), members in groups.items():
+        assistant = engines.assistant(name, domain)
+        together = getattr(assistant, "reply_batch", None)
+        if together is not None and not isinstance(assistant, SeesIntents):
+            replies = together([_final_question(conversations[at]) for at in members])
+            for at, reply in zip(members, replies, strict=True):
+                finals[at] = FinalTurn(FINAL_REQUEST, reply)
+            continue
+        for at in members:
+            conversation = conversations[at]
+            messages, seed = _final_question(conversation)
+
+            def one(
+                assistant: Any = assistant, talk: Conversation = conversation, said: Any = messages, seed: int = seed
+            ) -> FinalTurn:
+                return FinalTurn(FINAL_REQUEST, ask(assistant, talk.tree, talk.state, said, seed))
+
+            finals[at] = _tried("final", one)
+    return [each for each in finals if each is not None]
+
+
+def _final_question(conversation: Conversation) -> tuple[tuple[Message, ...], int]:
+    """What the assistant is asked for the finished piece, and with which seed."""
+    messages = conversation.messages()
+    if messages[-1].role == "user":  # the last turn was answered; what was said there comes with the request
+        said = Message("user", f"{messages[-1].content}\n\n{FINAL_REQUEST}")
+        return (*messages[:-1], said), derive_seed(conversation.seed, "final")
+    return (*messages, Message("user", FINAL_REQUEST)), derive_seed(conversation.seed, "final")
+
+
+def assessed(conversation: Conversation, scorer: Scorer, final: FinalTurn | ScoringFailure) -> Assessment:
+    """Everything that an evaluation wants to know about a finished conversation; what fails is unscored."""
+    failures: list[ScoringFailure] = []
+
+    def part(name: str, score: Callable[[], T]) -> T | None:
+        found = _tried(name, score)
+        if isinstance(found, ScoringFailure):
+            failures.append(found)
+            return None
+        return found
+
+    satisfaction = None
+    if isinstance(final, ScoringFailure):
+        failures.append(final)
+    else:
+        satisfaction = part("satisfaction", lambda: scorer.satisfaction(conversation.tree, final.reply))
+    return Assessment(
+        scorer.name,
+        None if isinstance(final, ScoringFailure) else final,
+        satisfaction,
+        part("interactivity", lambda: scorer.interactivity(conversation)),
+        part("behaviour", lambda: scorer.behaviour(conversation)),
+        tuple(failures),
+    )
+
+
+def _tried(name: str, score: Callable[[], T]) -> T | ScoringFailure:
+    try:
+        return score()
+    except RoleError as error:
+        failure = failure_of(error, 0)
+        return ScoringFailure(name, failure.message, failure.came_back)
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def load_scores(folder: Path) -> list[ConversationScores]:
+    """The scores of every finished conversation of a run, assessed or not, in the order of the plan.
+
+    Assessed ones are read from their digests; only the others are read whole.
+
+    Raises:
+        StoreError: there is no run.
+    """
+    with RunStore.read(folder) as store:
+        return list(_scores(store))
+
+
+def _scores(store: RunStore) -> Iterator[ConversationScores]:
+    digests = store.digests()
+    for row in store.listing():
+        if row.stop in (None, "error"):
+            continue
+        if row.place in digests:
+            yield ConversationScores.from_dict(digests[row.place], row.place)
+        else:
+            yield scores_of(store.conversation(row.place), row.place)
