@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 Levels = Mapping[str, float]  # intent id → 0, 0.5 or 1
 
@@ -41,7 +40,7 @@ def discovery_scores(levels: Mapping[str, Mapping[str, Levels]]) -> DiscoverySco
 
     Per artifact ``Σ(s − min) / Σ(max − min)`` over intents, `min` and `max` over the assistants: with levels of 0 and
     1 this is ``(|I_T| − |I_all|) / (|I_any| − |I_all|)``; emerging intents count 0.5.  Leave initially discovered
-    intents out of `levels`.  The score depends on who else is in the pool.
+    intents out of `levels`.  The score depends on who else is in the pool (see `leave_one_out`).
 
     Args:
         levels: assistant → artifact → intent id → 0, 0.5 or 1 at the end of the conversation.
@@ -67,16 +66,27 @@ def discovery_scores(levels: Mapping[str, Mapping[str, Levels]]) -> DiscoverySco
     return DiscoveryScores(scores, tuple(left_out))
 
 
+def leave_one_out(levels: Mapping[str, Mapping[str, Levels]]) -> dict[str, DiscoveryScores]:
+    """The discovery scores of the others in every pool that lacks one assistant: ``{left out: scores}``.
+
+    How far they lie from the scores in the whole pool is how much eq. 4 owes to who was compared.
+
+    Raises:
+        ValueError: as `discovery_scores`.
+    """
+    return {out: discovery_scores({name: rows for name, rows in levels.items() if name != out}) for out in levels}
+
+
 def _pooled(rows: Mapping[str, Levels], artifact: str) -> dict[str, float] | None:
-    intents = set(next(iter(rows.values())))
+    first = next(iter(rows.values()))
     for assistant, row in rows.items():
-        if set(row) != intents:
+        if row.keys() != first.keys():
             raise ValueError(f"{artifact!r}: {assistant!r} was scored on other intents than the rest")
-    floor = {intent: min(Fraction(row[intent]) for row in rows.values()) for intent in intents}
-    span = sum((max(Fraction(row[intent]) for row in rows.values()) - floor[intent] for intent in intents), Fraction())
+    columns = [[row[intent] for row in rows.values()] for intent in first]
+    floors = [min(column) for column in columns]
+    # Sums of halves are exact in floating point, whatever their order.
+    span = sum(max(column) - floor for column, floor in zip(columns, floors, strict=True))
     if not span:
         return None
-    return {
-        assistant: float(sum((Fraction(row[intent]) - floor[intent] for intent in intents), Fraction()) / span)
-        for assistant, row in rows.items()
-    }
+    least = sum(floors)
+    return {assistant: float((sum(row.values()) - least) / span) for assistant, row in rows.items()}
