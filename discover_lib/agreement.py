@@ -243,7 +243,7 @@ class Agreement:
 
     def row(self) -> tuple[str, ...]:
         """As the cells of a table, under `COLUMNS`."""
-        percent, kappa = (str(each) if each else "two judges only" for each in (self.percent, self.kappa))
+        percent, kappa = (str(each) if each else "for two only" for each in (self.percent, self.kappa))
         who = " / ".join(self.judges)
         numbers = (f"{self.n:,}", f"{self.conversations:,}", f"{self.one_sided:,}")
         return (self.group, who, *numbers, percent, kappa, str(self.alpha))

@@ -34,7 +34,7 @@ FORMAT = "discover-certificate/1"
 FILE = "certificate.json"
 PANEL_FOLDER = "panel"  # below the run's
 PANEL = ("silent", "random", "ask", "options", "draft", "adaptive", "mixed", "oracle")
-ARTIFACTS = 16
+ARTIFACTS = 40  # fewer often leave adaptive and draft, the closest of the panel, not distinguishable
 TOLERANCE = 0.02  # of the hidden intents: two shares that differ by less count as the same
 ENOUGH = 5  # artifacts below which nothing is certified
 
@@ -130,6 +130,7 @@ class Certificate:
         if not named:
             return f"the panel is too small to certify anything: {size}, at least {ENOUGH} are needed"
         more = f" and {len(named) - 3} more" if len(named) > 3 else ""
+        more += "; more artifacts may decide it" if self.result == "undecided" else ""
         return f"{wanted}: {', '.join(named[:3])}{more} ({size})"
 
     def to_dict(self) -> dict[str, Any]:

@@ -61,28 +61,49 @@ def certificate_line(folder: Path) -> str:
     return f'<p class="da-line"><b>Certified.</b> {html.escape(certificate.line)}.</p>'
 
 
-def certificate(result: Certificate) -> str:
-    """The relations with their paired differences, and what each assistant found."""
-    ends = [value for each in result.tested for value in _ends(each.difference)]
-    low, high = min([0.0, *ends]), max([0.0, *ends])
+def relations(result: Certificate) -> str:
+    """The relations of a certificate with their paired differences."""
+    low, high = _reach(each.difference for each in result.tested)
     head = (("da-tight", "Relation"), ("da-tight", ""), ("da-tight", "Difference"), ("", "95 % interval"), ("", "Why"))
-    size = f"n = {result.artifacts} artifacts × {result.trials} trial{'s' if result.trials != 1 else ''}"
-    caption = f"Share of the hidden intents discovered: paired differences over artifacts, {size}, bootstrapped"
-    rows = (_relation(each, low, high) for each in result.tested)
-    found = [(name, str(each)) for name, each in result.found.items()]
-    return _table(head, rows, caption) + show.table(
-        ("Assistant", "Share of the hidden intents discovered"), found, "What each assistant of the panel found"
+    caption = (
+        f"Share of the hidden intents discovered: paired differences over artifacts, {_size(result)}, bootstrapped"
     )
+    rows, reason = [], ""
+    for each in result.tested:
+        rows.append(_relation(each, low, high, "as above" if each.relation.why == reason else each.relation.why))
+        reason = each.relation.why
+    return _table(head, rows, caption)
 
 
-def _relation(tested: Tested, low: float, high: float) -> str:
+def found_by_panel(result: Certificate) -> str:
+    """What each assistant of the panel found."""
+    low, high = _reach(result.found.values())
+    head = (("da-tight", "Assistant"), ("da-tight", "Share"), ("", "95 % interval"))
+    rows = []
+    for name, each in result.found.items():
+        cells = (("da-tight", html.escape(name)), ("da-tight dl-num", str(each)), ("", _strip(each, low, high)))
+        rows.append(f"<tr>{_cells('td', cells)}</tr>")
+    return _table(head, rows, f"Share of the hidden intents discovered, {_size(result)}")
+
+
+def _size(result: Certificate) -> str:
+    return f"n = {result.artifacts} artifacts × {result.trials} trial{'s' if result.trials != 1 else ''}"
+
+
+def _reach(estimates: Iterable[Estimate]) -> tuple[float, float]:
+    """From the lowest to the highest end of all intervals, 0 included."""
+    ends = [value for each in estimates for value in _ends(each)]
+    return min([0.0, *ends]), max([0.0, *ends])
+
+
+def _relation(tested: Tested, low: float, high: float, why: str) -> str:
     relation, difference = tested.relation, tested.difference
     cells = (
         ("da-tight", html.escape(relation.text)),
         ("da-tight", _mark(tested.holds, MARKS)),
         ("da-tight dl-num", html.escape(str(difference))),
-        ("da-strip", _strip(difference, low, high)),
-        ("da-why", html.escape(relation.why)),
+        ("da-strips", _strip(difference, low, high)),
+        ("da-why", html.escape(why)),
     )
     return f'<tr data-holds="{tested.holds}">{_cells("td", cells)}</tr>'
 
@@ -102,10 +123,10 @@ def _strip(estimate: Estimate, low: float, high: float) -> str:
 
     left, right = map(at, _ends(estimate))
     return (
-        f'<svg viewBox="0 0 {STRIP_WIDTH} 22" preserveAspectRatio="none" aria-hidden="true">'
+        f'<div class="da-strip"><svg viewBox="0 0 {STRIP_WIDTH} 22" preserveAspectRatio="none" aria-hidden="true">'
         f'<line class="da-axis" x1="{at(0.0)}" x2="{at(0.0)}" y1="1" y2="21"/>'
         f'<line class="da-reach" x1="{left}" x2="{right}" y1="11" y2="11"/>'
-        f'<rect class="da-point" x="{at(estimate.mean) - 2}" y="7" width="4" height="8" rx="1"/></svg>'
+        f'<rect class="da-point" x="{at(estimate.mean) - 2}" y="7" width="4" height="8" rx="1"/></svg></div>'
     )
 
 

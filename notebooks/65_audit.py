@@ -1,0 +1,381 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "65 · Audit"
+# description = "Can this simulated user be trusted? Certificate, leak audit, agreement of judges, the paper's figures."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Audit")
+
+with app.setup(hide_code=True):
+    from itertools import islice
+    from pathlib import Path
+
+    import marimo as mo
+
+    from discover_lib import show, show_audit
+    from discover_lib.agreement import (
+        NoisyJudge,
+        agreements,
+        ask_judges,
+        disagreements,
+        flips,
+        moments_of,
+        recorded_labels,
+    )
+    from discover_lib.audit import audit
+    from discover_lib.background import find_runs
+    from discover_lib.certificate import CertificateError, certify_run, lay_out_panel, read_certificate
+    from discover_lib.engines import MINIATURE, EngineSpec, RoleEngines
+    from discover_lib.paper_tables import beside, derived, does_not_follow, paper_checks
+    from discover_lib.paths import outputs_folder
+    from discover_lib.planting import BEYOND, DECOYS, PLANTED, load_corpus, score
+    from discover_lib.recorded import load_recorded, recorded_index
+    from discover_lib.runner import RunError
+    from discover_lib.runs import RunOptions, RunOptionsError, execute, lay_out, write_results
+    from discover_lib.store import RunStore, StoreError
+
+    RECORDED = "the recorded conversations"
+    OWN_RUN = "audit-demo"
+    READ_AT_MOST = 200  # conversations of a run that this page reads
+    JUDGED_AT_MOST = 40  # conversations that further judges are asked about
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md("""
+    # Can this simulated user be trusted?
+
+    A score is worth as much as the simulated user behind it. Three things can go wrong there: the user cannot tell
+    a good assistant from a bad one, the user says what they cannot know yet, or the judge decides by chance.
+    **You will see** a certificate for each of your runs, every user turn that gives something away, how far judges
+    agree, and which of the paper's own figures follow from the others.
+    **Needs** nothing: without a run a small one is made with the miniature.
+    """)
+    return
+
+
+@app.function(hide_code=True)
+def make_own_run(folder: Path) -> None:
+    """Two scripted assistants with sixteen users of the miniature each, and the certificate of these users."""
+    folder.mkdir(parents=True, exist_ok=True)
+    execute(lay_out(RunOptions(("adaptive", "draft"), domain="svg_drawing", artifacts=16)), folder)
+    write_results(folder)
+    certify_run(folder, lay_out_panel(folder))
+
+
+@app.cell(hide_code=True)
+def _():
+    def found_or_made():
+        """The runs there are, newest first, and why there is none."""
+        if runs := find_runs(outputs_folder()):
+            return runs, ""
+        try:
+            make_own_run(outputs_folder() / OWN_RUN)
+        except (OSError, StoreError) as error:
+            return {}, f"no run here, and none could be made: {error}"
+        return find_runs(outputs_folder()), ""
+
+    runs, _trouble = found_or_made()
+    _asked = mo.query_params().get("run")
+    run_choice = mo.ui.dropdown(
+        {**runs, RECORDED: None},
+        value=_asked if _asked in runs else next(iter(runs), RECORDED),
+        label="Whose user",
+        searchable=True,
+        on_change=lambda folder: mo.query_params().set(
+            "run", str(folder.relative_to(outputs_folder())) if folder else RECORDED
+        ),
+    )
+    _shown = [run_choice]
+    if _trouble:
+        _shown.append(mo.Html(show.styled(show.error_line(_trouble))))
+    mo.vstack(_shown)
+    return (run_choice,)
+
+
+@app.cell(hide_code=True)
+def _(run_choice):
+    folder = run_choice.value
+
+    def read():
+        """The conversations by name, the run's configuration, and why they cannot be read."""
+        if folder is None:
+            talks = [talk for entry in recorded_index() for talk in load_recorded(entry.path)]
+            return {talk.setting["artifact"]: talk for talk in talks}, {}, ""
+        try:
+            with RunStore.read(folder) as store:
+                talks = islice(store.conversations(), READ_AT_MOST)
+                named = {f"no. {place}": talk for place, talk in enumerate(talks)}
+                return named, store.configuration, ""
+        except StoreError as error:
+            return {}, {}, str(error)
+
+    conversations, configuration, _unreadable = read()
+    mo.stop(bool(_unreadable), mo.Html(show.styled(show.error_line(_unreadable))))
+    mo.stop(not conversations, mo.md("This run has no finished conversation yet; choose another, or come back later."))
+    return configuration, conversations, folder
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md("""
+    ## 1 · Does it tell good assistants from bad ones?
+
+    Eight scripted assistants whose order can be argued for beforehand meet the same user. If they do not come out in
+    that order, the user cannot say anything about assistants whose order nobody knows. Each relation is *held*,
+    *violated* or *not distinguishable*; one that is violated fails the certificate, and every page with numbers of
+    such a run says so.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(configuration, folder):
+    certify_button = mo.ui.run_button(label="Certify this user now")
+    _engine = configuration.get("engine") or {}
+    needs_model = any(who != MINIATURE for who in _engine.values())
+    if folder is None:
+        _shown = mo.md("The recorded conversations were written once, by one mind: there is no user left to certify.")
+    elif needs_model:
+        _shown = mo.md(
+            f"Judge or voice of this run is a language model. `discover audit {folder} --certify` shows what the panel"
+            " will cost; with `--budget` it is run."
+        )
+    else:
+        _shown = certify_button
+    _shown
+    return certify_button, needs_model
+
+
+@app.cell(hide_code=True)
+def _(certify_button, folder, needs_model):
+    mo.stop(folder is None)
+    _trouble = ""
+    if certify_button.value and not needs_model:
+        try:
+            certify_run(folder, lay_out_panel(folder))
+        except (CertificateError, StoreError, RunError, RunOptionsError, OSError) as error:
+            _trouble = str(error)
+    try:
+        certificate = read_certificate(folder)
+    except CertificateError:  # the line below says so
+        certificate = None
+    _parts = [show.error_line(_trouble)] if _trouble else []
+    _parts.append(show_audit.certificate_line(folder))
+    if certificate is not None:
+        _parts.append(show.panel("The relations", show_audit.relations(certificate)))
+        _parts.append(show.panel("The panel", show_audit.found_by_panel(certificate)))
+    mo.Html(show_audit.styled(*_parts))
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md("""
+    ## 2 · Does it say what it cannot know?
+
+    A user turn leaks if it says what only an undiscovered or emerging intent holds, although nobody has said it. An
+    *alarm* gives enough of one intent away; a *slight* finding is one word among many and is for you to read.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(conversations):
+    audited = audit(conversations.values())
+    _note = ""
+    if len(conversations) == READ_AT_MOST:
+        _note = f'<p class="dl-quiet">Read were the first {READ_AT_MOST} conversations; the command reads all.</p>'
+    mo.Html(
+        show_audit.styled(
+            show_audit.audit_line(audited),
+            show.panel("What was found", show_audit.findings(audited.findings), _note),
+        )
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md("""
+    ### How good is the audit itself?
+
+    It is run on a corpus into which leaks were put on purpose, in several disguises, beside decoys that only look
+    like one and the same messages untouched.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    corpus = load_corpus()
+    corpus_scored = score(corpus)
+    kind_choice = mo.ui.dropdown([*PLANTED, *BEYOND, *DECOYS], value="inflected", label="Show cases of the kind")
+    wrong_only = mo.ui.checkbox(label="only those the audit gets wrong")
+    mo.vstack(
+        [
+            mo.Html(show_audit.styled(show.panel("Planted leaks", show_audit.scored(corpus_scored)))),
+            mo.hstack([kind_choice, wrong_only], justify="start", align="center", gap=2, wrap=True),
+        ]
+    )
+    return corpus, corpus_scored, kind_choice, wrong_only
+
+
+@app.cell(hide_code=True)
+def _(corpus, corpus_scored, kind_choice, wrong_only):
+    def wanted():
+        for case, found in corpus_scored.results:
+            alarmed = found is not None and found.severity == "alarm"
+            if case.kind == kind_choice.value and not (wrong_only.value and alarmed == case.leak):
+                text = corpus.talks[case.talk].tree.text(case.intent_id) if case.intent_id else ""
+                yield show_audit.case(case, found, text)
+
+    _all = list(wanted())
+    _shown = "".join(_all[:: max(1, len(_all) // 6)][:6]) or '<p class="dl-quiet">None of this kind.</p>'
+    mo.Html(show_audit.styled(f'<div class="da-cases">{_shown}</div>'))
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    noise = mo.ui.slider(0, 0.5, 0.05, value=0.1, label="Share of verdicts turned around", show_value=True)
+    mo.vstack(
+        [
+            mo.md("""
+    ## 3 · Do judges agree?
+
+    The same turns, judged again: by the miniature where it knows the domain, and by a judge that turns some verdicts
+    around on purpose, so that you see what that much noise does to κ and α. The command adds language models
+    (`--judge`) and people (`--labels`).
+    """),
+            noise,
+        ]
+    )
+    return (noise,)
+
+
+@app.cell(hide_code=True)
+def _(conversations, noise):
+    def miniature_can(talk) -> bool:
+        """Recorded trees are in words of their own, which only a language model can judge."""
+        return bool(talk.setting.get("domain")) and talk.setting.get("engine") != "recorded"
+
+    judged = dict(islice(((name, talk) for name, talk in conversations.items() if miniature_can(talk)), JUDGED_AT_MOST))
+
+    def labels_of():
+        yield from recorded_labels(judged)
+        for domain in sorted({talk.setting["domain"] for talk in judged.values()}):
+            judge = RoleEngines(EngineSpec()).judge(domain)
+            asked = moments_of({name: talk for name, talk in judged.items() if talk.setting["domain"] == domain})
+
+            def with_noise(repeat, judge=judge):
+                return NoisyJudge(judge, noise.value, seed=repeat)
+
+            yield from ask_judges(asked, {"miniature": lambda _, judge=judge: judge, "with noise": with_noise}, 2)
+
+    labels = list(labels_of())
+    mo.stop(
+        not labels,
+        mo.md("The miniature cannot judge these trees, which are in words of their own; choose a run of its domains."),
+    )
+    _panel = show.panel("Agreement", show_audit.agreement(agreements(labels), flips(labels)))
+    mo.Html(show_audit.styled(_panel))
+    return judged, labels
+
+
+@app.cell(hide_code=True)
+def _(labels):
+    disputed = disagreements(labels)
+    disputed_table = mo.ui.table(
+        [
+            {
+                "conversation": each.conversation,
+                "turn": each.turn,
+                "about": each.intent or "kind of reply",
+                **{label.judge: (label.value or "").replace("_", " ") for label in each.labels},
+            }
+            for each in disputed
+        ],
+        selection="single",
+        page_size=6,
+        show_column_summaries=False,
+        show_data_types=False,
+        show_download=False,
+        initial_selection=[0] if disputed else None,
+        label=f"{len(disputed)} disagreements; select one to open its turn",
+    )
+    disputed_table if disputed else mo.md("The judges do not differ anywhere.")
+    return disputed, disputed_table
+
+
+@app.cell(hide_code=True)
+def _(disputed, disputed_table, judged):
+    def selected():
+        for row in disputed_table.value:
+            for each in disputed:
+                about = each.intent or "kind of reply"
+                if (each.conversation, each.turn, about) == (row["conversation"], row["turn"], row["about"]):
+                    return each
+        return None
+
+    _one = selected() if disputed else None
+    mo.stop(_one is None)
+    mo.Html(show_audit.styled(show_audit.disagreement(_one, judged[_one.conversation])))
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    all_checks = mo.ui.checkbox(label="show the figures that follow, too")
+    mo.vstack(
+        [
+            mo.md(f"""
+    ## 4 · Do the paper's own figures follow?
+
+    Of {len(paper_checks())} printed figures that other printed figures decide, {len(does_not_follow())} do not follow
+    from them, rounding allowed for. Cells that were not transcribed are named as such and never guessed.
+    """),
+            all_checks,
+        ]
+    )
+    return (all_checks,)
+
+
+@app.cell(hide_code=True)
+def _(all_checks):
+    _chosen = [each for each in paper_checks() if all_checks.value or each.verdict != "follows"]
+    _derived = [each.row() for each in derived()]
+    mo.Html(
+        show_audit.styled(
+            show.panel("Printed and recomputed", show_audit.checks(_chosen)),
+            show.panel(
+                "What follows although it is not printed",
+                show.table(("table", "figure", "value", "how"), _derived),
+            ),
+            show.panel("The paper’s main table, and where ours would stand", show_audit.beside(beside())),
+        )
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(folder):
+    mo.md(f"""
+    ## On the command line
+
+    ```
+    discover audit {folder or "RUN"} --certify
+    discover audit --corpus
+    discover paper
+    ```
+    """)
+    return
+
+
+if __name__ == "__main__":
+    app.run()
