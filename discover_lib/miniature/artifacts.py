@@ -17,7 +17,7 @@ DIMENSIONS_PER_ARTIFACT = (6, 8)
 
 
 def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
-    """Artifact `index` of a split: six to eight dimensions with a value each, rendered.
+    """Artifact `index` of a split: six to eight dimensions (as far as there are so many) with a value each, rendered.
 
     The splits are disjoint by construction: a combination of values belongs to one of them by its hash.
 
@@ -27,10 +27,11 @@ def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
     if not 0 <= index < SPLIT_SIZES[split]:
         raise ValueError(f"the {split} split of {domain} has artifacts 0 to {SPLIT_SIZES[split] - 1}, not {index}")
     lexicon = load_lexicon(domain)
+    fewest, most = DIMENSIONS_PER_ARTIFACT
     rng = derive_rng(domain, split, index)
     subject = next(name for name, dimension in lexicon.dimensions.items() if dimension.asked)
     while True:
-        names = rng.sample(list(lexicon.dimensions), rng.randint(*DIMENSIONS_PER_ARTIFACT))
+        names = rng.sample(list(lexicon.dimensions), rng.randint(fewest, min(most, len(lexicon.dimensions))))
         if subject not in names:  # what a request names first; without it no conversation starts
             continue
         values = sorted(
@@ -52,5 +53,7 @@ def generate_artifacts(domain: str, split: Split, count: int) -> list[Artifact]:
 def written_artifacts(domain: str, data: Path) -> list[Artifact]:
     """The hand-written artifacts under `data/artifacts/<domain>/`, by name."""
     lexicon = load_lexicon(domain)
-    paths = sorted((data / "artifacts" / domain).glob("*.svg" if is_drawn(domain) else "*.md"))
+    suffixes = lexicon.form.suffixes if lexicon.form else (".svg" if is_drawn(domain) else ".md",)
+    folder = data / "artifacts" / domain
+    paths = sorted(path for path in folder.glob("*") if path.suffix in suffixes)
     return [Artifact(path.stem, lexicon.artifact_type, path.read_text("utf-8"), domain=domain) for path in paths]

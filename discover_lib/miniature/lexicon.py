@@ -8,7 +8,7 @@ realises it.  `load_lexicon` checks the file and refuses one that would let the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,8 @@ from discover_lib.words import STOP_WORDS, content_words, denies, stem, words
 
 LEXICON_FOLDER = Path(__file__).parent / "lexicons"
 DOMAINS = ("svg_drawing", "creative_writing", "technical_writing")
+UNSEEN_DOMAINS = ("travel_plan", "dataviz_code", "paper_abstract", "image_prompt", "web_component")  # paper, section 5
+ALL_DOMAINS = DOMAINS + UNSEEN_DOMAINS
 MAX_CUE_WORDS = 4
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
@@ -57,8 +59,31 @@ class Dimension:
     aspect: str  # everyday words, with article: "the colours"
     holds: int  # how many values an artifact can have at once
     asked: bool  # an initial request may name it
+    part: str  # the part of the domain's form that its lines go to
     tops: tuple[str, ...]
     leaves: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """How the lines of one part of a piece are strung together."""
+
+    joint: str  # what stands between two lines
+    item: str  # one line, with $line for it and $n for its number, from 1
+
+
+@dataclass(frozen=True)
+class Form:
+    """The make-up of a piece that is more than titled paragraphs: a program, a page, a plan by days.
+
+    A row of `frame` that holds nothing but `$name` takes the lines of that part, indented as the row is; without
+    lines the row goes.  `$title` may stand anywhere.
+    """
+
+    frame: str
+    parts: Mapping[str, Part]
+    language: str  # fenced as code of this language; "" for prose, which is quoted
+    suffixes: tuple[str, ...]  # what files of such pieces end in
 
 
 @dataclass(frozen=True)
@@ -70,6 +95,7 @@ class Lexicon:
     request: str  # frame of the initial request, with {items}
     dimensions: dict[str, Dimension]
     values: dict[str, Value]
+    form: Form | None  # None: titled paragraphs, or a drawing
     lineages: dict[str, tuple[str, ...]] = field(repr=False)  # value → itself and its ancestors, specific first
     by_text: dict[str, str] = field(repr=False)  # requirement text (normalised) → value id
     cue_index: dict[tuple[str, ...], str] = field(repr=False)  # stemmed cue → value id
@@ -154,7 +180,7 @@ def _sentence_hits(domain: str, sentence: str, talk: bool) -> dict[str, str]:
     return _cue_hits(lexicon.talk_index if talk else lexicon.cue_index, sentence, skip_negated=talk)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def load_lexicon(domain: str) -> Lexicon:
     """Read and check the lexicon of `domain`.
 
@@ -163,7 +189,7 @@ def load_lexicon(domain: str) -> Lexicon:
     """
     path = LEXICON_FOLDER / f"{domain}.yaml"
     if not path.is_file():
-        raise LexiconError(f"unknown domain {domain!r}; choose one of {', '.join(DOMAINS)}")
+        raise LexiconError(f"unknown domain {domain!r}; choose one of {', '.join(ALL_DOMAINS)}")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return parse_lexicon(yaml.load(path.read_text(encoding="utf-8"), Loader=loader))
 
@@ -183,6 +209,7 @@ def parse_lexicon(data: dict[str, Any]) -> Lexicon:
             aspect=entry["aspect"],
             holds=entry.get("holds", 1),
             asked=entry.get("asked", False),
+            part=entry.get("part", ""),
             tops=tuple(value.id for value in rows if value.parent is None),
             leaves=tuple(value.id for value in rows if value.is_leaf),
         )
@@ -192,6 +219,7 @@ def parse_lexicon(data: dict[str, Any]) -> Lexicon:
         request=data["request"],
         dimensions=dimensions,
         values=values,
+        form=_form(data["domain"], data["form"], dimensions.values()) if "form" in data else None,
         lineages={value_id: tuple(_lineage(values, value_id)) for value_id in values},
         by_text={normalised(value.text): value.id for value in values.values()},
         cue_index=_cue_index(data["domain"], {value.id: value.cues for value in values.values()}),
@@ -200,6 +228,18 @@ def parse_lexicon(data: dict[str, Any]) -> Lexicon:
     )
     check_lexicon(lexicon)
     return lexicon
+
+
+def _form(domain: str, entry: dict[str, Any], dimensions: Iterable[Dimension]) -> Form:
+    parts = {name: Part(part["joint"], part.get("item", "$line")) for name, part in entry["parts"].items()}
+    rows = {row.strip() for row in entry["frame"].splitlines()}
+    for name in parts:
+        if f"${name}" not in rows:
+            raise LexiconError(f"{domain}: the frame has no row ${name} for that part's lines")
+    for dimension in dimensions:
+        if dimension.part not in parts:
+            raise LexiconError(f"{domain}: {dimension.name!r} goes to part {dimension.part!r}, which the form lacks")
+    return Form(entry["frame"], parts, entry.get("language", ""), tuple(entry["suffixes"]))
 
 
 def _walk_values(rows: list[dict[str, Any]], dimension: str, parent: str | None, depth: int) -> Iterator[Value]:

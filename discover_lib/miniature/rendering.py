@@ -1,4 +1,4 @@
-"""From notation to the real thing: drawings, stories and articles that people, judges and exports see.
+"""From notation to the real thing: drawings, prose and code that people, judges and exports see.
 
 The rendering of a value shows that value and no other; `reading` gets it back out by looking at the rendering alone.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from textwrap import indent
 
 from discover_lib.conversation import Reply
 from discover_lib.miniature import notation
-from discover_lib.miniature.lexicon import Lexicon, Value, load_lexicon
+from discover_lib.miniature.lexicon import Form, Lexicon, Value, load_lexicon
 from discover_lib.miniature.notation import COUNTING, TOKENS_PER_WORD, Move, NotationError, in_order
 
 LINES_PER_PARAGRAPH = 3
@@ -21,7 +22,7 @@ def is_drawn(domain: str) -> bool:
 
 
 def render_artifact(values: Iterable[str], lexicon: Lexicon) -> str:
-    """A finished piece that realises exactly these leaf values: an SVG, or a titled text in Markdown."""
+    """A finished piece that realises exactly these leaf values: an SVG, a text or a program."""
     ordered = tuple(in_order(values, lexicon))
     if is_drawn(lexicon.domain):
         return _drawn(ordered)
@@ -38,11 +39,34 @@ def _drawn(values: tuple[str, ...]) -> str:
 @lru_cache(maxsize=2048)
 def _written(domain: str, values: tuple[str, ...]) -> str:
     lexicon = load_lexicon(domain)
+    if lexicon.form:
+        return _framed(values, lexicon.form, lexicon)
     lines = [lexicon.values[value].line for value in values]
     paragraphs = [
         " ".join(lines[start : start + LINES_PER_PARAGRAPH]) for start in range(0, len(lines), LINES_PER_PARAGRAPH)
     ]
     return "\n\n".join([f"# {title_of(values, lexicon)}", *paragraphs])
+
+
+def _framed(values: Sequence[str], form: Form, lexicon: Lexicon) -> str:
+    """The form's frame with the lines of every part in their place."""
+    slots = {}
+    for name, part in form.parts.items():
+        lines = [lexicon.values[value].line for value in values if _part_of(value, lexicon) == name]
+        items = [part.item.replace("$n", str(n)).replace("$line", line) for n, line in enumerate(lines, start=1)]
+        slots[f"${name}"] = part.joint.join(items)
+    rows = []
+    for row in form.frame.replace("$title", title_of(values, lexicon)).splitlines():
+        filling = slots.get(row.strip())
+        if filling is None:
+            rows.append(row)
+        elif filling:
+            rows.append(indent(filling, row[: row.index("$")]))
+    return "\n".join(rows).strip()
+
+
+def _part_of(value: str, lexicon: Lexicon) -> str:
+    return lexicon.dimensions[lexicon.values[value].dimension].part
 
 
 def title_of(values: Sequence[str], lexicon: Lexicon) -> str:
@@ -103,9 +127,10 @@ def _sample(value: str, lexicon: Lexicon, known: tuple[str, ...]) -> str:
 
 
 def _exhibit(text: str, lexicon: Lexicon) -> str:
-    """Mark off what was made from what is said about it: an SVG is fenced, prose is quoted."""
-    if is_drawn(lexicon.domain):
-        return f"```svg\n{text}\n```"
+    """Mark off what was made from what is said about it: drawings and code are fenced, prose is quoted."""
+    language = "svg" if is_drawn(lexicon.domain) else lexicon.form.language if lexicon.form else ""
+    if language:
+        return f"```{language}\n{text}\n```"
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
 
 
