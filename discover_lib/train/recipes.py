@@ -1,0 +1,509 @@
+"""Recipes: every number of a training run in small frozen records, with the checks that need no model.
+
+`Recipe.paper()` holds the paper's numbers; where the paper is silent, those of its authors' scripts.  Trainers and
+backends have defaults of their own that differ from each other, so whatever they would choose is a field here or set
+by us in `discover_lib.train.arguments`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+Stage = Literal["sft", "dpo", "grpo"]
+Reference = Literal["merged", "continue"]
+Optimizer = Literal["adamw_torch", "adamw_torch_fused", "adamw_8bit", "paged_adamw_8bit"]
+Schedule = Literal["linear", "cosine", "constant"]
+Precision = Literal["auto", "bf16", "fp16", "fp32"]
+
+STAGES: tuple[Stage, ...] = ("sft", "dpo", "grpo")
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+class RecipeError(ValueError):
+    """A recipe that is not one, or contradicts itself; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class LoraRecipe:
+    """The adapter.  `targets` are named one by one, so that every backend means the same modules."""
+
+    r: int = 32
+    alpha: int = 64
+    dropout: float = 0.1
+    targets: tuple[str, ...] = PROJECTIONS
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageRecipe:
+    """What all stages share.
+
+    Attributes:
+        batch: effective batch size: sequences per update (GRPO: completions).
+        per_device: sequences at a time on one device; the rest of the batch is accumulated.
+        max_steps: updates in all; None for whole `epochs`.
+        max_length: of a whole sequence, in tokens; longer rows are left out and counted.
+        reference: what the adapter starts from.  "merged": the earlier stage is merged into the base and a fresh
+            adapter begins there, so that the reference policy is exactly the earlier stage, whatever the trainer
+            means by reference.  "continue": the earlier stage's adapter is trained on.
+        warmup: updates if at least 1, else a share of all.
+        precision: "auto" is bf16 (fp16 on older GPUs) on CUDA, fp32 elsewhere.
+        save_steps: updates between checkpoints.
+        sample_steps: updates between written samples of the model's replies; 0 for none.
+    """
+
+    learning_rate: float
+    batch: int
+    per_device: int
+    epochs: float
+    max_length: int
+    max_steps: int | None = None
+    reference: Reference = "merged"
+    optimizer: Optimizer = "adamw_torch"
+    schedule: Schedule = "cosine"
+    warmup: float = 0.0
+    weight_decay: float = 0.0
+    adam_beta1: float = 0.9
+    adam_beta2: float = 0.999
+    adam_epsilon: float = 1e-8
+    max_grad_norm: float = 1.0
+    precision: Precision = "auto"
+    load_in_4bit: bool = False
+    gradient_checkpointing: bool = True
+    logging_steps: int = 1
+    save_steps: int = 50
+    sample_steps: int = 50
+
+    @property
+    def accumulation(self) -> int:
+        """Forward and backward passes per update, on one device."""
+        return self.batch // self.per_device
+
+    def steps(self, n_rows: int) -> int:
+        """Updates in all on so many rows."""
+        return self.max_steps or math.ceil(self.epochs * math.ceil(n_rows / self.batch))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SftRecipe(StageRecipe):
+    """Supervised fine-tuning on whole chosen conversations; only the assistant's tokens carry loss."""
+
+    learning_rate: float = 2e-5
+    batch: int = 16
+    per_device: int = 4
+    epochs: float = 3.0
+    max_length: int = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class DpoRecipe(StageRecipe):
+    """Direct preference optimisation on chosen and rejected replies to one prompt.
+
+    Attributes:
+        beta: how strongly the policy is held to the reference.
+        sft_weight: weight of an added likelihood term on the chosen reply; 0 is plain DPO.  It keeps a small model's
+            language intact; the paper's recipe has none.
+    """
+
+    learning_rate: float = 5e-6
+    batch: int = 16
+    per_device: int = 2
+    epochs: float = 3.0
+    max_length: int = 4096
+    beta: float = 0.1
+    loss_type: Literal["sigmoid", "hinge", "ipo"] = "sigmoid"
+    label_smoothing: float = 0.0
+    sft_weight: float = 0.0
+    disable_dropout: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrpoRecipe(StageRecipe):
+    """Group relative policy optimisation, rewarded by the live simulator.
+
+    Attributes:
+        batch: completions per update, `n_generations` to a prompt.
+        max_completion: longest reply, in tokens; it counts towards `max_length`.
+        beta: weight of the KL term; 0 uses no reference.
+        epsilon_high: upper clip; None for the same as `epsilon`.
+        tau: τ of the reward, in the rows' unit of tokens; None for the rows' own (500 in the paper).
+        broken_penalty: taken off the reward of a reply that breaks the notation.  An addition to the paper's reward,
+            for small models that must not forget their language.
+        look_ahead: turns beyond the reply that its reward counts, too; the single-turn reward can be earned by
+            opening up for ever, and what a reply prepares is worth nothing to it.
+        look_ahead_assistant: scripted assistant that plays those turns.
+        multi_turn: turns of a rollout; beyond 1 the model plays whole stretches of conversation itself, the user's
+            words carry no loss, and the reward is the sum over the turns.
+        own_prefixes: before every round prompts are collected from the model's own conversations with the training
+            users, in place of the rows' prompts.
+        rounds: equal parts of the run, each ended by a probe on held-out users; the best one is kept.
+        probe_users: held-out users of a probe; 0 for none.
+        probe_turns, probe_temperature: how they are talked to.
+        workers: judgements at a time where a language model judges.
+    """
+
+    learning_rate: float = 5e-6
+    batch: int = 32
+    per_device: int = 4
+    epochs: float = 1.0
+    max_length: int = 5120
+    n_generations: int = 4
+    max_completion: int = 1024
+    temperature: float = 0.6
+    top_p: float = 1.0
+    top_k: int = 0
+    repetition_penalty: float = 1.0
+    beta: float = 0.0
+    epsilon: float = 0.28
+    epsilon_high: float | None = None
+    iterations: int = 1
+    loss_type: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "grpo"
+    scale_rewards: Literal["group", "batch", "none"] = "group"
+    importance_sampling: Literal["token", "sequence"] = "token"
+    mask_truncated: bool = False
+    disable_dropout: bool = False
+    tau: float | None = None
+    broken_penalty: float = 0.0
+    look_ahead: int = 0
+    look_ahead_assistant: str = "adaptive"
+    multi_turn: int = 1
+    own_prefixes: bool = False
+    rounds: int = 1
+    probe_users: int = 50
+    probe_turns: int = 5
+    probe_temperature: float = 0.7
+    workers: int = 16
+
+    @property
+    def prompts_per_step(self) -> int:
+        return self.batch // self.n_generations
+
+    def steps(self, n_rows: int) -> int:
+        """Updates in all on so many prompts; an incomplete batch at the end of an epoch is left out."""
+        per_epoch = n_rows // self.prompts_per_step * self.iterations
+        return self.max_steps or math.ceil(self.epochs * per_epoch)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How each stage is trained."""
+
+    name: str = "paper"
+    lora: LoraRecipe = field(default_factory=LoraRecipe)
+    sft: SftRecipe = field(default_factory=SftRecipe)
+    dpo: DpoRecipe = field(default_factory=DpoRecipe)
+    grpo: GrpoRecipe = field(default_factory=GrpoRecipe)
+
+    @classmethod
+    def paper(cls) -> Recipe:
+        """The paper's numbers, for an 8B model on one large GPU."""
+        return cls()
+
+    @classmethod
+    def t4(cls) -> Recipe:
+        """The paper's numbers as far as a 16 GB GPU without bf16 allows: 4-bit base, one sequence at a time."""
+        small: dict[str, Any] = {
+            "per_device": 1,
+            "precision": "fp16",
+            "load_in_4bit": True,
+            "optimizer": "adamw_8bit",
+            "max_length": 2048,
+        }
+        paper = cls()
+        return cls(
+            name="t4",
+            sft=dataclasses.replace(paper.sft, **small),
+            dpo=dataclasses.replace(paper.dpo, **small),
+            grpo=dataclasses.replace(paper.grpo, **{**small, "max_completion": 512, "probe_users": 10}),
+        )
+
+    @classmethod
+    def miniature(cls) -> Recipe:
+        """For the tiny language model on a CPU.  The paper's rates do nothing at its size: these are 50 to 100 times
+        larger, DPO is given a likelihood term, and GRPO a KL term, its own prefixes and a penalty for broken replies.
+        """
+        small: dict[str, Any] = {
+            "schedule": "constant",
+            "max_length": 512,
+            "gradient_checkpointing": False,
+            "precision": "fp32",
+        }
+        return cls(
+            name="miniature",
+            sft=SftRecipe(
+                learning_rate=1e-3, batch=16, per_device=16, max_steps=70, **small, save_steps=20, sample_steps=20
+            ),
+            dpo=DpoRecipe(
+                learning_rate=1e-4,
+                batch=16,
+                per_device=16,
+                max_steps=30,
+                sft_weight=0.2,
+                **small,
+                save_steps=10,
+                sample_steps=10,
+            ),
+            grpo=GrpoRecipe(
+                learning_rate=5e-4,
+                batch=96,
+                per_device=96,
+                max_steps=32,
+                **small,
+                n_generations=8,
+                max_completion=56,
+                temperature=1.0,
+                beta=0.05,
+                epsilon=0.2,
+                loss_type="dapo",
+                disable_dropout=True,
+                broken_penalty=1.0,
+                own_prefixes=True,
+                rounds=2,
+                probe_users=150,
+                save_steps=8,
+                sample_steps=8,
+            ),
+        )
+
+    @classmethod
+    def named(cls, name: str) -> Recipe:
+        """`paper`, `t4` or `miniature`.
+
+        Raises:
+            RecipeError: any other name.
+        """
+        known = {"paper": cls.paper, "t4": cls.t4, "miniature": cls.miniature}
+        if name not in known:
+            raise RecipeError(f"unknown recipe {name!r}; choose one of {', '.join(known)}")
+        return known[name]()
+
+    def of(self, stage: Stage) -> StageRecipe:
+        """The part for a stage."""
+        return {"sft": self.sft, "dpo": self.dpo, "grpo": self.grpo}[stage]
+
+    def replace(self, **parts: Any) -> Recipe:
+        """This recipe with whole parts replaced."""
+        return dataclasses.replace(self, **parts)
+
+    def changed(self, stage: Stage, changes: Mapping[str, Any]) -> Recipe:
+        """This recipe with single fields changed: ``{"learning_rate": 1e-4, "lora.r": 8}``.
+
+        A name without a part belongs to `stage`.  The recipe's name then lists the changes.
+
+        Raises:
+            RecipeError: an unknown field, or a value of the wrong kind.
+        """
+        data = self.to_dict()
+        for name, value in changes.items():
+            part, _, inner = name.rpartition(".")
+            part = part or stage
+            if part not in _PARTS:
+                raise RecipeError(_unknown(part, _PARTS, "part of a recipe"))
+            data[part] = {**data[part], inner: value}
+        if changes:
+            told = ", ".join(f"{name}={value}" for name, value in changes.items())
+            data["name"] = f"{self.name}{', ' if ' with ' in self.name else ' with '}{told}"
+        return Recipe.from_dict(data)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        data = dataclasses.asdict(self)
+        data["lora"]["targets"] = list(self.lora.targets)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Recipe:
+        """The recipe of such values; parts and fields that are missing keep the paper's.
+
+        Raises:
+            RecipeError: an unknown part or field, or a value of the wrong kind.
+        """
+        for name in data:
+            if name not in ("name", *_PARTS):
+                raise RecipeError(_unknown(name, ("name", *_PARTS), "part of a recipe"))
+        parts = {name: _record(_PARTS[name], data[name], name) for name in _PARTS if name in data}
+        return cls(name=str(data.get("name", "paper")), **parts)
+
+    def problems(
+        self, stage: Stage, *, n_rows: int | None = None, adapter: bool | None = None, context: int | None = None
+    ) -> list[str]:
+        """What contradicts itself, one line each; [] if nothing does.
+
+        Args:
+            n_rows: training rows, where known.
+            adapter: whether there is an earlier stage, where known.
+            context: longest sequence that the base can read, where known.
+        """
+        if stage not in STAGES:
+            return [_unknown(stage, STAGES, "stage")]
+        part = self.of(stage)
+        found = [*_lora_problems(self.lora), *_common_problems(part, adapter, context)]
+        if isinstance(part, DpoRecipe):
+            found += _dpo_problems(part)
+        if isinstance(part, GrpoRecipe):
+            found += _grpo_problems(part)
+        if not found and n_rows is not None:
+            found += _row_problems(part, n_rows)
+        return [f"{stage}: {line}" if not line.startswith("lora") else line for line in found]
+
+    def check(self, stage: Stage, **known: Any) -> None:
+        """Raise what `problems` finds.
+
+        Raises:
+            RecipeError: all problems in one line.
+        """
+        if found := self.problems(stage, **known):
+            raise RecipeError("; ".join(found))
+
+
+_PARTS: Mapping[str, type] = {"lora": LoraRecipe, "sft": SftRecipe, "dpo": DpoRecipe, "grpo": GrpoRecipe}
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+
+
+def _lora_problems(lora: LoraRecipe) -> list[str]:
+    found = []
+    if lora.r < 1 or lora.alpha <= 0:
+        found.append(f"lora: r and alpha must be positive, got {lora.r} and {lora.alpha}")
+    if not 0 <= lora.dropout < 1:
+        found.append(f"lora: dropout must be at least 0 and below 1, got {lora.dropout}")
+    if not lora.targets:
+        found.append("lora: targets names no module; name some, e.g. q_proj and v_proj")
+    return found
+
+
+def _common_problems(part: StageRecipe, adapter: bool | None, context: int | None) -> list[str]:
+    found = []
+    for name in ("learning_rate", "batch", "per_device", "max_length", "adam_epsilon", "logging_steps", "save_steps"):
+        if getattr(part, name) <= 0:
+            found.append(f"{name} must be positive, got {getattr(part, name)}")
+    for name in ("warmup", "weight_decay", "max_grad_norm", "sample_steps"):
+        if getattr(part, name) < 0:
+            found.append(f"{name} must not be negative, got {getattr(part, name)}")
+    if part.max_steps is not None and part.max_steps < 1:
+        found.append(f"max_steps must be at least 1, or empty for whole epochs, got {part.max_steps}")
+    if part.max_steps is None and part.epochs <= 0:
+        found.append(f"epochs must be positive, got {part.epochs}")
+    if part.per_device > 0 and part.batch % part.per_device:
+        found.append(f"batch {part.batch} is no multiple of per_device {part.per_device}")
+    if part.reference == "continue" and adapter is False:
+        found.append("reference 'continue' trains an earlier adapter on, and there is none; use 'merged'")
+    if context is not None and part.max_length > context:
+        found.append(f"max_length {part.max_length} is more than the {context} tokens that the base can read")
+    return found
+
+
+def _dpo_problems(part: DpoRecipe) -> list[str]:
+    found = []
+    if part.beta <= 0:
+        found.append(f"beta must be positive, got {part.beta}")
+    if part.sft_weight < 0:
+        found.append(f"sft_weight must not be negative, got {part.sft_weight}")
+    if not 0 <= part.label_smoothing < 0.5:
+        found.append(f"label_smoothing must be at least 0 and below 0.5, got {part.label_smoothing}")
+    if part.label_smoothing and part.loss_type == "ipo":
+        found.append("label_smoothing has no meaning for the loss 'ipo'; set it to 0")
+    return found
+
+
+def _grpo_problems(part: GrpoRecipe) -> list[str]:
+    found = []
+    if part.n_generations < 2:
+        found.append(f"n_generations must be at least 2: a reply is compared with others, got {part.n_generations}")
+    elif part.batch % part.n_generations:
+        found.append(
+            f"batch {part.batch} counts completions and must be a multiple of n_generations {part.n_generations}"
+        )
+    for name in ("temperature", "top_p", "repetition_penalty", "probe_temperature", "epsilon", "max_completion"):
+        if getattr(part, name) <= 0:
+            found.append(f"{name} must be positive, got {getattr(part, name)}")
+    for name in ("beta", "broken_penalty", "look_ahead", "probe_users", "top_k"):
+        if getattr(part, name) < 0:
+            found.append(f"{name} must not be negative, got {getattr(part, name)}")
+    for name in ("iterations", "multi_turn", "rounds", "probe_turns", "workers"):
+        if getattr(part, name) < 1:
+            found.append(f"{name} must be at least 1, got {getattr(part, name)}")
+    if part.tau is not None and part.tau < 0:
+        found.append(f"tau must not be negative, got {part.tau}")
+    if part.max_completion >= part.max_length:
+        found.append(
+            f"max_completion {part.max_completion} leaves no room for a prompt in max_length {part.max_length}"
+        )
+    if part.look_ahead and part.multi_turn > 1:
+        found.append("look_ahead and multi_turn both reward what comes later; use one of them")
+    if part.max_steps is not None and part.rounds >= 1 and part.max_steps % part.rounds:
+        found.append(f"max_steps {part.max_steps} cannot be parted into {part.rounds} equal rounds")
+    if part.own_prefixes and part.max_steps is None:
+        found.append("own_prefixes collects new prompts, so epochs have no length; set max_steps")
+    if part.rounds > 1 and part.max_steps is None:
+        found.append("rounds part a fixed number of updates; set max_steps")
+    return found
+
+
+def _row_problems(part: StageRecipe, n_rows: int) -> list[str]:
+    if n_rows < 1:
+        return ["there is no row to train on"]
+    if isinstance(part, GrpoRecipe) and not part.own_prefixes and n_rows < part.prompts_per_step:
+        return [f"{n_rows} prompts are fewer than the {part.prompts_per_step} of one update; use a smaller batch"]
+    return []
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _record(kind: type, data: Any, part: str) -> Any:
+    """A part of a recipe from plain values, every one of them of the kind that its field asks for."""
+    if not isinstance(data, Mapping):
+        raise RecipeError(f"{part}: a mapping of fields is needed, got {data!r:.60}")
+    hints = get_type_hints(kind)
+    names = tuple(each.name for each in dataclasses.fields(kind))
+    values = {}
+    for name, value in data.items():
+        if name not in names:
+            raise RecipeError(_unknown(name, names, f"field of {part}"))
+        values[name] = _value(value, hints[name], f"{part}.{name}")
+    return kind(**values)
+
+
+def _value(value: Any, hint: Any, where: str) -> Any:
+    options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    for option in options:
+        if option is type(None):
+            if value is None:
+                return None
+        elif get_origin(option) is Literal:
+            if value in get_args(option):
+                return value
+        elif get_origin(option) is tuple:
+            if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(e, str) for e in value):
+                return tuple(value)
+        elif option is bool or option is str:
+            if isinstance(value, option):
+                return value
+        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            if option is float or value == int(value):
+                return option(value)
+    raise RecipeError(f"{where}: {_wanted(options)} is needed, got {value!r:.60}")
+
+
+def _wanted(options: Sequence[Any]) -> str:
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "nothing"}
+    told = []
+    for option in options:
+        if get_origin(option) is Literal:
+            told.append("one of " + ", ".join(map(str, get_args(option))))
+        else:
+            told.append(words.get(option, "a list of names"))
+    return " or ".join(told)
+
+
+def _unknown(name: str, known: Sequence[str] | Mapping[str, Any], what: str) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    return f"{name!r} is no {what}; {hint}"
