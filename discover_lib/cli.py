@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
+from discover_lib import cli_audit
 from discover_lib.paths import outputs_folder
 
 if TYPE_CHECKING:
@@ -98,7 +99,15 @@ def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
         )
         try:
             return command(*args, **kwargs)
-        except (*inputs, RunOptionsError, RunError, StoreError, DatasetError, ServeError) as error:
+        except (
+            *inputs,
+            cli_audit.AuditUsage,
+            RunOptionsError,
+            RunError,
+            StoreError,
+            DatasetError,
+            ServeError,
+        ) as error:
             fail(str(error))
         except KeyboardInterrupt:
             typer.echo("stopped", err=True)
@@ -390,6 +399,10 @@ def plan(
         measured=measured_lengths(like) if like else None,
     )
     _print_plan(forecast)
+
+
+app.command("audit")(one_line_errors(cli_audit.audit_run))
+app.command("paper")(one_line_errors(cli_audit.paper))
 
 
 class Foreign(StrEnum):
