@@ -274,18 +274,18 @@ def _summary(name: str, group: Sequence[_Digest], score: float | None) -> Summar
 
 def write_json(path: Path, data: Any) -> None:
     """Write JSON whole or not at all."""
-    with _whole(path) as file:
+    with whole_file(path) as file:
         file.write(json.dumps(data, ensure_ascii=False, indent=1) + "\n")
 
 
 def write_lines(path: Path, items: Iterable[Any]) -> None:
     """Write JSON lines, all of them or none."""
-    with _whole(path) as file:
+    with whole_file(path) as file:
         file.writelines(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[TextIO]:
+def whole_file(path: Path) -> Iterator[TextIO]:
     """A file that takes its name only when it is complete; text that is no valid Unicode is written escaped."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial_path = path.with_name(path.name + ".partial")

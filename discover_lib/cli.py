@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
-from discover_lib import cli_audit
+from discover_lib import cli_audit, cli_evaluate
 from discover_lib.paths import outputs_folder
 
 if TYPE_CHECKING:
@@ -354,6 +354,36 @@ def synthesize(
 
 @app.command()
 @one_line_errors
+def evaluate(
+    run: Annotated[Path, typer.Option(help="Folder of the run; the same command again resumes it.")],
+    assistant: Assistants,
+    domain: cli_evaluate.Domains = [],  # noqa: B006 (typer copies it)
+    split: OfSplit = SplitName.eval,
+    trees: Trees = None,
+    engine: WhoPlays = "miniature",
+    judge: WhoElse = None,
+    voice: WhoElse = None,
+    artifacts: Annotated[int, typer.Option(min=1, help="At most so many artifacts of each domain.")] = 100,
+    trials: Trials = 3,
+    turns: Turns = 5,
+    leave_out: cli_evaluate.LeavesLeftOut = cli_evaluate.LeaveOutName.none,
+    rules: RulesName = RulesName.paper,
+    seed: Seed = 0,
+    prompts: Prompts = None,
+    concurrency: Concurrency = None,
+    budget: Annotated[float | None, typer.Option(min=0, help="Dollars for the whole run; stops cleanly.")] = None,
+    api_base: ApiBase = None,
+    key_variable: KeyVariable = None,
+    requests_per_minute: PerMinute = None,
+    tokens_per_minute: PerMinute = None,
+    prices: Prices = None,
+) -> None:
+    """Score assistants on artifacts × trials from identical states, with intervals and paired comparisons."""
+    _evaluate({**locals(), "domain": None, "candidates": None}, tuple(domain))
+
+
+@app.command()
+@one_line_errors
 def plan(
     assistant: Assistants = [],  # noqa: B006 (typer copies it)
     domain: OfDomain = None,
@@ -578,6 +608,31 @@ def _run(given: Mapping[str, Any]) -> NoReturn:
     if options.candidates is not None:
         _print_table_3(folder)
     raise typer.Exit(_print_report(report, folder))
+
+
+def _evaluate(given: Mapping[str, Any], domains: tuple[str, ...]) -> NoReturn:
+    """Run and assess what a command was given, print the results, and leave with the exit code."""
+    from discover_lib.evaluate import assess, lay_out_evaluation
+    from discover_lib.runs import execute
+
+    options, settings = _run_options(given), _client_settings(given)
+    laid_out = lay_out_evaluation(options, domains)
+    folder = _writable(given["run"])
+    how: dict[str, Any] = {
+        "concurrency": given["concurrency"] or (DEFAULT_IN_FLIGHT if laid_out.models else 1),
+        "settings": settings,
+        "budget_dollars": given["budget"],
+    }
+    with _progress_bar() as progress:
+        report = execute(laid_out, folder, progress=progress, **how)
+    code = _print_report(report, folder)
+    if report.halted is None:
+        with cli_evaluate.assessment_bar(_console(stderr=True)) as told:
+            ended = assess(laid_out, folder, told=told, **how)
+        code = max(code, cli_evaluate.report_assessment(ended))
+    if report.last.counts.finished:
+        cli_evaluate.report_results(_console(), folder, given["leave_out"].value)
+    raise typer.Exit(code)
 
 
 # -- checks before work starts ------------------------------------------------------------------------------------

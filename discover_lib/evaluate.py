@@ -7,6 +7,7 @@ figures need without the conversations; `discover_lib.comparison` makes results 
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,21 +17,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from discover_lib.batch import map_in_processes
+from discover_lib.batch import map_in_processes, whole_file, write_json
+from discover_lib.comparison import CSV_COLUMNS, MEASURES, Pool, results_by_scope, tidy_rows
 from discover_lib.conversation import Conversation, FinalTurn, Message, Reply
 from discover_lib.engines import Engines, EngineSpec, RoleEngines
 from discover_lib.roles import RoleError, SeesIntents, ask
 from discover_lib.runner import ENDS_THE_RUN, Halt, Progress, Report, failed_call, failure_of
 from discover_lib.runs import LaidOut, RunOptions, RunOptionsError, execute, lay_out
-from discover_lib.satisfaction import FINAL_REQUEST
+from discover_lib.satisfaction import FINAL_REQUEST, LeaveOut
 from discover_lib.scores import Assessment, ConversationScores, ScoringFailure, scores_of
 from discover_lib.scoring import Scorer
 from discover_lib.seeds import derive_seed
-from discover_lib.store import RunStore
+from discover_lib.stats import INTERVAL, TEST
+from discover_lib.store import RunStore, StoreError
 
 if TYPE_CHECKING:
     from discover_lib.llm.client import ClientSettings
 
+RESULTS_FORMAT = "discover-results/1"
+RESULTS_FILE, SCORES_FILE = "results.json", "scores.csv"
+_SAID_OF_A_RUN = ("domain", "engine", "assistants", "trials", "turns", "seed", "kind")
 CHUNK = 32  # conversations assessed at once where nothing is waited for
 T = TypeVar("T")
 
@@ -316,7 +322,7 @@ def _tried(name: str, score: Callable[[], T]) -> T | ScoringFailure:
         return ScoringFailure(name, failure.message, failure.came_back)
 
 
-# -- reading ---------------------------------------------------------------------------------------------------------
+# -- results ---------------------------------------------------------------------------------------------------------
 
 
 def load_scores(folder: Path) -> list[ConversationScores]:
@@ -340,3 +346,57 @@ def _scores(store: RunStore) -> Iterator[ConversationScores]:
             yield ConversationScores.from_dict(digests[row.place], row.place)
         else:
             yield scores_of(store.conversation(row.place), row.place)
+
+
+def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]:
+    """The results of a run so far, in plain form: what was run and how it was judged, then every scope's results.
+
+    Raises:
+        StoreError: there is no run, or nothing in it is finished.
+    """
+    with RunStore.read(folder) as store:
+        scores = list(_scores(store))
+        if not scores:
+            raise StoreError(f"{folder}: no conversation of this run is finished; resume it first")
+        configuration, counts = store.configuration, store.counts()
+        failures = store.failures_by_role()
+        unassessed = len(set(store.unassessed()))
+    return {
+        "format": RESULTS_FORMAT,
+        "run": {name: configuration.get(name) for name in _SAID_OF_A_RUN} | {"code": configuration.get("code_version")},
+        "rules": configuration["rules"],
+        "conversations": {"planned": counts.units, "finished": counts.finished, "failed": counts.failed},
+        "failures_by_role": failures,
+        "unassessed": unassessed,
+        "interval": INTERVAL,
+        "test": TEST,
+        "leaves_left_out": leave_out,
+        "measures": {measure.name: measure.meaning for measure in MEASURES},
+        "scopes": [each.to_dict() for each in results_by_scope(scores, leave_out).values()],
+    }
+
+
+def write_evaluation(folder: Path, leave_out: LeaveOut = "none") -> list[ConversationScores]:
+    """Write `results.json` and `scores.csv` (a row per conversation) beside the run's store; returns the scores.
+
+    Both can be made again from the store at any time.
+
+    Raises:
+        StoreError: as `results_of_run`.
+    """
+    write_json(folder / RESULTS_FILE, _rounded(results_of_run(folder, leave_out)))
+    scores = load_scores(folder)
+    with whole_file(folder / SCORES_FILE) as file:
+        table = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows(_rounded(tidy_rows(Pool(scores, leave_out))))
+    return scores
+
+
+def _rounded(value: Any) -> Any:
+    """Plain values without the last digits of floats, which the order of a processor's sums decides."""
+    if isinstance(value, float):
+        return float(f"{value:.10g}")
+    if isinstance(value, Mapping):
+        return {key: _rounded(each) for key, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 RESAMPLES = 5_000
 CONFIDENCE = 0.95
 INTERVAL = "95 % bootstrap over artifacts (percentile, widened to Student's t), trials nested"
+TEST = "paired permutation of the signs over artifacts, two-sided, Holm over the pairs of one measure"
 PERMUTATIONS = 10_000
 EXACT_UP_TO = 12  # artifacts that differ: 2^12 patterns of signs are enumerated, more are drawn
 SIGNIFICANCE = 0.05
@@ -285,16 +286,18 @@ class Comparison:
             shown: how numbers of this measure are written; with two decimals by default.
         """
         shown = shown or _two_decimals
-        low, high = self.difference.low, self.difference.high
-        interval = "" if low is None or high is None else f" [{shown(low)}, {shown(high)}]"
-        holm_said = f", Holm over {self.family}" if self.family > 1 else ""
-        numbers = f"p = {p_text(self.p_adjusted)}{holm_said}, n = {self.difference.n_artifacts} artifacts"
+        sign = self.conclusion or 1
+        bounds = [each for each in (self.difference.low, self.difference.high) if each is not None]
+        interval = f" [{', '.join(shown(sign * each) for each in bounds[::sign])}]" if bounds else ""
+        size = f"{shown(sign * self.difference.mean)}{interval}"
+        family = f", Holm over {self.family}" if self.family > 1 else ""
+        numbers = f"p = {p_text(self.p_adjusted)}{family}, n = {self.difference.n_artifacts} artifacts"
         of = f" in {what}" if what else ""
         if self.distinguishable:
-            higher, lower = (self.ours, self.theirs) if self.conclusion > 0 else (self.theirs, self.ours)
-            return f"{higher} is above {lower}{of}: {shown(self.difference.mean)}{interval} ({numbers})"
-        said = f"{self.ours} and {self.theirs} are not distinguishable{of}: {shown(self.difference.mean)}{interval}"
-        return f"{said} ({numbers}){self._what_it_would_take(worth_seeing, shown)}"
+            higher, lower = (self.ours, self.theirs)[::sign]
+            return f"{higher} is above {lower}{of} by {size} ({numbers})"
+        said = f"{self.ours} and {self.theirs} are not distinguishable{of}: {size} ({numbers})"
+        return said + self._what_it_would_take(worth_seeing, shown)
 
     def _what_it_would_take(self, worth_seeing: float | None, shown: Shown) -> str:
         if worth_seeing is None or self.sd is None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -134,4 +134,8 @@ def read_user(text: str, domain: str) -> UserReading:
             liked += values
         else:
             wanted += values
-    return UserReading(*(tuple(dict.fromkeys(each)) for each in (wanted, liked, hinted, doubted)), asks_for_final(text))
+    return UserReading(_once(wanted), _once(liked), _once(hinted), _once(doubted), asks_for_final(text))
+
+
+def _once(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids))
