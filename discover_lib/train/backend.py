@@ -1,0 +1,301 @@
+"""Which library trains: Unsloth where there is a CUDA device and it is installed, else transformers with peft.
+
+The choice comes before anything heavy is imported, because Unsloth must be imported before the libraries that it
+patches.  Trainers are handed a model that already wears its adapter: what the libraries mean by an adapter given to a
+trainer differs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from discover_lib.train.recipes import LoraRecipe, Precision, StageRecipe
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Asked = Literal["auto", "unsloth", "transformers"]
+ASKED: tuple[Asked, ...] = ("auto", "unsloth", "transformers")
+NEEDED = ("torch", "transformers", "trl", "peft", "datasets", "accelerate")
+INSTALL = "pip install 'discover-lib[train]'"
+BROKEN_TRL = "1.15.0"  # cannot train DPO or GRPO without a GPU
+
+
+class BackendError(RuntimeError):
+    """Training cannot be done here as asked; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Who trains, on what, and why."""
+
+    name: Literal["unsloth", "transformers"]
+    device: Literal["cuda", "cpu"]
+    why: str
+
+    @property
+    def line(self) -> str:
+        return f"backend: {self.name} on {self.device} ({self.why})"
+
+
+def choose_backend(asked: str = "auto") -> Backend:
+    """The backend for this machine.  Imports torch at most, and nothing that Unsloth would patch.
+
+    Raises:
+        BackendError: an unknown name, a library that is missing, or Unsloth where it cannot run.
+    """
+    if asked not in ASKED:
+        raise BackendError(f"unknown backend {asked!r}; choose one of {', '.join(ASKED)}")
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise BackendError(f"training needs {', '.join(missing)}, which is not installed: {INSTALL}")
+    installed, cuda = importlib.util.find_spec("unsloth") is not None, has_cuda()
+    if asked == "unsloth":
+        if not cuda:
+            raise BackendError("Unsloth needs a CUDA device and there is none here; use --backend transformers")
+        if not installed:
+            raise BackendError("Unsloth is not installed: pip install 'discover-lib[gpu]', or --backend transformers")
+        return Backend("unsloth", "cuda", "asked for")
+    device: Literal["cuda", "cpu"] = "cuda" if cuda else "cpu"
+    if asked == "transformers":
+        return Backend("transformers", device, "asked for")
+    if cuda and installed:
+        return Backend("unsloth", "cuda", "a CUDA device and Unsloth are here")
+    return Backend("transformers", device, "Unsloth is not installed" if cuda else "no CUDA device")
+
+
+def has_cuda() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def prepare(backend: Backend) -> None:
+    """Import the backend's libraries in their order, and set up this process.
+
+    Raises:
+        BackendError: they do not work here, or Unsloth comes too late in this process.
+    """
+    import torch
+
+    if backend.device == "cpu":
+        torch.set_num_threads(1)  # more threads wait for each other on a busy machine, many times over
+    if backend.name == "unsloth" and "unsloth" not in sys.modules:
+        early = [name for name in ("trl", "transformers", "peft") if name in sys.modules]
+        if early:
+            raise BackendError(
+                f"{', '.join(early)} was imported before Unsloth in this process; train in a process of its own "
+                "('discover train' does), or use the backend 'transformers'"
+            )
+        try:
+            import unsloth  # noqa: F401
+        except (ImportError, NotImplementedError, RuntimeError) as error:
+            said = " ".join(str(error).split())
+            raise BackendError(f"Unsloth does not work here ({said:.200}); use --backend transformers") from None
+    import trl
+
+    if trl.__version__ == BROKEN_TRL and backend.device == "cpu":
+        raise BackendError(f"TRL {BROKEN_TRL} cannot train without a GPU; install another: pip install 'trl!=1.15.0'")
+
+
+def precision(asked: Precision, backend: Backend) -> Literal["bf16", "fp16", "fp32"]:
+    """What numbers are computed in."""
+    if asked != "auto":
+        return asked
+    if backend.device == "cpu":
+        return "fp32"
+    import torch
+
+    return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
+
+
+def load_tokenizer(base: str) -> PreTrainedTokenizerBase:
+    """The base's tokenizer, with something to pad with, on the left.
+
+    Raises:
+        BackendError: there is none, or it has no chat template.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(base)
+    except (OSError, ValueError) as error:
+        raise BackendError(f"{base}: no tokenizer can be loaded ({_first_line(error)})") from None
+    if tokenizer.chat_template is None:
+        raise BackendError(f"{base}: the tokenizer has no chat template; use an instruction-tuned base")
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    tokenizer.padding_side = "left"
+    return tokenizer
+
+
+def context_of(base: str) -> int | None:
+    """The longest sequence that a base can read, in tokens; None where its configuration does not say.
+
+    Raises:
+        BackendError: there is no such model.
+    """
+    from transformers import AutoConfig
+
+    try:
+        found = getattr(AutoConfig.from_pretrained(base).get_text_config(), "max_position_embeddings", None)
+    except (OSError, ValueError) as error:
+        raise BackendError(f"{base}: no model can be loaded ({_first_line(error)})") from None
+    return int(found) if found else None
+
+
+def load_policy(
+    base: str,
+    adapters: Sequence[str],
+    lora: LoraRecipe,
+    recipe: StageRecipe,
+    backend: Backend,
+    *,
+    seed: int,
+    scratch: Path,
+) -> Any:
+    """A model with one trainable adapter: fresh on everything earlier merged in, or the last earlier one itself.
+
+    Args:
+        adapters: folders of the earlier stages' adapters, in order.
+        scratch: folder for a merged base, where it has to go through files.
+
+    Raises:
+        BackendError: a model cannot be loaded, or the adapter to continue is of another shape than the recipe's.
+    """
+    from transformers import set_seed
+
+    continued = adapters[-1] if recipe.reference == "continue" and adapters else None
+    merged = list(adapters[:-1] if continued else adapters)
+    if continued:
+        _same_shape(continued, lora)
+    set_seed(seed)  # a fresh adapter's weights are drawn
+    if merged and (backend.name == "unsloth" or recipe.load_in_4bit):
+        base, merged = str(_merged_files(base, merged, scratch)), []
+    if backend.name == "unsloth":
+        model = _unsloth(base, lora, recipe, backend, seed)
+    else:
+        model = _transformers(base, merged, lora, recipe, backend)
+    if continued:
+        load_adapter(model, continued)
+    return model
+
+
+def merged_model(base: str, adapters: Sequence[str], *, dtype: str = "auto") -> Any:
+    """A base with adapters merged into it, as a plain model.
+
+    Args:
+        dtype: a name of torch's, or "auto" for the one that the base was saved in.
+
+    Raises:
+        BackendError: the base cannot be loaded.
+    """
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    try:
+        model = AutoModelForCausalLM.from_pretrained(base, dtype=dtype)
+    except (OSError, ValueError) as error:
+        raise BackendError(f"{base}: no model can be loaded ({_first_line(error)})") from None
+    for adapter in adapters:
+        model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+    return model
+
+
+def load_adapter(model: Any, folder: str | Path) -> None:
+    """Put an adapter's saved weights in the place of the model's present ones."""
+    from peft import load_peft_weights, set_peft_model_state_dict
+
+    device = str(next(model.parameters()).device)
+    set_peft_model_state_dict(model, load_peft_weights(str(folder), device=device))
+
+
+def _transformers(base: str, merged: Sequence[str], lora: LoraRecipe, recipe: StageRecipe, backend: Backend) -> Any:
+    import torch
+    from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
+    from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+
+    # fp16 weights cannot be trained by fp16 steps: the base is kept in it, the adapter in fp32.
+    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[precision(recipe.precision, backend)]
+    if recipe.load_in_4bit:
+        if backend.device == "cpu":
+            raise BackendError("load_in_4bit needs a CUDA device; set it to false")
+        quantised = BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=dtype,
+        )
+        model = AutoModelForCausalLM.from_pretrained(
+            base, quantization_config=quantised, dtype=dtype, device_map={"": 0}
+        )
+        model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=recipe.gradient_checkpointing)
+    else:
+        model = merged_model(base, merged).to(dtype)
+    config = LoraConfig(
+        r=lora.r,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=list(lora.targets),
+        bias="none",
+        task_type="CAUSAL_LM",
+    )
+    try:
+        return get_peft_model(model, config)
+    except ValueError as error:
+        raise BackendError(f"{base}: the adapter does not fit ({_first_line(error)})") from None
+
+
+def _unsloth(base: str, lora: LoraRecipe, recipe: StageRecipe, backend: Backend, seed: int) -> Any:
+    import torch
+    from unsloth import FastLanguageModel
+
+    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[precision(recipe.precision, backend)]
+    model, _ = FastLanguageModel.from_pretrained(
+        model_name=base,
+        max_seq_length=recipe.max_length,
+        dtype=dtype,
+        load_in_4bit=recipe.load_in_4bit,
+        fast_inference=False,
+    )
+    return FastLanguageModel.get_peft_model(
+        model,
+        r=lora.r,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=list(lora.targets),
+        bias="none",
+        use_gradient_checkpointing="unsloth" if recipe.gradient_checkpointing else False,
+        random_state=seed,
+    )
+
+
+def _merged_files(base: str, adapters: Sequence[str], scratch: Path) -> Path:
+    """A 16-bit merge on disk, made once: an adapter must not be merged into a base of 4 bits."""
+    folder = scratch / "merged-base"
+    done = folder / "complete"
+    if not done.exists():
+        merged_model(base, adapters).save_pretrained(folder)
+        load_tokenizer(base).save_pretrained(folder)
+        done.touch()
+    return folder
+
+
+def _same_shape(adapter: str, lora: LoraRecipe) -> None:
+    from peft import LoraConfig
+
+    there = LoraConfig.from_pretrained(adapter)
+    if (there.r, there.lora_alpha) != (lora.r, lora.alpha) or set(there.target_modules) != set(lora.targets):
+        raise BackendError(
+            f"{adapter} has r={there.r}, alpha={there.lora_alpha} and modules {', '.join(sorted(there.target_modules))}; "
+            "to continue it, set the recipe's lora to the same"
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__

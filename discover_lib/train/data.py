@@ -1,0 +1,225 @@
+"""Training rows: read from an export or a run, measured before anything is trained, and put as trainers take them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discover_lib.dataset import Kind, RowOptions, digest
+from discover_lib.export import MARK, Source, make_rows, read_rows
+from discover_lib.pairs import DatasetError
+from discover_lib.store import FILE as STORE_FILE
+from discover_lib.store import StoreError
+from discover_lib.token_counts import WireMessage
+from discover_lib.train.dialect import Dialect
+from discover_lib.train.recipes import Stage
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Row = Mapping[str, Any]
+
+KINDS: Mapping[Stage, Kind] = {"sft": "sft", "dpo": "preference", "grpo": "prompt"}
+COLUMNS: Mapping[Kind, tuple[str, ...]] = {
+    "sft": ("messages",),
+    "preference": ("prompt", "chosen", "rejected"),
+    "prompt": ("prompt", "state"),
+}
+TRAIN, HELD_OUT = "train", "test"
+NAMED = 3  # rows left out that a report names
+
+
+class DataError(ValueError):
+    """Rows that cannot be trained on; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows of one kind, and where they come from.
+
+    Attributes:
+        digest: of all rows; the same rows in the same order have the same.
+        system: the system message of the rows; "" for none.
+    """
+
+    kind: Kind
+    train: tuple[Row, ...]
+    held_out: tuple[Row, ...]
+    source: str
+    digest: str
+    system: str = ""
+
+    def describe(self) -> dict[str, Any]:
+        """For the lineage of what is trained on them."""
+        return {
+            "folder": self.source,
+            "digest": self.digest,
+            "kind": self.kind,
+            "train": len(self.train),
+            "held_out": len(self.held_out),
+        }
+
+
+def load_rows(folder: Path, stage: Stage, text: str, *, system: str = "none", seed: int = 0) -> TrainingRows:
+    """The rows of a stage from a folder of exported rows, or made from a run's folder.
+
+    Args:
+        text: the form of the assistant's turns that the model takes: "content" or "notation".
+        system: the system policy of rows made from a run; exported rows have theirs.
+
+    Raises:
+        DataError: the folder holds neither, or rows of another kind or form.
+    """
+    kind = KINDS[stage]
+    try:
+        if (folder / MARK).is_file():
+            splits = read_rows(folder)
+        elif (folder / STORE_FILE).is_file():
+            options = RowOptions(system=system, text="notation" if text == "notation" else "content")
+            made = make_rows(kind, [Source.of_run(folder)], options, seed=seed)
+            splits = {split: [each.row for each in kept] for split, kept in made.splits.items()}
+        else:
+            raise DataError(f"{folder}: neither exported rows nor a run; make some with 'discover export'")
+    except (DatasetError, StoreError) as error:
+        raise DataError(str(error)) from None
+    train, held_out = tuple(splits.get(TRAIN, ())), tuple(splits.get(HELD_OUT, ()))
+    if not train:
+        raise DataError(f"{folder}: no rows to train on (split {TRAIN!r})")
+    _check_kind(train[0], kind, folder)
+    _check_form(train, text, folder)
+    return TrainingRows(kind, train, held_out, str(folder.resolve()), digest([*train, *held_out]), _system(train[0]))
+
+
+def _check_kind(row: Row, kind: Kind, folder: Path) -> None:
+    there = next((each for each, columns in COLUMNS.items() if set(columns) <= set(row)), None)
+    if there != kind:
+        raise DataError(f"{folder}: rows of kind {there}, but {kind} rows are needed; export with --format {kind}")
+
+
+def _check_form(rows: Sequence[Row], text: str, folder: Path) -> None:
+    there = {row.get("text_form", "content") for row in rows}
+    if there != {text}:
+        raise DataError(
+            f"{folder}: the rows hold {' and '.join(sorted(there))}, the base speaks {text}; "
+            f"export them again with text={text}"
+        )
+
+
+def _system(row: Row) -> str:
+    first = _talk(row)[0]
+    return str(first["content"]) if first["role"] == "system" else ""
+
+
+def _talk(row: Row) -> list[WireMessage]:
+    return list(row["messages"] if "messages" in row else row["prompt"])
+
+
+def domain_of(row: Row) -> str:
+    return str(row.get("domain", ""))
+
+
+# -- as trainers take them ---------------------------------------------------------------------------------------------
+
+
+def trainer_row(row: Row, dialect: Dialect) -> dict[str, Any]:
+    """The columns that a trainer is given, in the dialect."""
+    domain = domain_of(row)
+    if "messages" in row:
+        return {"messages": dialect.encode(row["messages"], domain)}
+    prompt = dialect.encode(row["prompt"], domain)
+    if "chosen" in row:
+        sides = {
+            name: dialect.encode([*row["prompt"], *row[name]], domain)[len(prompt) :] for name in ("chosen", "rejected")
+        }
+        return {"prompt": prompt, **sides}
+    return {"prompt": prompt, "state": row["state"], "domain": domain}
+
+
+def longest(row: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase) -> int:
+    """Tokens of the longest sequence that a trainer makes of a row of `trainer_row`; of a prompt, up to the reply."""
+    if "messages" in row:
+        return len(token_ids(tokenizer, row["messages"]))
+    if "chosen" in row:
+        return max(len(token_ids(tokenizer, row["prompt"] + row[name])) for name in ("chosen", "rejected"))
+    return len(token_ids(tokenizer, row["prompt"], reply_next=True))
+
+
+def token_ids(
+    tokenizer: PreTrainedTokenizerBase, messages: Sequence[WireMessage], *, reply_next: bool = False
+) -> list[int]:
+    """A conversation's tokens under the tokenizer's chat template, up to where a reply begins if one is next."""
+    return list(
+        tokenizer.apply_chat_template(list(messages), add_generation_prompt=reply_next, return_dict=True)["input_ids"]
+    )
+
+
+def sft_mask(tokenizer: PreTrainedTokenizerBase, messages: Sequence[WireMessage]) -> list[bool]:
+    """Which tokens of a conversation are the assistant's own, its end mark included.
+
+    Read off without the template's own markers: what stands between the conversation up to a reply, where the model
+    would begin to write, and the conversation with the reply, up to its last end mark.  A check of the markers.
+    """
+    ids = token_ids(tokenizer, messages)
+    mask = [False] * len(ids)
+    for place, message in enumerate(messages):
+        if message["role"] != "assistant":
+            continue
+        begin = len(token_ids(tokenizer, messages[:place], reply_next=True))
+        end = len(token_ids(tokenizer, messages[: place + 1]))
+        while end > begin and ids[end - 1] != tokenizer.eos_token_id and _is_blank(tokenizer, ids[end - 1]):
+            end -= 1  # a template may put a line break behind the end mark, which no model writes
+        mask[begin:end] = [True] * (end - begin)
+    return mask
+
+
+def _is_blank(tokenizer: PreTrainedTokenizerBase, token: int) -> bool:
+    return not tokenizer.decode([token]).strip()
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """Rows that fit, in the trainer's form, and what was left out."""
+
+    rows: tuple[dict[str, Any], ...]
+    places: tuple[int, ...]  # among the rows given
+    too_long: tuple[tuple[str, int], ...]  # name and tokens
+
+    def line(self, what: str, limit: int) -> str:
+        """What a report says about length; "" if every row fits."""
+        if not self.too_long:
+            return ""
+        named = ", ".join(f"{name} ({tokens})" for name, tokens in self.too_long[:NAMED])
+        more = f" and {len(self.too_long) - NAMED} more" if len(self.too_long) > NAMED else ""
+        total = len(self.rows) + len(self.too_long)
+        return f"{len(self.too_long)} of {total} {what} are longer than {limit} tokens and left out: {named}{more}"
+
+
+def fit(rows: Iterable[Row], dialect: Dialect, tokenizer: PreTrainedTokenizerBase, limit: int) -> Fitting:
+    """Rows in the trainer's form; those longer than `limit` tokens are left out and named."""
+    kept, places, too_long = [], [], []
+    for place, row in enumerate(rows):
+        made = trainer_row(row, dialect)
+        tokens = longest(made, tokenizer)
+        if tokens > limit:
+            too_long.append((row_name(row), tokens))
+        else:
+            kept.append(made)
+            places.append(place)
+    return Fitting(tuple(kept), tuple(places), tuple(too_long))
+
+
+def row_name(row: Row) -> str:
+    turn = f" turn {row['turn']}" if "turn" in row else ""
+    return f"{row.get('artifact', 'a row')}{turn}"
+
+
+def starting_users(rows: Iterable[Row]) -> list[Row]:
+    """Of prompt rows, those at a conversation's beginning, one for each user."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        if row.get("turn", 1) == 1:
+            found.setdefault(digest(json.loads(row["state"])), row)
+    return list(found.values())
