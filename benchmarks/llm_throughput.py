@@ -13,6 +13,7 @@ the user's after the last.
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 import tempfile
 import time
@@ -35,7 +36,9 @@ from llm_server import ServerProcess
 DOMAIN = "creative_writing"
 USER_MODEL = f"openai/miniature:{DOMAIN}"
 CANDIDATES = (f"{USER_MODEL}:draft", f"{USER_MODEL}:adaptive")
-REPORTS = 8  # lines about memory in the course of a run
+MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)  # shares of the work at which the memory in use is printed
+FLAT = 0.05  # by how much memory may differ between the second and the last quarter of the work
+FEWEST_SAMPLES = 4  # of each of these quarters
 
 
 def units_of(conversations: int) -> list[Unit]:
@@ -69,18 +72,34 @@ def resident_megabytes() -> float | None:
 
 
 class Watch:
-    """Prints what is done and the memory in use, some times in the course of a run."""
+    """Samples the memory in use as a run goes on, and prints it when certain shares of the work are done."""
 
     def __init__(self, conversations: int) -> None:
-        self._step = max(1, conversations // REPORTS)
-        self._next = self._step
+        self._conversations = conversations
+        self._marks = list(MARKS)
+        self._samples: list[tuple[float, float]] = []  # share done, megabytes
 
     def __call__(self, snapshot: Snapshot) -> None:
-        done = snapshot.counts.finished
-        if done >= self._next:
-            self._next = done - done % self._step + self._step
-            memory = resident_megabytes()
-            print(f"  {done:5} done, {snapshot.seconds:6.1f} s, {memory or float('nan'):6.1f} MB", flush=True)
+        share, memory = snapshot.counts.finished / self._conversations, resident_megabytes()
+        if memory is None:
+            return
+        self._samples.append((share, memory))
+        while self._marks and share >= self._marks[0]:
+            print(f"  {self._marks.pop(0):4.0%} done, {snapshot.seconds:6.1f} s, {memory:6.1f} MB", flush=True)
+
+    def verdict(self) -> str:
+        """Whether memory stayed flat: its mean over the last quarter of the work against that over the second."""
+        second, last = (
+            [memory for share, memory in self._samples if begin < share <= begin + 0.25] for begin in (0.25, 0.75)
+        )
+        if min(len(second), len(last)) < FEWEST_SAMPLES:
+            return f"memory: no verdict, fewer than {FEWEST_SAMPLES} samples a quarter; take more conversations"
+        change = statistics.fmean(last) / statistics.fmean(second) - 1
+        return (
+            f"memory {'flat' if change <= FLAT else 'GROWS'}: {statistics.fmean(last):.1f} MB in the last quarter "
+            f"({len(last)} samples), {statistics.fmean(second):.1f} MB in the second ({len(second)}), {change:+.1%}; "
+            f"flat is at most {FLAT:+.0%}"
+        )
 
 
 def measure(options: argparse.Namespace, folder: Path) -> None:
@@ -92,8 +111,9 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
         with RunStore.write(folder, plan) as store, LLMClient(settings, cache=store) as client:
             engines = RoleEngines(EngineSpec(judge=USER_MODEL, voice=USER_MODEL), client)
             client.warm_up(USER_MODEL)
+            watch = Watch(len(units))
             began, processor = time.perf_counter(), time.process_time()
-            report = run_in_threads(store, units, engines, concurrency=at_once, progress=Watch(len(units)))
+            report = run_in_threads(store, units, engines, concurrency=at_once, progress=watch)
             seconds, processor = time.perf_counter() - began, time.process_time() - processor
             ideal = ideal_seconds([len(each.turns) for each in store.conversations()], at_once, options.latency)
             usage = client.usage
@@ -101,6 +121,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
             print(f"took {seconds:.2f} s, ideal {ideal:.2f} s, efficiency {ideal / seconds:.1%}")
             print(f"{usage.total.calls} calls, {1000 * processor / usage.total.calls:.1f} ms of processor time a call")
             print(f"failures {dict(usage.failures)}, halted {report.halted}, structured {dict(usage.structured)}")
+            print(watch.verdict())
             if usage.total.calls != server.counts["served"]:
                 raise SystemExit("the server and the client disagree on the number of calls")
 

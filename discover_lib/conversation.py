@@ -138,6 +138,7 @@ class Turn:
         focus: roots that the judge was shown.
         user_message: None after the last turn of a conversation.
         leaks: content words of `user_message` that only intents unknown to the user hold; empty if it is honest.
+        flaws: what else is wrong with `user_message` by its voice's own check ("length", "markup", "leak").
     """
 
     index: int
@@ -148,6 +149,7 @@ class Turn:
     view: UserView
     user_message: str | None = None
     leaks: tuple[str, ...] = ()
+    flaws: tuple[str, ...] = ()
 
     @property
     def reply(self) -> Reply:
@@ -162,7 +164,7 @@ class Turn:
         return self.candidates[self.chosen].after
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        data: dict[str, Any] = {
             "index": self.index,
             "before": self.before.to_dict(),
             "candidates": [candidate.to_dict() for candidate in self.candidates],
@@ -172,6 +174,7 @@ class Turn:
             "user_message": self.user_message,
             "leaks": list(self.leaks),
         }
+        return data | ({"flaws": list(self.flaws)} if self.flaws else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Turn:
@@ -184,6 +187,7 @@ class Turn:
             UserView.from_dict(data["view"]),
             data["user_message"],
             tuple(data["leaks"]),
+            tuple(data.get("flaws", ())),
         )
 
 

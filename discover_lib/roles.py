@@ -14,9 +14,13 @@ from discover_lib.user_view import UserView
 
 
 class RoleError(Exception):
-    """A role could not do its part.  `role` names the boundary that broke."""
+    """A role could not do its part.  `role` names the boundary that broke, `raw` holds what came back, if anything."""
 
     role = "role"
+
+    def __init__(self, line: str = "", raw: tuple[str, ...] = ()) -> None:
+        super().__init__(line)
+        self.raw = raw
 
 
 class BuildError(RoleError):
@@ -85,6 +89,15 @@ class UserVoice(Protocol):
         Raises:
             VoiceError: nothing could be said.
         """
+        ...
+
+
+@runtime_checkable
+class ChecksItself(Protocol):
+    """A voice that can say what is wrong with a message; one whose messages may be used in spite of a flaw."""
+
+    def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
+        """The kinds of flaw in a message said from that view to that conversation; empty if it is as it should be."""
         ...
 
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 import builtins
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from discover_lib.batch import Unit, map_in_processes, run_unit, simulator_of
-from discover_lib.conversation import Message, Reply, Stop, Turn
+from discover_lib.conversation import Candidate, Message, Reply, Stop, Turn
 from discover_lib.engines import Engines
 from discover_lib.intent_state import Evaluation, IntentState
 from discover_lib.intents import IntentTree
@@ -195,8 +196,8 @@ class _ThreadedRun:
         self._defect: Exception | None = None
         self._streak = 0
         width = max((len(unit.assistants) for unit in pending), default=1)
-        self._pool = ThreadPoolExecutor(self._concurrency * width) if width > 1 else None
-        self._map: Map = self._pool.map if self._pool else builtins.map
+        self._pool = ThreadPoolExecutor(self._concurrency * (width - 1)) if width > 1 else None
+        self._map: Map = partial(_map_beside, self._pool) if self._pool else builtins.map
 
     def run(self) -> Report:
         threads = [threading.Thread(target=self._work, daemon=True) for _ in range(self._concurrency)]
@@ -287,6 +288,24 @@ class _ThreadedRun:
         self._streak += 1
         if self._streak >= FAILING_STREAK:
             self._halt("failing", f"{self._streak} conversations failed one after the other; the last: {failure.line}")
+
+
+def _map_beside(
+    pool: ThreadPoolExecutor, function: Callable[[int], Candidate], places: Iterable[int], /
+) -> Iterator[Candidate]:
+    """`map` that works on the first place itself while the pool works on the others; results come in order.
+
+    A thread for every candidate would be one more for every conversation, waiting and keeping its memory.
+    """
+    first, *others = places
+    futures = [pool.submit(function, place) for place in others]
+    try:
+        yield function(first)
+        for future in futures:
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 class _Ending(Exception):

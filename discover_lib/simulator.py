@@ -15,7 +15,7 @@ from discover_lib.intent_state import Evaluation, IntentState, Threshold, advanc
 from discover_lib.intents import IntentTree
 from discover_lib.leaks import leaked_words
 from discover_lib.rewards import reward
-from discover_lib.roles import Judge, JudgeError, UserVoice
+from discover_lib.roles import ChecksItself, Judge, JudgeError, UserVoice
 from discover_lib.rules import Rules
 from discover_lib.seeds import derive_rng, derive_seed
 from discover_lib.tokens import COUNTING, count_tokens
@@ -143,7 +143,8 @@ class UserSimulator:
         messages = (*self.messages, Message("assistant", turn.reply.text, turn.reply.notation))
         message = self.voice.speak(turn.view, messages, derive_seed(self.conversation.seed, "voice", turn.index))
         leaks = leaked_words(message, self.tree, turn.after, messages)
-        return dataclasses.replace(turn, user_message=message, leaks=leaks)
+        flaws = self.voice.flaws(message, turn.view, messages) if isinstance(self.voice, ChecksItself) else ()
+        return dataclasses.replace(turn, user_message=message, leaks=leaks, flaws=flaws)
 
     # -- time travel -----------------------------------------------------------------------------------------------
 
@@ -220,7 +221,7 @@ def replay(conversation: Conversation, rules: Rules | None = None) -> Conversati
     choices and messages too: it answers "what would these replies have been worth?".
     """
     rules = rules or conversation.rules
-    start = _start_under(rules, conversation)
+    start = start_under(rules, conversation)
     turns = _turns_again(conversation.tree, start, conversation.turns, rules)
     return dataclasses.replace(conversation, rules=rules, start=start, turns=turns)
 
@@ -253,7 +254,7 @@ def _candidate_again(tree: IntentTree, state: IntentState, candidate: Candidate,
     return looking_ahead(tree, state, scored, _turns_again(tree, scored.after, candidate.ahead, rules), rules)
 
 
-def _start_under(rules: Rules, conversation: Conversation) -> IntentState:
+def start_under(rules: Rules, conversation: Conversation) -> IntentState:
     """Where the conversation began; thresholds are drawn anew only if `rules` ask for another number of them."""
     if rules.thresholds == conversation.rules.thresholds:
         return conversation.start

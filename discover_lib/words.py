@@ -52,7 +52,7 @@ def stem(word: str) -> str:
     return word
 
 
-@lru_cache(maxsize=8192)  # whole texts: a larger cache would grow with every conversation of a long run
+@lru_cache(maxsize=1024)  # whole texts, kilobytes each: what the conversations in flight say, and no more
 def content_words(text: str) -> frozenset[str]:
     """Stems of the words in `text` that are not stop words."""
     return frozenset(stem(word) for word in words(text) if word not in STOP_WORDS and len(word) > 1)

@@ -17,6 +17,7 @@ import pytest
 from llm_server import ALL_FAULTS, CONTENT_FAULTS, FakeServer, Faults, ServerProcess
 
 from discover_lib.conversation import Conversation, Turn
+from discover_lib.llm import records
 from discover_lib.llm.assistants import llm_assistant
 from discover_lib.llm.builder import LLMBuilder
 from discover_lib.llm.client import ClientSettings, LLMClient
@@ -40,6 +41,12 @@ def settings(server: FakeServer | ServerProcess) -> ClientSettings:
     return ClientSettings(
         api_base=server.api_base, env_file=None, first_wait_seconds=0.01, longest_wait_seconds=0.05, timeout_seconds=5
     )
+
+
+@pytest.fixture(autouse=True)
+def whole_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The miniature behind the wire draws from the seed it is sent, so it is sent all of it, not what providers take."""
+    monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from llm_server import FakeServer
 from discover_lib import IntentTree
 from discover_lib.batch import write_json
 from discover_lib.live import Calls, Errand, LiveError, StagedBuild
+from discover_lib.llm import records
 from discover_lib.llm.client import ClientSettings
 from discover_lib.miniature import engine
 from discover_lib.session import Session, SessionError, Settings, find_artifact
@@ -27,7 +28,11 @@ def with_models(server: FakeServer, settings: Settings = PLAIN) -> Settings:
     return dataclasses.replace(settings, **changes)
 
 
-def test_models_that_speak_the_miniatures_truth_give_its_conversation(tmp_path: Path) -> None:
+def test_models_that_speak_the_miniatures_truth_give_its_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The miniature behind the wire draws from the seed it is sent, so it is sent all of it, not what providers take.
+    monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
     alone = Session(PLAIN, folder=tmp_path)
     with FakeServer(llm_brain.answer) as server:
         asked = Session(with_models(server), folder=tmp_path)

@@ -18,6 +18,7 @@ from llm_server import TRANSPORT_FAULTS, FakeServer, Faults, ServerProcess
 
 from discover_lib.llm import prices
 from discover_lib.llm.client import Budget, ClientSettings, Completion, LLMClient, LLMError, Price, Request
+from discover_lib.llm.records import LOST_KEY
 from discover_lib.llm.wire import kind_of_status, redact, seconds_of
 
 # LiteLLM reads pydantic models in a way that pydantic is going to drop.
@@ -230,6 +231,23 @@ def test_duplicates_in_flight_share_one_call() -> None:
         assert (client.usage.total.calls, client.usage.total.cached) == (1, 7)
 
 
+@pytest.mark.parametrize(
+    ("seed", "sent"), [(None, None), (0, 0), (2**31 - 1, 2**31 - 1), (2**31 + 5, 5), (-1, 2**31 - 1)]
+)
+def test_seeds_are_sent_as_31_bits_and_told_apart_by_all_of_them(
+    client: LLMClient, server: FakeServer, seed: int | None, sent: int | None
+) -> None:
+    client.complete(say("seeded", seed=seed))
+    assert server.received[-1].get("seed") == sent
+    assert say("seeded", seed=5).key != say("seeded", seed=2**31 + 5).key
+
+
+def test_half_a_surrogate_pair_goes_through(client: LLMClient, server: FakeServer) -> None:
+    cut = "a boat \ud83d"  # models cut text anywhere, and the next prompt repeats it
+    assert say(cut).key != say("a boat").key
+    assert client.complete(say(cut)).text.startswith("a boat")
+
+
 def test_samples_and_seeds_are_calls_of_their_own() -> None:
     with FakeServer(latency_seconds=0.05) as busy, direct(busy) as client:
         all_at_once(client, [say("again", sample=0), say("again", sample=1), say("again", seed=1)])
@@ -339,6 +357,47 @@ def test_a_failed_call_gives_its_share_of_the_budget_back(server: FakeServer) ->
     with direct(server, budget=budget, prices={"openai/fake": DOLLAR}) as client, pytest.raises(LLMError):
         client.complete(say("hello", max_tokens=5))
     assert (budget.spent, budget.put_aside) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("faults", "answered", "lost"),
+    [
+        (("empty",), True, [("content", 4.0)]),  # the server counts two tokens in and two out
+        (("empty", "empty"), False, [("content", 4.0)] * 2),
+        (("500", "429", "cut_before"), True, [("connection", None)]),  # a status that refuses is not billed
+        (("timeout",), True, [("timeout", None)]),
+        (("cut_body", "malformed_body", "truncated_body"), True, [("connection", None), *[("server", None)] * 2]),
+        (("400",), False, []),
+    ],
+)
+def test_attempts_that_brought_nothing_are_counted_where_they_may_be_billed(
+    server: FakeServer, faults: tuple[str, ...], answered: bool, lost: list[tuple[str, float | None]]
+) -> None:
+    cache, budget = Memory(), Budget(1000.0)
+    options = {"prices": {"openai/fake": DOLLAR}, "expected_completion_tokens": 8}
+    with direct(server, cache=cache, budget=budget, **options) as client:
+        server.script.extend(faults)
+        (reply,) = all_at_once(client, [say("two words")])
+        total = client.usage.total
+    kept = [each for key, each in cache.kept.items() if key.startswith(LOST_KEY)]
+    assert sorted((each.finish_reason, each.cost) for each in kept) == sorted(lost)
+    assert isinstance(reply, Completion) == answered
+    known = 4.0 * answered + sum(cost or 0.0 for _, cost in lost)
+    unknown = sum(cost is None for _, cost in lost)
+    assert (total.lost, total.cost, total.calls_of_unknown_price) == (len(lost), known, unknown)
+    assert budget.spent == known + 10.0 * unknown, "what nobody counted stands in the budget as it was estimated"
+
+
+def test_a_call_that_is_stopped_in_flight_may_have_been_billed() -> None:
+    stop, cache = threading.Event(), Memory()
+    with FakeServer(latency_seconds=20) as slow:
+        client = direct(slow, stop=stop, cache=cache, concurrency=1, timeout_seconds=60)
+        threading.Timer(0.3, stop.set).start()
+        all_at_once(client, [say("in flight"), say("in the queue")])
+        assert (client.usage.total.lost, client.usage.total.failed, slow.counts["requests"]) == (1, 2, 1)
+        assert client.usage.cost_line() == "$0.0000 and 1 calls of unknown price"
+        client.close()
+    assert [(key[:5], each.text, each.finish_reason) for key, each in cache.kept.items()] == [("lost:", "", "stopped")]
 
 
 # -- stopping --------------------------------------------------------------------------------------------------------

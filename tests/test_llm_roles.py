@@ -13,7 +13,7 @@ import llm_brain
 import pytest
 from llm_server import FakeServer
 
-from discover_lib.conversation import Artifact, Message, Reply
+from discover_lib.conversation import Artifact, Message, Reply, Turn
 from discover_lib.intent_state import Discovery, initial_state
 from discover_lib.intents import Intent, IntentTree
 from discover_lib.llm import answers, builder
@@ -22,11 +22,12 @@ from discover_lib.llm.builder import LLMBuilder, Organised
 from discover_lib.llm.client import ClientSettings, LLMClient, LLMError
 from discover_lib.llm.judge import LLMJudge
 from discover_lib.llm.prompting import PromptSet
-from discover_lib.llm.voice import LLMVoice, flaws
+from discover_lib.llm.voice import LLMVoice, find_flaws
 from discover_lib.miniature import engine
 from discover_lib.miniature.artifacts import generate_artifact
 from discover_lib.roles import AssistantError, BuildError, BuiltTree, JudgeError, VoiceError
 from discover_lib.rules import Rules
+from discover_lib.simulator import UserSimulator
 from discover_lib.tokens import COUNTING, count_tokens
 from discover_lib.user_view import UserView
 
@@ -217,14 +218,27 @@ def test_a_flawed_message_is_asked_for_once_more(client: LLMClient, brain: Scrip
     brain.says(said("maybe a weathered man"), said("maybe someone else"))
     assert voice.speak(FUZZY, HEARD, seed=0) == "maybe someone else"
     assert "cannot put it into words: avoid 'weathered'" in brain.prompt(1, -1)
-    assert not voice.flagged
+    assert voice.flaws("maybe someone else", FUZZY, HEARD) == ()
 
 
-def test_a_message_that_stays_flawed_is_used_and_flagged(client: LLMClient, brain: Scripted) -> None:
+def test_a_message_that_stays_flawed_is_used_and_its_flaws_are_told(client: LLMClient, brain: Scripted) -> None:
     voice = LLMVoice(client, MODEL)
     brain.says(said("- a **weathered** pilot"), said("a weathered man"))
-    assert voice.speak(FUZZY, HEARD, seed=0) == "a weathered man", "the one with fewer flaws"
-    assert voice.flagged == {"leak": 1} and len(brain.asked) == 2
+    message = voice.speak(FUZZY, HEARD, seed=0)
+    assert message == "a weathered man", "the one with fewer flaws"
+    assert voice.flaws(message, FUZZY, HEARD) == ("leak",) and len(brain.asked) == 2
+
+
+def test_a_turn_keeps_the_flaws_of_its_message(client: LLMClient, brain: Scripted) -> None:
+    long = " ".join(["well"] * 41)
+    brain.says(said(long), said(f"{long} **now**"), said("fine"))
+    engines = engine("technical_writing")
+    tree = engines.builder.build(generate_artifact("technical_writing", "eval", 0)).tree
+    simulator = UserSimulator(tree, engines.judge, LLMVoice(client, MODEL))
+    flawed, fine = simulator.step("hello"), simulator.step("hello again")
+    assert (flawed.user_message, flawed.flaws, fine.flaws) == (long, ("length",), ())
+    again = Turn.from_dict(json.loads(json.dumps(flawed.to_dict())))
+    assert again == flawed and "flaws" not in fine.to_dict(), "what is fine is stored as it always was"
 
 
 def test_no_message_at_all_is_a_voice_error(client: LLMClient, brain: Scripted) -> None:
@@ -249,11 +263,11 @@ def test_no_message_at_all_is_a_voice_error(client: LLMClient, brain: Scripted) 
     ],
 )
 def test_what_is_checked_in_a_message(message: str, kinds: list[str]) -> None:
-    assert [flaw.kind for flaw in flaws(message, FUZZY, HEARD)] == kinds
+    assert [flaw.kind for flaw in find_flaws(message, FUZZY, HEARD)] == kinds
 
 
 def test_what_is_clear_may_be_worded() -> None:
-    assert flaws("i want a weathered pilot", replace(FUZZY, pursuing="clear"), HEARD) == []
+    assert find_flaws("i want a weathered pilot", replace(FUZZY, pursuing="clear"), HEARD) == []
 
 
 # -- assistants ------------------------------------------------------------------------------------------------------
@@ -297,8 +311,9 @@ def test_a_streamed_reply_is_the_same_reply(client: LLMClient, brain: Scripted) 
 
 def test_an_assistant_that_says_nothing_is_an_assistant_error(client: LLMClient, brain: Scripted) -> None:
     brain.says("<think>hm</think>")
-    with pytest.raises(AssistantError, match="quiet replied with nothing"):
+    with pytest.raises(AssistantError, match="quiet replied with nothing") as caught:
         LLMAssistant(client, MODEL, "quiet").reply(TALK, 0)
+    assert caught.value.raw == ("<think>hm</think>",), "kept, so that a resumed run asks anew"
 
 
 @pytest.mark.parametrize(

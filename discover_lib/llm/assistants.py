@@ -72,7 +72,8 @@ class LLMAssistant:
     def _read(self, completion: Completion) -> Reply:
         text = _THINKING.sub("", completion.text).strip()
         if not text:
-            raise AssistantError(f"{self.name} replied with nothing (finish reason {completion.finish_reason!r})")
+            line = f"{self.name} replied with nothing (finish reason {completion.finish_reason!r})"
+            raise AssistantError(line, (completion.text,))
         if completion.completion_tokens is None:
             return Reply(text, count_tokens(text), COUNTING, self.name)
         return Reply(text, completion.completion_tokens, REPORTED, self.name)

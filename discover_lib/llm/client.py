@@ -14,6 +14,7 @@ import queue
 import random
 import threading
 import time
+import uuid
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,11 +27,13 @@ from discover_lib.llm.limits import Budget, Pace
 from discover_lib.llm.meter import Meter
 from discover_lib.llm.prices import Price, price_of, provider_of
 from discover_lib.llm.records import (
+    LOST_KEY,
     RETRIED,
     CallCache,
     Completion,
     Kind,
     LLMError,
+    Lost,
     Request,
     Tally,
     Usage,
@@ -47,6 +50,7 @@ __all__ = [
     "Kind",
     "LLMClient",
     "LLMError",
+    "Lost",
     "Price",
     "Request",
     "Tally",
@@ -233,21 +237,34 @@ class LLMClient:
             if on_text:
                 on_text(found.text)
             return replace(found, cached=True)
+        bill = _Bill(price_of(request.model, self.settings.prices, self.settings.address_of(request.model)))
         try:
             if self._stop.is_set():
                 raise LLMError(f"{request.model}: stopped before the call", "stopped")
-            completion = self._send(request, self._wire(request.model), on_text)
+            completion = self._send(request, self._wire(request.model), on_text, bill)
         except LLMError as error:
             self._meter.failed(request, error)
             raise
+        finally:
+            self._keep_lost(request, tuple(bill.lost))
         if self._cache:
             self._cache.put(key, request, completion)
         self._meter.done(request, completion)
         return completion
 
-    def _send(self, request: Request, wire: Wire, on_text: OnText | None) -> Completion:
+    def _keep_lost(self, request: Request, lost: tuple[Lost, ...]) -> None:
+        """Count attempts that brought nothing, and keep what is known of their cost beside the finished calls."""
+        for each in lost:
+            self._meter.lost(request, each)
+            if self._cache:
+                tokens = each.prompt_tokens, each.completion_tokens
+                empty = Completion("", *tokens, each.cost, finish_reason=each.kind)
+                asked = replace(request, purpose=f"{request.purpose} (lost)")
+                self._cache.put(LOST_KEY + uuid.uuid4().hex, asked, empty)
+
+    def _send(self, request: Request, wire: Wire, on_text: OnText | None, bill: _Bill) -> Completion:
         texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        handle = self._calls.submit(self._call(request, wire, texts.put if on_text else None))
+        handle = self._calls.submit(self._call(request, wire, texts.put if on_text else None, bill))
         try:
             if on_text:
                 handle.add_done_callback(lambda _: texts.put(None))
@@ -256,8 +273,11 @@ class LLMClient:
             return handle.result()
         except concurrent.futures.CancelledError:
             raise LLMError(f"{request.model}: stopped during the call", "stopped", attempts=1) from None
-        except BaseException:
+        except LLMError:
+            raise
+        except BaseException:  # whoever reads broke off
             handle.cancel()
+            bill.lose("stopped")
             raise
 
     def _wire(self, model: str) -> Wire:
@@ -281,22 +301,21 @@ class LLMClient:
 
     # -- in the loop ---------------------------------------------------------------------------------------------
 
-    async def _call(self, request: Request, wire: Wire, on_text: OnText | None) -> Completion:
+    async def _call(self, request: Request, wire: Wire, on_text: OnText | None, bill: _Bill) -> Completion:
         began = time.monotonic()
-        price = price_of(request.model, self.settings.prices, self.settings.address_of(request.model))
         prompt, expected = self._expected_tokens(request)
-        estimate = price.cost(prompt, expected) if price else None
+        estimate = bill.cost(prompt, expected)
         put_aside = await self.budget.put_by(estimate, request.model) if self.budget else 0.0
-        cost: float | None = 0.0  # a call that fails is taken as not billed
+        costs: list[float | None] = []  # of the reply; a call that fails has none
         try:
-            reply, attempts = await self._attempts(request, wire, prompt + expected, on_text)
-            cost = None
-            if price and reply.prompt_tokens is not None and reply.completion_tokens is not None:
-                cost = price.cost(reply.prompt_tokens, reply.completion_tokens)
+            reply, attempts = await self._attempts(request, wire, prompt + expected, on_text, bill)
+            cost = bill.cost(reply.prompt_tokens, reply.completion_tokens)
+            costs.append(cost)
         finally:
             if self.budget:
-                # What a call without a count did cost is unknown; the limit must hold, so its estimate counts.
-                self.budget.settle(put_aside, put_aside if cost is None else cost)
+                # What was not counted did cost something unknown; the limit must hold, so the estimate stands for it.
+                costs += [each.cost for each in bill.lost]
+                self.budget.settle(put_aside, sum(put_aside if each is None else each for each in costs))
         return Completion(
             reply.text,
             reply.prompt_tokens,
@@ -308,20 +327,23 @@ class LLMClient:
         )
 
     async def _attempts(
-        self, request: Request, wire: Wire, tokens: int, on_text: OnText | None
+        self, request: Request, wire: Wire, tokens: int, on_text: OnText | None, bill: _Bill
     ) -> tuple[WireReply, int]:
         """Try until there is a text, an error that stays, or no attempt left; returns the reply and the attempts."""
         gate = self._gate(request.model)
         for attempt in range(1, self.settings.max_attempts + 1):
             try:
                 async with gate.slots:
-                    reply = await gate.pass_through(tokens, self._attempt(request, wire, on_text))
+                    reply = await gate.pass_through(tokens, self._attempt(request, wire, on_text, bill))
                 if reply.text.strip():
                     return reply, attempt
                 error = _empty(request, reply)
+                bill.lose(error.kind, reply)
                 final = reply.finish_reason in ("length", "content_filter") or attempt >= EMPTY_ATTEMPTS
             except LLMError as failed:
                 error = failed
+                if error.perhaps_billed:
+                    bill.lose(error.kind)
                 wait = error.retry_after_seconds or 0.0
                 final = error.kind not in RETRIED or wait > self.settings.patience_seconds
             if final or attempt == self.settings.max_attempts:
@@ -330,7 +352,7 @@ class LLMClient:
             await asyncio.sleep(self._wait_seconds(attempt, error.retry_after_seconds))
         raise AssertionError("the loop returns or raises")
 
-    async def _attempt(self, request: Request, wire: Wire, on_text: OnText | None) -> WireReply:
+    async def _attempt(self, request: Request, wire: Wire, on_text: OnText | None, bill: _Bill) -> WireReply:
         limit = self.settings.timeout_seconds
         try:
             async with asyncio.timeout(limit) as deadline:
@@ -344,7 +366,11 @@ class LLMClient:
 
                 return await wire.send(request, show)
         except TimeoutError:
-            raise LLMError(f"{request.model}: no answer within {limit:g} s", "timeout") from None
+            line = f"{request.model}: no answer within {limit:g} s"
+            raise LLMError(line, "timeout", perhaps_billed=True) from None
+        except asyncio.CancelledError:
+            bill.lose("stopped")
+            raise
 
     def _wait_seconds(self, attempt: int, retry_after_seconds: float | None) -> float:
         """Exponential back-off with jitter, and never earlier than the provider asked for."""
@@ -365,6 +391,27 @@ class LLMClient:
         if provider not in self._gates:
             self._gates[provider] = _Gate(self.settings)
         return self._gates[provider]
+
+
+class _Bill:
+    """What one call costs: the price, and the attempts that were lost on the way."""
+
+    def __init__(self, price: Price | None) -> None:
+        self._price = price
+        self.lost: list[Lost] = []
+
+    def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+        """Dollars; None where the price or a count is unknown."""
+        if self._price is None or prompt_tokens is None or completion_tokens is None:
+            return None
+        return self._price.cost(prompt_tokens, completion_tokens)
+
+    def lose(self, kind: Kind, reply: WireReply | None = None) -> None:
+        """Note an attempt that was, or may have been, billed; a call is stopped once, whoever notices first."""
+        if kind == "stopped" and any(each.kind == kind for each in self.lost):
+            return
+        tokens = (reply.prompt_tokens, reply.completion_tokens) if reply else (None, None)
+        self.lost.append(Lost(kind, *tokens, self.cost(*tokens)))
 
 
 class _Gate:

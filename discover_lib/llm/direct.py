@@ -13,7 +13,15 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.llm.records import LLMError, Request
-from discover_lib.llm.wire import OnText, WireReply, failure, kind_of_status, response_format, seconds_of
+from discover_lib.llm.wire import (
+    OnText,
+    WireReply,
+    failure,
+    kind_of_status,
+    response_format,
+    seconds_of,
+    sent_parameters,
+)
 
 if TYPE_CHECKING:
     import aiohttp
@@ -57,7 +65,9 @@ class DirectWire:
                     return await _read_stream(request, _events(response), on_text)
                 return _read_whole(request, await response.read())
         except (aiohttp.ClientError, OSError, ValueError) as error:  # a ValueError is an endless line of a stream
-            raise failure(request, "connection", f"no answer from {self._url}", _said(error)) from None
+            reached = not isinstance(error, aiohttp.ClientConnectorError)
+            said = _said(error)
+            raise failure(request, "connection", f"no answer from {self._url}", said, perhaps_billed=reached) from None
 
     async def close(self) -> None:
         if self._session:
@@ -79,9 +89,7 @@ class DirectWire:
 
     def _body(self, request: Request, streamed: bool) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model.removeprefix(PREFIX), "messages": list(request.messages)}
-        for name in ("temperature", "max_tokens", "seed"):
-            if getattr(request, name) is not None:
-                body[name] = getattr(request, name)
+        body |= sent_parameters(request)
         if request.schema is not None and self._native_schema:
             body["response_format"] = response_format(request.schema)
         if streamed:
@@ -91,7 +99,8 @@ class DirectWire:
 
 def _refusal(request: Request, status: int, text: str, retry_after: str | None) -> LLMError:
     try:
-        error = json.loads(text)["error"]
+        data = json.loads(text)
+        error = data["error"] if "error" in data else data["detail"]  # the latter where FastAPI answers
         message = error["message"] if isinstance(error, dict) else str(error)
     except (ValueError, KeyError, TypeError):
         message = text
@@ -109,7 +118,7 @@ def _read_whole(request: Request, raw: bytes) -> WireReply:
         return WireReply(text, *_tokens(data.get("usage"), text), choice.get("finish_reason"))
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
         start = raw[:80].decode("utf-8", "replace")
-        raise failure(request, "server", "the reply is no chat completion", start) from None
+        raise failure(request, "server", "the reply is no chat completion", start, perhaps_billed=True) from None
 
 
 async def _read_stream(request: Request, events: AsyncIterator[bytes], on_text: OnText) -> WireReply:
@@ -130,12 +139,12 @@ async def _read_stream(request: Request, events: AsyncIterator[bytes], on_text: 
             piece = _text((choices[0].get("delta") or {}).get("content"))
             finish = choices[0].get("finish_reason") or finish
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise failure(request, "server", "the stream holds no chat completion") from None
+            raise failure(request, "server", "the stream holds no chat completion", perhaps_billed=True) from None
         if piece:
             pieces.append(piece)
             on_text("".join(pieces))
     if not ended and finish is None:
-        raise failure(request, "connection", "the stream was cut before its end")
+        raise failure(request, "connection", "the stream was cut before its end", perhaps_billed=True)
     text = "".join(pieces)
     return WireReply(text, *_tokens(usage, text), finish)
 

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections import Counter
 
-from discover_lib.llm.records import Completion, Kind, LLMError, Request, Tally, Usage
+from discover_lib.llm.records import Completion, Kind, LLMError, Lost, Request, Tally, Usage
 
 
 class Meter:
@@ -40,6 +40,16 @@ class Meter:
         self._add(request, failed=1, attempts=error.attempts)
         with self._lock:
             self._failures[error.kind] += 1
+
+    def lost(self, request: Request, attempt: Lost) -> None:
+        self._add(
+            request,
+            lost=1,
+            prompt_tokens=attempt.prompt_tokens or 0,
+            completion_tokens=attempt.completion_tokens or 0,
+            cost=attempt.cost or 0.0,
+            calls_of_unknown_price=attempt.cost is None,
+        )
 
     def retried(self, kind: Kind) -> None:
         with self._lock:

@@ -19,6 +19,8 @@ Kind = Literal[
     "budget",  # the next call may not be paid for
     "stopped",  # the user stopped the run
 ]
+LARGEST_SENT_SEED = 2**31 - 1
+LOST_KEY = "lost:"  # how the keys of lost attempts begin
 RETRIED: frozenset[Kind] = frozenset({"rate_limit", "timeout", "server", "connection"})
 
 
@@ -28,7 +30,7 @@ class Request:
 
     `model` is a LiteLLM model name; "openai/<name>" with an `api_base` in the client's settings is any
     OpenAI-compatible server.  `schema` is the JSON schema of the answer, if it is structured.  `sample` tells several
-    samples of one prompt apart; `seed` is sent along where the provider takes one.
+    samples of one prompt apart; `seed` is sent along where the provider takes one, as `sent_seed`.
     """
 
     model: str
@@ -49,6 +51,11 @@ class Request:
         for message in self.messages:
             if message.keys() != {"role", "content"}:
                 raise ValueError(f"a message has a role and a content, got {sorted(message)}")
+
+    @property
+    def sent_seed(self) -> int | None:
+        """The seed as providers are sent it: some take 32 bits with a sign and refuse more."""
+        return None if self.seed is None else self.seed & LARGEST_SENT_SEED
 
     @property
     def key(self) -> str:
@@ -79,6 +86,16 @@ class Completion:
     cached: bool = False
 
 
+@dataclass(frozen=True)
+class Lost:
+    """An attempt that brought nothing usable, though it was, or may have been, billed.  None means unknown."""
+
+    kind: Kind
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None  # dollars
+
+
 class LLMError(Exception):
     """No completion could be had.  The text is one clear line, without keys.
 
@@ -86,19 +103,31 @@ class LLMError(Exception):
         kind: what went wrong.
         attempts: requests that were sent.
         retry_after_seconds: how long the provider asked to wait, if it did.
+        perhaps_billed: the provider may have done its work, though the reply did not arrive.
     """
 
     def __init__(
-        self, line: str, kind: Kind = "server", *, attempts: int = 0, retry_after_seconds: float | None = None
+        self,
+        line: str,
+        kind: Kind = "server",
+        *,
+        attempts: int = 0,
+        retry_after_seconds: float | None = None,
+        perhaps_billed: bool = False,
     ) -> None:
         super().__init__(line)
         self.kind = kind
         self.attempts = attempts
         self.retry_after_seconds = retry_after_seconds
+        self.perhaps_billed = perhaps_billed
 
 
 class CallCache(Protocol):
-    """Where finished calls are kept.  Used from several threads."""
+    """Where finished calls are kept.  Used from several threads.
+
+    A `Lost` attempt is put there, too, so that its cost is not forgotten: as an empty completion with the kind of
+    error as its finish reason, under a key of its own that no request has (`LOST_KEY` and something unique).
+    """
 
     def get(self, key: str) -> Completion | None: ...
 
@@ -107,7 +136,7 @@ class CallCache(Protocol):
 
 @dataclass(frozen=True)
 class Tally:
-    """Totals of some calls; `cost` counts the calls of known price only."""
+    """Totals of some calls; tokens and `cost` count lost attempts too, `cost` what is known only."""
 
     calls: int = 0  # completions paid for
     cached: int = 0  # completions that were there already
@@ -116,7 +145,8 @@ class Tally:
     completion_tokens: int = 0
     calls_without_tokens: int = 0  # the provider did not say how many
     cost: float = 0.0  # dollars
-    calls_of_unknown_price: int = 0
+    calls_of_unknown_price: int = 0  # lost attempts of unknown cost included
+    lost: int = 0  # attempts that brought nothing and were, or may have been, billed
     failed: int = 0
 
     def plus(self, **more: float) -> Tally:

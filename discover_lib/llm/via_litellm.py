@@ -13,7 +13,15 @@ from types import ModuleType
 from typing import Any, Literal
 
 from discover_lib.llm.records import LLMError, Request
-from discover_lib.llm.wire import OnText, WireReply, failure, kind_of_status, response_format, seconds_of
+from discover_lib.llm.wire import (
+    OnText,
+    WireReply,
+    failure,
+    kind_of_status,
+    response_format,
+    seconds_of,
+    sent_parameters,
+)
 
 NativeSchema = Literal["auto", "always", "never"]
 SENT = ("temperature", "max_tokens", "seed")
@@ -114,7 +122,7 @@ class LiteLLMWire:
             "num_retries": 0,  # retries have one owner, and it is the client
             "timeout": self._timeout_seconds,
         }
-        arguments |= {name: value for name in SENT if (value := getattr(request, name)) is not None}
+        arguments |= sent_parameters(request)
         if self._api_base:
             # Never the provider's own key: it is not this server's business.
             key = os.environ.get(self._key_variable) if self._key_variable else None
@@ -133,7 +141,7 @@ class LiteLLMWire:
 
 def _read_whole(request: Request, answer: Any) -> WireReply:
     if not answer.choices:
-        raise failure(request, "server", "the reply is no chat completion")
+        raise failure(request, "server", "the reply is no chat completion", perhaps_billed=True)
     choice = answer.choices[0]
     return WireReply(choice.message.content or "", *_tokens(getattr(answer, "usage", None)), choice.finish_reason)
 
@@ -148,7 +156,7 @@ async def _read_stream(request: Request, stream: Any, on_text: OnText) -> WireRe
     # LiteLLM ends every stream with a "stop" and a count of its own, so look at what was really received.
     finish = getattr(stream, "received_finish_reason", None)
     if finish is None:
-        raise failure(request, "connection", "the stream was cut before its end")
+        raise failure(request, "connection", "the stream was cut before its end", perhaps_billed=True)
     counted = [usage for chunk in stream.chunks if (usage := getattr(chunk, "usage", None))]
     return WireReply("".join(pieces), *_tokens(counted[-1] if counted else None), finish)
 
@@ -176,4 +184,11 @@ def _error(request: Request, error: Exception) -> LLMError:
     response = getattr(error, "response", None)
     headers: Mapping[str, str] = getattr(response, "headers", None) or {}
     what = f"HTTP {status}" if isinstance(status, int) else type(error).__name__
-    return failure(request, kind, what, _WRAPPING.sub("", message), seconds_of(headers.get("retry-after")))
+    return failure(
+        request,
+        kind,
+        what,
+        _WRAPPING.sub("", message),
+        seconds_of(headers.get("retry-after")),
+        perhaps_billed=kind in ("timeout", "connection"),  # LiteLLM does not tell whether the provider was reached
+    )

@@ -2,15 +2,13 @@
 
 The voice sees the conversation and the filtered view, never the tree.  What it says is checked for length, for plain
 text and for words that, as far as the view tells, the user cannot know; one re-ask names the defect.  A message that is
-still defective is used all the same and counted in `flagged`: a simulated user with a flaw that is known is worth more
-than a conversation thrown away, and `Turn.leaks` keeps what really leaked.
+still defective is used all the same, and the turn keeps its flaws: a simulated user with a flaw that is known is worth
+more than a conversation thrown away, and `Turn.leaks` keeps what really leaked.
 """
 
 from __future__ import annotations
 
 import re
-import threading
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -40,11 +38,7 @@ class Flaw:
 
 
 class LLMVoice:
-    """Speaks for a user by a language model.
-
-    Attributes:
-        flagged: kind of flaw → number of messages used in spite of it.
-    """
+    """Speaks for a user by a language model."""
 
     def __init__(
         self,
@@ -56,15 +50,13 @@ class LLMVoice:
         prompts: PromptSet | None = None,
     ) -> None:
         self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts())
-        self.flagged: Counter[str] = Counter()
-        self._lock = threading.Lock()
 
     def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
         heard: list[str] = []
 
         def check(answer: UserMessage) -> str | None:
             heard.append(plain(answer.message))
-            found = flaws(heard[-1], view, messages)
+            found = find_flaws(heard[-1], view, messages)
             return "; ".join(flaw.line for flaw in found) or None
 
         values = {
@@ -79,15 +71,13 @@ class LLMVoice:
             except StructuredError:
                 if not heard:
                     raise
-                return self._least_flawed(heard, view, messages)
+                return min(
+                    reversed(heard), key=lambda said: len(find_flaws(said, view, messages))
+                )  # a later one on a tie
         return plain(answer.message)
 
-    def _least_flawed(self, heard: Sequence[str], view: UserView, messages: Sequence[Message]) -> str:
-        """Of what was said the message with the fewest flaws, a later one on a tie; its flaws are counted."""
-        message = min(reversed(heard), key=lambda said: len(flaws(said, view, messages)))
-        with self._lock:
-            self.flagged.update(flaw.kind for flaw in flaws(message, view, messages))
-        return message
+    def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
+        return tuple(flaw.kind for flaw in find_flaws(message, view, messages))
 
 
 def plain(message: str) -> str:
@@ -114,7 +104,7 @@ def _item_lines(intent_ids: Sequence[str], view: UserView) -> Iterator[str]:
             yield f"  what happened: {note}"
 
 
-def flaws(message: str, view: UserView, messages: Sequence[Message]) -> list[Flaw]:
+def find_flaws(message: str, view: UserView, messages: Sequence[Message]) -> list[Flaw]:
     """What is wrong with a message, as far as view and conversation tell."""
     found = []
     if (length := len(message.split())) > MAX_WORDS:

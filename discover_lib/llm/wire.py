@@ -54,6 +54,12 @@ class Wire(Protocol):
     async def close(self) -> None: ...
 
 
+def sent_parameters(request: Request) -> dict[str, Any]:
+    """What is sent beside the messages, under OpenAI's names."""
+    values = {"temperature": request.temperature, "max_tokens": request.max_tokens, "seed": request.sent_seed}
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def kind_of_status(status: int, message: str = "") -> Kind:
     """The kind of error that an HTTP status stands for."""
     if status in (401, 402, 403) or (status == 429 and "insufficient_quota" in message):
@@ -89,11 +95,17 @@ def one_line(text: str) -> str:
 
 
 def failure(
-    request: Request, kind: Kind, what: str, message: str = "", retry_after_seconds: float | None = None
+    request: Request,
+    kind: Kind,
+    what: str,
+    message: str = "",
+    retry_after_seconds: float | None = None,
+    *,
+    perhaps_billed: bool = False,
 ) -> LLMError:
     """The error of one attempt."""
     line = f"{request.model}: {what}" + (f": {one_line(message)}" if message.strip() else "")
-    return LLMError(line, kind, attempts=1, retry_after_seconds=retry_after_seconds)
+    return LLMError(line, kind, attempts=1, retry_after_seconds=retry_after_seconds, perhaps_billed=perhaps_billed)
 
 
 def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
