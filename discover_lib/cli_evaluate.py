@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from discover_lib.comparison import ScopeResults
     from discover_lib.evaluate import Assessed, Told
+    from discover_lib.rescore import SensitivityMap
     from discover_lib.satisfaction import LeaveOut
 
 
@@ -29,6 +30,9 @@ class LeaveOutName(StrEnum):
 Domains = Annotated[list[str], typer.Option(help="Generated artifacts of this domain; repeatable.")]
 LeavesLeftOut = Annotated[
     LeaveOutName, typer.Option(help="Leaves that none (or all) of the assistants satisfied do not count.")
+]
+WithSensitivity = Annotated[
+    bool, typer.Option("--sensitivity", help="Score again under other rules, and say which conclusions change.")
 ]
 
 
@@ -157,14 +161,39 @@ def report_assessment(ended: Assessed) -> int:
     return 0
 
 
-def report_results(console: Console, folder: Path, leave_out: LeaveOut) -> None:
+def print_sensitivity(console: Console, found: SensitivityMap) -> None:
+    """Which conclusions change under which setting, and what a replay could not know."""
+    from rich.table import Table
+
+    from discover_lib.rescore import change_lines
+
+    console.print(f"\n{found.recheck.sentence}", highlight=False)
+    table = Table(title="the same judgements, scored in other ways", title_justify="left", box=None)
+    for name in ("setting", "conclusions that change", "verdicts not known"):
+        table.add_column(name, justify="right" if name == "verdicts not known" else "left")
+    for each in found.outcomes:
+        unknown = f"{each.unjudged} of {each.asked}" if each.unjudged else ""
+        table.add_row(each.setting.label, "; ".join(change_lines(each)), unknown)
+    console.print(table)
+    if any(each.unjudged for each in found.outcomes):
+        console.print(
+            "  verdicts not known: other rules would have shown the judge these intents; they count as not engaged",
+            highlight=False,
+        )
+
+
+def report_results(console: Console, folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
     """Write the results of a run beside it and print them."""
     from discover_lib.comparison import results_by_scope
-    from discover_lib.evaluate import RESULTS_FILE, SCORES_FILE, write_evaluation
+    from discover_lib.evaluate import RESULTS_FILE, SCORES_FILE, SENSITIVITY_FILE, write_evaluation, write_sensitivity
     from discover_lib.store import RunStore
 
     scores = write_evaluation(folder, leave_out)
     with RunStore.read(folder) as store:
         rules = store.rules.name
     print_results(console, results_by_scope(scores, leave_out), rules, leave_out)
-    console.print(f"results → {folder / RESULTS_FILE}, {folder / SCORES_FILE}", highlight=False, markup=False)
+    written = [RESULTS_FILE, SCORES_FILE]
+    if sensitivity:
+        print_sensitivity(console, write_sensitivity(folder))
+        written.append(SENSITIVITY_FILE)
+    typer.echo(f"results → {', '.join(str(folder / name) for name in written)}")

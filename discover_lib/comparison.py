@@ -56,11 +56,15 @@ class Pool:
 
     Args:
         leave_out: which leaves do not count for satisfaction; see `satisfaction_scores`.
+        emerging: what an emerging intent counts.
     """
 
-    def __init__(self, scores: Iterable[ConversationScores], leave_out: LeaveOut = "none") -> None:
+    def __init__(
+        self, scores: Iterable[ConversationScores], leave_out: LeaveOut = "none", emerging: float = EMERGING
+    ) -> None:
         self.scores = tuple(scores)
         self.leave_out = leave_out
+        self.emerging = emerging
         self.assistants = tuple(dict.fromkeys(each.assistant for each in self.scores))
 
     @cached_property
@@ -88,12 +92,11 @@ class Pool:
     @cached_property
     def levels(self) -> dict[str, dict[str, dict[str, float]]]:
         """Assistant → shared user → hidden intent → level at the end."""
-        return self.levels_at(None, EMERGING)
-
-    def levels_at(self, turn: int | None, emerging: float) -> dict[str, dict[str, dict[str, float]]]:
-        """As `levels`, after so many turns and with another weight of what is emerging."""
         users = self.shared()
-        return {name: {user: row[user].levels(turn, emerging) for user in users} for name, row in self.by_user.items()}
+        return {
+            name: {user: row[user].levels(emerging=self.emerging) for user in users}
+            for name, row in self.by_user.items()
+        }
 
     @cached_property
     def discovery(self) -> DiscoveryScores:
@@ -111,9 +114,19 @@ class Pool:
             return self.discovery.per_artifact
         if measure == "satisfaction":
             return self.satisfaction.per_unit
-        number = _NUMBERS[measure]
+        number = self._numbers[measure]
         users = self.shared(lambda each: number(each) is not None)
         return {name: {user: number(row[user]) or 0.0 for user in users} for name, row in self.by_user.items()}
+
+    @cached_property
+    def _numbers(self) -> dict[str, Callable[[ConversationScores], float | None]]:
+        """The measures that a conversation has by itself."""
+        return {
+            "proportion": lambda each: each.proportion(emerging=self.emerging),
+            "interactivity": lambda each: each.interactivity,
+            "tokens": lambda each: sum(each.tokens) / 1000,
+            "reward": lambda each: each.reward,
+        }
 
     def values(self, measure: str) -> dict[str, Values]:
         """Assistant → artifact → the measure per trial."""
@@ -128,14 +141,6 @@ class Pool:
 
 def _met(scores: ConversationScores) -> dict[str, bool]:
     return {leaf: score >= SATISFIED for leaf, score in (scores.leaves or {}).items()}
-
-
-_NUMBERS: dict[str, Callable[[ConversationScores], float | None]] = {
-    "proportion": lambda each: each.proportion(),
-    "interactivity": lambda each: each.interactivity,
-    "tokens": lambda each: sum(each.tokens) / 1000,
-    "reward": lambda each: each.reward,
-}
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from discover_lib.batch import map_in_processes, whole_file, write_json
 from discover_lib.comparison import CSV_COLUMNS, MEASURES, Pool, results_by_scope, tidy_rows
 from discover_lib.conversation import Conversation, FinalTurn, Message, Reply
 from discover_lib.engines import Engines, EngineSpec, RoleEngines
+from discover_lib.rescore import SensitivityMap, sensitivity
 from discover_lib.roles import RoleError, SeesIntents, ask
 from discover_lib.runner import ENDS_THE_RUN, Halt, Progress, Report, failed_call, failure_of
 from discover_lib.runs import LaidOut, RunOptions, RunOptionsError, execute, lay_out
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from discover_lib.llm.client import ClientSettings
 
 RESULTS_FORMAT = "discover-results/1"
-RESULTS_FILE, SCORES_FILE = "results.json", "scores.csv"
+RESULTS_FILE, SCORES_FILE, SENSITIVITY_FILE = "results.json", "scores.csv", "sensitivity.json"
 _SAID_OF_A_RUN = ("domain", "engine", "assistants", "trials", "turns", "seed", "kind")
 CHUNK = 32  # conversations assessed at once where nothing is waited for
 T = TypeVar("T")
@@ -391,6 +392,21 @@ def write_evaluation(folder: Path, leave_out: LeaveOut = "none") -> list[Convers
         table.writeheader()
         table.writerows(_rounded(tidy_rows(Pool(scores, leave_out))))
     return scores
+
+
+def write_sensitivity(folder: Path) -> SensitivityMap:
+    """Score a run again under other rules, and write which conclusions change to `sensitivity.json`.
+
+    Raises:
+        StoreError: there is no run, or nothing in it is finished.
+    """
+    with RunStore.read(folder) as store:
+        places = [row.place for row in store.listing() if row.stop not in (None, "error")]
+        if not places:
+            raise StoreError(f"{folder}: no conversation of this run is finished; resume it first")
+        found = sensitivity(((place, store.conversation(place)) for place in places), store.rules)
+    write_json(folder / SENSITIVITY_FILE, _rounded(found.to_dict()))
+    return found
 
 
 def _rounded(value: Any) -> Any:

@@ -5,13 +5,14 @@ A `ConversationScores` is small and plain: a thousand are read in a moment, with
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from discover_lib.behaviour import Behaviour, TurnBehaviour, letters
 from discover_lib.conversation import Conversation, FinalTurn, Stop
-from discover_lib.intent_state import Discovery
+from discover_lib.intent_state import Discovery, IntentState
+from discover_lib.intents import IntentTree
 from discover_lib.satisfaction import LeafScore
 from discover_lib.scoring import InteractivityRating
 
@@ -119,9 +120,9 @@ class ConversationScores:
             for intent, (emerged, found) in self.moves.items()
         }
 
-    def proportion(self, turn: int | None = None) -> float | None:
-        """Share of the hidden intents that was found, emerging ones counting half; None if none was hidden."""
-        levels = self.levels(turn)
+    def proportion(self, turn: int | None = None, emerging: float = EMERGING) -> float | None:
+        """Share of the hidden intents that was found, those emerging as `emerging`; None if none was hidden."""
+        levels = self.levels(turn, emerging)
         return sum(levels.values()) / len(levels) if levels else None
 
     @property
@@ -191,13 +192,18 @@ def scores_of(conversation: Conversation, place: int, assessment: Assessment | N
 
 def moves_of(conversation: Conversation) -> dict[str, tuple[int, int]]:
     """Hidden intent → the turns after which it was emerging or more, and discovered; 0 for never."""
+    return moves_through(conversation.tree, conversation.start, [turn.after for turn in conversation.turns])
+
+
+def moves_through(tree: IntentTree, start: IntentState, after: Sequence[IntentState]) -> dict[str, tuple[int, int]]:
+    """As `moves_of`, through the states after each turn."""
     moves = {}
-    for intent in conversation.tree.intents:
-        if conversation.start[intent] is Discovery.DISCOVERED:
+    for intent in tree.intents:
+        if start[intent] is Discovery.DISCOVERED:
             continue
         emerged = found = 0
-        for number, turn in enumerate(conversation.turns, 1):
-            level = turn.after[intent]
+        for number, state in enumerate(after, 1):
+            level = state[intent]
             emerged = emerged or (number if level is not Discovery.UNDISCOVERED else 0)
             found = found or (number if level is Discovery.DISCOVERED else 0)
         moves[intent] = (emerged, found)
