@@ -239,7 +239,7 @@ class Agreement:
     kappa: Interval | None
     alpha: Interval
 
-    COLUMNS = ("group", "judges", "n", "conversations", "left out", "agreement", "κ", "α")
+    COLUMNS = ("group", "judges", "n", "talks", "left out", "agreement", "κ", "α")
 
     def row(self) -> tuple[str, ...]:
         """As the cells of a table, under `COLUMNS`."""

@@ -271,7 +271,10 @@ def beside(ours: Iterable[OurResult] = ()) -> list[BesideRow]:
     rows = []
     for row in paper_tables()["table_1"]["rows"]:
         for who, cells in (("best baseline per metric", row["baseline"]), ("best variant per metric", row["best"])):
-            shown = tuple(NOT_TRANSCRIBED if cell is None else _short(cell) for cell in cells)
+            shown = tuple(
+                NOT_TRANSCRIBED if cell is None else f"{cell:.{2 if metric == 'kilotokens' else 1}f}"
+                for metric, cell in zip(METRICS, cells, strict=True)
+            )
             rows.append(BesideRow(THE_PAPER, row["task"], f"{row['base']}: {who}", shown, "100 artifacts, no interval"))
     for each in ours:
         estimates: Sequence[Estimate | None] = (each.discover, each.satisfy, each.interact, each.kilotokens)
@@ -284,4 +287,5 @@ def beside(ours: Iterable[OurResult] = ()) -> list[BesideRow]:
 
 def _short(value: float) -> str:
     """At most three decimals, and no more than are needed."""
-    return f"{value:,.3f}".rstrip("0").rstrip(".") if abs(value) < 1 else f"{value:,.2f}".rstrip("0").rstrip(".")
+    digits = f"{abs(value):,.{3 if abs(value) < 1 else 2}f}".rstrip("0").rstrip(".")
+    return f"−{digits}" if value < 0 and digits != "0" else digits

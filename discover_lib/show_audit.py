@@ -43,6 +43,13 @@ def _table(head: Sequence[tuple[str, str]], rows: Iterable[str], caption: str = 
     )
 
 
+def _figures(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str, wide: int) -> str:
+    """A table of texts whose first `wide` columns may break into lines and whose figures may not."""
+    classes = [("" if place < wide else "da-tight") for place in range(len(head))]
+    body = (f"<tr>{_cells('td', zip(classes, map(html.escape, row), strict=True))}</tr>" for row in rows)
+    return _table(list(zip(classes, head, strict=True)), body, caption)
+
+
 def _mark(text: str, marks: Mapping[str, tuple[str, str]]) -> str:
     sign, tone = marks[text]
     return f'<span class="da-verdict" data-tone="{tone}"><span aria-hidden="true">{sign}</span> {text}</span>'
@@ -64,13 +71,13 @@ def certificate_line(folder: Path) -> str:
 def relations(result: Certificate) -> str:
     """The relations of a certificate with their paired differences."""
     low, high = _reach(each.difference for each in result.tested)
-    head = (("da-tight", "Relation"), ("da-tight", ""), ("da-tight", "Difference"), ("", "95 % interval"), ("", "Why"))
+    head = (("", "Relation, and why it must hold"), ("da-tight", ""), ("da-tight", "Difference"), ("", "95 % interval"))
     caption = (
         f"Share of the hidden intents discovered: paired differences over artifacts, {_size(result)}, bootstrapped"
     )
     rows, reason = [], ""
     for each in result.tested:
-        rows.append(_relation(each, low, high, "as above" if each.relation.why == reason else each.relation.why))
+        rows.append(_relation(each, low, high, "" if each.relation.why == reason else each.relation.why))
         reason = each.relation.why
     return _table(head, rows, caption)
 
@@ -97,13 +104,13 @@ def _reach(estimates: Iterable[Estimate]) -> tuple[float, float]:
 
 
 def _relation(tested: Tested, low: float, high: float, why: str) -> str:
-    relation, difference = tested.relation, tested.difference
+    name = html.escape(tested.relation.text)
+    because = f'<div class="da-why">{html.escape(why)}</div>' if why else ""
     cells = (
-        ("da-tight", html.escape(relation.text)),
+        ("", f"{name}{because}"),
         ("da-tight", _mark(tested.holds, MARKS)),
-        ("da-tight dl-num", html.escape(str(difference))),
-        ("da-strips", _strip(difference, low, high)),
-        ("da-why", html.escape(why)),
+        ("da-tight dl-num", html.escape(str(tested.difference))),
+        ("da-strips", _strip(tested.difference, low, high)),
     )
     return f'<tr data-holds="{tested.holds}">{_cells("td", cells)}</tr>'
 
@@ -190,7 +197,7 @@ def marked(found: Finding) -> str:
 
 def scored(result: Scored) -> str:
     """Precision and recall of the audit on the planted corpus, by kind."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     groups = (("leak", PLANTED), ("leak, counted apart", BEYOND), ("no leak", (*DECOYS, TWIN)))
     for what, kinds in groups:
         rows += [(what, kind, str(result.alarmed((kind,))), str(result.noticed((kind,)))) for kind in kinds]
@@ -199,7 +206,7 @@ def scored(result: Scored) -> str:
         "Kinds counted apart are in neither: one word of a long intent is graded slight, and free paraphrases are more "
         "than a comparison of words can find."
     )
-    return show.table(("", "Put into the message", "Alarm", "Any finding"), rows, caption)
+    return _figures(("", "Put into the message", "Alarm", "Any finding"), rows, caption, wide=2)
 
 
 def case(planted: Case, found: Finding | None, intent_text: str) -> str:
@@ -220,15 +227,16 @@ def case(planted: Case, found: Finding | None, intent_text: str) -> str:
 # -- agreement --------------------------------------------------------------------------------------------------------
 
 
-def agreement(rows: Iterable[Agreement], changed: Iterable[Flips]) -> str:
-    """Agreement of judges by group, and how often each changed its mind."""
+def agreement(rows: Iterable[Agreement]) -> str:
+    """Agreement of judges by group."""
     caption = "First answers; 95 % intervals bootstrapped over conversations; left out: what only one of them reached"
-    body = show.table(Agreement.COLUMNS, (each.row() for each in rows), caption)
-    asked = [(each.judge, str(each.repeats), str(each.share)) for each in changed]
-    if asked:
-        head = ("judge", "asked, times", "other than the first time (95 % Wilson interval)")
-        body += show.table(head, asked, "Changed answers on repeat")
-    return body
+    return _figures(Agreement.COLUMNS, (each.row() for each in rows), caption, wide=0)
+
+
+def changed_answers(found: Iterable[Flips]) -> str:
+    """How often each judge, asked again, said something else."""
+    head = ("judge", "asked, times", "other than the first time (95 % Wilson interval)")
+    return show.table(head, ((each.judge, str(each.repeats), str(each.share)) for each in found))
 
 
 def disagreement(found: Disagreement, conversation: Conversation) -> str:

@@ -283,8 +283,12 @@ def _(conversations, noise):
         not labels,
         mo.md("The miniature cannot judge these trees, which are in words of their own; choose a run of its domains."),
     )
-    _panel = show.panel("Agreement", show_audit.agreement(agreements(labels), flips(labels)))
-    mo.Html(show_audit.styled(_panel))
+    mo.Html(
+        show_audit.styled(
+            show.panel("Agreement", show_audit.agreement(agreements(labels))),
+            show.panel("Changed answers on repeat", show_audit.changed_answers(flips(labels))),
+        )
+    )
     return judged, labels
 
 
