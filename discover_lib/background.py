@@ -20,7 +20,7 @@ from discover_lib.miniature.lexicon import LexiconError
 from discover_lib.roles import RoleError
 from discover_lib.rules import Rules
 from discover_lib.runner import Report, RunError
-from discover_lib.runs import RunOptions, RunOptionsError, execute, lay_out
+from discover_lib.runs import RunOptions, RunOptionsError, check_access, execute, lay_out
 from discover_lib.store import FILE, StoreError
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ class Job:
             run = lay_out(self.options)
             if self._stop.is_set():
                 return
+            if not (self.folder / FILE).exists():
+                check_access(run, self.settings)
             self.folder.mkdir(parents=True, exist_ok=True)
             self.report = execute(
                 run,

@@ -367,6 +367,7 @@ def evaluate(
     trials: Trials = 3,
     turns: Turns = 5,
     leave_out: cli_evaluate.LeavesLeftOut = cli_evaluate.LeaveOutName.none,
+    sensitivity: cli_evaluate.WithSensitivity = False,
     rules: RulesName = RulesName.paper,
     seed: Seed = 0,
     prompts: Prompts = None,
@@ -592,7 +593,7 @@ def _run(given: Mapping[str, Any]) -> NoReturn:
 
     options, settings = _run_options(given), _client_settings(given)
     laid_out = lay_out(options)
-    folder = _writable(given["run"])
+    folder = _run_folder(given["run"], laid_out, settings)
     with _progress_bar() as progress:
         report = execute(
             laid_out,
@@ -617,7 +618,7 @@ def _evaluate(given: Mapping[str, Any], domains: tuple[str, ...]) -> NoReturn:
 
     options, settings = _run_options(given), _client_settings(given)
     laid_out = lay_out_evaluation(options, domains)
-    folder = _writable(given["run"])
+    folder = _run_folder(given["run"], laid_out, settings)
     how: dict[str, Any] = {
         "concurrency": given["concurrency"] or (DEFAULT_IN_FLIGHT if laid_out.models else 1),
         "settings": settings,
@@ -631,7 +632,7 @@ def _evaluate(given: Mapping[str, Any], domains: tuple[str, ...]) -> NoReturn:
             ended = assess(laid_out, folder, told=told, **how)
         code = max(code, cli_evaluate.report_assessment(ended))
     if report.last.counts.finished:
-        cli_evaluate.report_results(_console(), folder, given["leave_out"].value)
+        cli_evaluate.report_results(_console(), folder, given["leave_out"].value, sensitivity=given["sensitivity"])
     raise typer.Exit(code)
 
 
@@ -714,6 +715,16 @@ def _tree_builder(
             yield "", RoleEngines(spec, client).builder("")
     except (LLMError, ValueError) as error:
         raise Usage(str(error)) from None
+
+
+def _run_folder(folder: Path, run: LaidOut, settings: ClientSettings) -> Path:
+    """The folder of a run.  A new one is made only once every model can be asked; what was begun may be finished."""
+    from discover_lib.runs import check_access
+    from discover_lib.store import FILE
+
+    if not (folder / FILE).exists():
+        check_access(run, settings)
+    return _writable(folder)
 
 
 def _writable(folder: Path) -> Path:

@@ -114,7 +114,7 @@ def leaked_words(message: str, tree: IntentTree, state: IntentState, messages: I
 # -- words and where they come from ----------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def spoken_words(text: str) -> tuple[Spoken, ...]:
     """The content words of a text, in order."""
     found, told, position, lowered = [], words(text), 0, text.lower().replace("’", "'")
@@ -127,7 +127,7 @@ def spoken_words(text: str) -> tuple[Spoken, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def roots(text: str) -> frozenset[str]:
     """What the content words of a text come from."""
     return frozenset(root(word) for word in words(text) if word not in STOP_WORDS and len(word) > 1)

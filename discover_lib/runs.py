@@ -127,6 +127,24 @@ def lay_out(options: RunOptions) -> LaidOut:
     return LaidOut(options, trees, tuple(units), _configuration(options, spec, trees))
 
 
+def check_access(run: LaidOut, settings: ClientSettings | None) -> None:
+    """Check that the models of a run can be asked: providers are known, keys are there.  Sends nothing.
+
+    Raises:
+        RunOptionsError: naming the model and the variable that is missing.
+    """
+    if not run.models:
+        return
+    from discover_lib.llm.client import LLMClient, LLMError
+
+    with LLMClient(settings) as client:
+        for model in run.models:
+            try:
+                client.warm_up(model)
+            except LLMError as error:
+                raise RunOptionsError(str(error)) from None
+
+
 def execute(
     run: LaidOut,
     folder: Path,

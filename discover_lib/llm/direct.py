@@ -20,6 +20,7 @@ from discover_lib.llm.wire import (
     kind_of_status,
     response_format,
     seconds_of,
+    sent_messages,
     sent_parameters,
 )
 
@@ -88,7 +89,7 @@ class DirectWire:
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def _body(self, request: Request, streamed: bool) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": request.model.removeprefix(PREFIX), "messages": list(request.messages)}
+        body: dict[str, Any] = {"model": request.model.removeprefix(PREFIX), "messages": sent_messages(request)}
         body |= sent_parameters(request)
         if request.schema is not None and self._native_schema:
             body["response_format"] = response_format(request.schema)

@@ -20,6 +20,7 @@ from discover_lib.llm.wire import (
     kind_of_status,
     response_format,
     seconds_of,
+    sent_messages,
     sent_parameters,
 )
 
@@ -118,7 +119,7 @@ class LiteLLMWire:
     def _arguments(self, litellm: ModuleType, request: Request, streamed: bool) -> dict[str, Any]:
         arguments: dict[str, Any] = {
             "model": request.model,
-            "messages": [dict(message) for message in request.messages],
+            "messages": sent_messages(request),
             "num_retries": 0,  # retries have one owner, and it is the client
             "timeout": self._timeout_seconds,
         }

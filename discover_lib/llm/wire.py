@@ -54,6 +54,19 @@ class Wire(Protocol):
     async def close(self) -> None: ...
 
 
+def sent_messages(request: Request) -> list[dict[str, str]]:
+    """The messages as they are sent: half a surrogate pair, as cut texts end with, is no text that every server takes."""
+    return [{**each, "content": _whole_characters(each["content"])} for each in request.messages]
+
+
+def _whole_characters(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def sent_parameters(request: Request) -> dict[str, Any]:
     """What is sent beside the messages, under OpenAI's names."""
     values = {"temperature": request.temperature, "max_tokens": request.max_tokens, "seed": request.sent_seed}
