@@ -7,17 +7,14 @@ all assistants meet the same user with the same thresholds), so the results do n
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar, TextIO, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from discover_lib.conversation import Conversation, Turn
 from discover_lib.engines import MINIATURE, Engines, EngineSpec, RoleEngines
@@ -29,6 +26,9 @@ from discover_lib.rules import Rules
 from discover_lib.seeds import derive_seed
 from discover_lib.simulator import UserSimulator
 from discover_lib.stats import Estimate, bootstrap_mean
+from discover_lib.writing import whole_file as whole_file
+from discover_lib.writing import write_json as write_json
+from discover_lib.writing import write_lines as write_lines
 
 CHUNK = 8  # units handed to a worker at once
 Item = TypeVar("Item")
@@ -270,25 +270,3 @@ def _summary(name: str, group: Sequence[_Digest], score: float | None) -> Summar
         tokens=estimate(lambda each: each.tokens),
         turns_leaking=sum(each.leaking for each in group),
     )
-
-
-def write_json(path: Path, data: Any) -> None:
-    """Write JSON whole or not at all."""
-    with whole_file(path) as file:
-        file.write(json.dumps(data, ensure_ascii=False, indent=1) + "\n")
-
-
-def write_lines(path: Path, items: Iterable[Any]) -> None:
-    """Write JSON lines, all of them or none."""
-    with whole_file(path) as file:
-        file.writelines(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[TextIO]:
-    """A file that takes its name only when it is complete; text that is no valid Unicode is written escaped."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial_path = path.with_name(path.name + ".partial")
-    with partial_path.open("w", encoding="utf-8", errors="backslashreplace") as file:
-        yield file
-    partial_path.replace(path)

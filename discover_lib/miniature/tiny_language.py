@@ -202,16 +202,16 @@ def _parts(message: Message | Mapping[str, Any]) -> tuple[str, str, str | None]:
 
 def transcript(reading: UserReading, domain: str) -> str:
     """What was heard of a user's message, in the model's words."""
-    if reading.final:
-        return "final"
     lexicon = load_lexicon(domain)
-    parts = []
+    parts: list[str] = []
     for word, values in (("want", reading.wanted), ("like", reading.liked), ("hint", reading.hinted)):
         if values:
             parts += [word, *(f"{lexicon.values[value].dimension} {value}" for value in values)]
     if reading.doubted:
         parts += ["doubt", *reading.doubted]
-    if not reading.wanted and not reading.doubted:
+    if reading.final:
+        parts.append("final")
+    elif not reading.wanted and not reading.doubted:
         parts.append("something")
     return " ".join(parts)
 

@@ -29,6 +29,7 @@ Policy = Callable[[Beliefs, random.Random], list[Move]]
 
 TURNS = 5
 DIMENSIONS_WISHED = (5, 9)
+WISHES_AT_ONCE = (1, 1, 2, 3, 4)  # more than a user says, so that doing what is said is practised more
 FINAL_SHARE = 0.5  # of the conversations end with the finished piece being asked for
 # Mostly drafts, so that the base behaves like `draft`; a little of everything else, so that there is something to
 # explore from.
@@ -65,14 +66,15 @@ class _Wisher:
 
     def opens(self) -> UserReading:
         asked = [name for name in self.chains if self.lexicon.dimensions[name].asked]
-        names = (asked or list(self.chains))[: self.rng.choice((1, 1, 2))]
+        others = [name for name in self.chains if name not in asked]
+        names = [*asked[:1], *self.rng.sample(others, len(others))][: self.rng.choice(WISHES_AT_ONCE)]
         return UserReading(wanted=tuple(self._next(name) for name in names))
 
     def goes_on(self, drafted: Sequence[str]) -> UserReading:
         """Something to want, a hint, a doubt, or only that something is missing."""
         kind = self.rng.random()
         if kind < 0.45:
-            names = self._open()[: self.rng.choice((1, 1, 2))]
+            names = self._open()[: self.rng.choice(WISHES_AT_ONCE)]
             return UserReading(wanted=tuple(self._next(name) for name in names))
         name = self._open()[0]
         known = self.chains[name][: self.said[name]]
@@ -89,9 +91,9 @@ class _Wisher:
         return sorted(names, key=lambda name: self.said[name] == len(self.chains[name]))
 
     def _next(self, name: str) -> str:
-        """The next value down a chain, now and then a step further."""
+        """A value further down a chain, by one step or several."""
         chain = self.chains[name]
-        self.said[name] = min(len(chain), self.said[name] + self.rng.choice((1, 1, 2)))
+        self.said[name] = min(len(chain), self.said[name] + self.rng.choice((1, 1, 2, 3)))
         return chain[self.said[name] - 1]
 
     def _met(self, name: str, drafted: Sequence[str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from discover_lib.batch import write_json
+from discover_lib.writing import write_json
 
 FILE, ADAPTER = "lineage.json", "adapter"
 FORMAT = "discover-lineage/1"

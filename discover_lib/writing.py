@@ -1,0 +1,31 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON whole or not at all."""
+    with whole_file(path) as file:
+        file.write(json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+
+
+def write_lines(path: Path, items: Iterable[Any]) -> None:
+    """Write JSON lines, all of them or none."""
+    with whole_file(path) as file:
+        file.writelines(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[TextIO]:
+    """A file that takes its name only when it is complete; text that is no valid Unicode is written escaped."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial_path = path.with_name(path.name + ".partial")
+    with partial_path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        yield file
+    partial_path.replace(path)
