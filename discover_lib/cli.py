@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from discover_lib.export import RowSet
     from discover_lib.intents import IntentTree
     from discover_lib.llm.client import ClientSettings
-    from discover_lib.plan import Plan, Span
+    from discover_lib.plan import Length, Plan, Span
     from discover_lib.roles import TreeBuilder
     from discover_lib.rules import Rules
     from discover_lib.runner import Progress as RunProgress
@@ -406,6 +406,9 @@ def plan(
     prompts: Prompts = None,
     concurrency: Concurrency = None,
     like: Annotated[Path | None, typer.Option(help="A run whose measured lengths and times to plan with.")] = None,
+    probing: Annotated[
+        int, typer.Option("--probe", min=0, help="Have so many conversations of each assistant first; this spends.")
+    ] = 0,
     api_base: ApiBase = None,
     key_variable: KeyVariable = None,
     requests_per_minute: PerMinute = None,
@@ -417,19 +420,28 @@ def plan(
     if paper:
         _print_paper_accounting()
         return
+    if like and probing:
+        raise Usage("give --like or --probe: a plan rests on one measurement")
     from discover_lib.plan import measured_lengths, plan_run
     from discover_lib.runs import lay_out
 
     options, settings = _run_options(given), _client_settings(given)
     laid_out = lay_out(options)
-    forecast = plan_run(
-        laid_out,
-        settings=settings,
-        concurrency=concurrency or (DEFAULT_IN_FLIGHT if laid_out.models else 1),
-        builder=builder,
-        measured=measured_lengths(like) if like else None,
-    )
-    _print_plan(forecast)
+    at_once = concurrency or (DEFAULT_IN_FLIGHT if laid_out.models else 1)
+    measured = measured_lengths(like) if like else _probed(laid_out, probing, settings, at_once) if probing else None
+    _print_plan(plan_run(laid_out, settings=settings, concurrency=at_once, builder=builder, measured=measured))
+
+
+def _probed(run: LaidOut, conversations: int, settings: ClientSettings, concurrency: int) -> Mapping[str, Length]:
+    """What some conversations took when they were really had; says what that cost."""
+    from discover_lib.plan import probe
+    from discover_lib.runs import check_access
+
+    check_access(run, settings)
+    typer.echo(f"probing: up to {conversations} conversations of each assistant are had for real", err=True)
+    found = probe(run, conversations, settings=settings, concurrency=concurrency)
+    typer.echo(f"{found.conversations} conversations, {found.spent.calls} calls, {_spent_line(found.spent)}", err=True)
+    return found.lengths
 
 
 app.command("audit")(one_line_errors(cli_audit.audit_run))

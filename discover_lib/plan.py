@@ -1,8 +1,9 @@
 """What a run will take, before anything is spent: calls, tokens, dollars, minutes; low, expected and high.
 
 How many calls there are follows from the configuration.  How long they are is counted where it can be (our prompts,
-the trees) and assumed where it cannot (what models write); a finished run can stand in for the assumptions
-(`measured_lengths`).  Every assumption is listed with the plan.
+the trees) and assumed where it cannot (what models write).  In place of the assumptions can stand what was measured: in
+a finished run (`measured_lengths`), or in a few conversations of this one that are really had (`probe`, which spends).
+Every assumption is listed with the plan.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import contextlib
 import dataclasses
 import itertools
 import math
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from discover_lib.batch import run_unit
+from discover_lib.batch import Unit, run_unit
 from discover_lib.conversation import Conversation, Message, Reply
 from discover_lib.engines import MINIATURE, model_of
 from discover_lib.intent_state import IntentState, Verdict, initial_state, walk
@@ -27,7 +29,8 @@ from discover_lib.llm.records import Completion, LLMError, Request
 from discover_lib.miniature.assistants import SCRIPTED
 from discover_lib.roles import JudgeError, RoleError
 from discover_lib.rules import Rules
-from discover_lib.store import RunStore
+from discover_lib.runs import RunOptionsError, execute
+from discover_lib.store import RunStore, Spent
 from discover_lib.tokens import COUNTING, count_tokens
 from discover_lib.user_view import UserView, user_view
 
@@ -82,6 +85,7 @@ REASKED = Span(0.0, 0.02, 0.15)  # share of structured answers that are asked fo
 TURNS_TAKEN = Span(0.8, 1.0, 1.0)  # a conversation in which everything is discovered ends early
 COUNTED = 0.15  # what our way of counting tokens may be off by
 MEASURED = 0.1  # how far another run may differ from the one measured
+PROBED = 0.2  # how far the run may differ from a few of its conversations
 COUNTED_BASIS = "prompts rendered on rehearsed turns and counted; what models write is assumed"
 ASSUMED_BASIS = "assumed"
 # How fast models answer, where nothing was measured.
@@ -201,15 +205,56 @@ def measured_lengths(folder: Path) -> dict[str, Length]:
         StoreError: there is no run.
     """
     with RunStore.read(folder) as store:
-        return {
-            purpose: Length(
-                Span.about(prompt, MEASURED),
-                Span.about(completion, MEASURED),
-                f"the mean of {count} calls in {folder}",
-                Span.about(seconds, 3 * MEASURED),
-            )
-            for purpose, (count, prompt, completion, seconds) in store.call_lengths().items()
-        }
+        return _mean_lengths(store, f"in {folder}", MEASURED)
+
+
+def _mean_lengths(store: RunStore, where: str, share: float) -> dict[str, Length]:
+    return {
+        purpose: Length(
+            Span.about(prompt, share),
+            Span.about(completion, share),
+            f"the mean of {count} calls {where}",
+            Span.about(seconds, 3 * MEASURED),
+        )
+        for purpose, (count, prompt, completion, seconds) in store.call_lengths().items()
+    }
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What some conversations of a run took when they were really had: purpose → length, and what it cost."""
+
+    conversations: int
+    lengths: Mapping[str, Length]
+    spent: Spent
+
+
+def probe(run: LaidOut, conversations: int, *, settings: ClientSettings, concurrency: int = 1) -> Probe:
+    """Have some whole conversations of each assistant for real, spread over the run's artifacts, and measure them.
+
+    Whole ones, because prompts grow from turn to turn.  Their calls are paid for and not kept.
+
+    Raises:
+        RunOptionsError: no model takes part, or a conversation failed.
+    """
+    if not run.models:
+        raise RunOptionsError("nothing to probe: no language model takes part in this run")
+    groups: dict[tuple[str, ...], list[Unit]] = {}
+    for unit in run.units:
+        groups.setdefault(unit.assistants, []).append(unit)
+    chosen = [unit for units in groups.values() for unit in units[:: -(-len(units) // conversations)]]
+    units = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(chosen))
+    with tempfile.TemporaryDirectory() as folder:
+        report = execute(
+            dataclasses.replace(run, units=units), Path(folder), concurrency=concurrency, settings=settings
+        )
+        with RunStore.read(Path(folder)) as store:
+            failures = store.failures()
+            lengths = _mean_lengths(store, f"of {len(units)} conversations that were had to probe", PROBED)
+    if report.halted is not None or failures:
+        why = report.message or failures[-1][1].line
+        raise RunOptionsError(f"the probe failed: {' '.join(why.split())}")
+    return Probe(len(units), lengths, report.last.spent)
 
 
 # -- how many calls ------------------------------------------------------------------------------------------------

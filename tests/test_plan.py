@@ -17,8 +17,9 @@ from discover_lib.plan import (
     measured_lengths,
     paper_accounting,
     plan_run,
+    probe,
 )
-from discover_lib.runs import RunOptions, execute, lay_out
+from discover_lib.runs import RunOptions, RunOptionsError, execute, lay_out
 from discover_lib.store import RunStore
 from discover_lib.tokens import count_tokens
 
@@ -134,6 +135,35 @@ def test_a_plan_by_a_measured_run_agrees_with_the_meter_within_a_fifth(metered):
     assert within(plan.tokens.expected, spent.prompt_tokens + spent.completion_tokens)
     assert within(plan.cost.expected, spent.cost)
     assert plan.cost.low <= spent.cost <= plan.cost.high
+
+
+ASSISTANT = f"{MODEL}:adaptive"
+
+
+def test_a_probed_plan_agrees_with_the_meter_within_a_fifth_also_for_assistants(tmp_path):
+    run = lay_out(RunOptions(**{**vars(OPTIONS), "assistants": (ASSISTANT, f"{MODEL}:verbose"), "artifacts": 10}))
+    with FakeServer(llm_brain.answer, latency_seconds=0.02) as server:
+        priced = {MODEL: PRICES[MODEL], ASSISTANT: PRICES[MODEL], f"{MODEL}:verbose": PRICES[MODEL]}
+        reached = ClientSettings(api_base=server.api_base, env_file=None, prices=priced)
+        found = probe(run, 2, settings=reached, concurrency=8)
+        assert found.conversations == 4 and found.spent.calls == server.counts["requests"] > 0
+        spent = execute(run, tmp_path, concurrency=8, settings=reached).last.spent
+    probed, assumed = (plan_run(run, settings=reached, measured=each) for each in (found.lengths, None))
+    assert all("of 4 conversations that were had to probe" in each.length.basis for each in probed.stages)
+    assert within(probed.calls.expected, spent.calls)
+    assert within(probed.tokens.expected, spent.prompt_tokens + spent.completion_tokens)
+    assert within(probed.cost.expected, spent.cost)
+    assert probed.cost.low <= spent.cost <= probed.cost.high
+    assert abs(probed.cost.expected - spent.cost) < abs(assumed.cost.expected - spent.cost)
+
+
+def test_a_probe_that_fails_or_has_nothing_to_ask_is_refused():
+    with pytest.raises(RunOptionsError, match="no language model takes part"):
+        probe(lay_out(RunOptions(("adaptive",), domain=DOMAIN, artifacts=1)), 1, settings=settings())
+    with FakeServer(llm_brain.answer) as server:
+        server.script.extend(["400"])
+        with pytest.raises(RunOptionsError, match=r"the probe failed: judge, turn 1: .*HTTP 400"):
+            probe(lay_out(OPTIONS), 1, settings=settings(server))
 
 
 def test_the_papers_accounting_stage_by_stage():
