@@ -154,6 +154,7 @@ def run(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_run_is_warned_of_until_its_user_is_certified(run: Path) -> None:
     assert "No certificate" in (certificate_warning(run) or "") and "Not certified" in show_audit.certificate_line(run)
     panel = lay_out_panel(run, artifacts=FEW)
@@ -185,12 +186,14 @@ def test_a_failed_certificate_and_one_of_another_user_are_told(run: Path, sound:
     assert "not a certificate" in (certificate_warning(run) or "")
 
 
+@pytest.mark.slow
 def test_asking_for_the_same_panel_again_changes_nothing(run: Path) -> None:
     first = certify_run(run, lay_out_panel(run, artifacts=3))
     assert certify_run(run, lay_out_panel(run, artifacts=3)) == first
     assert certify_run(run, lay_out_panel(run, artifacts=2)).artifacts == 2
 
 
+@pytest.mark.slow
 def test_a_language_model_as_the_user_is_certified_through_the_same_seam(tmp_path: Path) -> None:
     """The server plays the miniature's user, so the panel must come out as the miniature's does."""
     model, folder = f"openai/miniature:{DOMAIN}", tmp_path / "run"
