@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discover_lib.files import ArtifactFileError
 from discover_lib.intents import TreeError
@@ -29,27 +29,26 @@ if TYPE_CHECKING:
 REFUSALS = (RunOptionsError, ArtifactFileError, TreeError, LexiconError, StoreError, RunError, RoleError, OSError)
 IN_FLIGHT = 8  # conversations with language models at a time, from a page
 
-_jobs: dict[Path, Job] = {}
+_jobs: dict[tuple[type[Work], Path], Work] = {}
 _lock = threading.Lock()
 
 
 @dataclass
-class Job:
-    """One run in a thread of its own.
+class Work:
+    """Something long, done in a thread of its own; subclasses say what in `work`.
 
     Attributes:
-        report: how it ended; None while it goes on, or if it could not be run.
+        folder: what it is known by, and where its results are.
         trouble: one line on what went wrong, or "".
     """
 
-    options: RunOptions
     folder: Path
-    settings: ClientSettings | None = None
-    budget_dollars: float | None = None
-    report: Report | None = None
-    trouble: str = ""
-    _stop: threading.Event = field(default_factory=threading.Event)
-    _thread: threading.Thread | None = None
+    trouble: str = field(default="", init=False)
+    _stop: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
+    _thread: threading.Thread | None = field(default=None, init=False, repr=False)
+
+    def work(self) -> None:
+        raise NotImplementedError
 
     @property
     def running(self) -> bool:
@@ -69,26 +68,63 @@ class Job:
 
     def _run(self) -> None:
         try:
-            run = lay_out(self.options)
-            if self._stop.is_set():
-                return
-            if not (self.folder / FILE).exists():
-                check_access(run, self.settings)
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.report = execute(
-                run,
-                self.folder,
-                # One process: workers forked from a server with many threads could inherit a lock that nobody frees.
-                concurrency=IN_FLIGHT if run.models else 1,
-                settings=self.settings,
-                budget_dollars=self.budget_dollars,
-                stop=self._stop,
-            )
-            self.trouble = self.report.message
+            self.work()
         except REFUSALS as error:
             self.trouble = " ".join(str(error).split())
         except Exception as error:  # nobody else would ever hear of it
             self.trouble = f"the run broke: {type(error).__name__}: {error}"
+
+
+@dataclass
+class Job(Work):
+    """One run.
+
+    Attributes:
+        report: how it ended; None while it goes on, or if it could not be run.
+    """
+
+    options: RunOptions
+    settings: ClientSettings | None = None
+    budget_dollars: float | None = None
+    report: Report | None = field(default=None, init=False)
+
+    def work(self) -> None:
+        run = lay_out(self.options)
+        if self._stop.is_set():
+            return
+        if not (self.folder / FILE).exists():
+            check_access(run, self.settings)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.report = execute(
+            run,
+            self.folder,
+            # One process: workers forked from a server with many threads could inherit a lock that nobody frees.
+            concurrency=IN_FLIGHT if run.models else 1,
+            settings=self.settings,
+            budget_dollars=self.budget_dollars,
+            stop=self._stop,
+        )
+        self.trouble = self.report.message
+
+
+W = TypeVar("W", bound=Work)
+
+
+def started(work: W) -> W:
+    """Start some work, or return what is at the same already."""
+    with _lock:
+        going = _jobs.get((type(work), work.folder))
+        if isinstance(going, type(work)) and going.running:
+            return going
+        _jobs[type(work), work.folder] = work
+        work.start()
+        return work
+
+
+def last_of(kind: type[W], folder: Path) -> W | None:
+    """The last work of a kind that this process began in a folder."""
+    found = _jobs.get((kind, folder))
+    return found if isinstance(found, kind) else None
 
 
 def start_job(
@@ -98,17 +134,12 @@ def start_job(
     budget_dollars: float | None = None,
 ) -> Job:
     """Run `options` into a folder, or go on where that run was left; the job that is at it already, if there is one."""
-    with _lock:
-        job = _jobs.get(folder)
-        if job is None or not job.running:
-            job = _jobs[folder] = Job(options, folder, settings, budget_dollars)
-            job.start()
-        return job
+    return started(Job(folder, options, settings, budget_dollars))
 
 
 def job_of(folder: Path) -> Job | None:
     """The last job of this process in a folder."""
-    return _jobs.get(folder)
+    return last_of(Job, folder)
 
 
 def folder_name(options: RunOptions) -> str:
