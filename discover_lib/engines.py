@@ -33,10 +33,11 @@ class EngineSpec:
     prompts: str | None = None
 
     def models(self, assistants: Sequence[str] = ()) -> list[str]:
-        """The language models that take part, each once."""
+        """The language models that take part and are reached through an API, each once."""
+        from discover_lib.local import is_local
         from discover_lib.miniature.assistants import SCRIPTED
 
-        asked = [model_of(name) for name in assistants if name not in SCRIPTED]
+        asked = [model_of(name) for name in assistants if name not in SCRIPTED and not is_local(name)]
         return list(dict.fromkeys(each for each in (self.builder, self.judge, self.voice, *asked) if each != MINIATURE))
 
 
@@ -103,8 +104,11 @@ class RoleEngines:
         return LLMScorer(self._needed(self.spec.judge), self.spec.judge, prompts=self._prompts)
 
     def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
+        from discover_lib.local import is_local, local_assistant
         from discover_lib.miniature.assistants import SCRIPTED, scripted_assistant
 
+        if is_local(name):
+            return local_assistant(name, domain)
         if name in SCRIPTED or self._client is None:
             return scripted_assistant(name, domain)
         from discover_lib.llm.assistants import llm_assistant

@@ -142,7 +142,8 @@ def assess(
         keep = _Keeper(store, len(places), told)
         try:
             if not run.models:
-                return _assess_in_processes(run, folder, places, keep, concurrency, stop)
+                processes = 1 if run.local else concurrency  # a model on this machine is loaded once
+                return _assess_in_processes(run, folder, places, keep, processes, stop)
             from discover_lib.llm.client import Budget, LLMClient
 
             budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)

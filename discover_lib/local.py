@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.local_model import LocalAssistant, LocalModel
-from discover_lib.train.lineage import ADAPTER, FILE, LineageError, adapter_chain
+from discover_lib.train.lineage import ADAPTER, FILE, LineageError, adapter_chain, content_hash
 
 TINY, PREFIX = "tiny", "hf:"
 MARK = "tiny.json"  # lies in the folder of every tiny model
@@ -119,6 +119,20 @@ def tiny_domains(folder: Path | None) -> tuple[str, ...] | None:
         return known_domains()
     mark = folder / MARK
     return tuple(json.loads(mark.read_text(encoding="utf-8"))["domains"]) if mark.is_file() else None
+
+
+def fingerprint(name: str) -> str:
+    """Equal for names that mean the same weights, so that a run is not gone on with by another model.
+
+    Raises:
+        LocalModelError: see `parse_name`.
+    """
+    found = parse_name(name)
+    if found.folder is None:
+        from discover_lib.miniature.tiny_lm import TinyRecipe
+
+        return TinyRecipe().key
+    return "+".join(content_hash(each) for each in (found.folder, *found.adapters))
 
 
 _LOADING = threading.Lock()

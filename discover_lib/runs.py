@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from discover_lib.llm.client import ClientSettings
 
 FORMAT = "discover-run/1"
+LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
 
 
 class RunOptionsError(ValueError):
@@ -94,6 +95,13 @@ class LaidOut:
     def models(self) -> list[str]:
         """The language models that take part; none if everything is the miniature."""
         return self.options.spec.models(self.options.everyone)
+
+    @property
+    def local(self) -> list[str]:
+        """The assistants that are models on this machine."""
+        from discover_lib.local import is_local
+
+        return [name for name in self.options.everyone if is_local(name)]
 
 
 def lay_out(options: RunOptions) -> LaidOut:
@@ -168,8 +176,12 @@ def execute(
     """
     notes = {"api_base": settings.api_base if settings else None}
     with RunStore.write(folder, run.configuration, notes) as store:
-        if not run.models:
+        if not run.models and not run.local:
             return run_in_processes(store, run.units, processes=concurrency, progress=progress, stop=stop)
+        if not run.models:
+            together = max(concurrency, LOCAL_IN_FLIGHT)  # a local model answers many conversations at once
+            engines = RoleEngines(run.options.spec)
+            return run_in_threads(store, run.units, engines, concurrency=together, progress=progress, stop=stop)
         from discover_lib.llm.client import Budget, LLMClient
 
         stop = stop or threading.Event()
@@ -258,6 +270,7 @@ def _check_decidable(path: Path, domain: str, tree: IntentTree) -> None:
 
 
 def _check_assistants(options: RunOptions, domain: str) -> None:
+    from discover_lib.local import LocalModelError, check_local, is_local
     from discover_lib.miniature.assistants import SCRIPTED, scripted_assistant
 
     if not options.assistants:
@@ -272,9 +285,15 @@ def _check_assistants(options: RunOptions, domain: str) -> None:
             scripted_assistant(name, domain)
         elif name in SCRIPTED:
             raise RunOptionsError(f"assistant {name!r} is scripted and knows the miniature's domains only")
+        elif is_local(name):
+            try:
+                check_local(name, domain)
+            except LocalModelError as error:
+                raise RunOptionsError(str(error)) from None
         elif not is_model(name):
             raise RunOptionsError(
                 f"unknown assistant {name!r}; the scripted ones are {', '.join(SCRIPTED)}; "
+                "a model on this machine is 'tiny' or hf:DIR; "
                 "anything else is a LiteLLM model name such as openai/NAME"
             )
 
@@ -283,9 +302,14 @@ def _configuration(
     options: RunOptions, spec: EngineSpec, trees: Mapping[str, tuple[str, IntentTree]]
 ) -> dict[str, Any]:
     from discover_lib import __version__
+    from discover_lib.local import fingerprint, is_local
 
-    window = {"look_ahead": options.look_ahead, "reward_assistant": options.reward_assistant}
-    return (window if options.look_ahead else {}) | {
+    extra: dict[str, Any] = {}
+    if options.look_ahead:
+        extra = {"look_ahead": options.look_ahead, "reward_assistant": options.reward_assistant}
+    if local := {name: fingerprint(name) for name in options.everyone if is_local(name)}:
+        extra["local"] = local
+    return extra | {
         "format": FORMAT,
         "code_version": __version__,
         "kind": "simulate" if options.candidates is None else "synthesize",

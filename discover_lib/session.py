@@ -706,13 +706,16 @@ def _recording(settings: Settings) -> Conversation:
 
 def _check_players(settings: Settings) -> None:
     """Whether everybody named can play; asks nobody."""
+    from discover_lib.local import is_local
     from discover_lib.miniature.assistants import SCRIPTED
     from discover_lib.runs import is_model
 
     if settings.source == "recorded":
         return
     for role, name in (("judge", settings.judge), ("voice", settings.voice), ("assistant", settings.assistant)):
-        if name != MINIATURE and not (role == "assistant" and name in SCRIPTED) and not is_model(name):
+        if role == "assistant" and (name in SCRIPTED or is_local(name)):
+            continue
+        if name != MINIATURE and not is_model(name):
             choices = f"one of {', '.join(SCRIPTED)}" if role == "assistant" else "'miniature'"
             raise SessionError(f"unknown {role} {name!r}; give {choices}, or a LiteLLM model such as openai/NAME")
     if settings.models:
