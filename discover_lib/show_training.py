@@ -28,12 +28,12 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Chart:
-    """One drawing: a title, a unit, and which columns are drawn in it under which names."""
+    """One drawing: a title, and which columns are drawn in it under which names."""
 
     title: str
     series: Mapping[str, str]
-    unit: str = ""
     whole: bool = False  # a share: the axis is 0 to 1
+    interval: tuple[str, str] | None = None  # columns with the ends of an interval of the first series
 
     def drawable(self, lines: Sequence[Line]) -> dict[str, list[tuple[int, float]]]:
         """Name → (step, value) of the columns that occur."""
@@ -50,15 +50,22 @@ CHARTS = (
         {"share/diverging": "diverging", "share/building": "building", "share/broken": "broken"},
         whole=True,
     ),
-    Chart("Discovery over whole conversations, held-out users", {"probe/discovered": "newly discovered"}),
+    Chart(
+        "Whole conversations with held-out users",
+        {"probe/discovered": "discovered, 95 % interval"},
+        interval=("probe/discovered_low", "probe/discovered_high"),
+    ),
     Chart("Chosen preferred to rejected", {"rewards/accuracies": "share of the pairs"}, whole=True),
     Chart("Margin of the implicit rewards", {"rewards/margins": "chosen less rejected"}),
     Chart("Distance from the reference", {"kl": "KL per token"}),
     Chart("Next token right", {"mean_token_accuracy": "share of the tokens"}, whole=True),
     Chart("Groups without a signal", {"frac_reward_zero_std": "all rewards equal"}, whole=True),
-    Chart("Speed", {"tokens_per_second": "tokens a second"}, "tokens/s"),
-    Chart("Peak memory", {"memory_mb": "of the process"}, "MB"),
+    Chart("Replies that could not be scored", {"share/unscored": "share"}, whole=True),
+    Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
+    Chart("Speed", {"tokens_per_second": "tokens a second"}),
+    Chart("Peak memory", {"memory_mb": "MB"}),
 )
+NO_CURVES = {"step", "epoch", "total_steps", "seconds", "eta_seconds", "round", "probe/users", "probe/failed"}
 
 
 def styled(*fragments: str) -> str:
@@ -98,13 +105,11 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
         return '<p class="dl-quiet">No step is logged yet.</p>'
     marks = sorted({step for step in resumed_at if 0 < step <= last})
     drawn = [
-        _drawing(chart, series, max(last, total_steps or 0), marks)
+        _drawing(chart, series, max(last, total_steps or 0), marks, _intervals(chart, lines))
         for chart in CHARTS
         if (series := chart.drawable(lines))
     ]
-    known = {"step", "epoch", "total_steps", "seconds", "eta_seconds"} | {
-        column for chart in CHARTS for column in chart.series
-    }
+    known = NO_CURVES | {column for chart in CHARTS for column in (*chart.series, *(chart.interval or ()))}
     others = dict.fromkeys(
         name for line in lines for name in line if name not in known and points([line], name)
     )  # in the order in which they were first logged
@@ -124,8 +129,28 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
     return f'<div class="dt-curves">{"".join(drawn)}</div>{note}{more}'
 
 
-def _drawing(chart: Chart, series: Mapping[str, list[tuple[int, float]]], last: int, marks: Sequence[int]) -> str:
+def latest(lines: Sequence[Line]) -> dict[str, Any]:
+    """The last value of every column, over all lines: not every line holds them all."""
+    return {name: value for line in lines for name, value in line.items() if value is not None}
+
+
+def _intervals(chart: Chart, lines: Sequence[Line]) -> list[tuple[int, float, float]]:
+    """(step, low, high) wherever both ends were logged."""
+    if chart.interval is None:
+        return []
+    low, high = (dict(points(lines, column)) for column in chart.interval)
+    return [(step, low[step], high[step]) for step in low if step in high]
+
+
+def _drawing(
+    chart: Chart,
+    series: Mapping[str, list[tuple[int, float]]],
+    last: int,
+    marks: Sequence[int],
+    intervals: Sequence[tuple[int, float, float]] = (),
+) -> str:
     values = [value for listed in series.values() for _, value in listed]
+    values += [end for _, *ends in intervals for end in ends]
     low, high = (0.0, 1.0) if chart.whole else _span(values)
     bold = any(len(listed) >= SMOOTHED_FROM for listed in series.values())
 
@@ -137,6 +162,11 @@ def _drawing(chart: Chart, series: Mapping[str, list[tuple[int, float]]], last: 
 
     upright = "".join(
         f'<line class="dt-mark" x1="{x(step):.1f}" x2="{x(step):.1f}" y1="0" y2="{HEIGHT}"/>' for step in marks
+    )
+    upright += "".join(
+        f'<line class="dt-interval" data-series="0" x1="{x(step):.1f}" x2="{x(step):.1f}" y1="{y(end):.1f}" '
+        f'y2="{y(begin):.1f}"/>'
+        for step, begin, end in intervals
     )
     zero = f'<line class="dt-zero" x1="0" x2="{WIDTH}" y1="{y(0):.1f}" y2="{y(0):.1f}"/>' if low < 0 < high else ""
     paths = "".join(_paths(place, listed, x, y, bold) for place, listed in enumerate(series.values()))
@@ -293,6 +323,30 @@ def exchange(prompt: Sequence[Mapping[str, str]], replies: Mapping[str, str], br
         for name, text in replies.items()
     ]
     return f'<div class="dl-chat">{spoken}</div>{show.beside(*sides)}'
+
+
+def sample(prompt: Sequence[Mapping[str, str]], replies: Sequence[Mapping[str, Any]]) -> str:
+    """One line of `samples.jsonl`: a prompt as the model saw it, and its replies with what each earned.
+
+    Args:
+        replies: each with text, notation, reward (None where it could not be scored), kind and n_tokens.
+    """
+
+    def one(reply: Mapping[str, Any]) -> str:
+        kind, earned = str(reply.get("kind", "")), reply.get("reward")
+        tone = "bad" if kind == "broken" else "known" if kind == "building" else "plain"
+        facts = [
+            f'<span class="dl-chip" data-tone="{tone}">{html.escape(kind)}</span>' if kind else "",
+            f"{reply['n_tokens']:,} tokens" if "n_tokens" in reply else "",
+            "unscored" if earned is None else f"reward <b>{show.signed(earned)}</b>",
+        ]
+        notation = reply.get("notation")
+        as_written = f'<pre class="dl-code">{html.escape(notation)}</pre>' if notation else ""
+        text = f'<div class="dt-reply">{show.rich_text(reply["text"])}</div>'
+        return f'<section class="dl-panel">{text}{as_written}<p class="dl-small">{" ".join(facts)}</p></section>'
+
+    spoken = "".join(_bubble(each["role"], each["content"]) for each in prompt if each["role"] != "system")
+    return f'<div class="dl-chat">{spoken}</div><div class="dt-replies">{"".join(map(one, replies))}</div>'
 
 
 def _bubble(role: str, text: str) -> str:

@@ -44,6 +44,13 @@ def field_controls(record: DataclassInstance, prefix: str = "") -> dict[str, Any
     return controls
 
 
+def changed_fields(record: DataclassInstance, values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Field → value where the controls hold something else than the record; raises as `read_fields`."""
+    read = read_fields(record, values, prefix)
+    names = [field.name for field in dataclasses.fields(record)]
+    return {name: getattr(read, name) for name in names if getattr(read, name) != getattr(record, name)}
+
+
 def read_fields(record: Record, values: Mapping[str, Any], prefix: str = "") -> Record:
     """The record with what the controls hold.
 

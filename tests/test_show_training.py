@@ -38,6 +38,14 @@ def test_what_could_not_be_scored_leaves_a_gap_and_no_zero() -> None:
     assert "<circle" in show_training.curves(logged)
 
 
+def test_a_probe_is_drawn_with_its_interval() -> None:
+    probes = [{"step": step, "probe/discovered": 3.0, "probe/discovered_low": 2.0, "probe/discovered_high": 4.0}
+              for step in (0, 10)]  # fmt: skip
+    shown = show_training.curves([*probes, {"step": 10, "loss": 1.0}], 10)
+    assert shown.count('class="dt-interval"') == 2 and 'x1="320.0" x2="320.0" y1="0.0" y2="55.0"' in shown
+    assert show_training.latest([{"loss": 1.0, "kl": None}, {"kl": 2.0}, {"kl": None}]) == {"loss": 1.0, "kl": 2.0}
+
+
 def test_columns_nobody_knows_are_not_lost() -> None:
     shown = show_training.curves(lines(2, loss=1, some_new_number=2))
     assert "everything else" in shown and "some new number" in shown
@@ -92,6 +100,22 @@ def test_a_killed_run_that_went_on_tells_both() -> None:
 def test_a_failed_run_says_why_as_an_alert() -> None:
     shown = show_training.standing("run", JobStatus("failed", message="out of <memory>"), None, NOW)
     assert 'role="alert">out of &lt;memory&gt;' in shown
+
+
+def test_a_sample_shows_each_reply_with_what_it_earned() -> None:
+    replies = [
+        {
+            "text": "A *fox*?",
+            "notation": "maybe subject fox / owl ?",
+            "reward": 1.0,
+            "kind": "diverging",
+            "n_tokens": 96,
+        },
+        {"text": "?", "notation": "draft draft", "reward": None, "kind": "broken", "n_tokens": 32},
+    ]
+    shown = show_training.sample([{"role": "user", "content": "something"}], replies)
+    assert "<em>fox</em>" in shown and "maybe subject fox / owl ?" in shown and "<b>+1</b>" in shown
+    assert 'data-tone="bad">broken</span>' in shown and "unscored" in shown and "32 tokens" in shown
 
 
 def test_replies_stand_side_by_side_and_are_not_trusted() -> None:

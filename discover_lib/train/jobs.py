@@ -31,7 +31,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from discover_lib.batch import write_json
+from discover_lib.writing import write_json
 
 if TYPE_CHECKING:
     from discover_lib.train.stage import StageSettings
