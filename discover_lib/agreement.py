@@ -22,7 +22,7 @@ from discover_lib.intent_state import Evaluation, IntentState, Verdict
 from discover_lib.intents import IntentTree
 from discover_lib.roles import Judge, JudgeError
 from discover_lib.rules import Rules
-from discover_lib.seeds import derive_rng, unit_uniform
+from discover_lib.seeds import unit_uniform
 from discover_lib.shares import Share, share_of
 
 KIND = ""  # in place of an intent's id: the kind of the reply
@@ -153,7 +153,8 @@ class NoisyJudge:
 # -- measures ---------------------------------------------------------------------------------------------------------
 
 
-Units = Iterable[tuple[Hashable, ...]] | Counter[tuple[Hashable, ...]]  # what each thing was called, or how often each
+Counts = Counter[tuple[Hashable, ...]]  # how often each combination of values occurs
+Units = Iterable[tuple[Hashable, ...]] | Counts  # what each thing was called by its raters, or how often which
 
 
 def percent_agreement(pairs: Units) -> float | None:
@@ -276,42 +277,44 @@ def _agreement(group: str, judges: tuple[str, ...], labels: Sequence[Label], see
         if each.value is not None:
             by_item.setdefault(each.item, {})[each.judge] = each.value
     rated = {item: values for item, values in by_item.items() if len(values) > 1}
-    talks: dict[str, Counter[tuple[Hashable, ...]]] = {}
+    talks: dict[str, Counts] = {}
     for item, values in rated.items():
         talks.setdefault(item[0], Counter())[tuple(values[judge] for judge in judges if judge in values)] += 1
     two, counted = len(judges) == 2, list(talks.values())
+    whole: Counts = sum(counted, Counter())
+    drawn = _resampled(counted, seed) if len(counted) > 1 else []
     return Agreement(
         group,
         judges,
         len(rated),
         len(talks),
         len(by_item) - len(rated),
-        _bootstrapped(counted, percent_agreement, seed) if two else None,
-        _bootstrapped(counted, cohen_kappa, seed) if two else None,
-        _bootstrapped(counted, krippendorff_alpha, seed),
+        _interval(whole, drawn, percent_agreement) if two else None,
+        _interval(whole, drawn, cohen_kappa) if two else None,
+        _interval(whole, drawn, krippendorff_alpha),
     )
 
 
-def _bootstrapped(
-    talks: Sequence[Counter[tuple[Hashable, ...]]], measure: Callable[[Units], float | None], seed: int
-) -> Interval:
-    """The measure, and its interval over resamples of whole conversations: turns of one are not independent."""
-    value = measure(_added(talks))
-    if value is None or len(talks) < 2:
-        return Interval(value, None, None)
-    rng = derive_rng(seed, "agreement")
-    drawn = (measure(_added(rng.choices(talks, k=len(talks)))) for _ in range(RESAMPLES))
-    found = sorted(each for each in drawn if each is not None)
-    if len(found) < RESAMPLES // 2:  # mostly undefined: an interval of the rest would mislead
+def _resampled(talks: Sequence[Counts], seed: int) -> list[Counts]:
+    """Resamples of whole conversations, whose turns are not independent of each other."""
+    import numpy as np
+
+    combinations = list(dict.fromkeys(units for talk in talks for units in talk))
+    counts = np.array([[talk[units] for units in combinations] for talk in talks])
+    drawn = np.random.default_rng(seed).multinomial(len(talks), [1 / len(talks)] * len(talks), size=RESAMPLES)
+    return [
+        Counter({units: count for units, count in zip(combinations, row, strict=True) if count})
+        for row in (drawn @ counts).tolist()
+    ]
+
+
+def _interval(whole: Counts, drawn: Sequence[Counts], measure: Callable[[Units], float | None]) -> Interval:
+    """The measure of all conversations, with its percentile interval over the resamples."""
+    value = measure(whole)
+    found = sorted(each for each in map(measure, drawn) if each is not None)
+    if value is None or not drawn or len(found) < RESAMPLES // 2:  # mostly undefined: an interval would mislead
         return Interval(value, None, None)
     return Interval(value, found[int(0.025 * len(found))], found[int(0.975 * len(found)) - 1])
-
-
-def _added(counters: Iterable[Counter[tuple[Hashable, ...]]]) -> Counter[tuple[Hashable, ...]]:
-    total: Counter[tuple[Hashable, ...]] = Counter()
-    for each in counters:
-        total.update(each)
-    return total
 
 
 @dataclass(frozen=True)
