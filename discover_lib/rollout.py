@@ -99,12 +99,12 @@ def _candidate(
     def make(place: int) -> Candidate:
         drawn = derive_seed(seed, "turn", index, "candidate", place)
         candidate = simulator.consider(ask(assistants[place], tree, state, messages, drawn))
-        return candidate if ahead is None else _looked_ahead(simulator, candidate, ahead)
+        return candidate if ahead is None else with_look_ahead(simulator, candidate, ahead)
 
     return make
 
 
-def _looked_ahead(simulator: UserSimulator, candidate: Candidate, ahead: LookAhead) -> Candidate:
+def with_look_ahead(simulator: UserSimulator, candidate: Candidate, ahead: LookAhead) -> Candidate:
     """The candidate with what would come after it; unscored, with the error, if that cannot be judged."""
     if candidate.evaluation is None or ahead.turns == 0:
         return candidate

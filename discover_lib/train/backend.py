@@ -291,8 +291,9 @@ def _same_shape(adapter: str, lora: LoraRecipe) -> None:
 
     there = LoraConfig.from_pretrained(adapter)
     if (there.r, there.lora_alpha) != (lora.r, lora.alpha) or set(there.target_modules) != set(lora.targets):
+        modules = ", ".join(sorted(there.target_modules))
         raise BackendError(
-            f"{adapter} has r={there.r}, alpha={there.lora_alpha} and modules {', '.join(sorted(there.target_modules))}; "
+            f"{adapter} has r={there.r}, alpha={there.lora_alpha} and modules {modules}; "
             "to continue it, set the recipe's lora to the same"
         )
 

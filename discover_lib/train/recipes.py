@@ -91,13 +91,18 @@ class StageRecipe:
 
 @dataclass(frozen=True, kw_only=True)
 class SftRecipe(StageRecipe):
-    """Supervised fine-tuning on whole chosen conversations; only the assistant's tokens carry loss."""
+    """Supervised fine-tuning on whole chosen conversations; only the assistant's tokens carry loss.
+
+    Attributes:
+        eval_steps: updates between measurements on held-out rows; 0 for none.
+    """
 
     learning_rate: float = 2e-5
     batch: int = 16
     per_device: int = 4
     epochs: float = 3.0
     max_length: int = 4096
+    eval_steps: int = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +110,7 @@ class DpoRecipe(StageRecipe):
     """Direct preference optimisation on chosen and rejected replies to one prompt.
 
     Attributes:
+        eval_steps: updates between measurements on held-out rows; 0 for none.
         beta: how strongly the policy is held to the reference.
         sft_weight: weight of an added likelihood term on the chosen reply; 0 is plain DPO.  It keeps a small model's
             language intact; the paper's recipe has none.
@@ -115,6 +121,7 @@ class DpoRecipe(StageRecipe):
     per_device: int = 2
     epochs: float = 3.0
     max_length: int = 4096
+    eval_steps: int = 50
     beta: float = 0.1
     loss_type: Literal["sigmoid", "hinge", "ipo"] = "sigmoid"
     label_smoothing: float = 0.0
@@ -236,7 +243,14 @@ class Recipe:
         return cls(
             name="miniature",
             sft=SftRecipe(
-                learning_rate=1e-3, batch=16, per_device=16, max_steps=70, **small, save_steps=20, sample_steps=20
+                learning_rate=1e-3,
+                batch=16,
+                per_device=16,
+                max_steps=70,
+                **small,
+                eval_steps=10,
+                save_steps=20,
+                sample_steps=20,
             ),
             dpo=DpoRecipe(
                 learning_rate=1e-4,
@@ -245,6 +259,7 @@ class Recipe:
                 max_steps=30,
                 sft_weight=0.2,
                 **small,
+                eval_steps=10,
                 save_steps=10,
                 sample_steps=10,
             ),
@@ -386,6 +401,8 @@ def _common_problems(part: StageRecipe, adapter: bool | None, context: int | Non
     for name in ("warmup", "weight_decay", "max_grad_norm", "sample_steps"):
         if getattr(part, name) < 0:
             found.append(f"{name} must not be negative, got {getattr(part, name)}")
+    if isinstance(part, SftRecipe | DpoRecipe) and part.eval_steps < 0:
+        found.append(f"eval_steps must not be negative, got {part.eval_steps}")
     if part.max_steps is not None and part.max_steps < 1:
         found.append(f"max_steps must be at least 1, or empty for whole epochs, got {part.max_steps}")
     if part.max_steps is None and part.epochs <= 0:

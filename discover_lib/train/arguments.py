@@ -1,0 +1,174 @@
+"""From a recipe to a trainer's configuration: every field goes somewhere, and nothing is left to a library's default.
+
+Unsloth changes the defaults of many of these; written out, a recipe trains the same on both backends.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from discover_lib.train.backend import Backend, BackendError, precision
+from discover_lib.train.recipes import DpoRecipe, GrpoRecipe, SftRecipe, StageRecipe
+
+CHECKPOINTS = "checkpoints"
+KEPT_CHECKPOINTS = 2  # one may be half written when the process is killed
+
+# A recipe's field → the configuration's; all others of the recipe are used by us alone.
+COMMON = {
+    "learning_rate": "learning_rate",
+    "per_device": "per_device_train_batch_size",
+    "epochs": "num_train_epochs",
+    "optimizer": "optim",
+    "schedule": "lr_scheduler_type",
+    "warmup": "warmup_steps",
+    "weight_decay": "weight_decay",
+    "adam_beta1": "adam_beta1",
+    "adam_beta2": "adam_beta2",
+    "adam_epsilon": "adam_epsilon",
+    "max_grad_norm": "max_grad_norm",
+    "gradient_checkpointing": "gradient_checkpointing",
+    "logging_steps": "logging_steps",
+    "save_steps": "save_steps",
+}
+DPO = {
+    "max_length": "max_length",
+    "beta": "beta",
+    "label_smoothing": "label_smoothing",
+    "disable_dropout": "disable_dropout",
+}
+GRPO = {
+    "n_generations": "num_generations",
+    "max_completion": "max_completion_length",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "repetition_penalty": "repetition_penalty",
+    "beta": "beta",
+    "epsilon": "epsilon",
+    "epsilon_high": "epsilon_high",
+    "iterations": "num_iterations",
+    "loss_type": "loss_type",
+    "scale_rewards": "scale_rewards",
+    "importance_sampling": "importance_sampling_level",
+    "mask_truncated": "mask_truncated_completions",
+    "disable_dropout": "disable_dropout",
+}
+# Passed on only where the installed version knows them; left out, they mean the same there.
+NEWER = {"use_bias_correction_kl", "top_entropy_quantile", "entropy_coef", "pad_to_multiple_of", "eval_packing"}
+
+
+def common(recipe: StageRecipe, backend: Backend, folder: Path, seed: int) -> dict[str, Any]:
+    """What all three trainers are told.
+
+    Raises:
+        BackendError: a precision that the device cannot compute in.
+    """
+    kind = precision(recipe.precision, backend)
+    if backend.device == "cpu" and kind == "fp16":
+        raise BackendError("precision fp16 needs a CUDA device; use fp32 or auto")
+    return _picked(recipe, COMMON) | {
+        "output_dir": str(folder / CHECKPOINTS),
+        "max_steps": recipe.max_steps or -1,
+        "gradient_accumulation_steps": recipe.accumulation,
+        "gradient_checkpointing_kwargs": {"use_reentrant": False} if recipe.gradient_checkpointing else None,
+        "bf16": kind == "bf16",
+        "fp16": kind == "fp16",
+        "use_cpu": backend.device == "cpu",
+        "seed": seed,
+        "data_seed": seed,
+        "logging_strategy": "steps",
+        "logging_first_step": True,
+        "logging_nan_inf_filter": False,
+        "save_strategy": "steps",
+        "save_total_limit": KEPT_CHECKPOINTS,
+        "eval_strategy": "no",
+        "report_to": "none",
+        "push_to_hub": False,
+        "disable_tqdm": True,
+        "dataloader_num_workers": 0,
+        "dataloader_pin_memory": backend.device == "cuda",
+        "neftune_noise_alpha": None,
+    }
+
+
+def sft(recipe: SftRecipe, *, held_out: bool) -> dict[str, Any]:
+    """What the SFT trainer is told beyond `common`.  Longer rows were left out before: nothing is cut."""
+    return _held_out(recipe, held_out) | {
+        "max_length": recipe.max_length,
+        "packing": False,
+        "eval_packing": False,
+        "padding_free": False,
+        "pad_to_multiple_of": None,
+        "assistant_only_loss": True,
+        "completion_only_loss": False,
+        "loss_type": "nll",
+        "dataset_num_proc": None,
+    }
+
+
+def dpo(recipe: DpoRecipe, *, held_out: bool) -> dict[str, Any]:
+    """What the DPO trainer is told beyond `common`."""
+    added = recipe.sft_weight > 0
+    return (
+        _held_out(recipe, held_out)
+        | _picked(recipe, DPO)
+        | {
+            "loss_type": [recipe.loss_type, "sft"] if added else [recipe.loss_type],
+            "loss_weights": [1.0, recipe.sft_weight] if added else None,
+            "precompute_ref_log_probs": False,
+            "sync_ref_model": False,
+            "use_weighting": False,
+            "padding_free": False,
+            "pad_to_multiple_of": None,
+            "dataset_num_proc": None,
+        }
+    )
+
+
+def grpo(recipe: GrpoRecipe) -> dict[str, Any]:
+    """What the GRPO trainer is told beyond `common`."""
+    return _picked(recipe, GRPO) | {
+        "steps_per_generation": recipe.accumulation,
+        "shuffle_dataset": True,
+        "remove_unused_columns": False,
+        "min_p": None,
+        "reward_weights": None,
+        "use_vllm": False,
+        "vllm_importance_sampling_correction": False,
+        "sync_ref_model": False,
+        "log_completions": False,
+        "top_entropy_quantile": 1.0,
+        "entropy_coef": 0.0,
+        "pad_to_multiple_of": None,
+    }
+
+
+def configuration(kind: type, values: Mapping[str, Any]) -> Any:
+    """A trainer's configuration; every value must find its place.
+
+    Raises:
+        BackendError: the installed version has no such setting.
+    """
+    known = {each.name for each in dataclasses.fields(kind)}
+    lost = sorted(set(values) - known - NEWER)
+    if lost:
+        raise BackendError(f"the installed TRL has no {', '.join(lost)}; install one that our extras allow")
+    return kind(**{name: value for name, value in values.items() if name in known})
+
+
+def _picked(recipe: StageRecipe, names: Mapping[str, str]) -> dict[str, Any]:
+    return {theirs: getattr(recipe, ours) for ours, theirs in names.items()}
+
+
+def _held_out(recipe: SftRecipe | DpoRecipe, held_out: bool) -> dict[str, Any]:
+    if not held_out or not recipe.eval_steps:
+        return {"eval_strategy": "no"}
+    return {
+        "eval_strategy": "steps",
+        "eval_steps": recipe.eval_steps,
+        "eval_on_start": False,
+        "per_device_eval_batch_size": recipe.per_device,
+    }

@@ -1,0 +1,153 @@
+"""What a training run tells while it goes on: lines of `metrics.jsonl` and `samples.jsonl`, and when to stop."""
+
+from __future__ import annotations
+
+import json
+import math
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import TrainerCallback
+
+METRICS, SAMPLES, STOP = "metrics.jsonl", "samples.jsonl", "STOP"
+SUMMARY = "train_runtime"  # marks the trainer's closing log, which is no step
+
+Samples = Callable[[], Sequence[Mapping[str, Any]]]
+
+
+class Recorder(TrainerCallback):
+    """Appends a line per logged step, writes samples, and ends the run cleanly when it is asked to.
+
+    A file `STOP` in the folder, or a termination signal where nobody else answers it, ends the run after the step in
+    hand, with a checkpoint.
+
+    Args:
+        folder: of the run.
+        samples: what the model writes just now, each with prompt and replies.
+        sample_steps: updates between samples; 0 for none.
+        report: takes lines for people.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        samples: Samples | None = None,
+        sample_steps: int = 0,
+        report: Callable[[str], None] = print,
+    ) -> None:
+        self.folder = folder
+        self.stopped = False
+        self.history: list[dict[str, Any]] = []
+        self._samples, self._sample_steps, self._report = samples, sample_steps, report
+        self._terminated = False
+        self._begun = self._last_time = time.monotonic()
+        self._before = _seconds_so_far(folder)
+        _end_half_line(folder / METRICS)
+        _end_half_line(folder / SAMPLES)
+        self._first_step = 0
+        self._last_tokens: float | None = None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._begun = self._last_time = time.monotonic()
+        self._first_step = state.global_step
+        alone = threading.current_thread() is threading.main_thread()
+        if alone and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, self._terminate)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if signal.getsignal(signal.SIGTERM) == self._terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        if logs is None or SUMMARY in logs or not state.is_world_process_zero:
+            return
+        self.write(state, logs)
+
+    def write(self, state: Any, logs: Mapping[str, Any]) -> None:
+        """Append one line."""
+        line = {"step": state.global_step, "total_steps": state.max_steps, **_plain(logs), **self._running(state, logs)}
+        if line.get("simulator/seconds") is not None and line.get("step_time"):
+            line["simulator/share"] = line["simulator/seconds"] / line["step_time"]
+        self.history.append(line)
+        _append(self.folder / METRICS, line)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self._samples is not None and self._sample_steps and state.global_step % self._sample_steps == 0:
+            for sample in self._samples():
+                _append(self.folder / SAMPLES, {"step": state.global_step, **sample})
+        if self._terminated or (self.folder / STOP).exists():
+            self.stopped = state.global_step < state.max_steps
+            control.should_save = control.should_training_stop = True
+            self._report(f"stopping as asked after step {state.global_step} of {state.max_steps}, checkpoint first")
+
+    def _terminate(self, number: int, frame: object) -> None:
+        self._terminated = True
+
+    def _running(self, state: Any, logs: Mapping[str, Any]) -> dict[str, Any]:
+        """Speed, memory and time: tokens a second, MB, seconds since the run was first begun, seconds left."""
+        now = time.monotonic()
+        done = state.global_step - self._first_step
+        found: dict[str, Any] = {
+            "seconds": round(self._before + now - self._begun, 3),
+            "memory_mb": round(peak_memory_mb(), 1),
+        }
+        if done > 0:
+            found["eta_seconds"] = round((now - self._begun) / done * (state.max_steps - state.global_step), 1)
+        tokens = logs.get("num_tokens")
+        if tokens is not None:
+            if self._last_tokens is not None and tokens > self._last_tokens and now > self._last_time:
+                found["tokens_per_second"] = round((tokens - self._last_tokens) / (now - self._last_time), 1)
+            self._last_tokens, self._last_time = tokens, now
+        return found
+
+
+def peak_memory_mb() -> float:
+    """The most memory that this process has had: of the CUDA device where there is one, else resident."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 1e6
+    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in KiB elsewhere
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+def _plain(logs: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers as JSON has them: not finite is null."""
+    found = {}
+    for name, value in logs.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        found[name] = value if math.isfinite(value) else None
+    return found
+
+
+def _append(path: Path, line: Mapping[str, Any]) -> None:
+    with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _end_half_line(path: Path) -> None:
+    """A killed process may have left a line half written; what follows must not be glued to it."""
+    if path.exists() and (text := path.read_bytes()) and not text.endswith(b"\n"):
+        with path.open("ab") as file:
+            file.write(b"\n")
+
+
+def _seconds_so_far(folder: Path) -> float:
+    """Training time of earlier sittings, by the last whole line."""
+    try:
+        lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return 0.0
+    for line in reversed(lines):
+        try:
+            return float(json.loads(line)["seconds"])
+        except (ValueError, KeyError, TypeError):
+            continue
+    return 0.0

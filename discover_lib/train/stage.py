@@ -1,0 +1,560 @@
+"""One stage of training from settings to adapter: the one way through for commands, jobs, notebooks and scripts.
+
+```
+settings = StageSettings("sft", data="outputs/rows", base="Qwen/Qwen3-8B")
+run_stage(settings, Path("outputs/my-sft"))
+```
+
+Checks come first, all at once; then the libraries, the model, and training, which goes on from the last checkpoint
+where there is one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discover_lib.engines import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.train import data as rows_of
+from discover_lib.train.backend import (
+    Backend,
+    BackendError,
+    choose_backend,
+    context_of,
+    load_policy,
+    load_tokenizer,
+    prepare,
+)
+from discover_lib.train.data import DataError, Fitting, TrainingRows, load_rows
+from discover_lib.train.dialect import Dialect, dialect_of, tiny_domains
+from discover_lib.train.lineage import (
+    ADAPTER,
+    FILE,
+    Chain,
+    Lineage,
+    LineageError,
+    Source,
+    adapter_chain,
+    content_hash,
+    versions,
+)
+from discover_lib.train.recipes import STAGES, DpoRecipe, GrpoRecipe, Recipe, RecipeError, SftRecipe, Stage
+from discover_lib.writing import write_json
+
+if TYPE_CHECKING:
+    from discover_lib.train.grpo import GrpoRun
+    from discover_lib.train.metrics import Recorder
+
+SETTINGS, RESULT = "settings.json", "result.json"
+CHECKPOINTS = "checkpoints"
+SAMPLED = 2  # held-out prompts that are answered for the written samples
+MASKS_COMPARED = 8  # rows whose loss mask is compared with what the assistant wrote
+
+Report = Callable[[str], None]
+Probe = Callable[[int], Mapping[str, Any]]
+
+
+class StageError(ValueError):
+    """A stage that cannot be trained; `problems` holds all reasons, one line each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = list(problems)
+
+
+@dataclass(frozen=True)
+class StageSettings:
+    """What is trained, on what, and how: all that decides the result.
+
+    Attributes:
+        data: folder of exported rows, or of a run that rows are made from.
+        base: a model folder, a hub's model id, or the folder of a finished training run (then its adapter is meant,
+            too).
+        adapter: folder of the training run of the stage before; "" for none.
+        backend: "auto", "unsloth" or "transformers".
+        judge, voice: who judges and speaks for the user in GRPO: "miniature", or a LiteLLM model.
+        system: the system policy of rows made from a run; exported rows have theirs.
+    """
+
+    stage: Stage
+    data: str
+    base: str
+    adapter: str = ""
+    recipe: Recipe = field(default_factory=Recipe.paper)
+    backend: str = "auto"
+    seed: int = 0
+    judge: str = MINIATURE
+    voice: str = MINIATURE
+    system: str = "none"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**dataclasses.asdict(self), "recipe": self.recipe.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> StageSettings:
+        """The settings of such values.
+
+        Raises:
+            StageError: an unknown or missing setting, or a recipe that is none.
+        """
+        names = [each.name for each in dataclasses.fields(cls)]
+        unknown = sorted(set(data) - set(names))
+        missing = [name for name in ("stage", "data", "base") if name not in data]
+        problems = [f"{name!r} is no setting of a stage; there are {', '.join(names)}" for name in unknown]
+        problems += [f"the setting {name!r} is missing" for name in missing]
+        if problems:
+            raise StageError(problems)
+        try:
+            recipe = Recipe.from_dict(data.get("recipe", {}))
+        except RecipeError as error:
+            raise StageError([str(error)]) from None
+        return cls(**{**data, "recipe": recipe})
+
+    @property
+    def spec(self) -> EngineSpec:
+        return EngineSpec(judge=self.judge, voice=self.voice)
+
+    def chain(self) -> Chain:
+        """The base and the adapters of earlier stages.
+
+        Raises:
+            LineageError: an earlier stage is not there, has changed, or was trained on another base.
+        """
+        earlier = self.adapter or (self.base if (Path(self.base) / FILE).is_file() else "")
+        if not earlier:
+            return Chain(Source(self.base, content_hash(self.base)))
+        chain = adapter_chain(Path(earlier))
+        if earlier != self.base and not _same_model(self.base, chain.base):
+            raise LineageError(f"{earlier} was trained on {chain.base.path}, not on {self.base}; name that base")
+        return chain
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """What came out of one sitting.
+
+    Attributes:
+        stopped: ended before its last step, as asked; the same call goes on from its checkpoint.
+        adapter: None if stopped.
+        kept_round: of GRPO with a probe, the round whose adapter this is.
+        seconds: over all sittings.
+    """
+
+    folder: Path
+    stopped: bool
+    step: int
+    total_steps: int
+    adapter: Path | None
+    rows: int
+    seconds: float
+    peak_memory_mb: float
+    kept_round: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "folder": str(self.folder), "adapter": self.adapter and ADAPTER}
+
+
+def problems(settings: StageSettings) -> list[str]:
+    """What stands in the way, as far as it can be told without loading a library or a model; [] if nothing does."""
+    if settings.stage not in STAGES:
+        return settings.recipe.problems(settings.stage)
+    found: list[str] = []
+    chain: Chain | None = None
+    try:
+        chain = settings.chain()
+    except LineageError as error:
+        found.append(str(error))
+    base = chain.base.path if chain else settings.base
+    dialect = dialect_of(base)
+    rows: TrainingRows | None = None
+    try:
+        rows = load_rows(Path(settings.data), settings.stage, dialect.text, system=settings.system, seed=settings.seed)
+    except DataError as error:
+        found.append(str(error))
+    known = {"adapter": bool(chain.adapters)} if chain else {}
+    found += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
+    if rows is not None:
+        found += _domain_problems(base, rows)
+    if settings.stage == "grpo":
+        found += _role_problems(settings, rows)
+    return found
+
+
+def run_stage(
+    settings: StageSettings, folder: Path, *, report: Report = print, probe: Probe | None = None
+) -> StageResult:
+    """Train one stage in a folder of its own, or go on with it.
+
+    Args:
+        report: takes lines for people.
+        probe: of GRPO: measures discovery after a round, in place of our own probe on held-out users.
+
+    Raises:
+        StageError: something stands in the way; nothing was loaded or written but the settings.
+        BackendError: the libraries or the model do not work here.
+    """
+    found = problems(settings)
+    backend: Backend | None = None
+    try:
+        backend = choose_backend(settings.backend)
+    except BackendError as error:
+        found.append(str(error))
+    found += _folder_problems(settings, folder)
+    if found or backend is None:
+        raise StageError(found)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / SETTINGS).exists():
+        write_json(folder / SETTINGS, settings.to_dict())
+    report(backend.line)
+    prepare(backend)
+    return _Run(settings, folder, backend, report, probe).train()
+
+
+@dataclass
+class _Run:
+    """One sitting."""
+
+    settings: StageSettings
+    folder: Path
+    backend: Backend
+    report: Report
+    probe: Probe | None
+
+    def train(self) -> StageResult:
+        settings, stage = self.settings, self.settings.stage
+        chain = settings.chain()
+        tokenizer = load_tokenizer(chain.base.path)
+        plain = dialect_of(chain.base.path)
+        source = load_rows(Path(settings.data), stage, plain.text, system=settings.system, seed=settings.seed)
+        dialect = dialect_of(chain.base.path, source.system)
+        fitting, held_out = self._fitting(source, dialect, tokenizer)
+        self._check(fitting, chain, tokenizer)
+        model = load_policy(
+            chain.base.path,
+            [each.path for each in chain.adapters],
+            settings.recipe.lora,
+            settings.recipe.of(stage),
+            self.backend,
+            seed=settings.seed,
+            scratch=self.folder,
+        )
+        trained = sum(each.numel() for each in model.parameters() if each.requires_grad)
+        total = settings.recipe.of(stage).steps(len(fitting.rows))
+        self.report(f"{stage}: {len(fitting.rows)} rows, {total} updates, {trained:,} trained parameters")
+        with ExitStack() as stack:
+            trainer, recorder, run = self._trainer(stack, model, tokenizer, fitting, held_out, source, dialect)
+            begun = time.monotonic()
+            trainer.train(resume_from_checkpoint=self._checkpoint())
+            return self._finish(trainer, recorder, run, chain, source, len(fitting.rows), time.monotonic() - begun)
+
+    def _fitting(self, source: TrainingRows, dialect: Dialect, tokenizer: Any) -> tuple[Fitting, Fitting]:
+        """Rows that fit, for training and held out; GRPO's prompts must leave room for a reply."""
+        part = self.settings.recipe.of(self.settings.stage)
+        limit = part.max_length - (part.max_completion if isinstance(part, GrpoRecipe) else 0)
+        fitting = rows_of.fit(source.train, dialect, tokenizer, limit)
+        held_out = rows_of.fit(source.held_out, dialect, tokenizer, limit)
+        for found, what in ((fitting, "training rows"), (held_out, "held-out rows")):
+            if line := found.line(what, limit):
+                self.report(line)
+        return fitting, held_out
+
+    def _check(self, fitting: Fitting, chain: Chain, tokenizer: Any) -> None:
+        """What only the tokenizer and the model's configuration can tell, before the model is loaded."""
+        settings = self.settings
+        found = settings.recipe.problems(
+            settings.stage,
+            n_rows=len(fitting.rows),
+            adapter=bool(chain.adapters),
+            context=context_of(chain.base.path),
+        )
+        part = settings.recipe.of(settings.stage)
+        if (
+            isinstance(part, GrpoRecipe)
+            and part.reference == "continue"
+            and part.beta
+            and self.backend.name != "transformers"
+        ):
+            found.append("grpo: under Unsloth the reference of a continued adapter is the base; use reference 'merged'")
+        if settings.stage == "sft" and fitting.rows:
+            found += _mask_problems(tokenizer, fitting.rows[:MASKS_COMPARED])
+        if found:
+            raise StageError(found)
+
+    def _trainer(
+        self,
+        stack: ExitStack,
+        model: Any,
+        tokenizer: Any,
+        fitting: Fitting,
+        held_out: Fitting,
+        source: TrainingRows,
+        dialect: Dialect,
+    ) -> tuple[Any, Recorder, GrpoRun | None]:
+        from transformers import PrinterCallback
+
+        from discover_lib.train.metrics import Recorder
+
+        part, run = self.settings.recipe.of(self.settings.stage), None
+        where = (self.backend, self.folder, self.settings.seed)
+        if isinstance(part, SftRecipe):
+            from discover_lib.train.sft import sft_trainer
+
+            trainer = sft_trainer(model, tokenizer, fitting.rows, held_out.rows, part, *where)
+        elif isinstance(part, DpoRecipe):
+            from discover_lib.train.dpo import dpo_trainer
+
+            trainer = dpo_trainer(model, tokenizer, fitting.rows, held_out.rows, part, *where)
+        else:
+            assert isinstance(part, GrpoRecipe)
+            run = self._grpo(stack, model, tokenizer, fitting, source, part, dialect)
+            trainer = run.trainer
+        samples = (
+            run.samples if run else _Answers(model, tokenizer, dialect, source, part.max_length, self.settings.seed)
+        )
+        recorder = Recorder(self.folder, samples=samples, sample_steps=part.sample_steps, report=self.report)
+        trainer.remove_callback(PrinterCallback)
+        if run is not None:
+            from discover_lib.train.grpo import RoundsCallback
+
+            trainer.add_callback(RoundsCallback(run.rounds, run.trainer, recorder))
+        trainer.add_callback(recorder)
+        return trainer, recorder, run
+
+    def _grpo(
+        self,
+        stack: ExitStack,
+        model: Any,
+        tokenizer: Any,
+        fitting: Fitting,
+        source: TrainingRows,
+        part: GrpoRecipe,
+        dialect: Dialect,
+    ) -> GrpoRun:
+        from discover_lib.train.grpo import grpo_run
+        from discover_lib.train.reward import Users
+
+        client, waits = None, bool(self.settings.spec.models())
+        if waits:
+            from discover_lib.llm.client import LLMClient
+
+            client = stack.enter_context(LLMClient())
+        return grpo_run(
+            model,
+            tokenizer,
+            fitting.rows,
+            source,
+            part,
+            self.backend,
+            self.folder,
+            self.settings.seed,
+            dialect=dialect,
+            users=Users(RoleEngines(self.settings.spec, client), part.tau),
+            threads=part.workers if waits else 1,
+            report=self.report,
+            probe=self.probe,
+        )
+
+    def _checkpoint(self) -> str | None:
+        """The last complete checkpoint.  One that was being written when the process died is removed."""
+        found = sorted(
+            (self.folder / CHECKPOINTS).glob("checkpoint-*"),
+            key=lambda path: int(path.name.split("-")[1]),
+            reverse=True,
+        )
+        for path in found:
+            try:
+                step = json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))["global_step"]
+            except (OSError, ValueError, KeyError, TypeError):
+                shutil.rmtree(path)
+                continue
+            self.report(f"going on from step {step}")
+            return str(path)
+        return None
+
+    def _finish(
+        self,
+        trainer: Any,
+        recorder: Recorder,
+        run: GrpoRun | None,
+        chain: Chain,
+        source: TrainingRows,
+        n_rows: int,
+        seconds: float,
+    ) -> StageResult:
+        from discover_lib.train.metrics import peak_memory_mb
+
+        state = trainer.state
+        kept = run.rounds.best() if run and not recorder.stopped else None
+        result = StageResult(
+            folder=self.folder,
+            stopped=recorder.stopped,
+            step=state.global_step,
+            total_steps=state.max_steps,
+            adapter=None if recorder.stopped else self.folder / ADAPTER,
+            rows=n_rows,
+            seconds=round(recorder.history[-1]["seconds"] if recorder.history else seconds, 1),
+            peak_memory_mb=round(peak_memory_mb(), 1),
+            kept_round=kept,
+        )
+        if not recorder.stopped:
+            self._save(trainer, run, kept)
+            self._lineage(chain, source).write(self.folder)
+            write_json(self.folder / RESULT, result.to_dict())
+            self.report(f"adapter saved in {self.folder / ADAPTER}")
+        return result
+
+    def _save(self, trainer: Any, run: GrpoRun | None, kept: int | None) -> None:
+        """The adapter alone: what a trainer saves can hold its reference copy, too.  It appears whole or not at all."""
+        partial = self.folder / f"{ADAPTER}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        if run is not None and kept is not None:
+            from discover_lib.train.grpo import ROUNDS
+
+            shutil.copytree(self.folder / ROUNDS / f"round-{kept}", partial)
+            self.report(f"kept round {kept} of {run.rounds.recipe.rounds}, which discovered most")
+            first, best = (run.rounds.measure(number).get("probe/discovered") for number in (0, kept))
+            if first is not None and best is not None and best < first:
+                self.report("no round discovered more than the model that it began with")
+        else:
+            trainer.accelerator.unwrap_model(trainer.model).save_pretrained(str(partial), selected_adapters=["default"])
+        shutil.rmtree(self.folder / ADAPTER, ignore_errors=True)
+        partial.rename(self.folder / ADAPTER)
+
+    def _lineage(self, chain: Chain, source: TrainingRows) -> Lineage:
+        settings = self.settings
+        part = settings.recipe.of(settings.stage)
+        goes_on = part.reference == "continue" and bool(chain.adapters)
+        return Lineage(
+            stage=settings.stage,
+            base=chain.base,
+            merged=chain.adapters[:-1] if goes_on else chain.adapters,
+            continued=chain.adapters[-1] if goes_on else None,
+            recipe=settings.recipe.to_dict(),
+            data=source.describe(),
+            run=self.folder.resolve().name,
+            seed=settings.seed,
+            backend=self.backend.name,
+            versions=versions(),
+        )
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What the model answers to a few held-out prompts, for the written samples of SFT and DPO."""
+
+    model: Any
+    tokenizer: Any
+    dialect: Dialect
+    source: TrainingRows
+    limit: int
+    seed: int
+
+    def __call__(self) -> list[dict[str, Any]]:
+        from discover_lib.train.generation import Sampler, seeded
+        from discover_lib.train.reward import said
+
+        rows = (self.source.held_out or self.source.train)[:SAMPLED]
+        found = []
+        sampler = Sampler(self.model, self.tokenizer, min(256, self.limit // 2), temperature=0.7)
+        for row in rows:
+            prompt = _first_prompt(row)
+            wire = self.dialect.encode(prompt, rows_of.domain_of(row))
+            ids = rows_of.token_ids(self.tokenizer, wire, reply_next=True)
+            with seeded(self.seed):
+                text, n_tokens = said(sampler.complete([ids])[0], self.tokenizer)
+            reply = self.dialect.decode(text, n_tokens, rows_of.domain_of(row), ())
+            told = {"text": reply.text, "notation": reply.notation, "n_tokens": reply.n_tokens}
+            kind = "broken" if self.dialect.is_broken(reply) else None
+            found.append({"prompt": prompt, "replies": [{**told, "reward": None, "kind": kind}]})
+        return found
+
+
+def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:
+    """A row's conversation up to the first reply, or a preference row's prompt."""
+    if "messages" not in row:
+        return list(row["prompt"])
+    first = next(place for place, each in enumerate(row["messages"]) if each["role"] == "assistant")
+    return list(row["messages"][:first])
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+
+
+def _folder_problems(settings: StageSettings, folder: Path) -> list[str]:
+    path = folder / SETTINGS
+    if (folder / RESULT).exists():
+        return [f"{folder}: this training is finished; take another folder to train again"]
+    if not path.exists():
+        return []
+    try:
+        there = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        return [f"{path}: damaged ({error})"]
+    if there != json.loads(json.dumps(settings.to_dict())):
+        return [f"{folder} holds a run with other settings; take another folder"]
+    return []
+
+
+def _domain_problems(base: str, rows: TrainingRows) -> list[str]:
+    """A tiny model reads only the domains that it was pretrained in."""
+    known = tiny_domains(base)
+    if known is None:
+        return []
+    there = {rows_of.domain_of(row) for row in (*rows.train, *rows.held_out)}
+    lost = sorted(there - set(known))
+    return [f"{base} knows the domains {', '.join(known)}, and the rows are of {', '.join(lost)}"] if lost else []
+
+
+def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[str]:
+    """Whether the live reward's roles exist."""
+    from discover_lib.miniature.assistants import SCRIPTED
+    from discover_lib.runs import is_model
+
+    part, found = settings.recipe.grpo, []
+    for role, name in (("judge", settings.judge), ("voice", settings.voice)):
+        if name != MINIATURE and not is_model(name):
+            found.append(f"{role} {name!r} is neither 'miniature' nor a LiteLLM model name such as openai/NAME")
+    if part.look_ahead and part.look_ahead_assistant not in SCRIPTED:
+        found.append(f"look_ahead_assistant {part.look_ahead_assistant!r} is none of {', '.join(SCRIPTED)}")
+    domains = {rows_of.domain_of(row) for row in rows.train} if rows else set()
+    if "" in domains and (MINIATURE in (settings.judge, settings.voice) or part.look_ahead):
+        found.append(
+            "some rows are of no miniature domain; name language models as judge and voice, without look_ahead"
+        )
+    return found
+
+
+def _mask_problems(tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Whether the template's markers give loss to exactly what the assistant wrote, in these rows."""
+    from trl.chat_template_utils import get_training_chat_template, has_generation_markers
+
+    template = tokenizer.chat_template
+    if not has_generation_markers(template):
+        try:
+            template = get_training_chat_template(tokenizer)
+        except ValueError:
+            return [
+                "the base's chat template does not mark the assistant's words ({% generation %}), and TRL knows no "
+                "training version of it; add the markers to the template"
+            ]
+    for row in rows:
+        marked = tokenizer.apply_chat_template(
+            row["messages"], chat_template=template, return_dict=True, return_assistant_tokens_mask=True
+        )
+        if not any(marked["assistant_masks"]):
+            return ["the chat template marks none of the assistant's words; check its {% generation %} markers"]
+    return []
+
+
+def _same_model(base: str, source: Source) -> bool:
+    if base == source.path:
+        return True
+    return bool(source.hash) and content_hash(base) == source.hash

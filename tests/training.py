@@ -1,0 +1,75 @@
+"""What tests of training share: a tiny model with random weights that speaks the notation, rows, and short recipes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from discover_lib.batch import plan_units, run_units
+from discover_lib.dataset import Origin, RowOptions
+from discover_lib.export import Source, make_rows, write_rows
+from discover_lib.miniature import engine
+from discover_lib.miniature.artifacts import generate_artifacts
+from discover_lib.rules import Rules
+from discover_lib.train.recipes import Recipe
+
+DOMAIN = "svg_drawing"
+FORMATS = {"sft": "sft", "dpo": "preference", "grpo": "prompt"}
+
+
+def make_base(folder: Path, seed: int = 0) -> Path:
+    """A base of random weights with the tiny model's tokenizer."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    from discover_lib.miniature.tiny_language import save_tokenizer, vocabulary
+
+    words = vocabulary((DOMAIN,))
+    torch.manual_seed(seed)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(words.words),
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            max_position_embeddings=512,
+            tie_word_embeddings=True,
+            initializer_range=0.1,
+            bos_token_id=None,
+            eos_token_id=words.ids["<e>"],
+            pad_token_id=words.ids["<pad>"],
+        )
+    )
+    model.save_pretrained(folder)
+    save_tokenizer(words, folder)
+    (folder / "tiny.json").write_text(json.dumps({"domains": [DOMAIN]}))
+    return folder
+
+
+def make_data(folder: Path, artifacts: int = 6, turns: int = 3) -> Path:
+    """Rows of all three kinds, from conversations of two scripted assistants; a folder for each stage."""
+    builder = engine(DOMAIN).builder
+    made = generate_artifacts(DOMAIN, "train", artifacts)
+    trees = {each.id: (DOMAIN, builder.build(each).tree) for each in made}
+    units = plan_units(trees, ("draft", "adaptive"), trials=1, turns=turns, rules=Rules.paper(), seed=0, candidates=1)
+    talks = list(run_units(units))
+    for stage, kind in FORMATS.items():
+        rows = make_rows(
+            kind, [Source(Origin("test"), talks)], RowOptions(text="notation"), shares={"train": 0.5, "test": 0.5}
+        )
+        write_rows(rows, folder / stage)
+    return folder
+
+
+def short_recipe(**grpo: Any) -> Recipe:
+    """A few updates of each stage."""
+    recipe = Recipe.miniature()
+    few: dict[str, Any] = {"max_steps": 2, "batch": 4, "per_device": 2, "eval_steps": 2, "save_steps": 1}
+    for stage in ("sft", "dpo"):
+        recipe = recipe.changed(stage, {**few, "sample_steps": 2, "lora.r": 4, "lora.alpha": 8})
+    few = {"max_steps": 2, "rounds": 2, "batch": 8, "per_device": 4, "n_generations": 4, "max_completion": 16}
+    few |= {"probe_users": 3, "probe_turns": 2, "save_steps": 1, "sample_steps": 1}
+    return recipe.changed("grpo", {**few, **grpo})
