@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from discover_lib.conversation import Message
+from discover_lib.leaks import find_leaks
 from discover_lib.llm.answers import UserMessage
 from discover_lib.llm.asking import Model, failing_as
 from discover_lib.llm.client import LLMClient
@@ -20,7 +21,6 @@ from discover_lib.llm.prompting import PromptSet, default_prompts, one_line, tra
 from discover_lib.llm.structured import StructuredError
 from discover_lib.roles import VoiceError
 from discover_lib.user_view import UserView
-from discover_lib.words import content_words, stem, words
 
 TEMPERATURE = 0.7
 MAX_TOKENS = 2048
@@ -121,7 +121,6 @@ def worded(message: str, view: UserView, messages: Sequence[Message]) -> tuple[s
     """Words of `message`, in order, that only a fuzzy or latent item holds and that nobody has said yet."""
     if view.pursuing not in ("fuzzy", "latent"):
         return ()
-    hidden = set().union(*(content_words(view.texts[intent_id]) for intent_id in view.items))
-    for said in (*(view.texts[intent_id] for intent_id in view.achieved), *(each.content for each in messages)):
-        hidden -= content_words(said)
-    return tuple(dict.fromkeys(word for word in words(message) if stem(word) in hidden))
+    hidden = {intent_id: view.texts[intent_id] for intent_id in view.items}
+    known = [*(view.texts[intent_id] for intent_id in view.achieved), *(each.content for each in messages)]
+    return tuple(dict.fromkeys(leak.word for leak in find_leaks(message, hidden, known) if leak.how == "verbatim"))
