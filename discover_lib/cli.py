@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
-from discover_lib import cli_audit, cli_evaluate
+from discover_lib import cli_audit, cli_evaluate, cli_train
 from discover_lib.paths import outputs_folder
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
         except (
             *inputs,
             cli_audit.AuditUsage,
+            cli_train.JobError,
             RunOptionsError,
             RunError,
             StoreError,
@@ -446,6 +447,8 @@ def _probed(run: LaidOut, conversations: int, settings: ClientSettings, concurre
 
 app.command("audit")(one_line_errors(cli_audit.audit_run))
 app.command("paper")(one_line_errors(cli_audit.paper))
+app.command("train")(one_line_errors(cli_train.train))
+app.command("merge")(one_line_errors(cli_train.merge))
 
 
 class Foreign(StrEnum):

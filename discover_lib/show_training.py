@@ -329,16 +329,18 @@ def sample(prompt: Sequence[Mapping[str, str]], replies: Sequence[Mapping[str, A
     """One line of `samples.jsonl`: a prompt as the model saw it, and its replies with what each earned.
 
     Args:
-        replies: each with text, notation, reward (None where it could not be scored), kind and n_tokens.
+        replies: each with text, notation, n_tokens, and where they were judged kind and reward (None where the
+            judgement failed).
     """
+    judged = any(each.get("reward") is not None for each in replies)
 
     def one(reply: Mapping[str, Any]) -> str:
-        kind, earned = str(reply.get("kind", "")), reply.get("reward")
+        kind, earned = reply.get("kind") or "", reply.get("reward")
         tone = "bad" if kind == "broken" else "known" if kind == "building" else "plain"
         facts = [
             f'<span class="dl-chip" data-tone="{tone}">{html.escape(kind)}</span>' if kind else "",
             f"{reply['n_tokens']:,} tokens" if "n_tokens" in reply else "",
-            "unscored" if earned is None else f"reward <b>{show.signed(earned)}</b>",
+            f"reward <b>{show.signed(earned)}</b>" if earned is not None else "unscored" if judged else "",
         ]
         notation = reply.get("notation")
         as_written = f'<pre class="dl-code">{html.escape(notation)}</pre>' if notation else ""

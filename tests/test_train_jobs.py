@@ -143,7 +143,7 @@ def test_killed_at_any_step_it_goes_on_from_the_last_checkpoint(begin: Callable[
 def test_a_failure_is_one_line_in_the_status_and_whole_in_the_log(begin: Callable[..., TrainingJob]) -> None:
     job = begin(None, "0", "7")
     failed = job.wait(20)
-    assert (failed.state, failed.message, failed.step) == ("failed", "the model is too large", 6)
+    assert (failed.state, failed.message, failed.step) == ("failed", "the model is; too large", 6)
     assert failed.resumable and "RuntimeError: the model is" in (job.folder / jobs.LOG).read_text()
 
 

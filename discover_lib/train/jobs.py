@@ -172,6 +172,14 @@ class TrainingJob:
         """Replies written at intervals, read like `metrics`."""
         return read_lines(self.folder / SAMPLES, since)
 
+    def result(self) -> dict[str, Any]:
+        """What came out of a finished run.
+
+        Raises:
+            JobError: it has not come to its end.
+        """
+        return _read(self.folder / RESULT)
+
     def wait(self, seconds: float, every: float = 0.2) -> JobStatus:
         """Wait until the run is at an end, at most so long; where it stands then."""
         deadline = time.monotonic() + seconds
@@ -235,11 +243,27 @@ def run_here(settings: StageSettings, folder: Path, report: Report) -> JobStatus
     return work_on(folder, both)
 
 
+class StoppedEarlyError(Exception):
+    """The run was asked to stop before training began."""
+
+
 def train_stage(folder: Path, report: Report) -> Any:
-    """Run the stage that a folder's settings describe."""
+    """Run the stage that a folder's settings describe; the tiny base model is made first if that is what is missing."""
     from discover_lib.train.stage import StageSettings, run_stage
 
-    return run_stage(StageSettings.from_dict(TrainingJob(folder).settings()), folder, report=report)
+    settings = StageSettings.from_dict(TrainingJob(folder).settings())
+    base = Path(settings.base)
+    if base.is_absolute() and not base.exists():
+        from discover_lib.miniature.tiny_lm import Pretraining, base_folder, ensure_base
+
+        def told(now: Pretraining) -> None:
+            report(f"making the tiny base model; {now}")
+            if (folder / STOP).exists():
+                raise StoppedEarlyError("stopped while the tiny base model was being made; it goes on from there")
+
+        if base == base_folder():
+            ensure_base(report=told)
+    return run_stage(settings, folder, report=report)
 
 
 def work_on(folder: Path, report: Report, work: Work = train_stage) -> JobStatus:
@@ -256,11 +280,14 @@ def work_on(folder: Path, report: Report, work: Work = train_stage) -> JobStatus
         with _stopping_on_signals(folder):
             result = work(folder, told)
         ended: dict[str, Any] = {"state": "stopped" if getattr(result, "stopped", False) else "finished"}
+    except StoppedEarlyError as error:
+        ended = {"state": "stopped", "message": str(error)}
     except KeyboardInterrupt:
         ended = {"state": "stopped", "message": "interrupted before a checkpoint could be saved"}
     except Exception as error:  # whatever it is, the folder must tell
         report(traceback.format_exc().rstrip())
-        ended = {"state": "failed", "message": f"{' '.join(str(error).split()) or type(error).__name__}"}
+        lines = (" ".join(line.split()) for line in str(error).splitlines())
+        ended = {"state": "failed", "message": "; ".join(filter(None, lines)) or type(error).__name__}
     return _end(job, ended)
 
 
