@@ -8,7 +8,9 @@ trainer differs.
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,8 +99,15 @@ def prepare(backend: Backend) -> None:
         except (ImportError, NotImplementedError, RuntimeError) as error:
             said = " ".join(str(error).split())
             raise BackendError(f"Unsloth does not work here ({said:.200}); use --backend transformers") from None
+    import datasets
+    import transformers
     import trl
 
+    transformers.logging.set_verbosity_error()  # what matters of it is checked or reported by us
+    transformers.logging.disable_progress_bar()
+    datasets.disable_progress_bars()
+    warnings.filterwarnings("ignore", category=FutureWarning, module=r"transformers\.")
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # rollouts of several turns are an experiment of TRL's
     if trl.__version__ == BROKEN_TRL and backend.device == "cpu":
         raise BackendError(f"TRL {BROKEN_TRL} cannot train without a GPU; install another: pip install 'trl!=1.15.0'")
 

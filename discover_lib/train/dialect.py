@@ -21,15 +21,12 @@ Spoken = Message | Mapping[str, Any]
 
 
 class Dialect(Protocol):
-    """One way of speaking.
+    """One way of speaking."""
 
-    Attributes:
-        name: as reports say it.
-        text: which form of the assistant's turns the training rows must hold.
-    """
-
-    name: str
-    text: Text
+    @property
+    def text(self) -> Text:
+        """Which form of the assistant's turns the training rows must hold."""
+        ...
 
     def encode(self, messages: Sequence[Spoken], domain: str) -> list[WireMessage]:
         """A conversation as the chat template takes it."""
@@ -50,7 +47,6 @@ class PlainChat:
 
     base: str
     system: str = ""
-    name: str = "chat"
     text: Text = "content"
 
     def encode(self, messages: Sequence[Spoken], domain: str) -> list[WireMessage]:
@@ -70,7 +66,6 @@ class PlainChat:
 class Notation:
     """The tiny language model's: see `discover_lib.miniature.tiny_language`."""
 
-    name: str = "notation"
     text: Text = "notation"
 
     def encode(self, messages: Sequence[Spoken], domain: str) -> list[WireMessage]:

@@ -313,16 +313,17 @@ class Recipe:
         Raises:
             RecipeError: an unknown field, or a value of the wrong kind.
         """
-        data = self.to_dict()
+        data, told = self.to_dict(), []
         for name, value in changes.items():
             part, _, inner = name.rpartition(".")
             part = part or stage
             if part not in _PARTS:
                 raise RecipeError(_unknown(part, _PARTS, "part of a recipe"))
+            if inner not in data[part] or data[part][inner] != value:
+                told.append(f"{part}.{inner}={value}")
             data[part] = {**data[part], inner: value}
-        if changes:
-            told = ", ".join(f"{name}={value}" for name, value in changes.items())
-            data["name"] = f"{self.name}{', ' if ' with ' in self.name else ' with '}{told}"
+        if told:
+            data["name"] = f"{self.name}{', ' if ' with ' in self.name else ' with '}{', '.join(told)}"
         return Recipe.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:

@@ -321,11 +321,11 @@ class _Run:
         )
         recorder = Recorder(self.folder, samples=samples, sample_steps=part.sample_steps, report=self.report)
         trainer.remove_callback(PrinterCallback)
+        trainer.add_callback(recorder)
         if run is not None:
             from discover_lib.train.grpo import RoundsCallback
 
             trainer.add_callback(RoundsCallback(run.rounds, run.trainer, recorder))
-        trainer.add_callback(recorder)
         return trainer, recorder, run
 
     def _grpo(
