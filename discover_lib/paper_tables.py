@@ -266,6 +266,33 @@ BESIDE_NOTE = (
 )
 
 
+_MEASURED = {"discover": "discovery", "satisfy": "satisfaction", "interact": "interactivity", "kilotokens": "tokens"}
+
+
+def our_results(results: Mapping[str, Any]) -> list[OurResult]:
+    """The rows of an evaluation, from its `results.json` (see `discover_lib.evaluate`)."""
+    run = results["run"]
+    engine = " and ".join(dict.fromkeys((run.get("engine") or {}).values())) or "engine not recorded"
+    found = []
+    for scope in results["scopes"]:
+        task = scope["scope"] if scope["scope"] != "all" else run.get("domain") or "all tasks"
+        setting = f"{engine}, {results['rules']['name']} rules, {run.get('turns')} turns, "
+        setting += f"pool of {len(scope['assistants'])}"
+        for name, cells in scope["table"].items():
+            measured = {ours: _scaled(cells.get(theirs), ours) for ours, theirs in _MEASURED.items()}
+            found.append(OurResult(str(task).replace("_", " "), name, setting, **measured))
+    return found
+
+
+def _scaled(cell: Mapping[str, Any] | None, metric: str) -> Estimate | None:
+    """A mean with its interval, in percent; tokens are in thousands already."""
+    if cell is None or cell.get("mean") is None:
+        return None
+    factor = 1 if metric == "kilotokens" else 100
+    low, high = (None if cell[name] is None else factor * cell[name] for name in ("low", "high"))
+    return Estimate(factor * cell["mean"], low, high, cell["n_artifacts"], cell["n_trials"])
+
+
 def beside(ours: Iterable[OurResult] = ()) -> list[BesideRow]:
     """The rows of table 1, then ours in the same shape; each says whose it is."""
     rows = []

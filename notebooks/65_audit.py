@@ -12,6 +12,7 @@ __generated_with = "0.25.2"
 app = marimo.App(width="medium", app_title="Audit")
 
 with app.setup(hide_code=True):
+    import json
     from itertools import islice
     from pathlib import Path
 
@@ -31,7 +32,8 @@ with app.setup(hide_code=True):
     from discover_lib.background import find_runs
     from discover_lib.certificate import CertificateError, certify_run, lay_out_panel, read_certificate
     from discover_lib.engines import MINIATURE, EngineSpec, RoleEngines
-    from discover_lib.paper_tables import beside, derived, does_not_follow, paper_checks
+    from discover_lib.evaluate import RESULTS_FILE
+    from discover_lib.paper_tables import beside, derived, does_not_follow, our_results, paper_checks
     from discover_lib.paths import outputs_folder
     from discover_lib.planting import BEYOND, DECOYS, PLANTED, load_corpus, score
     from discover_lib.recorded import load_recorded, recorded_index
@@ -351,9 +353,16 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(all_checks):
+def _(all_checks, folder):
     _chosen = [each for each in paper_checks() if all_checks.value or each.verdict != "follows"]
     _derived = [each.row() for each in derived()]
+    _results = folder / RESULTS_FILE if folder else None
+    _ours = our_results(json.loads(_results.read_text("utf-8"))) if _results and _results.is_file() else []
+    _note = (
+        ""
+        if _ours
+        else "This run was not scored; rows of one made by <code>discover evaluate</code> stand here."
+    )
     mo.Html(
         show_audit.styled(
             show.panel("Printed and recomputed", show_audit.checks(_chosen)),
@@ -361,7 +370,11 @@ def _(all_checks):
                 "What follows although it is not printed",
                 show.table(("table", "figure", "value", "how"), _derived),
             ),
-            show.panel("The paper’s main table, and where ours would stand", show_audit.beside(beside())),
+            show.panel(
+                "The paper’s main table, and ours",
+                show_audit.beside(beside(_ours)),
+                f'<p class="dl-quiet">{_note}</p>' if _note else "",
+            ),
         )
     )
     return

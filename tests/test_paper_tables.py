@@ -11,6 +11,7 @@ from discover_lib.paper_tables import (
     check_gain,
     derived,
     does_not_follow,
+    our_results,
     paper_checks,
     paper_tables,
 )
@@ -91,3 +92,24 @@ def test_ours_and_theirs_share_a_shape_and_no_row() -> None:
     assert rows[-1].cells[0].startswith("42.00 [") and rows[-1].cells[1:] == ("not measured",) * 3
     assert rows[-1].n == "2 artifacts, 95 % interval"
     assert all(each.cells[3] == NOT_TRANSCRIBED for each in rows[:12:2])
+
+
+def test_an_evaluation_becomes_rows_in_percent() -> None:
+    cell = {"mean": 0.25, "low": 0.2, "high": 0.3, "n_artifacts": 6, "n_trials": 12}
+    results = {
+        "run": {"domain": "svg_drawing", "engine": {"judge": "miniature", "voice": "miniature"}, "turns": 5},
+        "rules": {"name": "paper"},
+        "scopes": [
+            {
+                "scope": "all",
+                "assistants": ["draft", "ask"],
+                "table": {"draft": {"discovery": cell, "tokens": cell | {"mean": 2.5}, "satisfaction": None}},
+            }
+        ],
+    }
+    [mine] = our_results(results)
+    assert (mine.task, mine.assistant) == ("svg drawing", "draft")
+    assert mine.setting == "miniature, paper rules, 5 turns, pool of 2"
+    assert mine.discover is not None and (mine.discover.mean, mine.discover.low) == (25.0, 20.0)
+    assert mine.kilotokens is not None and mine.kilotokens.mean == 2.5
+    assert mine.satisfy is None and mine.interact is None
