@@ -54,7 +54,7 @@ def bootstrap_mean(values: Values, seed: int = 0, resamples: int = RESAMPLES) ->
 
     The plain percentile bootstrap is too narrow for few artifacts (it covers 92 % where 30 are a little skewed), so
     its tails are widened until it is as wide as Student's interval on symmetric data: it then covers 93 to 97 % from 30
-    artifacts on (`benchmarks/statistics.py` measures it).  It never leaves the range of the data.
+    artifacts on (`benchmarks/intervals_and_tests.py` measures it).  It never leaves the range of the data.
 
     Raises:
         ValueError: no artifact, or an artifact without trials.
