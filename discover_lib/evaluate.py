@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from discover_lib.batch import map_in_processes, whole_file, write_json
+from discover_lib.batch import map_in_processes
 from discover_lib.comparison import CSV_COLUMNS, MEASURES, Pool, results_by_scope, tidy_rows
 from discover_lib.conversation import Conversation, FinalTurn, Message, Reply
 from discover_lib.engines import Engines, EngineSpec, RoleEngines
@@ -31,6 +31,7 @@ from discover_lib.scoring import Scorer
 from discover_lib.seeds import derive_seed
 from discover_lib.stats import INTERVAL, TEST
 from discover_lib.store import RunStore, StoreError
+from discover_lib.writing import whole_file, write_json
 
 if TYPE_CHECKING:
     from discover_lib.llm.client import ClientSettings
