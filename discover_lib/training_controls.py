@@ -13,7 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from _typeshed import DataclassInstance
+
+    from discover_lib.train.recipes import Recipe, Stage
 
 Record = TypeVar("Record", bound="DataclassInstance")
 
@@ -119,6 +123,20 @@ def _number(name: str, kind: type, text: str) -> int | float:
             raise FieldError(f"{words}: a whole number is needed, got {text}")
         return int(value)
     return value
+
+
+def changes_between(preset: Recipe, recipe: Recipe, stage: Stage) -> list[str]:
+    """What makes a recipe out of a preset, for one stage, as `assignments` reads it: ``learning_rate=1e-4``."""
+    changes = []
+    for part, prefix in ((stage, ""), ("lora", "lora.")):
+        before, after = preset.to_dict()[part], recipe.to_dict()[part]
+        changes += [f"{prefix}{name}={json.dumps(after[name])}" for name in after if after[name] != before[name]]
+    return changes
+
+
+def shown_path(path: Path, project: Path) -> str:
+    """A path as one types it in the project's folder."""
+    return str(path.relative_to(project)) if path.is_relative_to(project) else str(path)
 
 
 def assignments(pairs: Sequence[str]) -> dict[str, Any]:
