@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from llm_server import TRANSPORT_FAULTS, FakeServer, Faults, ServerProcess
 
 from discover_lib.llm import prices
 from discover_lib.llm.client import Budget, ClientSettings, Completion, LLMClient, LLMError, Price, Request
+from discover_lib.llm.direct import OWN_SERVERS, DirectWire
 from discover_lib.llm.records import LOST_KEY
+from discover_lib.llm.via_litellm import LiteLLMWire
 from discover_lib.llm.wire import kind_of_status, redact, seconds_of
 
 # LiteLLM reads pydantic models in a way that pydantic is going to drop.
@@ -240,6 +243,31 @@ def test_seeds_are_sent_as_31_bits_and_told_apart_by_all_of_them(
     client.complete(say("seeded", seed=seed))
     assert server.received[-1].get("seed") == sent
     assert say("seeded", seed=5).key != say("seeded", seed=2**31 + 5).key
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("provider", OWN_SERVERS)
+@pytest.mark.parametrize("key", [None, "a-key-of-ones-own"])
+def test_a_server_of_ones_own_is_sent_straight_what_litellm_would_send(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch, provider: str, key: str | None
+) -> None:
+    monkeypatch.setenv(f"{provider.upper()}_API_BASE", server.api_base)
+    monkeypatch.delenv(f"{provider.upper()}_API_KEY", raising=False)
+    if key:
+        monkeypatch.setenv(f"{provider.upper()}_API_KEY", key)
+    messages = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": f"for {provider}"})
+    request = Request(f"{provider}/family/model", messages, "assistant", 0.5, 99, seed=2**40 + 3)
+    sent = []
+    for wire in ("auto", "litellm"):
+        settings = ClientSettings(wire=wire, env_file=None, timeout_seconds=20)  # type: ignore[arg-type]
+        with LLMClient(settings) as client:
+            client.complete(request)
+            client.stream(replace(request, sample=1), lambda text: None)
+            ways = [type(way) for way in client._wires.values()]
+        assert ways == [DirectWire if wire == "auto" else LiteLLMWire]
+        assert not key or server.headers["authorization"] == f"Bearer {key}"
+        sent.append([server.received[-2], server.received[-1]])
+    assert sent[0] == sent[1] and sent[0][0]["model"] == "family/model"
 
 
 def test_half_a_surrogate_pair_goes_through(client: LLMClient, server: FakeServer) -> None:

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from discover_lib.llm.background import CallsInFlight
-from discover_lib.llm.direct import PREFIX, DirectWire
+from discover_lib.llm.direct import PREFIX, DirectWire, OwnServer
 from discover_lib.llm.limits import Budget, Pace
 from discover_lib.llm.meter import Meter
 from discover_lib.llm.prices import Price, price_of, provider_of
@@ -68,7 +68,8 @@ class ClientSettings:
         api_base: address of an OpenAI-compatible server, for "openai/<name>" models only, so that others can take part
             in the same run (OpenAI's own as "gpt-4.1"); None: the providers' own addresses.
         key_variable: environment variable with the key for `api_base`; the provider's own key is never sent there.
-        wire: "auto" goes straight to `api_base` where there is one, and through LiteLLM else; "litellm" always.
+        wire: "auto" goes straight to `api_base` where there is one and to a server of one's own that LiteLLM's
+            variables name (hosted_vllm/, lm_studio/, llamafile/), and through LiteLLM else; "litellm" always.
         native_schema: whether the JSON schema of structured answers is sent; "auto": where it is known to be taken.
         timeout_seconds: of one attempt; of a stream, the longest pause.
         max_attempts: requests sent for one call at most.
@@ -290,10 +291,12 @@ class LLMClient:
 
             load_dotenv(settings.env_file, override=False)
         address = settings.address_of(model)
-        name = f"{'straight' if settings.wire == 'auto' and address else 'through LiteLLM'} to {address or 'providers'}"
+        own = OwnServer.of(model) if settings.wire == "auto" else None
+        way = "straight" if own or (settings.wire == "auto" and address) else "through LiteLLM"
+        name = f"{way} to {own or address or 'providers'}"
         with self._lock:
             if name not in self._wires:
-                self._wires[name] = _new_wire(settings, address)
+                self._wires[name] = _new_wire(settings, address, own)
             wire = self._wires[name]
         self._meter.left_out(model, wire.prepare(model))
         self._prepared[model] = wire
@@ -438,7 +441,9 @@ class _Gate:
         return reply
 
 
-def _new_wire(settings: ClientSettings, address: str | None) -> Wire:
+def _new_wire(settings: ClientSettings, address: str | None, own: OwnServer | None) -> Wire:
+    if own:
+        return DirectWire(own.address, own.key_variable, settings.native_schema == "always", key_needed=False)
     if address and settings.wire == "auto":
         return DirectWire(address, settings.key_variable, settings.native_schema == "always")
     return LiteLLMWire(address, settings.key_variable, settings.native_schema, settings.timeout_seconds)

@@ -55,7 +55,7 @@ class Wire(Protocol):
 
 
 def sent_messages(request: Request) -> list[dict[str, str]]:
-    """The messages as they are sent: half a surrogate pair, as cut texts end with, is no text that every server takes."""
+    """The messages as they are sent: half a surrogate pair, as a cut text may end with, is nothing to send."""
     return [{**each, "content": _whole_characters(each["content"])} for each in request.messages]
 
 
