@@ -25,9 +25,9 @@ import torch
 
 from discover_lib.conversation import Conversation
 from discover_lib.local_model import IN_FLIGHT, LocalAssistant, LocalModel
-from discover_lib.miniature import beliefs, engine, lexicon, notation, tiny_language, tiny_practice
+from discover_lib.miniature import engine
 from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifact
-from discover_lib.miniature.lexicon import LEXICON_FOLDER, load_lexicon
+from discover_lib.miniature.lexicon import load_lexicon
 from discover_lib.miniature.reading import read_reply, read_user
 from discover_lib.miniature.tiny_language import (
     ASSISTANT,
@@ -55,8 +55,8 @@ MOST_BROKEN = 0.02  # of the replies
 GATE_USERS = 60  # over all domains, from the end of the training split: no evaluation looks at those of the other
 CHECKPOINT_EVERY = 50  # steps
 REPORT_EVERY = 10
+KEY_STEPS = 20  # of practice that a recipe's key is made of
 IGNORED = -100  # the label of a token without loss
-_MADE_BY = (beliefs, lexicon, notation, tiny_language, tiny_practice)  # code that decides what is pretrained on
 
 
 class TinyModelError(RuntimeError):
@@ -77,8 +77,8 @@ class TinyRecipe:
     """
 
     domains: tuple[str, ...] = ()
-    steps: int = 700
-    batch: int = 20
+    steps: int = 1000
+    batch: int = 10
     rate: float = 3e-3
     warmup: int = 20
     seed: int = 0
@@ -87,7 +87,7 @@ class TinyRecipe:
     heads: int = 4
     inner: int = 384
     scale: float = 0.1
-    own: float = 2.0
+    own: float = 1.0
 
     def resolved(self) -> TinyRecipe:
         """This recipe with its domains named.
@@ -105,13 +105,16 @@ class TinyRecipe:
 
     @property
     def key(self) -> str:
-        """Equal for recipes that make the same model: of the numbers, the lexicons and the code that they pass."""
+        """Equal for recipes that make the same model: of the numbers, the words, this file, and what is practised.
+
+        A sample of the practice stands for the lexicons and the policies that make it, so that whatever changes it
+        makes another model, and nothing else does.
+        """
         recipe = self.resolved()
-        digest = hashlib.blake2b(json.dumps(dataclasses.asdict(recipe), sort_keys=True).encode(), digest_size=8)
-        for domain in recipe.domains:
-            digest.update((LEXICON_FOLDER / f"{domain}.yaml").read_bytes())
-        for path in (Path(__file__), *(Path(str(module.__file__)) for module in _MADE_BY)):
-            digest.update(path.read_bytes())
+        words = vocabulary(recipe.domains)
+        practised = [practice_rows(recipe, words, step) for step in range(KEY_STEPS)]
+        digest = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=8)
+        digest.update(json.dumps([dataclasses.asdict(recipe), words.words, practised]).encode())
         return digest.hexdigest()
 
 
@@ -177,7 +180,7 @@ def ensure_base(recipe: TinyRecipe | None = None, report: Report | None = None) 
         model = pretrain(recipe, report, checkpoint)
         save_model(model, vocabulary(recipe.domains), partial)
         seconds = time.monotonic() - began
-        gate = measure(partial, recipe.domains)
+        gate = measure(partial, recipe.domains, GATE_USERS)
         _check(gate, recipe)
         made = {"recipe": dataclasses.asdict(recipe), "seconds": round(seconds, 1), "measured": gate.to_dict()}
         write_json(partial / CARD, {"format": FORMAT, "domains": list(recipe.domains), **made})
@@ -320,8 +323,8 @@ def schedule(step: int, recipe: TinyRecipe) -> float:
     return rise * (0.03 + 0.97 * (1 + math.cos(math.pi * step / recipe.steps)) / 2)
 
 
-def practice_batch(recipe: TinyRecipe, words: Vocabulary, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids and labels of a step, (batch, longest), padded on the right; labels are `IGNORED` outside replies."""
+def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tuple[list[int], list[int]]]:
+    """(token ids, labels) of the conversations of a step; labels are `IGNORED` outside replies."""
     rng = derive_rng(recipe.seed, "practice", step)
     rows = []
     for _ in range(recipe.batch):
@@ -333,6 +336,12 @@ def practice_batch(recipe: TinyRecipe, words: Vocabulary, step: int) -> tuple[to
             tokens += asked + reply
             labels += [IGNORED] * len(asked) + reply
         rows.append((tokens[:MAX_TOKENS], labels[:MAX_TOKENS]))
+    return rows
+
+
+def practice_batch(recipe: TinyRecipe, words: Vocabulary, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids and labels of a step, (batch, longest), padded on the right."""
+    rows = practice_rows(recipe, words, step)
     longest = max(len(tokens) for tokens, _ in rows)
     pad = words.ids[PAD]
     return (
@@ -361,7 +370,7 @@ def _resume(model: Any, optimizer: torch.optim.Optimizer, path: Path | None) -> 
 # -- the gate -------------------------------------------------------------------------------------------------------
 
 
-def measure(folder: Path, domains: Sequence[str], users: int = GATE_USERS, seed: int = 0) -> Gate:
+def measure(folder: Path, domains: Sequence[str], users: int, seed: int = 0) -> Gate:
     """Let a model talk with users of the simulator and see whether it does what it is told.
 
     The users are the last ones of the training split, so many in all domains together.
