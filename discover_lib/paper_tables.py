@@ -306,10 +306,20 @@ def beside(ours: Iterable[OurResult] = ()) -> list[BesideRow]:
     for each in ours:
         estimates: Sequence[Estimate | None] = (each.discover, each.satisfy, each.interact, each.kilotokens)
         sizes = sorted({estimate.n_artifacts for estimate in estimates if estimate is not None})
-        cells = tuple("not measured" if estimate is None else str(estimate) for estimate in estimates)
+        cells = tuple(map(_measured, METRICS, estimates))
         n = f"{' / '.join(map(str, sizes)) or 0} artifacts, 95 % interval"
         rows.append(BesideRow(f"ours: {each.setting}", each.task, each.assistant, cells, n))
     return rows
+
+
+def _measured(metric: str, estimate: Estimate | None) -> str:
+    """A mean with its interval, to as many decimals as the paper prints."""
+    if estimate is None:
+        return "not measured"
+    digits = 2 if metric == "kilotokens" else 1
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.mean:.{digits}f} (no interval)"
+    return f"{estimate.mean:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
 
 
 def _short(value: float) -> str:

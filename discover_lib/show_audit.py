@@ -15,7 +15,7 @@ from discover_lib.agreement import KIND, Agreement, Disagreement, Flips
 from discover_lib.audit import Audit, Finding
 from discover_lib.certificate import Certificate, Tested, certificate_warning, read_certificate
 from discover_lib.conversation import Conversation
-from discover_lib.paper_tables import BESIDE_COLUMNS, BESIDE_NOTE, CHECK_COLUMNS, THE_PAPER, BesideRow, Check
+from discover_lib.paper_tables import BESIDE_COLUMNS, BESIDE_NOTE, CHECK_COLUMNS, METRICS, THE_PAPER, BesideRow, Check
 from discover_lib.planting import BEYOND, DECOYS, PLANTED, TWIN, Case, Scored
 from discover_lib.stats import Estimate
 
@@ -274,13 +274,17 @@ def _check(each: Check) -> str:
     return f"<tr>{_cells('td', cells)}</tr>"
 
 
+_BESIDE_CLASSES = ("", "", "", *("da-tight" for _ in METRICS), "")
+
+
 def beside(rows: Sequence[BesideRow]) -> str:
     """Ours and theirs in one shape; colour and first column say whose a row is."""
-    head = [("", name) for name in BESIDE_COLUMNS]
+    head = list(zip(_BESIDE_CLASSES, BESIDE_COLUMNS, strict=True))
     return _table(head, _beside_rows(rows), BESIDE_NOTE)
 
 
 def _beside_rows(rows: Sequence[BesideRow]) -> Iterator[str]:
     for each in rows:
         name = "da-shaded" if each.whose == THE_PAPER else "da-ours"
-        yield f'<tr class="{name}">{_cells("td", (("", html.escape(cell)) for cell in each.row()))}</tr>'
+        cells = zip(_BESIDE_CLASSES, map(html.escape, each.row()), strict=True)
+        yield f'<tr class="{name}">{_cells("td", cells)}</tr>'

@@ -72,7 +72,7 @@ def make_own_run(folder: Path) -> None:
 
 @app.cell(hide_code=True)
 def _():
-    def found_or_made():
+    def _found_or_made():
         """The runs there are, newest first, and why there is none."""
         if runs := find_runs(outputs_folder()):
             return runs, ""
@@ -82,11 +82,11 @@ def _():
             return {}, f"no run here, and none could be made: {error}"
         return find_runs(outputs_folder()), ""
 
-    runs, _trouble = found_or_made()
+    _runs, _trouble = _found_or_made()
     _asked = mo.query_params().get("run")
     run_choice = mo.ui.dropdown(
-        {**runs, RECORDED: None},
-        value=_asked if _asked in runs else next(iter(runs), RECORDED),
+        {**_runs, RECORDED: None},
+        value=_asked if _asked in _runs else next(iter(_runs), RECORDED),
         label="Whose user",
         searchable=True,
         on_change=lambda folder: mo.query_params().set(

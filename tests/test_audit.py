@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import state_of
 from test_cli import assert_one_line_error, discover
+from test_notebooks import chosen, problems
+from test_notebooks import run as run_notebook
 
 from discover_lib import Discovery, IntentTree, Message, show_audit
 from discover_lib.audit import Finding, audit, audit_message
@@ -231,6 +233,14 @@ def test_words_are_marked_and_everything_is_escaped() -> None:
     assert "<b>" not in told and '<mark data-severity="alarm">cat</mark>' in told
     text = re.sub(r"</?mark[^>]*>", "", show_audit.marked(one))
     assert "&lt;b&gt;a cat&lt;/b&gt; &amp; &quot;violet&quot;" in text
+
+
+@pytest.mark.slow
+def test_the_page_reads_the_recorded_conversations_too() -> None:
+    shown, defined = run_notebook("65_audit.py", run_choice=chosen(None))
+    assert problems(shown) == []
+    assert defined["audited"].turns == 60 and defined["audited"].alarms == ()
+    assert any("the miniature cannot judge these trees" in text.lower() for text in shown)
 
 
 # -- the commands -----------------------------------------------------------------------------------------------------

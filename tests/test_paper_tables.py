@@ -89,7 +89,7 @@ def test_ours_and_theirs_share_a_shape_and_no_row() -> None:
     rows = beside([mine])
     assert [each.whose for each in rows] == [THE_PAPER] * 12 + ["ours: miniature, paper rules"]
     assert len({len(each.row()) for each in rows}) == 1
-    assert rows[-1].cells[0].startswith("42.00 [") and rows[-1].cells[1:] == ("not measured",) * 3
+    assert rows[-1].cells[0].startswith("42.0 [") and rows[-1].cells[1:] == ("not measured",) * 3
     assert rows[-1].n == "2 artifacts, 95 % interval"
     assert all(each.cells[3] == NOT_TRANSCRIBED for each in rows[:12:2])
 
