@@ -73,3 +73,26 @@ def short_recipe(**grpo: Any) -> Recipe:
     few = {"max_steps": 2, "rounds": 2, "batch": 8, "per_device": 4, "n_generations": 4, "max_completion": 16}
     few |= {"probe_users": 3, "probe_turns": 2, "save_steps": 1, "sample_steps": 1}
     return recipe.changed("grpo", {**few, **grpo})
+
+
+def teach(base: Path, rows: Path, steps: int = 40) -> Path:
+    """Train a base on the conversations of SFT rows for a moment, so that some of what it writes can be read."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from discover_lib.miniature.tiny_language import encode_messages
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(base), AutoTokenizer.from_pretrained(base)
+    lines = (rows / "sft" / "data" / "train.jsonl").read_text().splitlines()
+    talks = [encode_messages(json.loads(line)["messages"], DOMAIN) for line in lines]
+    batch = tokenizer.apply_chat_template(talks, padding=True, return_tensors="pt", return_dict=True)
+    labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(**batch, labels=labels).loss.backward()
+        optimizer.step()
+    model.save_pretrained(base)
+    return base
