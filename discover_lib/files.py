@@ -13,8 +13,13 @@ MAX_BYTES = 1_000_000
 # What people call the types, and the miniature's domain for each.
 DOMAIN_WORDS = {
     "svg_drawing": ("svg", "drawing", "icon", "logo", "illustration"),
-    "technical_writing": ("technical", "article", "explainer", "report", "documentation", "guide", "abstract", "news"),
+    "technical_writing": ("technical", "article", "explainer", "report", "documentation", "guide", "news"),
     "creative_writing": ("creative", "story", "fiction", "tale", "novel", "essay", "poem"),
+    "travel_plan": ("travel", "trip", "itinerary", "holiday", "vacation"),
+    "dataviz_code": ("dataviz", "data-viz", "visualization", "visualisation", "chart", "plot", "plotting", "vega-lite"),
+    "paper_abstract": ("abstract", "paper"),
+    "image_prompt": ("prompt", "text-to-image"),
+    "web_component": ("component", "widget", "web", "html"),
 }
 
 
@@ -34,7 +39,8 @@ def domain_of_type(artifact_type: str) -> str:
             return domain
     raise ArtifactFileError(
         f"the miniature has no domain for the type {artifact_type!r}; "
-        "use 'svg drawing', 'short story' or 'technical article'"
+        "use 'svg drawing', 'short story', 'technical article', 'travel plan', 'data-viz code', 'paper abstract', "
+        "'image prompt' or 'web component'"
     )
 
 
