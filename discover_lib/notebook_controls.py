@@ -206,3 +206,19 @@ def growing_text() -> Any:
         text = traitlets.Unicode("").tag(sync=True)
 
     return GrowingText()
+
+
+def pickable(html: str, picked: str = "") -> Any:
+    """A widget that shows finished markup and whose `picked` is the `data-pick` of the element pressed last.
+
+    The markup must be escaped where it holds texts of others, as the fragments of `discover_lib.show` are.
+    """
+    import anywidget
+    import traitlets
+
+    class Pickable(anywidget.AnyWidget):
+        _esm = show.static_text("pickable.js")
+        html = traitlets.Unicode("").tag(sync=True)
+        picked = traitlets.Unicode("").tag(sync=True)
+
+    return Pickable(html=html, picked=picked)
