@@ -15,14 +15,14 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from discover_lib.batch import map_in_processes
 from discover_lib.comparison import CSV_COLUMNS, MEASURES, Pool, results_by_scope, tidy_rows
 from discover_lib.conversation import Conversation, FinalTurn, Message, Reply
 from discover_lib.engines import Engines, EngineSpec, RoleEngines
 from discover_lib.rescore import SensitivityMap, sensitivity
-from discover_lib.roles import RoleError, SeesIntents, ask
+from discover_lib.roles import Assistant, RoleError, SeesIntents, ask
 from discover_lib.runner import ENDS_THE_RUN, Halt, Progress, Report, failed_call, failure_of
 from discover_lib.runs import LaidOut, RunOptions, RunOptionsError, execute, lay_out
 from discover_lib.satisfaction import FINAL_REQUEST, LeaveOut
@@ -245,6 +245,7 @@ def _assess_in_threads(
     return keep.ended()
 
 
+@runtime_checkable
 class RepliesTogether(Protocol):
     """An assistant that answers many conversations at once, each as it would alone."""
 
@@ -256,30 +257,39 @@ def final_turns(conversations: Sequence[Conversation], engines: Engines) -> list
 
     An assistant that `RepliesTogether` is asked for all its conversations at once.
     """
-    finals: list[FinalTurn | ScoringFailure | None] = [None] * len(conversations)
     groups: dict[tuple[str, str], list[int]] = {}
     for at, conversation in enumerate(conversations):
         setting = conversation.setting
         groups.setdefault((setting["assistants"][0], setting["domain"]), []).append(at)
+    finals: dict[int, FinalTurn | ScoringFailure] = {}
     for (name, domain), members in groups.items():
         assistant = engines.assistant(name, domain)
-        together = getattr(assistant, "reply_batch", None)
-        if together is not None and not isinstance(assistant, SeesIntents):
-            replies = together([_final_question(conversations[at]) for at in members])
-            for at, reply in zip(members, replies, strict=True):
-                finals[at] = FinalTurn(FINAL_REQUEST, reply)
-            continue
-        for at in members:
-            conversation = conversations[at]
-            messages, seed = _final_question(conversation)
+        held = [conversations[at] for at in members]
+        if isinstance(assistant, RepliesTogether):
+            found = _answer_together(assistant, held)
+        else:
+            found = _answer_alone(assistant, held)
+        finals |= zip(members, found, strict=True)
+    return [finals[at] for at in range(len(conversations))]
 
-            def one(
-                assistant: Any = assistant, talk: Conversation = conversation, said: Any = messages, seed: int = seed
-            ) -> FinalTurn:
-                return FinalTurn(FINAL_REQUEST, ask(assistant, talk.tree, talk.state, said, seed))
 
-            finals[at] = _tried("final", one)
-    return [each for each in finals if each is not None]
+def _answer_together(
+    assistant: RepliesTogether, conversations: Sequence[Conversation]
+) -> Sequence[FinalTurn | ScoringFailure]:
+    replies = _tried("final", lambda: assistant.reply_batch([_final_question(each) for each in conversations]))
+    if isinstance(replies, ScoringFailure):
+        return [replies] * len(conversations)
+    return [FinalTurn(FINAL_REQUEST, reply) for reply in replies]
+
+
+def _answer_alone(
+    assistant: Assistant | SeesIntents, conversations: Sequence[Conversation]
+) -> Sequence[FinalTurn | ScoringFailure]:
+    def final(conversation: Conversation) -> FinalTurn:
+        messages, seed = _final_question(conversation)
+        return FinalTurn(FINAL_REQUEST, ask(assistant, conversation.tree, conversation.state, messages, seed))
+
+    return [_tried("final", lambda each=each: final(each)) for each in conversations]  # type: ignore[misc]
 
 
 def _final_question(conversation: Conversation) -> tuple[tuple[Message, ...], int]:
