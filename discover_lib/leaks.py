@@ -66,10 +66,10 @@ def find_leaks(message: str, hidden: Mapping[str, str], known: Iterable[str]) ->
         hidden: intent id → text of what the user does not know (undiscovered or emerging).
         known: what may be named: texts of discovered intents and everything said before; read only if need be.
     """
-    said = {(each.root, each.denied) for each in spoken_words(message)}
+    said = _told(message)
     holders: dict[tuple[str, bool], dict[str, str]] = {}
     for intent_id, text in hidden.items():
-        for each in spoken_words(text):
+        for each in () if said.isdisjoint(_told(text)) else spoken_words(text):
             if (each.root, each.denied) in said:
                 holders.setdefault((each.root, each.denied), {}).setdefault(intent_id, each.word)
     for text in known:
@@ -125,6 +125,12 @@ def spoken_words(text: str) -> tuple[Spoken, ...]:
             found.append(Spoken(word, position, position + len(word), root(word), denied))
         position += len(word)
     return tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def _told(text: str) -> frozenset[tuple[str, bool]]:
+    """Of every content word what it comes from and whether it is denied."""
+    return frozenset((each.root, each.denied) for each in spoken_words(text))
 
 
 @lru_cache(maxsize=1024)

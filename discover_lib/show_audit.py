@@ -59,13 +59,16 @@ def _mark(text: str, marks: Mapping[str, tuple[str, str]]) -> str:
 
 
 def certificate_line(folder: Path) -> str:
-    """One line for every page that shows numbers of a run: a warning, or what vouches for its simulated user."""
+    """One line for every page that shows numbers of a run: a warning, or what vouches for its simulated user.
+
+    `show.styled` is enough to show it.
+    """
     warning = certificate_warning(folder)
     if warning is not None:
-        return f'<p class="da-line" data-tone="warn" role="alert"><b>Not certified.</b> {html.escape(warning)}</p>'
+        return f'<p class="dl-told" data-tone="warn" role="alert"><b>Not certified.</b> {html.escape(warning)}</p>'
     certificate = read_certificate(folder)
     assert certificate is not None
-    return f'<p class="da-line"><b>Certified.</b> {html.escape(certificate.line)}.</p>'
+    return f'<p class="dl-told"><b>Certified.</b> {html.escape(certificate.line)}.</p>'
 
 
 def relations(result: Certificate) -> str:
@@ -147,7 +150,7 @@ def audit_line(result: Audit) -> str:
     tone = "warn" if result.alarms else ""
     parts = f"{len(result.alarms)} of {result.turns:,} user turns raise an alarm" if result.turns else "no user turn"
     more = f"; {slight} slight findings are for a person to read" if slight else ""
-    return f'<p class="da-line" data-tone="{tone}"><b>{parts}</b>: {rate} with its 95 % interval{more}.</p>'
+    return f'<p class="dl-told" data-tone="{tone}"><b>{parts}</b>: {rate} with its 95 % interval{more}.</p>'
 
 
 def findings(found: Sequence[Finding], limit: int = 12) -> str:
