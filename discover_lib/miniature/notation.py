@@ -69,7 +69,8 @@ def parse(text: str, lexicon: Lexicon) -> tuple[Move, ...]:
     """Read a reply in the notation.
 
     Raises:
-        NotationError: an unknown word, a value outside its dimension, fewer than two alternatives, an empty draft.
+        NotationError: an unknown word, a value outside its dimension, fewer than two alternatives, an empty draft, or
+            something made that is too broad to be made.
     """
     tokens = text.split()
     if not tokens:
@@ -97,7 +98,7 @@ def _parse_move(verb: str, body: Sequence[str], lexicon: Lexicon) -> Move:
             raise NotationError(f"{body[0]!r} follows 'pass'")
         return Move("pass")
     if verb == "draft":
-        return Move("draft", _parse_pairs("draft", body, lexicon))
+        return Move("draft", _made(_parse_pairs("draft", body, lexicon), lexicon))
     if verb == "recap":
         return Move("recap", _parse_pairs("recap", body, lexicon))
     return _parse_alternatives(verb, body, lexicon)
@@ -135,7 +136,15 @@ def _parse_alternatives(verb: str, body: Sequence[str], lexicon: Lexicon) -> Mov
     values = tuple(dict.fromkeys(_checked(dimension, value, lexicon) for value in body[::2]))
     if len(values) < 2:
         raise NotationError(f"{verb!r} needs at least two different alternatives")
-    return Move("show" if verb == "show" else "maybe", values, dimension)
+    return Move("show", _made(values, lexicon), dimension) if verb == "show" else Move("maybe", values, dimension)
+
+
+def _made(values: tuple[str, ...], lexicon: Lexicon) -> tuple[str, ...]:
+    """Only the most specific values can be made; broader ones can only be talked about."""
+    for value in values:
+        if not lexicon.values[value].is_leaf:
+            raise NotationError(f"{value!r} is too broad to be made")
+    return values
 
 
 def _checked(dimension: str, value: str, lexicon: Lexicon) -> str:
