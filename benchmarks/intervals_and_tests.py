@@ -137,25 +137,22 @@ def measured(simulations: int, artifacts: int) -> None:
     print(f"\ncoverage on the miniature's own scores, {artifacts} artifacts as the population (93 to 97 %)")
     for measure in SCORED:
         values = pool.values(measure)
-        ours, theirs = (
-            np.array([values[name][each] for each in sorted(values[name])]) for name in ("adaptive", "draft")
-        )
-        for what, rows in (("adaptive", ours), ("adaptive − draft", (ours - theirs).mean(axis=1, keepdims=True))):
-            if np.ptp(rows) == 0:
-                continue
-            for n in SIZES:
-                hits = coverage(lambda rows=rows, n=n: rows[rng.integers(0, len(rows), n)], rows.mean(), simulations)
+        ours, theirs = values["adaptive"], values["draft"]
+        own = np.array([np.mean(ours[each]) for each in sorted(ours)])
+        apart = own - np.array([np.mean(theirs[each]) for each in sorted(theirs)])
+        for what, rows in (("adaptive", own), ("adaptive − draft", apart)):
+            for n in SIZES if np.ptp(rows) else ():
+                drawn = lambda rows=rows, n=n: rows[rng.integers(0, len(rows), n)][:, None]  # noqa: E731
+                hits = coverage(drawn, rows.mean(), simulations)
                 print(share_line(f"  {measure} of {what}, {n} artifacts", hits, simulations, 0.93, 0.97))
     print("\ntype-I error on the miniature's own scores: an assistant's first trial against its second (4 to 6 %)")
     for measure in SCORED:
         values = pool.values(measure)["adaptive"]
-        halves = np.array([values[each][0] - values[each][1] for each in sorted(values)])
+        halves = np.array([trials[0] - trials[1] for trials in values.values() if len(trials) == 2])
         both = np.concatenate([halves, -halves])  # neither trial is the better one
-        if np.ptp(both) == 0:
-            continue
-        for n in SIZES:
-            hits = false_alarms(lambda both=both, n=n: both[rng.integers(0, len(both), n)], simulations)
-            print(share_line(f"  {measure}, {n} artifacts", hits, simulations, 0.04, 0.06))
+        for n in SIZES if np.ptp(both) else ():
+            alarms = false_alarms(lambda both=both, n=n: both[rng.integers(0, len(both), n)], simulations)
+            print(share_line(f"  {measure}, {n} artifacts", alarms, simulations, 0.04, 0.06))
 
 
 def main() -> None:
