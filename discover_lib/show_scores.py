@@ -10,8 +10,8 @@ from __future__ import annotations
 import html
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from discover_lib import show
 from discover_lib.comparison import MEASURE, MEASURES, Measure, Pool, PoolWithout
