@@ -7,6 +7,7 @@ along.  A reply depends on its conversation and seed alone (see `sampling`), so 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ from discover_lib.sampling import Draw, draw, exact
 TEMPERATURE = 0.7  # of evaluation, as for models behind an API
 MAX_NEW_TOKENS = 1024
 IN_FLIGHT = 128  # conversations at once
+GATHER_SECONDS = 0.015  # more than a simulated user takes to answer
 
 
 @dataclass
@@ -26,6 +28,10 @@ class _Question:
     draw: Draw
     answer: list[int] | None = None
     error: BaseException | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.answer is not None or self.error is not None
 
 
 @dataclass
@@ -46,8 +52,9 @@ class LocalModel:
     temperature: float = TEMPERATURE
     max_new_tokens: int = MAX_NEW_TOKENS
     _waiting: list[_Question] = field(default_factory=list, repr=False)
-    _door: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _busy: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _door: threading.Condition = field(default_factory=threading.Condition, repr=False)
+    _busy: bool = False  # somebody leads: has the model answer all that wait
+    _crowd: bool = False  # whether the last batch held several questions
 
     def __post_init__(self) -> None:
         if self.speaks_notation:
@@ -69,10 +76,16 @@ class LocalModel:
         questions = [_Question(each) for each in draws]
         with self._door:
             self._waiting += questions
-        with self._busy:
-            with self._door:
-                batch, self._waiting = self._waiting, []
-            self._answer_all(batch)
+        while self._is_mine_to_lead(questions):
+            try:
+                self._gather()
+                with self._door:
+                    batch, self._waiting = self._waiting, []
+                self._answer_all(batch)
+            finally:
+                with self._door:
+                    self._busy = False
+                    self._door.notify_all()
         answers = []
         for question in questions:
             if question.error is not None:
@@ -81,9 +94,29 @@ class LocalModel:
             answers.append(question.answer)
         return answers
 
-    def _answer_all(self, batch: Sequence[_Question]) -> None:
-        if not batch:  # somebody else took ours along
+    def _is_mine_to_lead(self, questions: Sequence[_Question]) -> bool:
+        """Wait until these questions are answered (False), or until the model is free to answer them (True)."""
+        with self._door:
+            while not all(each.done for each in questions):
+                if not self._busy:
+                    self._busy = True
+                    return True
+                self._door.wait()
+            return False
+
+    def _gather(self) -> None:
+        """Where several ask at a time, wait until nobody new has come for a moment: one batch is cheaper than two."""
+        seen = len(self._waiting)
+        if seen <= 1 and not self._crowd:
             return
+        while True:
+            time.sleep(GATHER_SECONDS)
+            if len(self._waiting) == seen:
+                break
+            seen = len(self._waiting)
+        self._crowd = seen > 1
+
+    def _answer_all(self, batch: Sequence[_Question]) -> None:
         try:
             replies = draw(
                 self.model,

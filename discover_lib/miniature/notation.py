@@ -110,8 +110,7 @@ def _parse_pairs(verb: str, body: Sequence[str], lexicon: Lexicon) -> tuple[str,
     values = []
     for dimension, value in zip(body[::2], body[1::2], strict=True):
         values.append(_checked(dimension, value, lexicon))
-    if len(set(values)) < len(values):
-        raise NotationError(f"a value stands twice in a {verb}")
+    values = list(dict.fromkeys(values))  # said twice it is still one thing, as among alternatives
     for name in {lexicon.values[value].dimension for value in values}:
         held = sum(lexicon.values[value].dimension == name for value in values)
         if held > lexicon.dimensions[name].holds:

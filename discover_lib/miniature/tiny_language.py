@@ -18,6 +18,7 @@ hears nothing is `something` to it.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -271,7 +272,8 @@ def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: 
     except NotationError:
         return Reply(BROKEN, max(1, count_words(written)) * TOKENS_PER_WORD, COUNTING, assistant, written)
     known = believe(messages, lexicon).known_leaves() if any(move.verb == "show" for move in moves) else ()
-    return make_reply(moves, lexicon, assistant, known)
+    reply = make_reply(moves, lexicon, assistant, known)
+    return dataclasses.replace(reply, n_tokens=count_words(written) * TOKENS_PER_WORD)  # what is said twice costs twice
 
 
 def is_broken(reply: Reply) -> bool:

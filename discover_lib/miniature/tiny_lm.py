@@ -185,9 +185,12 @@ def ensure_base(recipe: TinyRecipe | None = None, report: Report | None = None) 
         made = {"recipe": dataclasses.asdict(recipe), "seconds": round(seconds, 1), "measured": gate.to_dict()}
         write_json(partial / CARD, {"format": FORMAT, "domains": list(recipe.domains), **made})
         _publish(partial, folder)
+        checkpoint.unlink(missing_ok=True)
+    except TinyModelError:
+        checkpoint.unlink(missing_ok=True)
+        raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    checkpoint.unlink(missing_ok=True)
     return folder
 
 
