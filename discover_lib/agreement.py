@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
 import itertools
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -391,29 +392,40 @@ def write_label_sheet(moments: Sequence[Moment], file: TextIO, judge: str = "") 
 
 
 def read_labels(path: Path, moments: Sequence[Moment]) -> list[Label]:
+    """The labels in a file; see `parse_labels`."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabelError(f"{path}: cannot be read as CSV ({error})") from None
+    return parse_labels(text, str(path), moments)
+
+
+def parse_labels(text: str, source: str, moments: Sequence[Moment]) -> list[Label]:
     """Labels that people gave, from a CSV with the columns of `COLUMNS` (others are ignored); empty labels are skipped.
+
+    Args:
+        source: what errors call the text.
 
     Raises:
         LabelError: naming the line that cannot be used, and what it must hold.
     """
     known = {(each.conversation, each.turn): each for each in moments}
+    rows = csv.DictReader(io.StringIO(text, newline=""))
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
-                raise LabelError(f"{path}: no column {', '.join(missing)}; the columns are {', '.join(COLUMNS)}")
-            return [label for line, row in enumerate(rows, 2) if (label := _read_label(path, line, row, known))]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise LabelError(f"{path}: cannot be read as CSV ({error})") from None
+        if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
+            raise LabelError(f"{source}: no column {', '.join(missing)}; the columns are {', '.join(COLUMNS)}")
+        return [label for line, row in enumerate(rows, 2) if (label := _read_label(source, line, row, known))]
+    except csv.Error as error:
+        raise LabelError(f"{source}: cannot be read as CSV ({error})") from None
 
 
 def _read_label(
-    path: Path, line: int, row: Mapping[str, str | None], known: Mapping[tuple[str, int], Moment]
+    source: str, line: int, row: Mapping[str, str | None], known: Mapping[tuple[str, int], Moment]
 ) -> Label | None:
     judge, conversation, turn, intent, value = ((row[name] or "").strip() for name in COLUMNS)
     if not value:
         return None
-    where = f"{path}, line {line}"
+    where = f"{source}, line {line}"
     moment = known.get((conversation, int(turn))) if turn.isdecimal() else None
     if moment is None:
         raise LabelError(f"{where}: there is no turn {turn!r} of a conversation {conversation!r} in this run")

@@ -12,6 +12,7 @@ __generated_with = "0.25.2"
 app = marimo.App(width="medium", app_title="Audit")
 
 with app.setup(hide_code=True):
+    import io
     import json
     from itertools import islice
     from pathlib import Path
@@ -20,13 +21,16 @@ with app.setup(hide_code=True):
 
     from discover_lib import show, show_audit
     from discover_lib.agreement import (
+        LabelError,
         NoisyJudge,
         agreements,
         ask_judges,
         disagreements,
         flips,
         moments_of,
+        parse_labels,
         recorded_labels,
+        write_label_sheet,
     )
     from discover_lib.audit import audit
     from discover_lib.background import find_runs
@@ -44,6 +48,7 @@ with app.setup(hide_code=True):
     RECORDED = "the recorded conversations"
     OWN_RUN = "audit-demo"
     READ_AT_MOST = 200  # conversations of a run that this page reads
+    ON_A_SHEET = 5  # conversations for a person to label
     JUDGED_AT_MOST = 40  # conversations that further judges are asked about
 
 
@@ -252,8 +257,8 @@ def _():
     ## 3 · Do judges agree?
 
     The same turns, judged again: by the miniature where it knows the domain, and by a judge that turns some verdicts
-    around on purpose, so that you see what that much noise does to κ and α. The command adds language models
-    (`--judge`) and people (`--labels`).
+    around on purpose, so that you see what that much noise does to κ and α. People can take part: fill in the sheet,
+    then give it back. The command adds language models (`--judge`).
     """),
             noise,
         ]
@@ -262,7 +267,37 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(conversations, noise):
+def _(conversations):
+    def _sheet():
+        text = io.StringIO()
+        write_label_sheet(moments_of(dict(islice(conversations.items(), ON_A_SHEET))), text)
+        return text.getvalue().encode()
+
+    label_files = mo.ui.file(filetypes=[".csv"], multiple=True, label="Sheets filled in", kind="button")
+    _download = mo.download(_sheet, filename="labels.csv", label="A sheet to label by hand")
+    mo.hstack([_download, label_files], justify="start", align="center", gap=2, wrap=True)
+    return (label_files,)
+
+
+@app.cell(hide_code=True)
+def _(conversations, label_files):
+    def _by_people():
+        """The labels in the sheets given back, and why one cannot be used."""
+        moments, found = moments_of(conversations), []
+        for each in label_files.value:
+            try:
+                found += parse_labels(each.contents.decode("utf-8-sig"), each.name, moments)
+            except (LabelError, UnicodeDecodeError) as error:
+                return [], str(error)
+        return found, ""
+
+    labels_by_people, _refused = _by_people()
+    mo.Html(show.styled(show.error_line(_refused))) if _refused else None
+    return (labels_by_people,)
+
+
+@app.cell(hide_code=True)
+def _(conversations, labels_by_people, noise):
     def miniature_can(talk) -> bool:
         """Recorded trees are in words of their own, which only a language model can judge."""
         return bool(talk.setting.get("domain")) and talk.setting.get("engine") != "recorded"
@@ -280,7 +315,11 @@ def _(conversations, noise):
 
             yield from ask_judges(asked, {"miniature": lambda _, judge=judge: judge, "with noise": with_noise}, 2)
 
-    labels = list(labels_of())
+    if labels_by_people and not judged:
+        judged = conversations
+        labels = [*recorded_labels(judged), *labels_by_people]
+    else:
+        labels = [*labels_of(), *(each for each in labels_by_people if each.conversation in judged)]
     mo.stop(
         not labels,
         mo.md("The miniature cannot judge these trees, which are in words of their own; choose a run of its domains."),
@@ -358,11 +397,7 @@ def _(all_checks, folder):
     _derived = [each.row() for each in derived()]
     _results = folder / RESULTS_FILE if folder else None
     _ours = our_results(json.loads(_results.read_text("utf-8"))) if _results and _results.is_file() else []
-    _note = (
-        ""
-        if _ours
-        else "This run was not scored; rows of one made by <code>discover evaluate</code> stand here."
-    )
+    _note = "" if _ours else "This run was not scored; rows of one made by <code>discover evaluate</code> stand here."
     mo.Html(
         show_audit.styled(
             show.panel("Printed and recomputed", show_audit.checks(_chosen)),
