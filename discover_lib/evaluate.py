@@ -26,7 +26,7 @@ from discover_lib.roles import Assistant, RoleError, SeesIntents, ask
 from discover_lib.runner import ENDS_THE_RUN, Halt, Progress, Report, failed_call, failure_of
 from discover_lib.runs import LaidOut, RunOptions, RunOptionsError, execute, lay_out
 from discover_lib.satisfaction import FINAL_REQUEST, LeaveOut
-from discover_lib.scores import Assessment, ConversationScores, ScoringFailure, scores_of
+from discover_lib.scores import VERSION, Assessment, ConversationScores, ScoringFailure, scores_of
 from discover_lib.scoring import Scorer
 from discover_lib.seeds import derive_seed
 from discover_lib.stats import INTERVAL, TEST
@@ -355,10 +355,12 @@ def _scores(store: RunStore) -> Iterator[ConversationScores]:
     for row in store.listing():
         if row.stop in (None, "error"):
             continue
-        if row.place in digests:
-            yield ConversationScores.from_dict(digests[row.place], row.place)
+        digest = digests.get(row.place)
+        if digest is not None and digest.get("version") == VERSION:
+            yield ConversationScores.from_dict(digest, row.place)
         else:
-            yield scores_of(store.conversation(row.place), row.place)
+            found = store.assessment(row.place)
+            yield scores_of(store.conversation(row.place), row.place, Assessment.from_dict(found) if found else None)
 
 
 def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]:

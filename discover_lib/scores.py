@@ -16,6 +16,7 @@ from discover_lib.intents import IntentTree
 from discover_lib.satisfaction import LeafScore
 from discover_lib.scoring import InteractivityRating
 
+VERSION = 1  # of the plain form of `ConversationScores`; one of another version is made anew from the conversation
 EMERGING = 0.5  # what an emerging intent counts (paper, eq. 4)
 
 
@@ -133,6 +134,7 @@ class ConversationScores:
 
     def to_dict(self) -> dict[str, Any]:
         return {
+            "version": VERSION,
             "domain": self.domain,
             "artifact": self.artifact,
             "trial": self.trial,

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import json
+import sqlite3
 import threading
 from collections.abc import Mapping
 from fractions import Fraction
@@ -240,6 +241,13 @@ def test_the_frozen_scores_are_the_same_with_or_without_the_conversations(frozen
     assert load_scores(frozen) == again
 
 
+def test_digests_of_another_version_are_made_anew(frozen: Path, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes((frozen / FILE).read_bytes())
+    with sqlite3.connect(tmp_path / FILE) as connection:
+        connection.execute("UPDATE assessments SET digest = '{\"version\": 0}' WHERE place % 2")
+    assert load_scores(tmp_path) == load_scores(frozen)
+
+
 def test_the_frozen_run_scores_again_as_recorded(frozen: Path) -> None:
     found = write_sensitivity(frozen)
     assert found.recheck.sentence.startswith("90 of 90")
@@ -348,8 +356,6 @@ def test_stopped_and_resumed_it_comes_to_the_same_end(undisturbed: Path, tmp_pat
 def test_a_run_of_conversations_made_before_there_were_assessments_still_reads(
     undisturbed: Path, tmp_path: Path
 ) -> None:
-    import sqlite3
-
     (tmp_path / FILE).write_bytes((undisturbed / FILE).read_bytes())
     with sqlite3.connect(tmp_path / FILE) as connection:
         connection.execute("DROP TABLE assessments")
