@@ -20,7 +20,7 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import background, show, show_pairs, show_training
+    from discover_lib import background, before_after, show, show_pairs, show_training
     from discover_lib import training_controls as controls
     from discover_lib.conversation import Message
     from discover_lib.engines import EngineSpec, RoleEngines
@@ -36,7 +36,7 @@ with app.setup(hide_code=True):
     from discover_lib.train import jobs
     from discover_lib.train.data import DataError, load_rows
     from discover_lib.train.jobs import JobError
-    from discover_lib.train.lineage import Lineage, LineageError
+    from discover_lib.train.lineage import LineageError
     from discover_lib.train.recipes import Recipe
     from discover_lib.train.stage import StageSettings, problems
 
@@ -570,18 +570,17 @@ def _(sampled_steps):
 def _(get_job, get_turns):
     get_turns()
 
-    def sides(job):
+    def both():
         """The model before and after the run, as names of assistants; None until the run is finished."""
+        job = get_job()
         if job is None or job.status().state != "finished":
             return None
-        lineage = Lineage.read(job.folder)
-        before = "+".join([lineage.base.path, *(each.path for each in lineage.merged)])
-        return {"before": f"hf:{before}", "after": f"hf:{job.folder}"}
+        try:
+            return before_after.sides(job.folder)
+        except (LineageError, OSError):
+            return None
 
-    try:
-        talkers = sides(get_job())
-    except LineageError:
-        talkers = None
+    talkers = both()
     return (talkers,)
 
 
