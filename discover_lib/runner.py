@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -195,40 +196,38 @@ class _ThreadedRun:
         self._halted: tuple[Halt, str] | None = None
         self._defect: Exception | None = None
         self._streak = 0
-        width = max((len(unit.assistants) for unit in pending), default=1)
-        self._pool = ThreadPoolExecutor(self._concurrency * (width - 1)) if width > 1 else None
-        self._map: Map = partial(_map_beside, self._pool) if self._pool else builtins.map
+        self._threads: deque[threading.Thread] = deque()
 
     def run(self) -> Report:
-        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(self._concurrency)]
-        for thread in threads:
-            thread.start()
+        for _ in range(self._concurrency):
+            self._begin()
         try:
-            self._wait_for(threads)
-            self._wait_for_candidates()
+            self._wait()
         except KeyboardInterrupt:
             self._stop.set()
-            self._wait_for(threads)  # a second Ctrl-C goes through
-            self._wait_for_candidates()
-        finally:
-            if self._pool:
-                self._pool.shutdown(wait=False, cancel_futures=True)
+            self._wait()  # a second Ctrl-C goes through
         if self._defect is not None:
             raise self._defect
         if self._halted is None and self._stop.is_set():
             self._halted = ("stopped", "")
         return self._watch.report(*(self._halted or ()))
 
-    def _wait_for(self, threads: Sequence[threading.Thread]) -> None:
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(TICK_SECONDS)
-                self._watch.tick()
+    def _begin(self) -> None:
+        """Start a thread for one conversation.
 
-    def _wait_for_candidates(self) -> None:
-        """Let the calls still in flight reach the store: they are paid for, though their turn was given up."""
-        if self._pool:
-            self._pool.shutdown(cancel_futures=True)
+        Each has a new one: the allocator keeps memory for every thread as long as it lives, more and more of it.
+        """
+        thread = threading.Thread(target=self._work, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _wait(self) -> None:
+        """Until the last thread has ended; each begins the next one before it ends."""
+        while self._threads:
+            while self._threads[0].is_alive():
+                self._threads[0].join(TICK_SECONDS)
+                self._watch.tick()
+            self._threads.popleft()
 
     @property
     def _ending(self) -> bool:
@@ -239,22 +238,22 @@ class _ThreadedRun:
             self._halted = self._halted or (why, message)
 
     def _work(self) -> None:
-        """One thread: take the next unit until there is none or the run is ending."""
-        while not self._ending:
-            with self._lock:
-                unit = next(self._pending, None)
-            if unit is None:
-                return
-            try:
-                with self._watch.one_running():
-                    self._run(unit)
-            except _Ending:
-                return
-            except Exception as error:  # ours, or the store's: the run cannot be trusted to go on
-                self._defect = self._defect or error
-                self._halt("crashed", str(error))
+        """One thread: run the next unit, if there is one and the run is not ending, then hand on."""
+        with self._lock:
+            unit = None if self._ending else next(self._pending, None)
+        if unit is None:
+            return
+        try:
+            with self._watch.one_running(), _beside(len(unit.assistants) - 1) as map:
+                self._run(unit, map)
+        except _Ending:
+            return
+        except Exception as error:  # ours, or the store's: the run cannot be trusted to go on
+            self._defect = self._defect or error
+            self._halt("crashed", str(error))
+        self._begin()
 
-    def _run(self, unit: Unit) -> None:
+    def _run(self, unit: Unit, map: Map) -> None:
         so_far = self._store.conversation(unit.place)
         simulator = simulator_of(unit, self._engines, so_far)
         judge = simulator.judge = _WatchedJudge(simulator.judge)
@@ -268,7 +267,7 @@ class _ThreadedRun:
                 raise _Ending
 
         try:
-            run_unit(unit, self._engines, simulator=simulator, on_turn=keep, map=self._map)
+            run_unit(unit, self._engines, simulator=simulator, on_turn=keep, map=map)
         except RoleError as error:
             if not self._ending:  # what breaks while everything is being given up is no failure
                 failure = failure_of(
@@ -288,6 +287,16 @@ class _ThreadedRun:
         self._streak += 1
         if self._streak >= FAILING_STREAK:
             self._halt("failing", f"{self._streak} conversations failed one after the other; the last: {failure.line}")
+
+
+@contextmanager
+def _beside(helpers: int) -> Iterator[Map]:
+    """`map` with so many threads to help.  At its end what was begun is waited for: its calls are paid for."""
+    if not helpers:
+        yield builtins.map
+        return
+    with ThreadPoolExecutor(helpers) as pool:
+        yield partial(_map_beside, pool)
 
 
 def _map_beside(

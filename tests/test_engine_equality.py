@@ -45,7 +45,7 @@ def settings(server: FakeServer | ServerProcess) -> ClientSettings:
 
 @pytest.fixture(autouse=True)
 def whole_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The miniature behind the wire draws from the seed it is sent, so it is sent all of it, not what providers take."""
+    """The miniature behind the wire draws from the seed that it is sent, so it is sent the whole of it."""
     monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
 
 

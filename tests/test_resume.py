@@ -19,6 +19,7 @@ from llm_server import FakeServer, Faults
 from discover_lib import runner
 from discover_lib.batch import plan_units, run_unit
 from discover_lib.engines import EngineSpec, RoleEngines
+from discover_lib.llm import records
 from discover_lib.llm.client import Budget, ClientSettings, LLMClient, LLMError, Price
 from discover_lib.miniature import engine
 from discover_lib.miniature.artifacts import generate_artifacts
@@ -199,6 +200,12 @@ def test_with_a_third_of_all_replies_faulty_every_conversation_finishes_and_none
 
 
 # -- what goes wrong, in process ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def whole_seeds(monkeypatch):
+    """The miniature behind the wire draws from the seed that it is sent, so it is sent the whole of it."""
+    monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
 
 
 @pytest.fixture(scope="module")
