@@ -18,7 +18,7 @@ from discover_lib.files import ArtifactFileError, domain_of_type
 from discover_lib.miniature import engine
 from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
 from discover_lib.miniature.assistants import POLICIES, SCRIPTED, scripted_assistant
-from discover_lib.miniature.lexicon import ALL_DOMAINS, DOMAINS, UNSEEN_DOMAINS, load_lexicon
+from discover_lib.miniature.lexicon import ALL_DOMAINS, DOMAINS, UNSEEN_DOMAINS, LexiconError, load_lexicon, parse_lexicon
 from discover_lib.miniature.notation import Move, in_order, parse
 from discover_lib.miniature.reading import read_artifact, read_reply, read_user
 from discover_lib.miniature.rendering import make_reply, render_artifact
@@ -135,6 +135,36 @@ def test_words_that_only_name_a_value_in_talk_name_nothing_in_a_finished_piece(d
             assert value.id not in lexicon.find_cues(phrase), phrase
 
 
+FORM = {"frame": "# $title\n\n$body\n", "parts": {"body": {"joint": " "}}, "suffixes": [".md"]}
+
+
+@pytest.mark.parametrize(
+    ("form", "part", "complaint"),
+    [
+        (FORM, "body", None),
+        (FORM | {"frame": "# $title\n\nsee $body\n"}, "body", "the frame has no row \\$body"),
+        (FORM, "tail", "'hue' goes to part 'tail', which the form lacks"),
+    ],
+)
+def test_a_form_without_a_place_for_every_line_is_refused(form, part, complaint):
+    values = [
+        {"id": name, "text": f"Is {name}", "say": name, "cues": [name], "line": f"It is {name}."}
+        for name in ("red", "blue")
+    ]
+    hue = {"name": "hue", "aspect": "the tint", "part": part, "values": values}
+    data = {"domain": "x", "artifact_type": "x", "request": "{items}", "form": form, "dimensions": [hue]}
+    if complaint is None:
+        assert parse_lexicon(data).form is not None
+    else:
+        with pytest.raises(LexiconError, match=complaint):
+            parse_lexicon(data)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_main_domains_keep_their_own_making(domain):
+    assert load_lexicon(domain).form is None
+
+
 # -- pieces and replies ----------------------------------------------------------------------------------------------
 
 
@@ -173,7 +203,8 @@ def test_samples_and_spoken_options_are_read_back_one_by_one(domain):
 
 def test_each_kind_has_its_own_form():
     plan = render_artifact(["greek-island", "local-bus", "tent"], load_lexicon("travel_plan"))
-    assert plan.startswith("# Greek island\n\nNaxos") and "\n\n**Day 1.** The local bus" in plan and "**Day 2.**" in plan
+    assert plan.startswith("# Greek island\n\nNaxos")
+    assert "\n\n**Day 1.** The local bus" in plan and "\n\n**Day 2.** We pitch the tent" in plan
     prompt = render_artifact(["red-fox", "woodcut", "square-format"], load_lexicon("image_prompt"))
     assert prompt == "a fox carrying one glove, a woodcut in the manner of ukiyo-e, --ar 1:1"
     abstract = render_artifact(["reef-fish", "interviews", "simple-law"], load_lexicon("paper_abstract"))
