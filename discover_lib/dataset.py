@@ -63,6 +63,8 @@ class RowOptions:
         system: "none", "collaborative" (the prompt of the paper's trained models), or the text of a system message.
         text: what the assistant's turns hold: what people read, or the miniature's notation for a tiny model.
         grpo_tau: τ of prompt rows, in the run's unit of tokens; None keeps that of the rules.
+        final: SFT rows end with the finished piece, where the run was assessed and has one: a small model that never
+            practises building it forgets to.
         tokens: how lengths are counted.
     """
 
@@ -70,6 +72,7 @@ class RowOptions:
     system: str = "none"
     text: Text = "content"
     grpo_tau: float | None = GRPO_TAU
+    final: bool = True
     tokens: TokenCount = field(default_factory=TokenCount)
 
     @cached_property
@@ -136,6 +139,10 @@ def _sft(conversation: Conversation, origin: Origin, options: RowOptions) -> Ite
     messages = _wire(conversation.messages(), options)
     while messages and messages[-1]["role"] == "user":  # an answer that nobody answered is nothing to learn from
         messages.pop()
+    if options.final and conversation.final is not None:
+        final = conversation.final
+        asked = [Message("user", final.request), Message("assistant", final.reply.text, final.reply.notation)]
+        messages += [{"role": each.role, "content": _text(each, options.text)} for each in asked]
     unfinished = conversation.stop in (None, "error") or not labelled
     rewards = [each.turn.candidate.reward for each in labelled]
     rules = options.rules or conversation.rules
@@ -146,6 +153,7 @@ def _sft(conversation: Conversation, origin: Origin, options: RowOptions) -> Ite
         {
             **_provenance(conversation, origin, options, rules),
             "turns": len(labelled),
+            "with_final": options.final and conversation.final is not None,
             "stop": conversation.stop,
             "reward": sum((each.total for each in rewards if each), 0.0),
             "rewards": to_json([each and each.to_dict() for each in rewards]),
