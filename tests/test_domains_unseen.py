@@ -18,7 +18,14 @@ from discover_lib.files import ArtifactFileError, domain_of_type
 from discover_lib.miniature import engine
 from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
 from discover_lib.miniature.assistants import POLICIES, SCRIPTED, scripted_assistant
-from discover_lib.miniature.lexicon import ALL_DOMAINS, DOMAINS, UNSEEN_DOMAINS, LexiconError, load_lexicon, parse_lexicon
+from discover_lib.miniature.lexicon import (
+    ALL_DOMAINS,
+    DOMAINS,
+    UNSEEN_DOMAINS,
+    LexiconError,
+    load_lexicon,
+    parse_lexicon,
+)
 from discover_lib.miniature.notation import Move, in_order, parse
 from discover_lib.miniature.reading import read_artifact, read_reply, read_user
 from discover_lib.miniature.rendering import make_reply, render_artifact
