@@ -132,7 +132,7 @@ def grpo(recipe: GrpoRecipe) -> dict[str, Any]:
     """What the GRPO trainer is told beyond `common`."""
     return _picked(recipe, GRPO) | {
         "steps_per_generation": recipe.accumulation,
-        "shuffle_dataset": True,
+        "shuffle_dataset": False,  # the rows are put in order by `grpo.Table`
         "remove_unused_columns": False,
         "min_p": None,
         "reward_weights": None,

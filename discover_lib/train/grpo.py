@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +36,40 @@ ROUNDS = "rounds"
 Probe = Callable[[int], Mapping[str, Any]]  # after a number of rounds: what is measured, "probe/discovered" among it
 
 
+@dataclass(frozen=True)
+class Table:
+    """The prompts of a round, in an order that depends on seed and place alone: a run that is gone on with keeps it.
+
+    Attributes:
+        first: the place of the round's first prompt in the whole run.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    seed: int
+    number: int = 0
+    first: int = 0
+
+    def row(self, place: int) -> Mapping[str, Any]:
+        """The row at a place of the run; every row once before one comes again."""
+        epoch, at = divmod(place - self.first, len(self.rows))
+        return self.rows[_order(len(self.rows), self.seed, self.number, epoch)[at]]
+
+
+@lru_cache(maxsize=4)
+def _order(n: int, seed: int, number: int, epoch: int) -> list[int]:
+    order = list(range(n))
+    derive_rng(seed, "order", number, epoch).shuffle(order)
+    return order
+
+
 class RoundsTrainer(GRPOTrainer):
     """GRPO whose prompts can be exchanged between rounds: the data set holds places, `table` the rows in them."""
 
-    table: Sequence[Mapping[str, Any]] = ()
+    table: Table
     current: Sequence[Mapping[str, Any]] = ()
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
-        self.current = [dict(self.table[each["place"] % len(self.table)]) for each in inputs]
+        self.current = [dict(self.table.row(each["place"])) for each in inputs]
         return super()._generate_and_score_completions(list(self.current))
 
 
@@ -103,17 +130,24 @@ class Rounds:
     def steps_per_round(self) -> int:
         return max(1, self.steps // self.recipe.rounds)
 
-    def prompts(self, number: int) -> Sequence[Mapping[str, Any]]:
+    @property
+    def prompts_per_round(self) -> int:
+        return -(-self.steps_per_round // self.recipe.iterations) * self.recipe.prompts_per_step
+
+    def table(self, number: int) -> Table:
         """The prompts of round `number` (0 for the first): the rows, or the model's own prefixes."""
         if not self.recipe.own_prefixes:
-            return self.rows
+            return Table(self.rows, self.seed)
+        return Table(self._own(number), self.seed, number, number * self.prompts_per_round)
+
+    def _own(self, number: int) -> list[dict[str, Any]]:
         path = self.folder / ROUNDS / f"prompts-{number + 1}.jsonl"
         if not path.exists():
             write_lines(path, self._collect(number))
         return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
     def _collect(self, number: int) -> list[dict[str, Any]]:
-        needed = self.steps_per_round * self.recipe.prompts_per_step
+        needed = self.prompts_per_round
         order = list(self.users)
         derive_rng(self.seed, "prefixes", number).shuffle(order)
         turns = self.recipe.probe_turns
@@ -177,7 +211,7 @@ class RoundsCallback(TrainerCallback):
 
     def _enter(self, step: int) -> None:
         number = min(step // self.rounds.steps_per_round, self.rounds.recipe.rounds - 1)
-        self.trainer.table = self.rounds.prompts(number)
+        self.trainer.table = self.rounds.table(number)
 
     def _measured(self, number: int, state: Any) -> None:
         found = self.rounds.measure(number)
@@ -252,8 +286,8 @@ def grpo_run(
     player = Player(sampler, scorer, dialect, recipe.max_length)
     reward = SeveralTurns(player, recipe.multi_turn) if recipe.multi_turn > 1 else SimulatorReward(scorer, tokenizer)
     steps = recipe.steps(len(rows))
-    places = steps // recipe.rounds * recipe.prompts_per_step if recipe.own_prefixes else len(rows)
-    values = arguments.common(recipe, backend, folder, seed) | arguments.grpo(recipe)
+    places = -(-steps // recipe.iterations) * recipe.prompts_per_step
+    values = arguments.common(recipe, backend, folder, seed) | arguments.grpo(recipe) | {"max_steps": steps}
     several = {"rollout_func": reward.roll_out} if isinstance(reward, SeveralTurns) else {}
     trainer = RoundsTrainer(
         model=model,
@@ -263,7 +297,7 @@ def grpo_run(
         processing_class=tokenizer,
         **several,
     )
-    trainer.table = rows
+    trainer.table = Table(rows, seed)
     settle_reference(trainer.model, recipe)
     plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads)
     rounds = Rounds(
