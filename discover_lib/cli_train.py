@@ -151,12 +151,12 @@ def _check(settings: StageSettings, run: Path) -> None:
         found = problems(settings)
     elif base.parent.name != TINY:
         found = [f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"]
+    if found:
+        raise JobError("; ".join(found))
     try:
         line = choose_backend(settings.backend).line
     except BackendError as error:
-        found.append(str(error))
-    if found:
-        raise JobError("; ".join(found))
+        raise JobError(str(error)) from None
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
     typer.echo(line)
 
