@@ -21,6 +21,7 @@ from discover_lib.leaks import Leak, find_leaks, hidden_texts, known_texts, root
 from discover_lib.miniature.lexicon import LEXICON_FOLDER, Lexicon, load_lexicon
 from discover_lib.miniature.reading import read_reply
 from discover_lib.shares import Share, share_of
+from discover_lib.store import RunStore
 
 Severity = Literal["alarm", "slight"]
 ALARMING_SHARE = 1 / 3  # of an intent's content words: one of three gives it away, one of five hardly
@@ -85,26 +86,36 @@ class Audit:
         }
 
 
-def audit(conversations: Iterable[Conversation]) -> Audit:
-    """Read every user turn of the conversations."""
+def finished_conversations(store: RunStore, limit: int | None = None) -> dict[str, Conversation]:
+    """The first finished conversations of a run, named by their place in it ("no. 0")."""
+    places = [row.place for row in store.listing() if row.stop not in (None, "error")]
+    return {f"no. {place}": store.conversation(place) for place in places[:limit]}
+
+
+def audit(conversations: Mapping[str, Conversation] | Iterable[Conversation]) -> Audit:
+    """Read every user turn of the conversations, which findings call by their names or else by their place."""
+    if not isinstance(conversations, Mapping):
+        named: Iterable[tuple[str, Conversation]] = ((f"no. {at}", each) for at, each in enumerate(conversations))
+    else:
+        named = conversations.items()
     turns, count = 0, 0
     found: list[Finding] = []
     domains: dict[str, int] = {}
-    for place, conversation in enumerate(conversations):
+    for name, conversation in named:
         count += 1
         spoken = sum(turn.user_message is not None for turn in conversation.turns)
         turns += spoken
         domain = lexicon_domain(conversation)
         domains[domain] = domains.get(domain, 0) + spoken
-        found += audit_conversation(conversation, conversation_name(conversation, place))
+        found += audit_conversation(conversation, _with_setting(name, conversation))
     return Audit(turns, tuple(found), count, domains)
 
 
-def conversation_name(conversation: Conversation, place: int) -> str:
-    """What findings call a conversation: its place, artifact and assistants."""
+def _with_setting(name: str, conversation: Conversation) -> str:
+    """The name with the artifact and the assistants, where these are not in it."""
     setting = conversation.setting
     who = " + ".join(dict.fromkeys(setting.get("assistants", ())))
-    return ", ".join(filter(None, (f"no. {place}", setting.get("artifact", ""), who)))
+    return ", ".join(dict.fromkeys(filter(None, (name, setting.get("artifact", ""), who))))
 
 
 def lexicon_domain(conversation: Conversation) -> str:

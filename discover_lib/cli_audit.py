@@ -90,11 +90,11 @@ def _as_usage() -> Iterator[None]:
 
 def _read(run: Path) -> dict[str, Conversation]:
     """The finished conversations of a run, named by their place."""
+    from discover_lib.audit import finished_conversations
     from discover_lib.store import RunStore
 
     with RunStore.read(run) as store:
-        rows = [row for row in store.listing() if row.stop not in (None, "error")]
-        talks = {f"no. {row.place}": store.conversation(row.place) for row in rows}
+        talks = finished_conversations(store)
     if not talks:
         raise AuditUsage(f"{run}: no finished conversation to audit")
     return talks
@@ -115,7 +115,7 @@ def _settings(api_base: str | None, key_variable: str | None) -> ClientSettings:
 def _print_leaks(talks: Mapping[str, Conversation]) -> tuple[dict[str, Any], bool]:
     from discover_lib.audit import audit
 
-    found = audit(talks.values())
+    found = audit(talks)
     slight = len(found.findings) - len(found.alarms)
     typer.echo(f"leaks: {found.alarm_rate} user turns raise an alarm, {slight} slight findings; 95 % Wilson interval")
     for each in sorted(found.findings, key=lambda one: one.severity != "alarm")[:FINDINGS_SHOWN]:

@@ -32,7 +32,7 @@ with app.setup(hide_code=True):
         recorded_labels,
         write_label_sheet,
     )
-    from discover_lib.audit import audit
+    from discover_lib.audit import audit, finished_conversations
     from discover_lib.background import find_runs
     from discover_lib.certificate import CertificateError, certify_run, lay_out_panel, read_certificate
     from discover_lib.engines import MINIATURE, EngineSpec, RoleEngines
@@ -116,9 +116,7 @@ def _(run_choice):
             return {talk.setting["artifact"]: talk for talk in talks}, {}, ""
         try:
             with RunStore.read(folder) as store:
-                talks = islice(store.conversations(), READ_AT_MOST)
-                named = {f"no. {place}": talk for place, talk in enumerate(talks)}
-                return named, store.configuration, ""
+                return finished_conversations(store, READ_AT_MOST), store.configuration, ""
         except StoreError as error:
             return {}, {}, str(error)
 
@@ -194,7 +192,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _(conversations):
-    audited = audit(conversations.values())
+    audited = audit(conversations)
     _note = ""
     if len(conversations) == READ_AT_MOST:
         _note = f'<p class="dl-quiet">Read were the first {READ_AT_MOST} conversations; the command reads all.</p>'
