@@ -123,7 +123,13 @@ def fail(message: str) -> NoReturn:
 
 
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
-Domain = Annotated[str, typer.Option(help="svg_drawing, creative_writing or technical_writing.")]
+Domain = Annotated[
+    str,
+    typer.Option(
+        help="svg_drawing, creative_writing, technical_writing; unseen by every setting: travel_plan, dataviz_code, "
+        "paper_abstract, image_prompt, web_component."
+    ),
+]
 
 # What `simulate`, `synthesize` and `plan` share.
 Assistants = Annotated[

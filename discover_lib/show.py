@@ -92,6 +92,7 @@ def _more(summary: str, body: str) -> str:
 # -- texts and drawings ------------------------------------------------------------------------------------------------
 
 _BLOCK = re.compile(r"```[ \t]*(?P<lang>\w*)[^\n]*\n(?P<code>.*?)(?:\n?```|\Z)|(?P<svg><svg\b.*?</svg\s*>)", re.DOTALL)
+_CODE_TYPE = re.compile(r"\b(?:code|component)\b", re.IGNORECASE)
 _OPTION_LABEL = re.compile(r"^(?:\*\*)?(?:option\s+)?(?:[A-Z]|\d{1,2})[.):]", re.IGNORECASE)
 _QUOTE_MARK = re.compile(r"^\s*(?:>\s?)+")
 _HEADING = re.compile(r"^#{1,6}\s")
@@ -145,7 +146,9 @@ def drawing(svg: str, caption: str = "", alt: str = "") -> str:
 
 
 def artifact(piece: Artifact) -> str:
-    """A finished piece of work: the drawing itself, or its text."""
+    """A finished piece of work: the drawing itself, its text, or its code as it stands, which is never run."""
+    if _CODE_TYPE.search(piece.type) and not piece.text.lstrip().startswith(("<svg", "<?xml")):
+        return f'<pre class="dl-code">{_escape(piece.text)}</pre>'
     body = drawing(piece.text, alt=f"{piece.type}: {piece.topic}") if "<svg" in piece.text else rich_text(piece.text)
     return f'<div class="dl-prose">{body}</div>'
 

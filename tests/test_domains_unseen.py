@@ -1,6 +1,7 @@
 """The five kinds of artifact that no setting was tuned on: every one works wherever a domain works."""
 
 import ast
+import html
 import json
 from html.parser import HTMLParser
 from statistics import mean
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from discover_lib import Rules
+from discover_lib import Rules, show
 from discover_lib.batch import newly_discovered
 from discover_lib.cli import app
 from discover_lib.conversation import Conversation
@@ -270,6 +271,14 @@ def test_written_pieces_are_sound_and_not_assembled_from_lines(domain):
     for artifact in artifacts:
         sound(domain, artifact.text, paths[artifact.id].suffix)
         assert not any(line in artifact.text for line in lines), artifact.id
+
+
+@pytest.mark.parametrize("domain", ["dataviz_code", "web_component"])
+def test_code_is_shown_as_it_stands_and_never_run(domain):
+    piece = written_artifacts(domain, data_folder())[0]
+    shown = show.artifact(piece)
+    assert shown.startswith("<pre") and html.unescape(shown[shown.index(">") + 1 : -len("</pre>")]) == piece.text
+    assert "<script" not in shown and "<style" not in shown
 
 
 # -- conversations and commands --------------------------------------------------------------------------------------
