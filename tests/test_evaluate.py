@@ -353,6 +353,7 @@ def test_stopped_and_resumed_it_comes_to_the_same_end(undisturbed: Path, tmp_pat
     assert results(tmp_path) == results(undisturbed)
 
 
+@pytest.mark.slow
 def test_a_run_of_conversations_made_before_there_were_assessments_still_reads(
     undisturbed: Path, tmp_path: Path
 ) -> None:

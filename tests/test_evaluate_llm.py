@@ -22,6 +22,8 @@ from discover_lib.miniature.scoring import MiniatureScorer, behaviour_of
 from discover_lib.runs import LaidOut, RunOptions
 from discover_lib.store import RunStore
 
+pytestmark = pytest.mark.slow
+
 DOMAIN = "creative_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
 OPTIONS = RunOptions(("adaptive", "ask"), engine=MODEL, artifacts=2, trials=1, turns=2)

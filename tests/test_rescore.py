@@ -167,7 +167,15 @@ def run(rules: Rules, artifacts: int = 3) -> list[tuple[int, Conversation]]:
     return list(enumerate(run_units(units)))
 
 
-@pytest.mark.parametrize("rules", [PAPER, Rules.authors(), PAPER.replace(near_misses="per_conversation", p=0.4)])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        PAPER,
+        pytest.param(Rules.authors(), marks=pytest.mark.slow),
+        pytest.param(PAPER.replace(near_misses="per_conversation", p=0.4), marks=pytest.mark.slow),
+    ],
+    ids=lambda rules: rules.name,
+)
 def test_at_its_own_settings_every_conversation_scores_as_recorded(rules: Rules) -> None:
     found = sensitivity(run(rules), rules, [Setting("same", "", rules)])
     assert found.recheck.conversations == 24 and found.recheck.unequal == ()

@@ -142,6 +142,7 @@ def test_an_interval_never_leaves_the_data() -> None:
     assert 0 <= low < high <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["skewed shares", "long tail"])
 def test_intervals_cover(shape: str) -> None:
     rng = np.random.default_rng(4)
@@ -181,6 +182,7 @@ def test_the_exact_test_is_scipys() -> None:
         assert permutation_p(list(differences)) == pytest.approx(theirs)
 
 
+@pytest.mark.slow
 def test_the_drawn_test_is_scipys_within_chance() -> None:
     rng = np.random.default_rng(6)
     for shift in (0.0, 0.2, 0.4):
@@ -231,6 +233,7 @@ def test_no_artifact_is_no_test() -> None:
         permutation_p([])
 
 
+@pytest.mark.slow
 def test_equal_assistants_are_told_apart_about_once_in_twenty_times() -> None:
     rng = np.random.default_rng(8)
     alarms = sum(permutation_p(list(rng.normal(0, 1, 30)), permutations=500) < 0.05 for _ in range(400))
