@@ -68,6 +68,10 @@ def settings_around(rules: Rules, turns: int) -> list[Setting]:
     return found
 
 
+class RescoreError(ValueError):
+    """What was recorded cannot be scored again; the message is one line that says why."""
+
+
 # -- one conversation ------------------------------------------------------------------------------------------------
 
 
@@ -92,7 +96,11 @@ class Replayed:
 
 
 def replayed(conversation: Conversation, rules: Rules) -> Replayed:
-    """Replay the recorded judgements of a conversation under other rules."""
+    """Replay the recorded judgements of a conversation under other rules.
+
+    Raises:
+        RescoreError: a turn has no recorded judgement, as in runs that were imported from the authors' files.
+    """
     tree = conversation.tree
     start = state = start_under(rules, conversation)
     after: list[IntentState] = []
@@ -102,7 +110,8 @@ def replayed(conversation: Conversation, rules: Rules) -> Replayed:
         if finished(tree, state, rules):
             break
         recorded = turn.candidate.evaluation
-        assert recorded is not None
+        if recorded is None:
+            raise RescoreError(f"turn {turn.index} has no recorded verdicts; only runs of this program keep them")
         evaluation, unknown = as_walked(tree, state, recorded, rules)
         asked, unjudged = asked + len(evaluation.verdicts), unjudged + unknown
         before, (state, _) = state, advance(tree, state, evaluation, rules)
@@ -245,7 +254,7 @@ def sensitivity(
         settings: by default `settings_around` the rules and the longest conversation.
 
     Raises:
-        ValueError: no conversation.
+        RescoreError: no conversation, or one without recorded judgements.
     """
     wanted = settings_around(rules, 1) if settings is None else list(settings)
     every = list(dict.fromkeys(_course_rules(each.rules) for each in (Setting("", "", rules), *wanted)))
@@ -257,7 +266,7 @@ def sensitivity(
             unequal.append(place)
         courses.append(course)
     if not courses:
-        raise ValueError("there is no finished conversation to score again")
+        raise RescoreError("there is no finished conversation to score again")
     if settings is None:
         wanted = settings_around(rules, max(each.scores.turns for each in courses))
     base = _compared(Pool(_under(each, Setting("", "", rules)) for each in courses))

@@ -32,7 +32,10 @@ AT_HOME = {
 }
 
 # Pure modules: values in, values out.
-PURE = {"conversation", "intent_state", "intents", "metrics", "rewards", "rules", "stats", "user_view", "words"}
+PURE = {
+    *("behaviour", "comparison", "conversation", "intent_state", "intents", "metrics", "rewards", "rules"),
+    *("satisfaction", "scores", "scoring", "stats", "user_view", "words"),
+}
 ENGINES_AND_FLOW = {"cli", "evaluate", "llm", "miniature", "rollout", "simulator", "store", "train", "viz"}
 INPUT_OUTPUT = {
     *("aiohttp", "asyncio", "httpx", "io", "os", "pathlib", "requests", "shutil", "socket", "sqlite3", "subprocess"),

@@ -1,5 +1,7 @@
 """Scoring again: at the run's own settings as recorded, under others as worked out by hand."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ from discover_lib import Conversation, Evaluation, IntentTree, Rules, UserSimula
 from discover_lib.batch import plan_units, run_units
 from discover_lib.miniature import engine
 from discover_lib.miniature.artifacts import generate_artifacts
-from discover_lib.rescore import Setting, change_lines, replayed, rescored, sensitivity, settings_around
+from discover_lib.rescore import RescoreError, Setting, change_lines, replayed, rescored, sensitivity, settings_around
 from discover_lib.rollout import run_conversation
 from discover_lib.scores import ConversationScores, scores_of
 
@@ -185,8 +187,6 @@ def test_at_its_own_settings_every_conversation_scores_as_recorded(rules: Rules)
 
 
 def test_a_record_that_was_tampered_with_is_noticed() -> None:
-    import dataclasses
-
     (place, first), *rest = run(PAPER, artifacts=1)
     turn = first.turns[0]
     priced = dataclasses.replace(turn.candidate.reward, discovered=99.0)
@@ -242,5 +242,12 @@ def test_a_map_tries_one_point_at_a_time(rules: Rules) -> None:
 
 
 def test_nothing_to_score_again_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no finished conversation"):
+    with pytest.raises(RescoreError, match="no finished conversation"):
         sensitivity([], PAPER)
+
+
+def test_an_imported_conversation_without_verdicts_is_refused() -> None:
+    (turn, *_) = LONG.turns
+    bare = dataclasses.replace(turn, candidates=(dataclasses.replace(turn.candidate, evaluation=None),))
+    with pytest.raises(RescoreError, match="turn 1 has no recorded verdicts"):
+        sensitivity([(0, dataclasses.replace(LONG, turns=(bare,)))], PAPER)
