@@ -45,7 +45,7 @@ def interval_figure(
                 "x": [each.mean],
                 "y": [name],
                 "mode": "markers",
-                "marker": _marker(marks[name], theme, 11),
+                "marker": _marker(marks[name], theme, 13),
                 "error_x": _error([each], marks[name], theme),
                 "hovertemplate": f"{_safe(name)}: {_told(each, measure)}<extra></extra>",
             }
@@ -107,7 +107,7 @@ def curve_figure(
         )
     longest = max((len(curve) for curve in curves.values()), default=1)
     ends = {name: curve[-1].mean for name, curve in curves.items() if curve}
-    highest = max((each.high or each.mean for curve in curves.values() for each in curve), default=1.0)
+    highest = max((each.high or each.mean for curve in curves.values() for each in curve), default=1.0) or 1.0
     labels = [
         {"x": longest, "y": y, "text": f"{marks[name].character} {_safe(name)}", "xanchor": "left", "xshift": 10}
         | {"showarrow": False, "font": {"color": _colour(marks[name], theme), "size": 13}}
@@ -115,7 +115,7 @@ def curve_figure(
     ]
     layout = _layout(colors, height=360) | {
         "xaxis": _axis(colors, "after turn") | {"dtick": 1, "range": [0.85, longest + 0.1], "showgrid": False},
-        "yaxis": _axis(colors, "share of hidden intents found") | {"rangemode": "tozero"},
+        "yaxis": _axis(colors, "share of hidden intents found") | {"range": [-0.04 * highest, 1.05 * highest]},
         "annotations": labels,
         "margin": {"l": 56, "r": _room(curves), "t": 10, "b": 44},
     }
@@ -123,16 +123,19 @@ def curve_figure(
 
 
 def spread_apart(places: Mapping[str, float], room: float) -> dict[str, float]:
-    """The same places moved apart until neighbours are at least `room` from each other, in their order."""
-    order = sorted(places, key=lambda name: places[name])
+    """The same places moved apart until neighbours are at least `room` from each other, in their order.
+
+    Nothing is moved below 0 that was not there: the axis ends there.
+    """
+    floor = min(0.0, *places.values()) if places else 0.0
     groups: list[list[str]] = []  # neighbours that touch stand together around their common middle
 
     def span(group: list[str]) -> tuple[float, float]:
-        middle = sum(places[name] for name in group) / len(group)
         half = room * (len(group) - 1) / 2
+        middle = max(sum(places[name] for name in group) / len(group), floor + half)
         return middle - half, middle + half
 
-    for name in order:
+    for name in sorted(places, key=lambda name: places[name]):
         groups.append([name])
         while len(groups) > 1 and span(groups[-1])[0] - span(groups[-2])[1] < room:
             last = groups.pop()
@@ -165,21 +168,22 @@ def family_figure(
                 "hovertemplate": f"%{{y}}, {family}: %{{text}}<extra></extra>",
             }
         )
-    width, gap = 0.225, 0.1 / 3
+    width, gap = 0.21, 0.16 / 3
     layout = _layout(colors, height=92 + ROW * len(shown)) | {
         "yaxis": _rows(colors, shown),
         "margin": {"l": 8, "r": 12, "t": 34, "b": 40},
         "bargap": 0.35,
         "annotations": [
             {"xref": "paper", "yref": "paper", "x": panel * (width + gap), "y": 1.0, "yshift": 14, "showarrow": False}
-            | {"text": f"<b>{family}</b>", "xanchor": "left", "font": {"size": 13, "color": colors.text}}
+            | {"text": f"<b>{family}</b>, %", "xanchor": "left", "font": {"size": 13, "color": colors.text}}
             for panel, family in enumerate(FAMILIES)
         ],
     }
     for panel in range(len(FAMILIES)):
         start = panel * (width + gap)
-        axis = _axis(colors, "") | {"domain": [start, min(1.0, start + width)], "range": [0, 1.04], "tickformat": ".0%"}
+        axis = _axis(colors, "") | {"domain": [start, min(1.0, start + width)], "range": [0, 1.04]}
         layout[f"xaxis{panel + 1 if panel else ''}"] = axis | {"tickvals": [0, 0.5, 1], "anchor": "y"}
+        layout[f"xaxis{panel + 1 if panel else ''}"]["ticktext"] = ["0", "50", "100"]
     return _figure(traces, layout)
 
 
@@ -188,8 +192,10 @@ def tokens_figure(table: Table, marks: Mapping[str, Look], theme: ThemeName = "l
     colors = THEMES[theme]
     traces, labels = [], []
     there = [name for name, row in table.items() if "tokens" in row and "discovery" in row]
-    highest = max((table[name]["discovery"].high or table[name]["discovery"].mean for name in there), default=1.0)
-    placed = spread_apart({name: table[name]["discovery"].mean for name in there}, LABEL_ROOM * 1.1 * (highest or 1.0))
+    highest = (
+        max((table[name]["discovery"].high or table[name]["discovery"].mean for name in there), default=1.0) or 1.0
+    )
+    placed = spread_apart({name: table[name]["discovery"].mean for name in there}, LABEL_ROOM * 1.1 * highest)
     for name in there:
         x, y = table[name]["tokens"], table[name]["discovery"]
         traces.append(
@@ -205,13 +211,14 @@ def tokens_figure(table: Table, marks: Mapping[str, Look], theme: ThemeName = "l
             }
         )
         labels.append(
-            {"x": x.mean, "y": placed[name], "text": _safe(name), "xanchor": "left", "xshift": 12, "showarrow": False}
+            {"x": x.mean, "y": placed[name], "text": _safe(name), "xanchor": "left", "xshift": 8, "yshift": 13}
+            | {"showarrow": False}
             | {"font": {"color": _colour(marks[name], theme), "size": 13}}
         )
     most = max((table[name]["tokens"].mean for name in there), default=1.0)
     layout = _layout(colors, height=340) | {
         "xaxis": _axis(colors, "thousand tokens per conversation") | {"range": [-0.03 * most, 1.16 * most]},
-        "yaxis": _axis(colors, "discovery (eq. 4)") | {"rangemode": "tozero"},
+        "yaxis": _axis(colors, "discovery (eq. 4)") | {"range": [-0.05 * highest, 1.12 * highest]},
         "annotations": labels,
         "margin": {"l": 56, "r": 12, "t": 10, "b": 44},
     }
@@ -281,7 +288,8 @@ def _colour(look: Look, theme: ThemeName) -> str:
 
 
 def _marker(look: Look, theme: ThemeName, size: int) -> dict[str, Any]:
-    return {"symbol": look.symbol, "color": _colour(look, theme), "size": size}
+    paper = THEMES[theme].paper
+    return {"symbol": look.symbol, "color": _colour(look, theme), "size": size, "line": {"color": paper, "width": 1}}
 
 
 def _errors(estimates: Sequence[Estimate]) -> dict[str, Any]:
@@ -295,7 +303,7 @@ def _errors(estimates: Sequence[Estimate]) -> dict[str, Any]:
 
 
 def _error(estimates: Sequence[Estimate], look: Look, theme: ThemeName) -> dict[str, Any]:
-    return _errors(estimates) | {"color": _colour(look, theme), "thickness": 2, "width": 4}
+    return _errors(estimates) | {"color": _colour(look, theme), "thickness": 2, "width": 3}
 
 
 def _faint(colour: str, opacity: float) -> str:

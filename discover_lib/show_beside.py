@@ -116,7 +116,8 @@ def only_one_found(ours: Side, theirs: Side) -> str:
 
 
 def _only(side: Side, found: Sequence[str]) -> str:
-    items = "".join(_evidence_item(side.conversation, key) for key in found)
+    groups = _by_evidence(side.conversation, found)
+    items = "".join(_met(side.conversation, keys, seen) for keys, seen in groups)
     body = f'<ul class="dl-plain">{items}</ul>' if items else '<p class="dl-quiet">None.</p>'
     return (
         f'<section class="dl-panel ds-only"><h3 class="dl-panel-title">Only {side.title} discovered: {len(found)}</h3>'
@@ -124,24 +125,37 @@ def _only(side: Side, found: Sequence[str]) -> str:
     )
 
 
-def _evidence_item(conversation: Conversation, key: str) -> str:
-    seen = finding(conversation, key)
-    glyph = show.state_glyph("discovered", key in conversation.state.satisfied)
-    head = f"{glyph}<span>{html.escape(conversation.tree.text(key))}"
+def _by_evidence(conversation: Conversation, found: Sequence[str]) -> list[tuple[list[str], Evidence | None]]:
+    """Intents that the very same place in a reply met stand together, in the order of their turns."""
+    groups: dict[tuple[object, ...], tuple[list[str], Evidence | None]] = {}
+    for key in found:
+        seen = finding(conversation, key)
+        place = (key,) if seen is None else (seen.turn, seen.span, seen.drawing, seen.reason, seen.transition.cause)
+        groups.setdefault(place, ([], seen))[0].append(key)
+    return sorted(groups.values(), key=lambda group: group[1].turn if group[1] else 0)
+
+
+def _met(conversation: Conversation, keys: Sequence[str], seen: Evidence | None) -> str:
+    """Intents with the sentence or the drawing that met them."""
+    wants = "".join(
+        f'<li class="dl-item">{show.state_glyph("discovered", key in conversation.state.satisfied)}'
+        f"<span>{html.escape(conversation.tree.text(key))}</span></li>"
+        for key in keys
+    )
+    wants = f'<ul class="dl-plain">{wants}</ul>'
     if seen is None:
-        return f'<li class="dl-item ds-met">{head}</span></li>'
-    text = conversation.turns[seen.turn - 1].reply.text
-    cause = "met directly" if seen.transition.cause == "direct" else "formed by a near miss"
-    shown = ""
+        return f'<li class="ds-met"><div>{wants}</div></li>'
+    text, drawn, quoted = conversation.turns[seen.turn - 1].reply.text, "", ""
+    if seen.drawing is not None:
+        drawn = show.drawing(DRAWING.findall(text)[seen.drawing], alt=conversation.tree.text(keys[0]))
     if seen.span is not None:
-        shown = f'<q class="ds-quote" data-how="{seen.how}">{html.escape(text[slice(*seen.span)])}</q>'
-    elif seen.drawing is not None:
-        shown = show.drawing(DRAWING.findall(text)[seen.drawing], alt=conversation.tree.text(key))
+        quoted = f'<q class="ds-quote" data-how="{seen.how}">{html.escape(text[slice(*seen.span)])}</q>'
+    cause = "met directly" if seen.transition.cause == "direct" else "formed by a near miss"
     how = f" ({HOW[seen.how]})" if seen.how else ""
     reason = f"{seen.reason}{how}" if seen.reason else "no reason was given"
     return (
-        f'<li class="dl-item ds-met">{head} <span class="dl-chip" data-tone="known">turn {seen.turn}, {cause}</span>'
-        f'{shown}<span class="dl-small dl-quiet">{html.escape(reason)}</span></span></li>'
+        f'<li class="ds-met">{drawn}<div><span class="dl-chip" data-tone="known">turn {seen.turn}, {cause}</span>'
+        f'{wants}{quoted}<p class="dl-small dl-quiet">{html.escape(reason)}</p></div></li>'
     )
 
 

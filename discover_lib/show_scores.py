@@ -35,6 +35,7 @@ SHAPES = (  # plotly's name of a marker, and the character that looks like it
     ("hexagon", "⬢"),
 )
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
 STRIP = 100  # units of an interval's drawing; it scales with its cell
 
 
@@ -90,8 +91,9 @@ def _cells(*cells: str, tag: str = "td") -> str:
 def _table(head: Sequence[str], rows: Iterable[str], caption: str, kind: str) -> str:
     """A table of finished rows under finished headings."""
     columns = "".join(f'<th scope="col">{each}</th>' for each in head)
-    return (
-        f'<div class="dl-scroll"><table class="ds-table {kind}"><caption>{html.escape(caption)}</caption>'
+    said = html.escape(caption, quote=True)
+    return (  # the caption stands above what scrolls, so that a narrow page does not cut it off
+        f'<p class="ds-caption">{said}</p><div class="dl-scroll"><table class="ds-table {kind}" aria-label="{said}">'
         f"<thead><tr>{columns}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
@@ -107,24 +109,31 @@ def best_first(table: Table, measure: str = "discovery") -> list[str]:
 def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> str:
     """Who is highest in a measure, and from whom the data can tell it apart, in sentences."""
     ranked = [name for name in best_first(table, measure.name) if measure.name in table[name]]
-    if len(ranked) < 2:
+    rivals = [name for name in ranked if name not in SEE_INTENTS]
+    if len(rivals) < 2:
         return '<p class="ds-answer">Nothing to compare: fewer than two assistants have this measure.</p>'
-    first = ranked[0]
-    of_first = [each for each in compared if first in (each.ours, each.theirs)]
-    close = [each for each in of_first if not each.distinguishable]
-    lead = (
-        f"<b>{html.escape(first)}</b> has the highest {measure.label}: {_written(table[first][measure.name], measure)}"
+    first = rivals[0]
+    of_first = [each for each in compared if first in (each.ours, each.theirs) and _other(each, first) in rivals]
+    of_first.sort(key=lambda each: (each.distinguishable, abs(each.difference.mean)))
+    close = [_other(each, first) for each in of_first if not each.distinguishable]
+    estimate = table[first][measure.name]
+    told = (
+        f"<b>{html.escape(first)}</b> has the highest {measure.label}: {_written(estimate, measure)} "
+        f"(n = {estimate.n_artifacts} artifacts), "
     )
-    size = f"n = {table[first][measure.name].n_artifacts} artifacts"
-    if not close:
-        told = f"{lead} ({size}), and it can be told apart from every other assistant."
+    if close:
+        told += f"but it is <b>not distinguishable</b> from {html.escape(' and '.join(close))}."
     else:
-        others = " and ".join(html.escape(_other(each, first)) for each in close)
-        told = f"{lead} ({size}), but it is <b>not distinguishable</b> from {others}."
-    items = "".join(f"<li>{html.escape(sentence(each, measure))}</li>" for each in (close or of_first)[:3])
+        told += "and it can be told apart from every other assistant."
+    items = "".join(f"<li>{html.escape(sentence(each, measure))}</li>" for each in of_first[: max(2, len(close))])
+    bounds = "".join(
+        f" {html.escape(name)} is no rival but a bound: it sees the hidden intents."
+        for name in ranked
+        if name in SEE_INTENTS
+    )
     apart = sum(each.distinguishable for each in compared)
-    tally = f'<p class="dl-quiet">{apart} of {len(compared)} pairs can be told apart in {measure.label}.</p>'
-    return f'<div class="ds-answer"><p>{told}</p><ul>{items}</ul>{tally}</div>'
+    tally = f"{apart} of {len(compared)} pairs can be told apart in {measure.label}.{bounds}"
+    return f'<div class="ds-answer"><p>{told}</p><ul>{items}</ul><p class="dl-quiet">{tally}</p></div>'
 
 
 def _other(compared: Comparison, name: str) -> str:

@@ -382,7 +382,7 @@ def _(followed, marks, measure, pool, table):
 def _(marks, measure, table):
     theme = mo.app_meta().theme or "light"
     interval_view = mo.ui.anywidget(score_figures.interval_figure(table, measure, marks, theme))
-    mo.vstack([mo.md(f"### {measure.label.capitalize()}: {measure.meaning}"), interval_view])
+    mo.vstack([mo.md(f"**{measure.label.capitalize()}**: {measure.meaning}, with 95 % intervals."), interval_view])
     return (theme,)
 
 
@@ -464,8 +464,7 @@ def _(measure, pick, pool, sort_choice):
                     ours: round(first[user], 3),
                     theirs: round(second[user], 3),
                     "difference": round(difference, 3),
-                    "no. of the other": pool.by_user[theirs][user].place,
-                },
+                    },
             )
 
     _found = list(of_pair(*pick[1:]) if pick[0] == "pair" else of_cell(*pick[1:]))
@@ -531,15 +530,15 @@ def _(beside_choice, folder, marks, picked_scores, place, pool):
 @app.cell(hide_code=True)
 def _(beside_choice, ours, picked_scores, pool, theirs):
     def measured(names):
-        """Every measure of these conversations, a column each."""
-        for each in MEASURES:
-            per_user = pool.per_user(each.name)
-            found = [per_user.get(name, {}).get(picked_scores.unit) for name in names]
-            yield (each.label, *("–" if value is None else each.shown(value) for value in found))
+        """Every measure of these conversations, a row each; one that is not taken over this user is left out."""
+        for name in names:
+            found = [pool.per_user(each.name).get(name, {}).get(picked_scores.unit) for each in MEASURES]
+            cells = zip(MEASURES, found, strict=True)
+            yield (name, *("left out" if value is None else each.shown(value) for each, value in cells))
 
     _names = [side.name for side in (ours, theirs) if side]
     _trial = f", trial {picked_scores.trial + 1}" if picked_scores.trial else ""
-    _parts = [show.table(("", *_names), measured(_names))]
+    _parts = [show.table(("", *(each.label for each in MEASURES)), measured(_names))]
     if theirs is not None:
         _parts = [show_beside.parted(ours, theirs), *_parts, show_beside.only_one_found(ours, theirs)]
     mo.vstack(
