@@ -37,7 +37,7 @@ class Measure:
     worth_seeing: float | None = None
 
     def shown(self, value: float) -> str:
-        return f"{value:.{self.decimals}f}"
+        return f"{round(value, self.decimals) + 0.0:.{self.decimals}f}"  # never "-0.00"
 
 
 MEASURES = (

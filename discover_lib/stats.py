@@ -41,8 +41,8 @@ class Estimate:
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:
-            return f"{self.mean:.2f} (n = {self.n_artifacts})"
-        return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}]"
+            return f"{_two_decimals(self.mean)} (n = {self.n_artifacts})"
+        return f"{_two_decimals(self.mean)} [{_two_decimals(self.low)}, {_two_decimals(self.high)}]"
 
     def to_dict(self) -> dict[str, Any]:
         bounds = {"low": self.low, "high": self.high}
@@ -367,4 +367,4 @@ def p_text(p: float) -> str:
 
 
 def _two_decimals(value: float) -> str:
-    return f"{value:.2f}"
+    return f"{round(value, 2) + 0.0:.2f}"  # never "-0.00"

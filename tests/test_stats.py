@@ -82,6 +82,10 @@ def test_an_artifact_with_more_trials_weighs_no_more() -> None:
     assert bootstrap_mean({"a": [0, 0, 0, 0], "b": [1]}).mean == 0.5
 
 
+def test_nothing_is_written_as_less_than_zero() -> None:
+    assert str(Estimate(-0.001, -0.02, 0.003, 9, 9)) == "0.00 [-0.02, 0.00]"
+
+
 def test_one_artifact_has_no_interval() -> None:
     estimate = bootstrap_mean({"a": [0.0, 1.0]})
     assert estimate == Estimate(0.5, None, None, 1, 2)
