@@ -91,12 +91,14 @@ def test_a_tree_that_was_built_before_is_played(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     tree = engine(DOMAIN).builder.build(find_artifact(DOMAIN, PLAIN.artifact)).tree
     write_json(tmp_path / "trees" / "mine.json", {"tree": tree.to_dict()})
-    write_json(tmp_path / "trees" / "trip.json", IntentTree.to_dict(dataclasses.replace(tree, artifact_type="trip")))
+    write_json(
+        tmp_path / "trees" / "recipe.json", IntentTree.to_dict(dataclasses.replace(tree, artifact_type="recipe"))
+    )
     session = Session(dataclasses.replace(PLAIN, source="trees", artifact="mine"))
     assert session.tree == tree and session.next().candidate.evaluation is not None
-    trip = Session(dataclasses.replace(PLAIN, source="trees", artifact="trip"))
+    recipe = Session(dataclasses.replace(PLAIN, source="trees", artifact="recipe"))
     with pytest.raises(SessionError, match="let language models"):
-        trip.next()
+        recipe.next()
     with pytest.raises(SessionError, match="no tree 'other'"):
         Session(dataclasses.replace(PLAIN, source="trees", artifact="other"))
 
