@@ -115,7 +115,7 @@ def test_the_wilson_interval(hits: int, n: int, expected: tuple[float | None, ..
 
 @cache
 def talks() -> dict[str, Conversation]:
-    units = lay_out(RunOptions(("draft", "adaptive"), domain="technical_writing", artifacts=5)).units
+    units = lay_out(RunOptions(("draft", "adaptive"), domain="technical_writing", artifacts=4)).units
     return {f"no. {unit.place}": run_unit(unit) for unit in units}
 
 
@@ -133,7 +133,7 @@ def test_a_judge_agrees_with_its_own_record() -> None:
     labels = [*recorded_labels(talks()), *ask_judges(moments_of(talks()), {"again": lambda _: JUDGE})]
     assert disagreements(labels) == []
     found = {each.group: each for each in agreements(labels)}
-    assert found["all intents"].n == sum(each.intent != KIND for each in labels) / 2 > 100
+    assert found["all intents"].n == sum(each.intent != KIND for each in labels) / 2 > 50
     assert found["all intents"].one_sided == 0
     for each in found.values():
         assert each.alpha.value in (1.0, None) and each.percent is not None and each.percent.value == 1.0
@@ -162,7 +162,7 @@ def test_flips_count_answers_that_changed_on_repeat() -> None:
     found = {each.judge: each for each in flips(ask_judges(moments_of(talks()), judges, repeats=2))}
     assert found["steady"].share.hits == 0 and found["steady"].repeats == 2
     # Two draws of rate 0.3 differ in 2 · 0.3 · 0.7 = 42 % of the intents; kinds never flip, so the share is below it.
-    assert 0.2 < (found["restless"].share.value or 0) < 0.5
+    assert 0.15 < (found["restless"].share.value or 0) < 0.5
 
 
 def test_three_judges_get_an_alpha_of_all_and_kappas_of_two() -> None:

@@ -184,6 +184,7 @@ def test_kinds_that_words_cannot_tell_are_there_and_apart() -> None:
     assert scored().recall.n + scored().alarmed(BEYOND).n == sum(case.leak for case in corpus().cases)
 
 
+@pytest.mark.slow
 def test_the_corpus_is_what_the_generator_makes_of_its_conversations() -> None:
     talks = [*(talk for name, talk in corpus().talks.items() if not name.startswith("recorded/")), *recorded_talks()]
     written = [case for case in corpus().cases if case.kind == "free paraphrase"]

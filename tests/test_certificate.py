@@ -68,7 +68,7 @@ class WithJudge(RoleEngines):
         return self._judge
 
 
-def certified(judge: Blunt | None = None, artifacts: int = 10) -> Certificate:
+def certified(judge: Blunt | None = None, artifacts: int = 6) -> Certificate:
     engines = WithJudge(judge) if judge else None
     return certify(run_panel(trees(artifacts), Rules.paper(), engines=engines), {"engine": "test"})
 
@@ -98,6 +98,7 @@ def test_a_judge_that_says_no_to_everything_decides_nothing() -> None:
     assert {each.holds for each in result.tested if each.relation.kind == "above"} == {"not distinguishable"}
 
 
+@pytest.mark.slow
 def test_a_judge_that_throws_a_coin_fails() -> None:
     assert certified(Blunt(None)).result == "failed"
 
