@@ -35,6 +35,7 @@ with app.setup(hide_code=True):
     from discover_lib.tiny_preview import tiny_sequences
     from discover_lib.train import jobs
     from discover_lib.train.data import DataError, load_rows
+    from discover_lib.train.dialect import dialect_of
     from discover_lib.train.jobs import JobError
     from discover_lib.train.lineage import LineageError
     from discover_lib.train.recipes import Recipe
@@ -151,8 +152,9 @@ def _(places):
 
 
 @app.cell(hide_code=True)
-def _(base_choice, data_choice, stage_choice):
-    tiny = base_choice.value == TINY
+def _(base_choice, data_choice, name_choice, stage_choice):
+    given_name = name_choice.value.strip()
+    tiny = base_choice.value == TINY or dialect_of(given_name).text == "notation"
     stage = stage_choice.value
 
     def loaded():
@@ -162,7 +164,7 @@ def _(base_choice, data_choice, stage_choice):
             return (), str(error)
 
     rows, unreadable = loaded()
-    return rows, stage, tiny, unreadable
+    return given_name, rows, stage, tiny, unreadable
 
 
 @app.cell(hide_code=True)
@@ -221,17 +223,17 @@ def _(get_turns):
     earlier_choice = mo.ui.dropdown(
         {"the base as it is": None} | finished(), value="the base as it is", label="Start from", searchable=True
     )
-    return base_choice, earlier_choice
+    name_choice = mo.ui.text(placeholder="Qwen/Qwen3-0.6B, or a folder", label="Its name", full_width=True)
+    return base_choice, earlier_choice, name_choice
 
 
 @app.cell(hide_code=True)
-def _(base_choice):
-    name_choice = mo.ui.text(placeholder="Qwen/Qwen3-0.6B, or a folder", label="Its name", full_width=True)
-    _presets = ["miniature"] if base_choice.value == TINY else ["paper", "t4", "miniature"]
+def _(tiny):
+    _presets = ["miniature"] if tiny else ["paper", "t4", "miniature"]
     preset_choice = mo.ui.dropdown(_presets, value=_presets[0], label="Recipe")
     backend_choice = mo.ui.dropdown(["auto", "unsloth", "transformers"], value="auto", label="Backend")
     seed_choice = mo.ui.number(0, 1000, 1, value=0, label="Seed")
-    return backend_choice, name_choice, preset_choice, seed_choice
+    return backend_choice, preset_choice, seed_choice
 
 
 @app.cell(hide_code=True)
@@ -327,20 +329,19 @@ def _(
     base_choice,
     data_choice,
     earlier_choice,
-    name_choice,
+    given_name,
     recipe,
     recipe_problems,
     rows,
     seed_choice,
     stage,
-    tiny,
     unreadable,
 ):
     def model_named():
         """The base as settings name it, what has to be made first, and what is wrong with it."""
-        if not tiny:
-            given = name_choice.value.strip()
-            return given, "", "" if given else "name the base model"
+        if base_choice.value == OTHER:
+            local = str(Path(given_name).resolve()) if given_name and Path(given_name).is_dir() else given_name
+            return local, "", "" if given_name else "name the base model"
         try:
             from discover_lib.miniature.tiny_lm import base_folder
         except ImportError as error:
@@ -562,7 +563,24 @@ def _(sampled_steps):
     return (step_choice,)
 
 
-# SAMPLES#
+@app.cell(hide_code=True)
+def _(samples, step_choice):
+    _at = [each for each in samples if step_choice is not None and each["step"] == step_choice.value]
+    _panels = [
+        show.panel(f"Prompt {place}", show_training.sample(each["prompt"], each["replies"]))
+        for place, each in enumerate(_at, start=1)
+    ]
+    _none = mo.md("Nothing was sampled yet; the recipe’s *sample steps* say how often.")
+    mo.vstack(
+        [
+            mo.md("## 5 · What it writes while it learns"),
+            *([step_choice] if step_choice is not None else []),
+            mo.Html(show_training.styled(*_panels)) if _panels else _none,
+        ]
+    )
+    return
+
+
 # -- before and after --------------------------------------------------------------------------------------------------
 
 
