@@ -3,8 +3,12 @@
 import csv
 import dataclasses
 import json
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -351,6 +355,34 @@ def test_stopped_and_resumed_it_comes_to_the_same_end(undisturbed: Path, tmp_pat
     assert assess(run, tmp_path).done == 36 - CHUNK
     assert assess(run, tmp_path).done == 0
     assert results(tmp_path) == results(undisturbed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seen", [0, CHUNK], ids=["among the conversations", "among the assessments"])
+def test_killed_and_resumed_it_comes_to_the_same_end(seen: int, tmp_path: Path) -> None:
+    options = dataclasses.replace(OPTIONS, artifacts=20)
+    run, killed, whole = lay_out_evaluation(options, ["svg_drawing"]), tmp_path / "killed", tmp_path / "whole"
+    arguments = ["--domain", "svg_drawing", "--artifacts", "20", "--trials", "2", "--turns", "3", "--run", str(killed)]
+    arguments += [text for name in options.assistants for text in ("--assistant", name)]
+    command = [sys.executable, "-c", "from discover_lib.cli import main; main()", "evaluate", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not begun(killed, seen):
+        time.sleep(0.005)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL  # it was not done yet
+    for folder in (killed, whole):
+        folder.mkdir(exist_ok=True)
+        evaluate(run, folder)
+    assert results(killed) == results(whole)
+
+
+def begun(folder: Path, seen: int) -> bool:
+    """Whether something is finished, and so many conversations are assessed."""
+    try:
+        with RunStore.read(folder) as store:
+            return store.counts().finished > 0 and len(store.digests()) >= seen
+    except StoreError:
+        return False
 
 
 @pytest.mark.slow
