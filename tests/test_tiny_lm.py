@@ -11,6 +11,7 @@ from discover_lib.miniature.lexicon import load_lexicon
 from discover_lib.miniature.tiny_language import END, USER, encode_messages, prompt_text, vocabulary
 
 DOMAIN = "creative_writing"
+pytestmark = pytest.mark.slow  # all of it imports torch and transformers, which alone takes seconds
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +143,6 @@ def test_the_files_are_what_transformers_reads(tiny, recipe, tmp_path):
     assert learnt == ["ask", "mood", "?", END]
 
 
-@pytest.mark.slow
 def test_a_short_pretraining_learns(tiny):
     recipe = tiny.TinyRecipe(domains=(DOMAIN,), steps=40, batch=6)
     losses = []
