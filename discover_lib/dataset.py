@@ -63,17 +63,17 @@ class RowOptions:
         system: "none", "collaborative" (the prompt of the paper's trained models), or the text of a system message.
         text: what the assistant's turns hold: what people read, or the miniature's notation for a tiny model.
         grpo_tau: τ of prompt rows, in the run's unit of tokens; None keeps that of the rules.
+        tokens: how lengths are counted.
         final: SFT rows end with the finished piece, where the run was assessed and has one: a small model that never
             practises building it forgets to.
-        tokens: how lengths are counted.
     """
 
     rules: Rules | None = None
     system: str = "none"
     text: Text = "content"
     grpo_tau: float | None = GRPO_TAU
-    final: bool = True
     tokens: TokenCount = field(default_factory=TokenCount)
+    final: bool = True
 
     @cached_property
     def system_text(self) -> str:
