@@ -9,6 +9,7 @@ from scripted import EchoVoice, ScriptedAssistant, ScriptedJudge, artifact, fore
 
 from discover_lib import Conversation, IntentTree, Rules, UserSimulator, replay
 from discover_lib.batch import plan_units, run_units
+from discover_lib.conversation import FinalTurn, Reply
 from discover_lib.dataset import (
     Example,
     Origin,
@@ -355,3 +356,19 @@ def test_every_split_gets_an_artifact_or_the_error_says_why(synthesised: list[Co
     for shares in ({}, {"train": 0.5}, {"train": 1.5, "test": -0.5}):
         with pytest.raises(DatasetError, match="add up to 1"):
             split_by_artifact(rows, shares)
+
+
+def test_an_sft_row_ends_with_the_finished_piece_where_there_is_one(synthesised):
+    bare = synthesised[0]
+    final = FinalTurn("the final piece, please", Reply("Here it is.", 32, "words", "draft", "draft setting riverbank"))
+    asked = dataclasses.replace(bare, final=final)
+    (without,) = examples("sft", [bare], ORIGIN, RowOptions(text="notation"))
+    (row,) = examples("sft", [asked], ORIGIN, RowOptions(text="notation"))
+    assert row.train["messages"] == [
+        *without.train["messages"],
+        {"role": "user", "content": "the final piece, please"},
+        {"role": "assistant", "content": "draft setting riverbank"},
+    ]
+    assert (without.provenance["with_final"], row.provenance["with_final"]) == (False, True)
+    (left_out,) = examples("sft", [asked], ORIGIN, RowOptions(text="notation", final=False))
+    assert left_out.train == without.train
