@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from discover_lib.rescore import SensitivityMap
     from discover_lib.satisfaction import LeaveOut
 
+ROOMY = 130  # columns of a terminal on which a row of numbers fits on one line
+
 
 class LeaveOutName(StrEnum):
     """Which leaves do not count for satisfaction."""
@@ -57,9 +59,9 @@ def _print_table(console: Console, scope: ScopeResults, rules: str) -> None:
     table = Table(
         title=f"{scope.artifacts} artifacts, {scope.users} users, rules: {rules}; {INTERVAL}", title_justify="left"
     )
-    table.add_column("assistant")
+    table.add_column("assistant", overflow="fold")
     for measure in MEASURES:
-        table.add_column(measure.label, justify="right")
+        table.add_column(measure.label, justify="right", no_wrap=console.width >= ROOMY)
     for name in _best_first(scope):
         row = scope.table[name]
         table.add_row(name, *(str(row[each.name]) if each.name in row else "not scored" for each in MEASURES))
