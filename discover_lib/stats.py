@@ -54,7 +54,7 @@ def bootstrap_mean(values: Values, seed: int = 0, resamples: int = RESAMPLES) ->
 
     The plain percentile bootstrap is too narrow for few artifacts, so its tails are widened until it is as wide as
     Student's interval on symmetric data.  From 30 artifacts on it covers 93 to 97 % of the time on the miniature's own
-    scores and on simulated shares, and about 93 % on 30 artifacts with a long tail, where the plain one covers 92 %
+    scores and on simulated shares, and about 93 % on 30 artifacts with a long tail
     (`benchmarks/intervals_and_tests.py` measures it).  It never leaves the range of the data.
 
     Raises:
