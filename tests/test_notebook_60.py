@@ -1,0 +1,89 @@
+"""60_evaluate: what it makes, shows and opens, without a browser."""
+
+import re
+from pathlib import Path
+
+import pytest
+from test_notebooks import problems, run
+
+from discover_lib.background import started
+from discover_lib.evaluate import evaluate, lay_out_evaluation
+from discover_lib.evaluation_job import EvaluationJob, begun_evaluation, evaluation_name, find_evaluations
+from discover_lib.runs import RunOptions, RunOptionsError, execute, lay_out
+from discover_lib.store import RunStore
+
+pytestmark = pytest.mark.slow
+
+NAME = "60_evaluate.py"
+OPTIONS = RunOptions(("draft", "adaptive"), artifacts=3, trials=2, turns=3)
+DOMAINS = ("svg_drawing", "creative_writing")
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    return tmp_path
+
+
+def test_an_evaluation_of_two_domains_is_opened_and_two_assistants_stand_side_by_side(outputs: Path) -> None:
+    folder = outputs / "mine"
+    folder.mkdir()
+    evaluate(lay_out_evaluation(OPTIONS, DOMAINS), folder)
+    given = {"get_pick": lambda: ("pair", "adaptive", "draft"), "set_pick": print}
+    shown, defined = run_without_check(given)
+    page = "".join(shown)
+    assert problems(shown) == [] and defined["folder"] == folder and len(defined["scores"]) == 24
+    assert defined["pool"].assistants == ("draft", "adaptive") and set(defined["table"]["draft"]) >= {"discovery"}
+    assert "Not certified" in page and defined["table"]["draft"]["proportion"].n_artifacts == 6
+    assert "Behind a number: adaptive against draft" in page
+    ours, theirs = defined["ours"], defined["theirs"]
+    assert (ours.name, theirs.name) == ("adaptive", "draft")
+    assert ours.conversation.setting["artifact"] == theirs.conversation.setting["artifact"]
+    first = defined["conversations_table"].value[0]
+    assert first["difference"] == max(row["difference"] for row in defined["conversations_table"].data)
+    assert "Only" in page and "turn by turn" in page.lower() and "paper" in page
+
+
+def run_without_check(given: dict) -> tuple[list[str], dict]:
+    """As `run`; its check of names would make the whole page once more."""
+    from test_notebooks import load
+
+    outputs, defined = load(NAME).run(defs=given)
+    assert set(given) <= set(defined)
+    shown = [str(getattr(output, "text", output)) for output in outputs if output is not None]
+    return [re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL) for text in shown], dict(defined)
+
+
+def test_where_there_is_none_a_small_one_is_made_and_found_again(outputs: Path) -> None:
+    shown, defined = run(NAME)
+    assert problems(shown) == []
+    assert defined["folder"].parent == outputs / "evaluations" and len(defined["scores"]) == 80
+    assert list(find_evaluations(outputs).values()) == [defined["folder"]]
+    with RunStore.read(defined["folder"]) as store:
+        begun, domains = begun_evaluation(store.configuration)
+        assert lay_out_evaluation(begun, domains).configuration == store.configuration
+        assert not store.unassessed()
+    lowest = defined["conversations_table"].value[0]
+    assert lowest["discovery"] == min(row["discovery"] for row in defined["conversations_table"].data)
+
+
+def test_a_job_evaluates_stops_and_goes_on(outputs: Path) -> None:
+    folder = outputs / evaluation_name(OPTIONS, DOMAINS)
+    job = EvaluationJob(folder, OPTIONS, DOMAINS)
+    job.stop()
+    started(job).wait()
+    assert not folder.exists() and job.trouble == ""
+    job = started(EvaluationJob(folder, OPTIONS, DOMAINS))
+    job.wait()
+    assert job.trouble == "" and job.assessed == (24, 24)
+    broken = started(EvaluationJob(outputs / "no", OPTIONS, ("nowhere",)))
+    broken.wait()
+    assert "unknown domain 'nowhere'" in broken.trouble and not (outputs / "no").exists()
+
+
+def test_runs_that_are_no_evaluations_are_not_listed_and_cannot_be_gone_on_with(outputs: Path) -> None:
+    (outputs / "other").mkdir()
+    execute(lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=1, turns=1)), outputs / "other")
+    assert find_evaluations(outputs) == {}
+    with RunStore.read(outputs / "other") as store, pytest.raises(RunOptionsError, match="the same command resumes"):
+        begun_evaluation(store.configuration)
