@@ -71,9 +71,10 @@ def train(
 ) -> None:
     """Train an adapter on conversations: by imitation, by preference, or by the simulated user's reward."""
     settings = _settings(dict(locals()))
-    _check(settings, run)
+    backend_line = _check(settings, run)
     job = TrainingJob(run)
     if detach:
+        typer.echo(backend_line)
         jobs.start(settings, run)
         typer.echo(f"training in {run}, process {job.status().pid}; discover open shows it, page 50_train")
         return
@@ -137,8 +138,10 @@ def _settings(given: Mapping[str, Any]) -> StageSettings:
     )
 
 
-def _check(settings: StageSettings, run: Path) -> None:
+def _check(settings: StageSettings, run: Path) -> str:
     """Refuse what cannot work before a folder is made; a tiny base that has yet to be made is checked afterwards.
+
+    Returns what trains, and why.
 
     Raises:
         JobError: the reasons.
@@ -158,7 +161,7 @@ def _check(settings: StageSettings, run: Path) -> None:
     except BackendError as error:
         raise JobError(str(error)) from None
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
-    typer.echo(line)
+    return line
 
 
 @contextmanager

@@ -39,7 +39,8 @@ def field_controls(record: DataclassInstance, prefix: str = "") -> dict[str, Any
         value, hint = getattr(record, field.name), hints[field.name]
         label = field.name.replace("_", " ")
         if choices := _choices(hint):
-            made = mo.ui.dropdown({_shown(each): each for each in choices}, value=_shown(value), label=label)
+            offered = {_shown(each): each for each in choices}
+            made = mo.ui.dropdown(offered, value=_shown(value), label=label, full_width=True)
         elif hint is bool:
             made = mo.ui.checkbox(value=value, label=label)
         else:
