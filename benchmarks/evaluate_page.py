@@ -1,0 +1,121 @@
+"""How long until an evaluation of a thousand conversations is open on its page, and until a number is drilled into?
+
+    python benchmarks/evaluate_page.py [--times 3] [--run FOLDER]
+
+Without a run, nine scripted assistants meet 56 artifacts twice (1,008 conversations).  Opening is timed from the request
+for the page to the answer and the table of results on screen, in a server that has just started and in one that has
+opened the page before; drilling down from the press to the opened conversation, or to both of a pair, on screen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from browser import CHROMIUM_OPTIONS, find_chromium, workbench
+
+from discover_lib.evaluate import evaluate, lay_out_evaluation
+from discover_lib.miniature.assistants import SCRIPTED
+from discover_lib.runs import RunOptions
+
+OPEN_SECONDS, DRILL_SECONDS = 3.0, 1.0
+WAIT = 120_000
+
+
+def make_run(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    run = lay_out_evaluation(RunOptions(tuple(SCRIPTED)[:9], artifacts=56, trials=2), ["svg_drawing"])
+    evaluate(run, folder, concurrency=os.cpu_count() or 1)
+
+
+@contextmanager
+def page_of(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    yield page
+    page.close()
+
+
+def seconds_to_open(page: Page, url: str) -> float:
+    began = time.perf_counter()
+    page.goto(url)
+    page.locator(".ds-answer").wait_for(timeout=WAIT)
+    page.locator(".ds-results").wait_for(timeout=WAIT)
+    return time.perf_counter() - began
+
+
+def seconds_to_drill(page: Page, place: int) -> tuple[float, float]:
+    """From a press on another number to its conversation, and from a press on a pair to both."""
+    page.get_by_text("On the command line").wait_for(timeout=WAIT)  # nothing of the opening is still going on
+    taken = []
+    for cells, opened in (
+        (".ds-results .ds-cell", ".dl-outline >> nth=0"),
+        (".ds-pairs .ds-cell", ".ds-pair >> nth=0"),
+    ):
+        heading = page.get_by_role("heading", name="Behind a number")
+        before = heading.inner_text()
+        began = time.perf_counter()
+        page.locator(cells).nth(place).click()
+        page.wait_for_function(
+            "(before) => [...document.querySelectorAll('h2')].some("
+            "(each) => each.innerText.startsWith('Behind a number') && each.innerText !== before)",
+            arg=before,
+            timeout=WAIT,
+        )
+        page.locator(opened).wait_for(timeout=WAIT)
+        taken.append(time.perf_counter() - began)
+    return taken[0], taken[1]
+
+
+def told(what: str, taken: list[float], limit: float) -> bool:
+    median = statistics.median(taken)
+    print(f"{what:44} median {median:.2f} s, slowest {max(taken):.2f} s, {len(taken)} times; limit {limit:.0f} s")
+    return median < limit
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--run", type=Path, help="folder of an evaluation, in a folder of outputs")
+    options = parser.parse_args()
+    cold, warm, cells, pairs = [], [], [], []
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+        folder = options.run.resolve() if options.run else Path(scratch) / "thousand"
+        if options.run is None:
+            make_run(folder)
+        os.environ["DISCOVER_OUTPUTS"] = str(folder.parent)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(CHROMIUM_OPTIONS))
+        for _ in range(options.times):
+            with workbench() as server:
+                url = f"{server.url}/?file=60_evaluate.py&run={folder.name}"
+                for times in (cold, warm):
+                    with page_of(browser) as page:
+                        times.append(seconds_to_open(page, url))
+                        if times is warm:
+                            for place in range(2, 5):
+                                cell, pair = seconds_to_drill(page, place)
+                                cells.append(cell)
+                                pairs.append(pair)
+        browser.close()
+    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+    print(f"load of this machine, {os.cpu_count()} cores: {load}")
+    kept = [
+        told("opening, in a server just started", cold, OPEN_SECONDS),
+        told("opening again", warm, OPEN_SECONDS),
+        told("a number → its conversation", cells, DRILL_SECONDS),
+        told("a pair → both side by side", pairs, DRILL_SECONDS),
+    ]
+    sys.exit(not all(kept))
+
+
+if __name__ == "__main__":
+    main()
