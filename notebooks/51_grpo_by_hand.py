@@ -125,13 +125,12 @@ def _():
     def found():
         """The tiny base model where it has been made and torch is here; else why scripts stand in."""
         try:
-            from discover_lib.miniature.tiny_lm import cached_base
-
+            from discover_lib.miniature.tiny_lm import CARD, base_folder
             from discover_lib.train.group_step import GroupModel
         except ImportError as error:
             return None, f"torch and its companions are not installed ({error.name}); make train adds them"
-        folder = cached_base()
-        if folder is None:
+        folder = base_folder()
+        if not (folder / CARD).is_file():
             return None, "the tiny model has not been made yet; page 50 makes it in a few minutes"
         return GroupModel(folder), ""
 
@@ -173,7 +172,7 @@ def _(model):
         from discover_lib.miniature.tiny_language import decode, encode_messages
 
         sampled = model.sample(encode_messages(user.messages, domain), size, temperature=temperature, seed=seed)
-        return [decode(each.text, domain) for each in sampled], sampled
+        return [decode(each.text, domain, user.messages, "tiny") for each in sampled], sampled
 
     return (write_group,)
 
