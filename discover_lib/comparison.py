@@ -247,6 +247,33 @@ class ScopeResults:
             "leaks": dict(self.leaks),
         }
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ScopeResults:
+        """The inverse of `to_dict`."""
+        parts: dict[str, Any] = {
+            "assistants": tuple(data["assistants"]),
+            "table": {name: _estimates(row) for name, row in data["table"].items()},
+            "comparisons": {
+                name: [Comparison.from_dict(each) for each in rows] for name, rows in data["comparisons"].items()
+            },
+            "pools": [PoolWithout(**each) for each in data["pools"]],
+            "curves": {name: [Estimate(**each) for each in curve] for name, curve in data["curves"].items()},
+            "manners": {
+                name: Manner(
+                    each["patterns"],
+                    _estimates(each["families"]),
+                    Estimate(**each["divergent"]) if each["divergent"] else None,
+                    each["turns_of_neither"],
+                )
+                for name, each in data["manners"].items()
+            },
+        }
+        return cls(**{**data, **parts})
+
+
+def _estimates(row: Mapping[str, Any]) -> dict[Any, Estimate]:
+    return {name: Estimate(**each) for name, each in row.items()}
+
 
 def results_by_scope(scores: Sequence[ConversationScores], leave_out: LeaveOut = "none") -> dict[str, ScopeResults]:
     """Results over all conversations ("all") and, where there are several domains, over each.

@@ -323,6 +323,12 @@ class Comparison:
             "distinguishable": self.distinguishable,
         }
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Comparison:
+        """The inverse of `to_dict`; what follows from the rest is not read."""
+        plain = {name: data[name] for name in ("ours", "theirs", "p", "p_adjusted", "family", "sd")}
+        return cls(difference=Estimate(**data["difference"]), **plain)
+
 
 def compare(values: Mapping[str, Values], pairs: Sequence[tuple[str, str]] | None = None) -> list[Comparison]:
     """Paired comparisons between assistants, all of one family for Holm's correction.
