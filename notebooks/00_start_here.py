@@ -138,6 +138,7 @@ def _():
         "50_train.py": ("Train", "How does a model learn from them?"),
         "51_grpo_by_hand.py": ("GRPO by hand", "What does one update learn from a group of replies?"),
         "60_evaluate.py": ("Evaluate", "Which assistant discovers more, and can we tell?"),
+        "65_audit.py": ("Audit", "Can this simulated user be trusted?"),
         "70_be_the_user.py": ("Be the user", "What does it feel like from the other side?"),
     }
     _folder = mo.notebook_dir()
