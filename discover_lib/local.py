@@ -13,6 +13,7 @@ an API (`serving`).
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +26,7 @@ from discover_lib.train.lineage import ADAPTER, FILE, LineageError, adapter_chai
 TINY, PREFIX = "tiny", "hf:"
 MARK = "tiny.json"  # lies in the folder of every tiny model
 COLLABORATIVE = "collaborative"
+TOLD_EVERY = 100  # steps of pretraining
 
 
 class LocalModelError(ValueError):
@@ -153,13 +155,21 @@ def local_assistant(name: str, domain: str) -> LocalAssistant:
 def _loaded(name: str) -> LocalModel:
     found = parse_name(name)
     folder = found.folder
-    if folder is None:
-        from discover_lib.miniature.tiny_lm import ensure_base
-
-        folder = ensure_base()
+    folder = folder or _tiny_base()
     model, tokenizer = load(folder, found.adapters)
     tiny = (folder / MARK).is_file()
     return LocalModel(name, model, tokenizer, speaks_notation=tiny, system="" if tiny else _system(found.style))
+
+
+def _tiny_base() -> Path:
+    """The tiny model's base; pretraining it for the first time takes minutes, which standard error says."""
+    from discover_lib.miniature.tiny_lm import Pretraining, ensure_base
+
+    def tell(progress: Pretraining) -> None:
+        if progress.step % TOLD_EVERY == 0 or progress.step == progress.steps:
+            print(f"tiny model, made once: {progress}", file=sys.stderr, flush=True)
+
+    return ensure_base(report=tell)
 
 
 def _system(style: str) -> str:
@@ -178,7 +188,9 @@ def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
     import torch
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()
     cuda = torch.cuda.is_available()
     try:
         model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto" if cuda else torch.float32)
@@ -205,11 +217,7 @@ def merge(name: str, folder: Path) -> Path:
     found = parse_name(name)
     if folder.exists() and any(folder.iterdir()):
         raise LocalModelError(f"{folder}: not empty; name a new folder for the merged model")
-    base = found.folder
-    if base is None:
-        from discover_lib.miniature.tiny_lm import ensure_base
-
-        base = ensure_base()
+    base = found.folder or _tiny_base()
     model, tokenizer = load(base, found.adapters)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

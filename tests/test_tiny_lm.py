@@ -30,7 +30,7 @@ def recipe(tiny):
 
 
 def test_a_recipe_names_what_is_wrong_with_it(tiny):
-    with pytest.raises(tiny.TinyModelError, match="unknown domain 'poetry'; there are creative_writing"):
+    with pytest.raises(tiny.TinyModelError, match="unknown domain 'poetry'; there are svg_drawing"):
         tiny.TinyRecipe(domains=("poetry",)).resolved()
     with pytest.raises(tiny.TinyModelError, match="at least one step"):
         tiny.TinyRecipe(domains=(DOMAIN,), steps=0).resolved()

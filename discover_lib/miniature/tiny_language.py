@@ -28,7 +28,7 @@ from typing import Any
 
 from discover_lib.conversation import Message, Reply
 from discover_lib.miniature.beliefs import believe, is_whole
-from discover_lib.miniature.lexicon import LEXICON_FOLDER, Lexicon, LexiconError, load_lexicon
+from discover_lib.miniature.lexicon import ALL_DOMAINS, Lexicon, LexiconError, load_lexicon
 from discover_lib.miniature.notation import (
     COUNTING,
     TOKENS_PER_WORD,
@@ -92,7 +92,7 @@ def _ids(words: tuple[str, ...]) -> Mapping[str, int]:
 
 def known_domains() -> tuple[str, ...]:
     """All domains that there is a lexicon of."""
-    return tuple(sorted(path.stem for path in LEXICON_FOLDER.glob("*.yaml")))
+    return ALL_DOMAINS
 
 
 @lru_cache(maxsize=8)

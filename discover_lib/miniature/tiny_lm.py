@@ -41,7 +41,7 @@ from discover_lib.miniature.tiny_language import (
     save_tokenizer,
     vocabulary,
 )
-from discover_lib.miniature.tiny_practice import practice_conversation
+from discover_lib.miniature.tiny_practice import DRILLS, HABITS, practice_conversation
 from discover_lib.paths import outputs_folder
 from discover_lib.rollout import run_conversation
 from discover_lib.seeds import derive_rng, derive_seed
@@ -55,7 +55,7 @@ MOST_BROKEN = 0.02  # of the replies
 GATE_USERS = 60  # over all domains, from the end of the training split: no evaluation looks at those of the other
 CHECKPOINT_EVERY = 50  # steps
 REPORT_EVERY = 10
-KEY_STEPS = 20  # of practice that a recipe's key is made of
+KEY_STEPS = 20  # of practice, at either end, that a recipe's key is made of
 IGNORED = -100  # the label of a token without loss
 
 
@@ -70,6 +70,7 @@ class TinyRecipe:
     Attributes:
         domains: that it speaks; none named: all that there is a lexicon of.
         steps: of pretraining, each on `batch` practice conversations.
+        drills: share of the steps in which all ways of replying are practised; in the others drafts are the habit.
         rate: the highest learning rate; it rises over `warmup` steps and falls on a cosine to 3 %.
         width, layers, heads, inner: of the transformer.
         scale: standard deviation of the embeddings.  The lever of it all: at the usual 0.02 copying is not learnt.
@@ -77,7 +78,8 @@ class TinyRecipe:
     """
 
     domains: tuple[str, ...] = ()
-    steps: int = 1000
+    steps: int = 1400
+    drills: float = 0.6
     batch: int = 10
     rate: float = 3e-3
     warmup: int = 20
@@ -112,7 +114,8 @@ class TinyRecipe:
         """
         recipe = self.resolved()
         words = vocabulary(recipe.domains)
-        practised = [practice_rows(recipe, words, step) for step in range(KEY_STEPS)]
+        steps = sorted({*range(recipe.steps)[:KEY_STEPS], *range(recipe.steps)[-KEY_STEPS:]})
+        practised = [practice_rows(recipe, words, step) for step in steps]
         digest = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=8)
         digest.update(json.dumps([dataclasses.asdict(recipe), words.words, practised]).encode())
         return digest.hexdigest()
@@ -221,6 +224,9 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 def save_model(model: Any, words: Vocabulary, folder: Path) -> None:
     """Write model and tokenizer as `transformers` reads them."""
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     save_tokenizer(words, folder)
@@ -329,11 +335,12 @@ def schedule(step: int, recipe: TinyRecipe) -> float:
 def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tuple[list[int], list[int]]]:
     """(token ids, labels) of the conversations of a step; labels are `IGNORED` outside replies."""
     rng = derive_rng(recipe.seed, "practice", step)
+    manners = DRILLS if step < recipe.drills * recipe.steps else HABITS
+    sizes = [len(load_lexicon(domain).values) for domain in recipe.domains]  # who has more words needs more practice
     rows = []
-    for _ in range(recipe.batch):
-        domain = rng.choice(recipe.domains)
+    for domain in rng.choices(recipe.domains, sizes, k=recipe.batch):
         tokens, labels = words.encode(domain), [IGNORED]
-        for exchange in practice_conversation(load_lexicon(domain), rng):
+        for exchange in practice_conversation(load_lexicon(domain), rng, manners=manners):
             asked = words.encode(f"{USER} {exchange.heard} {END} {ASSISTANT}")
             reply = words.encode(f"{exchange.reply} {END}")
             tokens += asked + reply

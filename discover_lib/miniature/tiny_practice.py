@@ -31,15 +31,11 @@ TURNS = 5
 DIMENSIONS_WISHED = (5, 9)
 WISHES_AT_ONCE = (1, 1, 2, 3, 4)  # more than a user says, so that doing what is said is practised more
 FINAL_SHARE = 0.5  # of the conversations end with the finished piece being asked for
-# Mostly drafts, so that the base behaves like `draft`; a little of everything else, so that there is something to
-# explore from.
-MANNERS: tuple[tuple[Policy, float], ...] = (
-    (draft, 0.80),
-    (show, 0.10),
-    (mixed, 0.04),
-    (options, 0.03),
-    (ask, 0.03),
-)
+# First every way of replying is practised, options as much as drafts; then mostly drafts, so that the base behaves like
+# `draft` and has a little of everything else to explore from.
+Manners = tuple[tuple[Policy, float], ...]
+DRILLS: Manners = ((draft, 0.50), (show, 0.35), (mixed, 0.06), (options, 0.06), (ask, 0.03))
+HABITS: Manners = ((draft, 0.80), (show, 0.11), (mixed, 0.03), (options, 0.03), (ask, 0.03))
 
 
 @dataclass(frozen=True)
@@ -102,14 +98,16 @@ class _Wisher:
         return tuple(met[-1:])
 
 
-def practice_conversation(lexicon: Lexicon, rng: random.Random, turns: int = TURNS) -> list[Exchange]:
+def practice_conversation(
+    lexicon: Lexicon, rng: random.Random, turns: int = TURNS, manners: Manners = HABITS
+) -> list[Exchange]:
     """One conversation of `turns` turns, each reply in a manner drawn anew, and often the finished piece at its end."""
     wisher, beliefs = _Wisher(lexicon, rng), Beliefs(lexicon)
     exchanges = []
     for turn in range(turns):
         reading = wisher.opens() if turn == 0 else wisher.goes_on(beliefs.draft)
         beliefs = _heard(beliefs, reading)
-        policy = rng.choices([each for each, _ in MANNERS], [share for _, share in MANNERS])[0]
+        policy = rng.choices([each for each, _ in manners], [share for _, share in manners])[0]
         moves = policy(beliefs, rng)
         exchanges.append(Exchange(transcript(reading, lexicon.domain), write(moves, lexicon)))
         _recall(beliefs, moves)

@@ -266,7 +266,7 @@ class Recipe:
             grpo=GrpoRecipe(
                 learning_rate=5e-4,
                 batch=96,
-                per_device=96,
+                per_device=32,  # memory below 2 GB
                 max_steps=32,
                 **small,
                 n_generations=8,
