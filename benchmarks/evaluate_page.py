@@ -2,7 +2,7 @@
 
     python benchmarks/evaluate_page.py [--times 3] [--run FOLDER]
 
-Without a run, nine scripted assistants meet 56 artifacts twice (1,008 conversations).  Opening is timed from the request
+Without a run, nine scripted assistants meet 56 artifacts twice (1,008 conversations).  Opening is timed from the asking
 for the page to the answer and the table of results on screen, in a server that has just started and in one that has
 opened the page before; drilling down from the press to the opened conversation, or to both of a pair, on screen.
 """

@@ -270,17 +270,16 @@ def pools(table: Table, without: Sequence[PoolWithout], marks: Mapping[str, Look
         return '<p class="dl-quiet">With two assistants there is no smaller pool to look at.</p>'
     head = [
         "assistant",
-        "found (no pool)",
-        "eq. 4, whole pool",
-        *(f"without {named(each.without, marks.get(each.without))}" for each in without),
+        "<small>no pool</small>found",
+        "<small>whole pool</small>eq. 4",
+        *(f"<small>without</small>{named(each.without, marks.get(each.without))}" for each in without),
     ]
     rows = []
     for name in best_first(table):
         row = table[name]
         whole = row["discovery"].mean if "discovery" in row else None
         cells = [
-            _written(row["proportion"], MEASURE["proportion"]) if "proportion" in row else "",
-            _written(row["discovery"], MEASURE["discovery"]) if "discovery" in row else "",
+            *(_stacked(row.get(each), MEASURE[each]) for each in ("proportion", "discovery")),
             *(_shifted(each.means.get(name), whole, each.without == name) for each in without),
         ]
         rows.append(f'<tr><th scope="row">{named(name, marks[name])}</th>{_cells(*cells)}</tr>')
@@ -289,6 +288,13 @@ def pools(table: Table, without: Sequence[PoolWithout], marks: Mapping[str, Look
         f"{_furthest(table, without):.2f} although nobody did anything else."
     )
     return _table(head, rows, caption, "ds-pools")
+
+
+def _stacked(estimate: Estimate | None, measure: Measure) -> str:
+    """A number with its interval below it, for narrow columns."""
+    if estimate is None:
+        return ""
+    return f'<b>{measure.shown(estimate.mean)}</b><small class="ds-below">{_bounds(estimate, measure).strip()}</small>'
 
 
 def _furthest(table: Table, without: Sequence[PoolWithout]) -> float:

@@ -707,9 +707,10 @@ def _(flips, map_button, mapping, measure, scores):
         _shown = mo.md(f"*The {len(scores)} conversations are being scored again …*")
     else:
         _shown = mo.hstack(
-            [map_button, mo.md(f"{len(scores)} conversations: a matter of seconds to a minute")],
+            [map_button, mo.md(f"{len(scores)} conversations: from seconds to a minute")],
             justify="start",
             align="center",
+            wrap=True,
         )
     mo.vstack(
         [

@@ -1,4 +1,4 @@
-"""The evaluation page in a browser: the answer, a press on a number, two side by side, and a reload that stays there."""
+"""The evaluation page in a browser: the answer, a press on a number, two side by side, a reload that stays there."""
 
 import re
 from collections.abc import Iterator

@@ -1,8 +1,11 @@
 """Tables and figures of an evaluation: what they say, what can be pressed, and that nobody's text becomes markup."""
 
+import csv
 import dataclasses
 import html
+import io
 import itertools
+import json
 import re
 
 import pytest
@@ -220,3 +223,29 @@ def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
     assert '<li><mark class="ds-mark" data-how="sure" title="met: Says &quot;farm&quot;">A farm, ' in markup
     assert markup.count("<mark") == markup.count("</mark>") == 1 and "&lt;i&gt;sea" in markup
     assert "<mark" not in marked_reply(turn, [], {})
+
+
+# -- taking it elsewhere ----------------------------------------------------------------------------------------------
+
+
+def test_the_csv_has_a_row_per_conversation_and_empty_cells_for_what_is_unscored() -> None:
+    from discover_lib.evaluation_report import scores_csv
+
+    unscored = dataclasses.replace(APART.scores[0], interactivity=None)
+    rows = list(csv.DictReader(io.StringIO(scores_csv(Pool([unscored, *APART.scores[1:]])))))
+    assert len(rows) == 24 and rows[0]["interactivity"] == "" and rows[1]["interactivity"] == "0.5"
+    assert [row["proportion"] for row in rows[:8]] == ["1.0"] * 8
+
+
+def test_the_report_is_one_file_whose_texts_cannot_end_its_scripts() -> None:
+    from discover_lib import score_figures
+    from discover_lib.evaluation_report import report_html
+
+    strange = pool(**{"</script><b>": [1, 2, 3], "x": [3, 2, 1]})
+    table, marks = table_of(strange), show_scores.looks(strange.assistants)
+    figure = score_figures.interval_figure(table, MEASURE["discovery"], marks)
+    page = report_html("A & B", [("Table", show_scores.results(table, {}, marks))], {"Figure": figure})
+    assert "<h1>A &amp; B</h1>" in page and "</script><b>" not in page and "&lt;/script&gt;&lt;b&gt;" in page
+    assert not re.findall(r"""<(?:script|link|img)[^>]+(?:src|href)=["']?https?:""", page)
+    drawn = re.search(r"\}\)\)\((\{.*?\})\)</script>", page.split('id="figure-0"')[1])
+    assert drawn is not None and len(json.loads(drawn[1])["data"]) == 2
