@@ -5,6 +5,7 @@ A run's folder is the same that the notebook shows: begun here, watched there, o
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -171,7 +172,8 @@ def _progress(job: TrainingJob) -> Iterator[Callable[[str], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("steps  {task.fields[more]}"))
-    console = Console(stderr=True)
+    # A pipe has no width of its own.
+    console = Console(stderr=True, width=None if sys.stderr.isatty() else 140)
     bar, done = Progress(*columns, console=console), threading.Event()
 
     def watch() -> None:
@@ -181,7 +183,7 @@ def _progress(job: TrainingJob) -> Iterator[Callable[[str], None]]:
         read.draw(bar)
 
     def report(line: str) -> None:
-        bar.console.print(line, highlight=False, markup=False)
+        bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -245,7 +247,7 @@ def _closing(job: TrainingJob, status: JobStatus) -> int:
         f"peak memory {result['peak_memory_mb']:,.0f} MB{kept}"
     )
     last = latest(jobs.standing_lines(job.metrics().lines))
-    shown = ("loss", "eval_loss", "reward", "share/broken", "kl", "probe/discovered")
+    shown = ("loss", "eval_loss", "reward", "share/broken", "kl")
     told = [f"{name} {number(last[name])}" for name in shown if last.get(name) is not None]
     typer.echo(f"last: {', '.join(told)}")
     typer.echo(f"use it as an assistant: hf:{job.folder}")
