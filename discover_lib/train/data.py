@@ -175,6 +175,17 @@ def sft_mask(tokenizer: PreTrainedTokenizerBase, messages: Sequence[WireMessage]
     return mask
 
 
+def others_places(tokenizer: PreTrainedTokenizerBase, messages: Sequence[WireMessage]) -> list[int]:
+    """Places of the tokens that others than the assistant said, where the template only ever adds at the end."""
+    whole = token_ids(tokenizer, messages)
+    places: list[int] = []
+    for at, message in enumerate(messages):
+        before, after = (token_ids(tokenizer, messages[:end]) if end else [] for end in (at, at + 1))
+        if message["role"] != "assistant" and whole[: len(after)] == after and after[: len(before)] == before:
+            places += range(len(before), len(after))
+    return places
+
+
 def _is_blank(tokenizer: PreTrainedTokenizerBase, token: int) -> bool:
     return not tokenizer.decode([token]).strip()
 

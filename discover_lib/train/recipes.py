@@ -95,6 +95,7 @@ class SftRecipe(StageRecipe):
 
     Attributes:
         eval_steps: updates between measurements on held-out rows; 0 for none.
+        eval_rows: held-out rows of a measurement, at most.
     """
 
     learning_rate: float = 2e-5
@@ -103,6 +104,7 @@ class SftRecipe(StageRecipe):
     epochs: float = 3.0
     max_length: int = 4096
     eval_steps: int = 50
+    eval_rows: int = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +113,7 @@ class DpoRecipe(StageRecipe):
 
     Attributes:
         eval_steps: updates between measurements on held-out rows; 0 for none.
+        eval_rows: held-out rows of a measurement, at most.
         beta: how strongly the policy is held to the reference.
         sft_weight: weight of an added likelihood term on the chosen reply; 0 is plain DPO.  It keeps a small model's
             language intact; the paper's recipe has none.
@@ -122,6 +125,7 @@ class DpoRecipe(StageRecipe):
     epochs: float = 3.0
     max_length: int = 4096
     eval_steps: int = 50
+    eval_rows: int = 200
     beta: float = 0.1
     loss_type: Literal["sigmoid", "hinge", "ipo"] = "sigmoid"
     label_smoothing: float = 0.0
@@ -249,6 +253,7 @@ class Recipe:
                 max_steps=70,
                 **small,
                 eval_steps=10,
+                eval_rows=48,
                 save_steps=20,
                 sample_steps=20,
             ),
@@ -260,6 +265,7 @@ class Recipe:
                 sft_weight=0.2,
                 **small,
                 eval_steps=10,
+                eval_rows=48,
                 save_steps=10,
                 sample_steps=10,
             ),
@@ -402,8 +408,8 @@ def _common_problems(part: StageRecipe, adapter: bool | None, context: int | Non
     for name in ("warmup", "weight_decay", "max_grad_norm", "sample_steps"):
         if getattr(part, name) < 0:
             found.append(f"{name} must not be negative, got {getattr(part, name)}")
-    if isinstance(part, SftRecipe | DpoRecipe) and part.eval_steps < 0:
-        found.append(f"eval_steps must not be negative, got {part.eval_steps}")
+    if isinstance(part, SftRecipe | DpoRecipe) and min(part.eval_steps, part.eval_rows) < 0:
+        found.append(f"eval_steps and eval_rows must not be negative, got {part.eval_steps} and {part.eval_rows}")
     if part.max_steps is not None and part.max_steps < 1:
         found.append(f"max_steps must be at least 1, or empty for whole epochs, got {part.max_steps}")
     if part.max_steps is None and part.epochs <= 0:

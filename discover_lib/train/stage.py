@@ -256,11 +256,12 @@ class _Run:
             return self._finish(trainer, recorder, run, chain, source, len(fitting.rows), time.monotonic() - begun)
 
     def _fitting(self, source: TrainingRows, dialect: Dialect, tokenizer: Any) -> tuple[Fitting, Fitting]:
-        """Rows that fit, for training and held out; GRPO's prompts must leave room for a reply."""
+        """Rows that fit, for training and to measure on; GRPO's prompts must leave room for a reply."""
         part = self.settings.recipe.of(self.settings.stage)
         limit = part.max_length - (part.max_completion if isinstance(part, GrpoRecipe) else 0)
         fitting = rows_of.fit(source.train, dialect, tokenizer, limit)
-        held_out = rows_of.fit(source.held_out, dialect, tokenizer, limit)
+        measured = part.eval_rows if isinstance(part, SftRecipe | DpoRecipe) else 0
+        held_out = rows_of.fit(source.held_out[:measured], dialect, tokenizer, limit)
         for found, what in ((fitting, "training rows"), (held_out, "held-out rows")):
             if line := found.line(what, limit):
                 self.report(line)
@@ -551,6 +552,8 @@ def _mask_problems(tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> list[st
         )
         if not any(marked["assistant_masks"]):
             return ["the chat template marks none of the assistant's words; check its {% generation %} markers"]
+        if any(marked["assistant_masks"][place] for place in rows_of.others_places(tokenizer, row["messages"])):
+            return ["the chat template marks words of the user as the assistant's; check its {% generation %} markers"]
     return []
 
 
