@@ -34,10 +34,13 @@ class Chart:
     series: Mapping[str, str]
     whole: bool = False  # a share: the axis is 0 to 1
     interval: tuple[str, str] | None = None  # columns with the ends of an interval of the first series
+    if_any: bool = False  # drawn only where some value is not 0
 
     def drawable(self, lines: Sequence[Line]) -> dict[str, list[tuple[int, float]]]:
         """Name → (step, value) of the columns that occur."""
         found = {name: points(lines, column) for column, name in self.series.items()}
+        if self.if_any and not any(value for listed in found.values() for _, value in listed):
+            return {}
         return {name: listed for name, listed in found.items() if listed}
 
 
@@ -60,7 +63,7 @@ CHARTS = (
     Chart("Distance from the reference", {"kl": "KL per token"}),
     Chart("Next token right", {"mean_token_accuracy": "share of the tokens"}, whole=True),
     Chart("Groups without a signal", {"frac_reward_zero_std": "all rewards equal"}, whole=True),
-    Chart("Replies that could not be scored", {"share/unscored": "share"}, whole=True),
+    Chart("Replies that could not be scored", {"share/unscored": "share"}, whole=True, if_any=True),
     Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
     Chart("Speed", {"tokens_per_second": "tokens a second"}),
     Chart("Peak memory", {"memory_mb": "MB"}),

@@ -502,6 +502,15 @@ def _(clock, get_job, get_turns, reading, set_turns, watching):
     return logged, status
 
 
+@app.function(hide_code=True)
+def kept_round(job: jobs.TrainingJob) -> str:
+    """Which round's adapter a finished GRPO run has kept, if its rounds were measured."""
+    if job.status().state != "finished" or (kept := job.result().get("kept_round")) is None:
+        return ""
+    why = "after it most was discovered in whole conversations with held-out users"
+    return f'<p class="dl-quiet dl-small">The adapter is that of round {kept}: {why}.</p>'
+
+
 @app.cell(hide_code=True)
 def _(
     begin_button,
@@ -526,7 +535,9 @@ def _(
     else:
         _resumed = [each.from_step for each in status.sittings]
         _standing = show_training.standing(get_job().name, status, show_training.latest(logged))
-        _body = show.panel("The run", _standing, show_training.curves(logged, status.total_steps, _resumed))
+        _body = show.panel(
+            "The run", _standing, kept_round(get_job()), show_training.curves(logged, status.total_steps, _resumed)
+        )
     mo.vstack(
         [
             mo.md("""

@@ -21,6 +21,9 @@ def test_only_what_was_logged_is_drawn() -> None:
     shown = show_training.curves(lines(3, reward=1, **{"share/broken": 0.1, "share/building": 0.2}))
     assert re.findall(r"<figcaption>(.*?)</figcaption>", shown) == ["Reward", "What the replies are"]
     assert shown.count("<polyline") == 3
+    for unscored, drawn in ((0.0, False), (0.1, True)):
+        shown = show_training.curves([{"step": 1, "loss": 1.0, "share/unscored": unscored}])
+        assert ("could not be scored" in shown) == drawn
     assert "No step is logged yet" in show_training.curves([])
 
 
