@@ -16,6 +16,7 @@ from discover_lib.engines import EngineSpec, RoleEngines
 from discover_lib.miniature.judge import MiniatureJudge
 from discover_lib.roles import Judge, JudgeError
 from discover_lib.train.dialect import Notation
+from discover_lib.train.probes import compared
 from discover_lib.train.recipes import GrpoRecipe, Recipe
 from discover_lib.train.reward import RewardError, Scorer, SimulatorReward, Users
 from discover_lib.train.stage import StageError, StageResult, StageSettings, problems, run_stage
@@ -375,6 +376,21 @@ def test_grpo_measures_whole_conversations_and_keeps_the_best_round(train: Train
     assert all(line["memory_mb"] < 2000 for line in steps) and result.peak_memory_mb < 2000
     sample = lines(result.folder, "samples.jsonl")[0]
     assert sample["prompt"][0]["role"] == "user" and len(sample["replies"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "told"),
+    [
+        ({"a": [3], "b": [4], "c": [5]}, {"a": [1], "b": [2], "c": [3]}, "+2.00 [+2.00, +2.00] intents"),
+        ({"a": [3], "b": [0], "c": [5]}, {"a": [1], "b": [2], "c": [5]}, "(more, not distinguishable; n = 3)"),
+        ({"a": [0, 0], "b": [0, 1]}, {"a": [4, 2], "b": [3, 4]}, "-3.00 [-3.00, -3.00]"),
+        ({"a": [1]}, {"b": [1]}, ""),
+        (None, {"b": [1]}, ""),
+    ],
+)
+def test_probes_on_the_same_users_are_compared_pair_by_pair(ours: Any, theirs: Any, told: str) -> None:
+    found = compared({"by_artifact": ours} if ours else {}, {"by_artifact": theirs})
+    assert told in found and bool(told) == bool(found)
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------

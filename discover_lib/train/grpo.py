@@ -27,6 +27,7 @@ from discover_lib.train.dialect import Dialect
 from discover_lib.train.dpo import settle_reference
 from discover_lib.train.generation import Sampler, seeded
 from discover_lib.train.metrics import Recorder
+from discover_lib.train.probes import told
 from discover_lib.train.recipes import GrpoRecipe
 from discover_lib.train.reward import Scored, Scorer, SimulatorReward, Users, report, sample_of, sibling_scores
 from discover_lib.train.rollouts import Player, RolloutError, own_prefixes, probe
@@ -219,15 +220,6 @@ class RoundsCallback(TrainerCallback):
             self.recorder.write(state, {"round": number, **found})
             when = f"after round {number} of {self.rounds.recipe.rounds}" if number else "before training"
             self.rounds.report(f"{when}: {told(found)}")
-
-
-def told(found: Mapping[str, Any]) -> str:
-    """A probe in words."""
-    if "probe/discovered" not in found:
-        return "no held-out conversation could be judged"
-    low, high = found.get("probe/discovered_low"), found.get("probe/discovered_high")
-    spread = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
-    return f"{found['probe/discovered']:.2f}{spread} intents discovered per conversation (n = {found['probe/users']})"
 
 
 @dataclass

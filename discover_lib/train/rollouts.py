@@ -193,7 +193,8 @@ def probe(
 ) -> dict[str, Any]:
     """What the policy discovers in whole conversations: means over users, with a 95 % interval and their number.
 
-    Conversations that a role broke off are left out and counted.
+    Conversations that a role broke off are left out and counted.  `by_artifact` holds what was discovered, one number
+    per user, for paired comparisons.
 
     Args:
         names: the users' artifacts; users of one artifact count as trials of it.
@@ -210,6 +211,7 @@ def probe(
     estimate = bootstrap_mean(by_artifact)
     scores = [score for _, talk in whole for score in talk.scores]
     return found | {
+        "by_artifact": by_artifact,
         "probe/discovered": estimate.mean,
         "probe/discovered_low": estimate.low,
         "probe/discovered_high": estimate.high,

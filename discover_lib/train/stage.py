@@ -418,12 +418,12 @@ class _Run:
         shutil.rmtree(partial, ignore_errors=True)
         if run is not None and kept is not None:
             from discover_lib.train.grpo import ROUNDS
+            from discover_lib.train.probes import compared
 
             shutil.copytree(self.folder / ROUNDS / f"round-{kept}", partial)
-            self.report(f"kept round {kept} of {run.rounds.recipe.rounds}, which discovered most")
-            first, best = (run.rounds.measure(number).get("probe/discovered") for number in (0, kept))
-            if first is not None and best is not None and best < first:
-                self.report("no round discovered more than the model that it began with")
+            self.report(f"kept round {kept} of {run.rounds.recipe.rounds}, after which most was discovered")
+            if difference := compared(run.rounds.measure(kept), run.rounds.measure(0)):
+                self.report(f"against the model that it began with: {difference}")
         else:
             trainer.accelerator.unwrap_model(trainer.model).save_pretrained(str(partial), selected_adapters=["default"])
         shutil.rmtree(self.folder / ADAPTER, ignore_errors=True)
