@@ -158,23 +158,30 @@ def _bounds(estimate: Estimate, measure: Measure) -> str:
 # -- table 1 ----------------------------------------------------------------------------------------------------------
 
 
-def results(table: Table, users_of: Mapping[str, int], marks: Mapping[str, Look], order_by: str = "discovery") -> str:
-    """Assistants × measures, every number with its interval and n; every cell can be pressed.
+def results(
+    table: Table,
+    users_of: Mapping[str, int],
+    marks: Mapping[str, Look],
+    order_by: str = "discovery",
+    *,
+    pressable: bool = True,
+) -> str:
+    """Assistants × measures, every number with its interval and n.
 
     Args:
         users_of: how many users each measure is taken over.
+        pressable: every cell stands for its conversations.
     """
     head = ["assistant", *(_measure_head(each, table, users_of) for each in MEASURES)]
     spans = {each.name: _span(row[each.name] for row in table.values() if each.name in row) for each in MEASURES}
     rows = (
         f'<tr><th scope="row">{named(name, marks[name])}</th>'
-        + "".join(_result(name, each, table[name].get(each.name), spans[each.name]) for each in MEASURES)
+        + "".join(_result(name, each, table[name].get(each.name), spans[each.name], pressable) for each in MEASURES)
         + "</tr>"
         for name in best_first(table, order_by)
     )
-    return _table(
-        head, rows, f"Means over artifacts; {INTERVAL}. Press a number to see its conversations.", "ds-results"
-    )
+    hint = " Press a number to see its conversations." if pressable else ""
+    return _table(head, rows, f"Means over artifacts; {INTERVAL}.{hint}", "ds-results")
 
 
 def _measure_head(measure: Measure, table: Table, users_of: Mapping[str, int]) -> str:
@@ -184,14 +191,22 @@ def _measure_head(measure: Measure, table: Table, users_of: Mapping[str, int]) -
     return f'<span title="{meaning}">{html.escape(measure.label)}</span><small>{n}</small>'
 
 
-def _result(name: str, measure: Measure, estimate: Estimate | None, span: tuple[float, float]) -> str:
+def _result(name: str, measure: Measure, estimate: Estimate | None, span: tuple[float, float], pressable: bool) -> str:
     if estimate is None:
         return '<td class="dl-quiet">not scored</td>'
     interval = _bounds(estimate, measure).strip() or "no interval: 1 artifact"
-    spoken = html.escape(f"{name}, {measure.label}: show its conversations", quote=True)
+    body = f"<b>{measure.shown(estimate.mean)}</b><small>{interval}</small>{_strip(estimate, span)}"
+    pressed = ("cell", name, measure.name) if pressable else ()
+    return _cell(body, f"{name}, {measure.label}: show its conversations", pressed)
+
+
+def _cell(body: str, said: str, pressed: Sequence[str], tone: str = "") -> str:
+    """A cell that can be pressed, where there is something that it stands for."""
+    look = f' class="ds-cell"{f" data-tone={tone}" if tone else ""}'
+    if not pressed:
+        return f"<td><span{look}>{body}</span></td>"
     return (
-        f'<td><button type="button" class="ds-cell" title="{spoken}"{pick("cell", name, measure.name)}>'
-        f"<b>{measure.shown(estimate.mean)}</b><small>{interval}</small>{_strip(estimate, span)}</button></td>"
+        f'<td><button type="button"{look} title="{html.escape(said, quote=True)}"{pick(*pressed)}>{body}</button></td>'
     )
 
 
@@ -223,8 +238,19 @@ def _strip(estimate: Estimate, span: tuple[float, float]) -> str:
 # -- pairs ------------------------------------------------------------------------------------------------------------
 
 
-def pairs(table: Table, compared: Sequence[Comparison], measure: Measure, marks: Mapping[str, Look]) -> str:
-    """Every two assistants: row − column where they can be told apart, and in words where not; every cell a press."""
+def pairs(
+    table: Table,
+    compared: Sequence[Comparison],
+    measure: Measure,
+    marks: Mapping[str, Look],
+    *,
+    pressable: bool = True,
+) -> str:
+    """Every two assistants: row − column, whether they can be told apart, and every verdict in words.
+
+    Args:
+        pressable: every cell stands for its pair.
+    """
     order = [name for name in best_first(table, measure.name) if measure.name in table[name]]
     found = {frozenset((each.ours, each.theirs)): each for each in compared}
     head = ["", *(named(name, marks[name]) for name in order[1:])]
@@ -233,12 +259,13 @@ def pairs(table: Table, compared: Sequence[Comparison], measure: Measure, marks:
         cells = ["<td></td>"] * place
         for theirs in order[place + 1 :]:
             each = found.get(frozenset((ours, theirs)))
-            cells.append("<td></td>" if each is None else _pair(each, ours, theirs, measure))
+            cells.append("<td></td>" if each is None else _pair(each, ours, theirs, measure, pressable))
         rows.append(f'<tr><th scope="row">{named(ours, marks[ours])}</th>{"".join(cells)}</tr>')
     caption = (
         f"{measure.label}: row minus column with its 95 % interval, both on the same users. ▲ the row is above, "
-        f"≈ not distinguishable (paired permutation, Holm over {len(compared)} pairs). Press a pair to read both."
+        f"≈ not distinguishable (paired permutation, Holm over {len(compared)} pairs)."
     )
+    caption += " Press a pair to read both." if pressable else ""
     items = "".join(f"<li>{html.escape(sentence(each, measure))}</li>" for each in compared)
     return (
         _table(head, rows, caption, "ds-pairs")
@@ -246,19 +273,16 @@ def pairs(table: Table, compared: Sequence[Comparison], measure: Measure, marks:
     )
 
 
-def _pair(compared: Comparison, ours: str, theirs: str, measure: Measure) -> str:
+def _pair(compared: Comparison, ours: str, theirs: str, measure: Measure, pressable: bool) -> str:
     sign = 1 if compared.ours == ours else -1
     mean = sign * compared.difference.mean
     ends = [sign * end for end in (compared.difference.low, compared.difference.high) if end is not None]
     interval = f"[{', '.join(measure.shown(end) for end in sorted(ends))}]" if ends else ""
     verdict = "≈" if not compared.distinguishable else "▲" if mean > 0 else "▼"
     tone = "open" if not compared.distinguishable else "apart"
-    title = html.escape(sentence(compared, measure), quote=True)
     size = f"{'+' if mean > 0 else '−' if mean < 0 else ''}{measure.shown(abs(mean))}"
-    return (
-        f'<td><button type="button" class="ds-cell" data-tone="{tone}" title="{title}"{pick("pair", ours, theirs)}>'
-        f"<b>{verdict} {size}</b><small>{interval}</small></button></td>"
-    )
+    body = f"<b>{verdict} {size}</b><small>{interval}</small>"
+    return _cell(body, sentence(compared, measure), ("pair", ours, theirs) if pressable else (), tone)
 
 
 # -- how much eq. 4 owes to the pool ----------------------------------------------------------------------------------

@@ -464,7 +464,7 @@ def _(measure, pick, pool, sort_choice):
                     ours: round(first[user], 3),
                     theirs: round(second[user], 3),
                     "difference": round(difference, 3),
-                    },
+                },
             )
 
     _found = list(of_pair(*pick[1:]) if pick[0] == "pair" else of_cell(*pick[1:]))
@@ -598,19 +598,13 @@ def _(ours, ours_assessed, theirs, theirs_assessed):
 
 
 @app.cell(hide_code=True)
-def _():
-    mo.md("""
-    ## How they go about it
-    """)
-    return
-
-
-@app.cell(hide_code=True)
 def _(marks, pool, theme):
     curves = {name: curve(pool, name) for name in pool.assistants}
     mo.vstack(
         [
             mo.md("""
+    ## How they go about it
+
     **Turn by turn**: share of the hidden intents found after each turn, 95 % intervals over artifacts. A conversation
     that ended early keeps what it had found.
     """),
@@ -683,13 +677,18 @@ def _(folder, get_jobs, scores, set_jobs):
         return found if found["recheck"]["conversations"] == len(scores) else None
 
     def map_it(_=None):
-        background.started(SensitivityJob(folder))
+        mapping = background.started(SensitivityJob(folder))
+        if mo.app_meta().mode == "script":  # nobody looks again later
+            mapping.wait()
         set_jobs(lambda count: count + 1)
 
-    flips = recorded()
-    mapping = background.last_of(SensitivityJob, folder)
-    if flips is None and mapping is None and len(scores) <= AT_ONCE:
+    def idle(kind):
+        job = background.last_of(kind, folder)
+        return job is None or not (job.running or job.trouble)
+
+    if recorded() is None and len(scores) <= AT_ONCE and idle(EvaluationJob) and idle(SensitivityJob):
         map_it()
+    flips, mapping = recorded(), background.last_of(SensitivityJob, folder)
     map_button = mo.ui.button(label="Score again under other rules", on_click=map_it)
     return flips, map_button, mapping
 
@@ -701,13 +700,16 @@ def _(flips, map_button, mapping, measure, scores):
         _shown = mo.Html(
             show_scores.styled(show.panel("Conclusions that flip", show_scores.sensitivity_map(flips, _measure)))
         )
-    elif mapping is not None and not mapping.running and mapping.trouble:
-        _shown = mo.Html(show.styled(show.error_line(mapping.trouble)))
-    elif len(scores) <= AT_ONCE or (mapping is not None and mapping.running):
+    elif mapping is not None and mapping.running:
         _shown = mo.md(f"*The {len(scores)} conversations are being scored again …*")
     else:
+        _trouble = show.error_line(mapping.trouble) if mapping is not None and mapping.trouble else ""
         _shown = mo.hstack(
-            [map_button, mo.md(f"{len(scores)} conversations: from seconds to a minute")],
+            [
+                map_button,
+                mo.md(f"{len(scores)} conversations: from seconds to a minute"),
+                mo.Html(show.styled(_trouble)),
+            ],
             justify="start",
             align="center",
             wrap=True,
@@ -772,8 +774,14 @@ def _(compared, curves, folder, leave_out_choice, manners, marks, measure, pool,
                     show_audit.styled(show_audit.certificate_line(folder))
                     + show_scores.answer(table, compared, measure),
                 ),
-                ("How each assistant did", show_scores.results(table, users_of, marks, measure.name)),
-                (f"Pairs in {measure.label}", show_scores.pairs(table, compared, measure, marks)),
+                (
+                    "How each assistant did",
+                    show_scores.results(table, users_of, marks, measure.name, pressable=False),
+                ),
+                (
+                    f"Pairs in {measure.label}",
+                    show_scores.pairs(table, compared, measure, marks, pressable=False),
+                ),
                 ("Eq. 4 in every smaller pool", show_scores.pools(table, pools_without(pool), marks)),
                 ("What is left out", show_scores.left_out(pool, marks)),
             ],

@@ -63,6 +63,8 @@ def test_where_there_is_none_a_small_one_is_made_and_found_again(outputs: Path) 
         begun, domains = begun_evaluation(store.configuration)
         assert lay_out_evaluation(begun, domains).configuration == store.configuration
         assert not store.unassessed()
+    assert defined["flips"]["recheck"] == {"conversations": 80, "unequal": []}
+    assert any("Conclusions that flip" in each for each in shown)
     lowest = defined["conversations_table"].value[0]
     assert lowest["discovery"] == min(row["discovery"] for row in defined["conversations_table"].data)
 
