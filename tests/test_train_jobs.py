@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discover_lib.train import jobs
@@ -240,6 +240,7 @@ def test_a_folder_of_something_else_is_refused(begin: Callable[..., TrainingJob]
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     values=st.lists(st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=5), max_size=3), max_size=8),
     data=st.data(),
