@@ -98,6 +98,25 @@ def _table(head: Sequence[str], rows: Iterable[str], caption: str, kind: str) ->
     )
 
 
+def made_under(configuration: Mapping[str, Any]) -> str:
+    """What decides the numbers of a run, in one line: rules, who judged, spoke and scored, how long, how often."""
+    engine = configuration.get("engine") or {}
+    judge, voice = (engine.get(role, "not recorded") for role in ("judge", "voice"))
+    scorer = "the miniature’s counterparts of a judge" if judge == "miniature" else judge
+    facts = (
+        ("Domain", (configuration.get("domain") or "trees of your own").replace("_", " ")),
+        ("Rules", configuration["rules"]["name"]),
+        ("Judge", judge),
+        ("Voice", voice),
+        ("Satisfaction, interactivity and behaviour by", scorer),
+        ("Turns", configuration.get("turns", "not recorded")),
+        ("Trials", configuration.get("trials", "not recorded")),
+        ("Seed", configuration.get("seed", "not recorded")),
+    )
+    told = "; ".join(f"{name.lower() if at else name}: {value}" for at, (name, value) in enumerate(facts))
+    return f'<p class="dl-quiet">{html.escape(told)}.</p>'
+
+
 # -- the answer -------------------------------------------------------------------------------------------------------
 
 

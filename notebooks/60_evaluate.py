@@ -269,9 +269,10 @@ def _(get_folder, get_seen):
 
 
 @app.cell(hide_code=True)
-def _(folder):
-    mo.Html(show_audit.styled(show_audit.certificate_line(folder)))
-    return
+def _(configuration, folder):
+    provenance = show_scores.made_under(configuration)
+    mo.Html(show_audit.styled(provenance, show_audit.certificate_line(folder)))
+    return (provenance,)
 
 
 @app.cell(hide_code=True)
@@ -280,19 +281,19 @@ def _(scores):
     _domains = list(dict.fromkeys(each.domain for each in scores))
     _names = list(dict.fromkeys(each.assistant for each in scores))
 
-    def remembered(name, options, otherwise):
+    def _remembered(name, options, otherwise):
         return _query.get(name) if _query.get(name) in options else otherwise
 
     _scopes = [ALL, *_domains] if len(_domains) > 1 else [ALL]
     scope_choice = mo.ui.dropdown(
         _scopes,
-        value=remembered("domain", _scopes, ALL),
+        value=_remembered("domain", _scopes, ALL),
         label="Domain",
         on_change=lambda value: mo.query_params().set("domain", value),
     )
     measure_choice = mo.ui.dropdown(
         {each.label: each.name for each in MEASURES},
-        value=remembered("measure", [each.label for each in MEASURES], MEASURES[0].label),
+        value=_remembered("measure", [each.label for each in MEASURES], MEASURES[0].label),
         label="Measure",
         on_change=lambda value: mo.query_params().set("measure", MEASURE[value].label),
     )
@@ -761,7 +762,7 @@ def _(configuration, pool, scope_choice, table):
 
 
 @app.cell(hide_code=True)
-def _(compared, curves, folder, leave_out_choice, manners, marks, measure, pool, table):
+def _(compared, curves, folder, leave_out_choice, manners, marks, measure, pool, provenance, table):
     def report():
         """This page's tables and figures as one file."""
         users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
@@ -771,7 +772,7 @@ def _(compared, curves, folder, leave_out_choice, manners, marks, measure, pool,
             [
                 (
                     "The answer",
-                    show_audit.styled(show_audit.certificate_line(folder))
+                    show_audit.styled(provenance, show_audit.certificate_line(folder))
                     + show_scores.answer(table, compared, measure),
                 ),
                 (

@@ -144,6 +144,14 @@ def test_names_of_strangers_are_no_markup() -> None:
         assert "a<b>" not in markup and '&"c"' not in markup and "a&lt;b&gt;" in markup
 
 
+def test_a_page_says_under_which_rules_and_by_whom_its_numbers_were_made() -> None:
+    made = {"rules": {"name": "paper"}, "engine": {"judge": "miniature", "voice": "a/<b>"}, "turns": 5, "seed": 7}
+    said = show_scores.made_under(made)
+    assert "rules: paper; judge: miniature; voice: a/&lt;b&gt;" in said and "behaviour by: the miniature’s" in said
+    assert "turns: 5; trials: not recorded; seed: 7." in said
+    assert "behaviour by: openai/x" in show_scores.made_under(made | {"engine": {"judge": "openai/x"}})
+
+
 def test_assistants_look_different_whatever_the_colour() -> None:
     marks = show_scores.looks([str(number) for number in range(9)])
     assert len({each.symbol for each in marks.values()}) == len({each.colour for each in marks.values()}) == 9
