@@ -421,7 +421,8 @@ class _Run:
             from discover_lib.train.probes import compared
 
             shutil.copytree(self.folder / ROUNDS / f"round-{kept}", partial)
-            self.report(f"kept round {kept} of {run.rounds.recipe.rounds}, after which most was discovered")
+            if run.rounds.recipe.rounds > 1:
+                self.report(f"kept round {kept} of {run.rounds.recipe.rounds}, after which most was discovered")
             if difference := compared(run.rounds.measure(kept), run.rounds.measure(0)):
                 self.report(f"against the model that it began with: {difference}")
         else:
