@@ -324,6 +324,22 @@ def _(preset, recipe, recipe_choice, recipe_problems, stage):
 
 
 @app.cell(hide_code=True)
+def _(base_choice):
+    def found():
+        """Where the tiny base model is, or will be, and why there is none.  Looked up once: it takes torch."""
+        if base_choice.value != TINY:
+            return None, ""
+        try:
+            from discover_lib.miniature.tiny_lm import base_folder
+        except ImportError as error:
+            return None, f"training needs {error.name}, which is not installed; make train adds what is missing"
+        return base_folder().resolve(), ""
+
+    tiny_base, tiny_missing = found()
+    return tiny_base, tiny_missing
+
+
+@app.cell(hide_code=True)
 def _(
     backend_choice,
     base_choice,
@@ -335,6 +351,8 @@ def _(
     rows,
     seed_choice,
     stage,
+    tiny_base,
+    tiny_missing,
     unreadable,
 ):
     def model_named():
@@ -342,13 +360,10 @@ def _(
         if base_choice.value == OTHER:
             local = str(Path(given_name).resolve()) if given_name and Path(given_name).is_dir() else given_name
             return local, "", "" if given_name else "name the base model"
-        try:
-            from discover_lib.miniature.tiny_lm import base_folder
-        except ImportError as error:
-            return "", "", f"training needs {error.name}, which is not installed; make train adds what is missing"
-        folder = base_folder().resolve()
-        making = "" if folder.is_dir() else "The tiny base model is not there yet: the run makes it first, in minutes."
-        return str(folder), making, ""
+        if tiny_base is None:
+            return "", "", tiny_missing
+        making = "" if tiny_base.is_dir() else "The tiny base model is not there yet: the run makes it first."
+        return str(tiny_base), making, ""
 
     base_name, making_first, base_problem = model_named()
     settings = StageSettings(
