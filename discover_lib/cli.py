@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
-from discover_lib import cli_audit, cli_evaluate, cli_train
+from discover_lib import cli_audit, cli_evaluate, cli_miniature, cli_train
 from discover_lib.paths import outputs_folder
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
             *inputs,
             cli_audit.AuditUsage,
             cli_train.JobError,
+            cli_miniature.MiniatureUsage,
             RunOptionsError,
             RunError,
             StoreError,
@@ -455,6 +456,7 @@ app.command("audit")(one_line_errors(cli_audit.audit_run))
 app.command("paper")(one_line_errors(cli_audit.paper))
 app.command("train")(one_line_errors(cli_train.train))
 app.command("merge")(one_line_errors(cli_train.merge))
+app.command("miniature")(one_line_errors(cli_miniature.miniature))
 
 
 class Foreign(StrEnum):
