@@ -69,7 +69,7 @@ def place_of(options: RunOptions, domains: tuple) -> Path:
 
 @app.cell(hide_code=True)
 def _():
-    def first_made():
+    def _first_made():
         """A small evaluation, made while a bar shows how far it is."""
         job = background.started(EvaluationJob(place_of(FIRST_RUN, FIRST_DOMAINS), FIRST_RUN, FIRST_DOMAINS))
         with mo.status.spinner(title="Making a small evaluation: 4 scripted assistants × 20 users") as spinner:
@@ -81,7 +81,7 @@ def _():
                     spinner.update(subtitle="{} of {} conversations assessed".format(*job.assessed))
         return job.folder, job.trouble
 
-    def opened():
+    def _opened():
         """The evaluation that the address names, or the newest, or a small one made on the spot; and what is wrong."""
         asked, trouble = mo.query_params().get("run"), ""
         if asked:
@@ -92,10 +92,10 @@ def _():
         known = find_evaluations(outputs_folder())
         if known:
             return next(iter(known.values())), trouble
-        folder, problem = first_made()
+        folder, problem = _first_made()
         return folder, trouble or problem
 
-    first_folder, first_trouble = opened()
+    first_folder, first_trouble = _opened()
     get_folder, set_folder = mo.state(first_folder)
     get_trouble, set_trouble = mo.state(first_trouble)
     # Counters that cells follow: work begun or ended, and how many conversations were last read.
@@ -192,7 +192,7 @@ def _(get_folder, get_jobs):
 def _(clock, get_folder, get_jobs, get_seen, get_trouble, set_jobs, set_seen, set_trouble, watching):
     getattr(clock, "value", None), get_jobs()
 
-    def standing():
+    def _standing():
         """(finished, units, failed, assessed) of the run, or None while there is nothing to read yet."""
         try:
             with RunStore.read(get_folder()) as store:
@@ -201,7 +201,7 @@ def _(clock, get_folder, get_jobs, get_seen, get_trouble, set_jobs, set_seen, se
         except StoreError:
             return None
 
-    _job, _now = background.last_of(EvaluationJob, get_folder()), standing()
+    _job, _now = background.last_of(EvaluationJob, get_folder()), _standing()
     _map = background.last_of(SensitivityJob, get_folder())
     going = _job is not None and _job.running
     if watching and not going and not (_map is not None and _map.running):  # the last tick
@@ -212,7 +212,7 @@ def _(clock, get_folder, get_jobs, get_seen, get_trouble, set_jobs, set_seen, se
     if _read != get_seen() and (not going or _read >= 2 * max(get_seen(), 0) + 2):
         set_seen(_read)
 
-    def status():
+    def _status():
         name = html.escape(get_folder().name)
         if _now is None or not _now[1]:
             return f"<b>{name}</b>: {'laying out the conversations …' if going else 'nothing here yet'}"
@@ -229,7 +229,7 @@ def _(clock, get_folder, get_jobs, get_seen, get_trouble, set_jobs, set_seen, se
 
     unfinished = not going and _now is not None and (_now[0] < _now[1] or _now[3] < _now[0])
     _trouble = show.error_line(f"{get_trouble()[0].upper()}{get_trouble()[1:]}") if get_trouble() else ""
-    status_html = show_scores.styled(f'<div role="status">{status()}</div>{_trouble}')
+    status_html = show_scores.styled(f'<div role="status">{_status()}</div>{_trouble}')
     return going, status_html, unfinished
 
 
@@ -252,7 +252,7 @@ def _(clock, going, resume_button, run_choice, status_html, stop_button, unfinis
 def _(get_folder, get_seen):
     get_seen()
 
-    def read():
+    def _read():
         """The scores of the run so far, its configuration, and why they cannot be read."""
         try:
             with RunStore.read(get_folder()) as store:
@@ -262,7 +262,7 @@ def _(get_folder, get_seen):
             return [], {}, str(error)
 
     folder = get_folder()
-    scores, configuration, _unreadable = read()
+    scores, configuration, _unreadable = _read()
     mo.stop(bool(_unreadable), mo.Html(show.styled(show.error_line(_unreadable))))
     mo.stop(not scores, mo.md("No conversation of this evaluation is finished yet."))
     return configuration, folder, scores
@@ -400,7 +400,7 @@ def _(compared, followed, marks, measure, table):
 
 @app.cell(hide_code=True)
 def _(get_pick, measure, pool, table):
-    def standing_pick():
+    def _standing_pick():
         """What is looked into: what was pressed last as far as it is still there, else the best assistant's cell."""
         pick = get_pick()
         if pick and pick[0] == "pair" and {pick[1], pick[2]} <= set(pool.assistants):
@@ -409,7 +409,7 @@ def _(get_pick, measure, pool, table):
             return pick
         return ("cell", show_scores.best_first(table, measure.name)[0], measure.name)
 
-    pick = standing_pick()
+    pick = _standing_pick()
     sort_choice = mo.ui.dropdown(
         list(SORTS), value="highest first" if pick[0] == "pair" else "lowest first", label="Sorted"
     )
@@ -431,7 +431,7 @@ def _(get_pick, measure, pool, table):
 
 @app.cell(hide_code=True)
 def _(measure, pick, pool, sort_choice):
-    def of_cell(name, what):
+    def _of_cell(name, what):
         """The conversations behind one cell; those that the measure is not taken over come last."""
         shown = pool.per_user(what).get(name, {})
         for user, each in pool.by_user[name].items():
@@ -451,7 +451,7 @@ def _(measure, pick, pool, sort_choice):
                 },
             )
 
-    def of_pair(ours, theirs):
+    def _of_pair(ours, theirs):
         """The users that two assistants both met, and by how much the first is above the second."""
         first, second = (pool.per_user(measure.name).get(name, {}) for name in (ours, theirs))
         for user in first:
@@ -468,7 +468,7 @@ def _(measure, pick, pool, sort_choice):
                 },
             )
 
-    _found = list(of_pair(*pick[1:]) if pick[0] == "pair" else of_cell(*pick[1:]))
+    _found = list(_of_pair(*pick[1:]) if pick[0] == "pair" else _of_cell(*pick[1:]))
     _sign = -1 if SORTS[sort_choice.value] else 1
     _found.sort(key=lambda row: (row[0] is None, 0 if row[0] is None else _sign * row[0]))
     _rows = [row for _, row in _found]
@@ -511,18 +511,18 @@ def _(conversations_table, pick, pool):
 
 @app.cell(hide_code=True)
 def _(beside_choice, folder, marks, picked_scores, place, pool):
-    def opened_side(where, name):
+    def _opened_side(where, name):
         """(side, assessment) of one conversation."""
         with RunStore.read(folder) as store:
             data = store.assessment(where)
             side = show_beside.Side(name, marks[name], store.conversation(where))
         return side, Assessment.from_dict(data) if data else None
 
-    ours, ours_assessed = opened_side(place, picked_scores.assistant)
+    ours, ours_assessed = _opened_side(place, picked_scores.assistant)
     theirs, theirs_assessed = None, None
     if beside_choice.value != NOBODY:
         _other = pool.by_user[beside_choice.value][picked_scores.unit]
-        theirs, theirs_assessed = opened_side(_other.place, beside_choice.value)
+        theirs, theirs_assessed = _opened_side(_other.place, beside_choice.value)
     _longest = max(len(side.conversation.turns) for side in (ours, theirs) if side)
     turn_slider = mo.ui.slider(0, max(1, _longest), 1, value=_longest, label="After turn", show_value=True)
     return ours, ours_assessed, theirs, theirs_assessed, turn_slider
@@ -530,7 +530,7 @@ def _(beside_choice, folder, marks, picked_scores, place, pool):
 
 @app.cell(hide_code=True)
 def _(beside_choice, ours, picked_scores, pool, theirs):
-    def measured(names):
+    def _measured(names):
         """Every measure of these conversations, a row each; one that is not taken over this user is left out."""
         for name in names:
             found = [pool.per_user(each.name).get(name, {}).get(picked_scores.unit) for each in MEASURES]
@@ -539,7 +539,7 @@ def _(beside_choice, ours, picked_scores, pool, theirs):
 
     _names = [side.name for side in (ours, theirs) if side]
     _trial = f", trial {picked_scores.trial + 1}" if picked_scores.trial else ""
-    _parts = [show.table(("", *(each.label for each in MEASURES)), measured(_names))]
+    _parts = [show.table(("", *(each.label for each in MEASURES)), _measured(_names))]
     if theirs is not None:
         _parts = [show_beside.parted(ours, theirs), *_parts, show_beside.only_one_found(ours, theirs)]
     mo.vstack(
@@ -669,7 +669,7 @@ def _(marks, pool, table):
 def _(folder, get_jobs, scores, set_jobs):
     get_jobs()
 
-    def recorded():
+    def _recorded():
         """The sensitivity map in the run's folder, if it is one of as many conversations as are finished now."""
         try:
             found = json.loads((folder / SENSITIVITY_FILE).read_text("utf-8"))
@@ -677,20 +677,20 @@ def _(folder, get_jobs, scores, set_jobs):
             return None
         return found if found["recheck"]["conversations"] == len(scores) else None
 
-    def map_it(_=None):
+    def _map_it(_=None):
         mapping = background.started(SensitivityJob(folder))
         if mo.app_meta().mode == "script":  # nobody looks again later
             mapping.wait()
         set_jobs(lambda count: count + 1)
 
-    def idle(kind):
+    def _idle(kind):
         job = background.last_of(kind, folder)
         return job is None or not (job.running or job.trouble)
 
-    if recorded() is None and len(scores) <= AT_ONCE and idle(EvaluationJob) and idle(SensitivityJob):
-        map_it()
-    flips, mapping = recorded(), background.last_of(SensitivityJob, folder)
-    map_button = mo.ui.button(label="Score again under other rules", on_click=map_it)
+    if _recorded() is None and len(scores) <= AT_ONCE and _idle(EvaluationJob) and _idle(SensitivityJob):
+        _map_it()
+    flips, mapping = _recorded(), background.last_of(SensitivityJob, folder)
+    map_button = mo.ui.button(label="Score again under other rules", on_click=_map_it)
     return flips, map_button, mapping
 
 
@@ -763,7 +763,7 @@ def _(configuration, pool, scope_choice, table):
 
 @app.cell(hide_code=True)
 def _(compared, curves, folder, leave_out_choice, manners, marks, measure, pool, provenance, table):
-    def report():
+    def _report():
         """This page's tables and figures as one file."""
         users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
         order = show_scores.best_first(table)
@@ -794,7 +794,7 @@ def _(compared, curves, folder, leave_out_choice, manners, marks, measure, pool,
             },
         ).encode()
 
-    def plain():
+    def _plain():
         return json.dumps(results_of_run(folder, leave_out_choice.value), indent=1).encode()
 
     _name = folder.name
@@ -804,8 +804,8 @@ def _(compared, curves, folder, leave_out_choice, manners, marks, measure, pool,
             mo.hstack(
                 [
                     mo.download(lambda: scores_csv(pool).encode(), f"{_name}.csv", "text/csv", label="Scores, CSV"),
-                    mo.download(plain, f"{_name}.json", "application/json", label="All results, JSON"),
-                    mo.download(report, f"{_name}.html", "text/html", label="This report, HTML"),
+                    mo.download(_plain, f"{_name}.json", "application/json", label="All results, JSON"),
+                    mo.download(_report, f"{_name}.html", "text/html", label="This report, HTML"),
                 ],
                 justify="start",
                 gap=1,
@@ -820,7 +820,18 @@ def _(compared, curves, folder, leave_out_choice, manners, marks, measure, pool,
 def _():
     from discover_lib.miniature.assistants import SCRIPTED
     from discover_lib.miniature.lexicon import ALL_DOMAINS
+    from discover_lib.train.jobs import JobError, find_jobs
 
+    def _trained():
+        """Finished training runs as assistants; "+" in a folder's name would be taken for an adapter."""
+        for name, run in find_jobs(outputs_folder()).items():
+            try:
+                if run.status().state == "finished" and "+" not in str(run.folder):
+                    yield name, f"hf:{run.folder}"
+            except JobError:  # notebook 50 says what is wrong with it
+                continue
+
+    trained_choice = mo.ui.multiselect(dict(_trained()), label="Trained here")
     domains_choice = mo.ui.multiselect(
         {name.replace("_", " "): name for name in ALL_DOMAINS}, value=["svg drawing"], label="Domains"
     )
@@ -844,6 +855,7 @@ def _():
         others_text,
         rules_choice,
         seed_choice,
+        trained_choice,
         trials_choice,
         turns_choice,
     )
@@ -858,6 +870,7 @@ def _(
     others_text,
     rules_choice,
     seed_choice,
+    trained_choice,
     trials_choice,
     turns_choice,
 ):
@@ -873,6 +886,7 @@ def _(
                 gap=1.5,
                 wrap=True,
             ),
+            *([trained_choice] if trained_choice.options else []),
             others_text,
             mo.accordion({"Let language models take part (nothing is asked before you say so)": models_form}),
         ]
@@ -889,15 +903,21 @@ def _(
     others_text,
     rules_choice,
     seed_choice,
+    trained_choice,
     trials_choice,
     turns_choice,
 ):
-    def asked_for():
+    def _asked_for():
         """What the controls ask for (options, who plays), or a line that says why it cannot be."""
         others = [each.strip() for each in others_text.value.split(",") if each.strip()]
         try:
             choice = controls.read_choice(models_form.value)
-            names = (*assistants_choice.value, *others, *([choice.assistant] if choice.assistant else []))
+            names = (
+                *assistants_choice.value,
+                *trained_choice.value,
+                *others,
+                *([choice.assistant] if choice.assistant else []),
+            )
             if not names or not domains_choice.value:
                 raise RunOptionsError("choose at least one domain and one assistant")
             found = RunOptions(
@@ -914,7 +934,7 @@ def _(
             return None, None, str(error)
         return found, choice, ""
 
-    options, choice, refusal = asked_for()
+    options, choice, refusal = _asked_for()
     with_models = options is not None and bool(options.spec.models(options.assistants))
     return choice, options, refusal, with_models
 
@@ -928,7 +948,7 @@ def _(with_models):
 
 @app.cell(hide_code=True)
 def _(begin_button, choice, domains_choice, options, refusal, with_models):
-    def planned():
+    def _planned():
         """What the evaluation will take, in words, and as a table where models are asked."""
         from discover_lib.plan import plan_run
 
@@ -949,7 +969,7 @@ def _(begin_button, choice, domains_choice, options, refusal, with_models):
         return show.styled(*parts)
 
     try:
-        _shown = show.styled(show.error_line(refusal)) if refusal else planned()
+        _shown = show.styled(show.error_line(refusal)) if refusal else _planned()
     except background.REFUSALS as _error:
         _shown = show.styled(show.error_line(str(_error)))
     mo.vstack([mo.Html(_shown), begin_button])
