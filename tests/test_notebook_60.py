@@ -1,5 +1,7 @@
 """60_evaluate: what it makes, shows and opens, without a browser."""
 
+import dataclasses
+import json
 import re
 from pathlib import Path
 
@@ -9,8 +11,10 @@ from test_notebooks import problems, run
 from discover_lib.background import started
 from discover_lib.evaluate import evaluate, lay_out_evaluation
 from discover_lib.evaluation_job import EvaluationJob, begun_evaluation, evaluation_name, find_evaluations
+from discover_lib.notebook_controls import Choice
 from discover_lib.runs import RunOptions, RunOptionsError, execute, lay_out
 from discover_lib.store import RunStore
+from discover_lib.train.jobs import SETTINGS, STATUS, JobStatus, State
 
 pytestmark = pytest.mark.slow
 
@@ -29,6 +33,8 @@ def test_an_evaluation_of_two_domains_is_opened_and_two_assistants_stand_side_by
     folder = outputs / "mine"
     folder.mkdir()
     evaluate(lay_out_evaluation(OPTIONS, DOMAINS), folder)
+    trained(outputs / "tuned", "finished")
+    trained(outputs / "given-up", "stopped")
     given = {"get_pick": lambda: ("pair", "adaptive", "draft"), "set_pick": print}
     shown, defined = run_without_check(given)
     page = "".join(shown)
@@ -41,7 +47,31 @@ def test_an_evaluation_of_two_domains_is_opened_and_two_assistants_stand_side_by
     assert ours.conversation.setting["artifact"] == theirs.conversation.setting["artifact"]
     first = defined["conversations_table"].value[0]
     assert first["difference"] == max(row["difference"] for row in defined["conversations_table"].data)
+    assert defined["trained_choice"].options == {"tuned": f"hf:{outputs / 'tuned'}"}
     assert "Only" in page and "turn by turn" in page.lower() and "paper" in page
+
+
+def trained(folder: Path, state: State) -> None:
+    """A training run that has come to an end."""
+    folder.mkdir()
+    (folder / SETTINGS).write_text("{}")
+    (folder / STATUS).write_text(json.dumps(dataclasses.asdict(JobStatus(state))))
+
+
+def test_language_models_are_planned_before_anything_is_spent_and_need_a_cap(outputs: Path) -> None:
+    evaluate_small(outputs / "mine")
+    asked = RunOptions(("draft", "openai/some-model"), artifacts=2, judge="openai/some-model")
+    given = {"options": asked, "choice": Choice(judge="openai/some-model"), "refusal": "", "with_models": True}
+    shown, defined = run_without_check(given)
+    page = "".join(shown)
+    assert problems(shown) == [] and "Before anything is spent" in page and "unknown" in page
+    assert "2 assistants × 2 users = 4 conversations" in page
+    assert defined["wanted"]["spends"] and not defined["wanted"]["cap"]
+
+
+def evaluate_small(folder: Path) -> None:
+    folder.mkdir()
+    evaluate(lay_out_evaluation(RunOptions(("draft", "adaptive"), artifacts=2, turns=2), ["svg_drawing"]), folder)
 
 
 def run_without_check(given: dict) -> tuple[list[str], dict]:
