@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from discover_lib.behaviour import FAMILIES, Family
@@ -19,7 +19,7 @@ from discover_lib.stats import Estimate
 
 ROW = 23  # units, one assistant in a panel of bars; units are CSS pixels at full width
 LINE = 15  # units between two labels at the end of lines
-CHARACTER = 7.4  # units that a character of a label is taken to be wide
+CHARACTER = 10.0  # units that a character of a label is taken to be wide
 DASHES = {"solid": "none", "dash": "8 4", "dot": "2 3.5", "dashdot": "8 3.5 2 3.5", "longdash": "13 4"}
 
 
@@ -33,13 +33,21 @@ class Box(NamedTuple):
     height: float
 
 
-WIDE = Box(860, 420)
+WIDE = Box(940, 420)
 
 
 def curve_figure(
-    curves: Mapping[str, Sequence[Estimate]], marks: Mapping[str, Look], title: str, size: Box = WIDE
+    curves: Mapping[str, Sequence[Estimate]],
+    marks: Mapping[str, Look],
+    title: str,
+    size: Box = WIDE,
+    strong: Collection[str] = (),
 ) -> str:
-    """Share of the hidden intents found after each turn, with 95 % bands, a line per assistant (Fig 7)."""
+    """Share of the hidden intents found after each turn, with 95 % bands, a line per assistant (Fig 7).
+
+    Args:
+        strong: assistants that are drawn to be seen first.
+    """
     there = {name: curve for name, curve in curves.items() if curve}
     if not there:
         return '<p class="dl-quiet">No conversation with anything hidden is finished.</p>'
@@ -54,8 +62,8 @@ def curve_figure(
         return 12 + (bottom - 12) * (1 - share / top)
 
     drawn = [_grid(x, y, top, turns, size.width - right)]
-    drawn += [_band(curve, marks[name], x, y) for name, curve in there.items()]
-    drawn += [_line(name, curve, marks[name], x, y) for name, curve in there.items()]
+    drawn += [_band(curve, marks[name], x, y, name in strong) for name, curve in there.items()]
+    drawn += [_line(name, curve, marks[name], x, y, name in strong) for name, curve in there.items()]
     room = LINE * top / (bottom - 12)
     places = spread_apart({name: curve[-1].mean for name, curve in there.items()}, room)
     drawn += [_label(name, x(turns), y(there[name][-1].mean), y(at), marks[name]) for name, at in places.items()]
@@ -79,7 +87,7 @@ def _grid(x: Scale, y: Scale, top: float, turns: int, end: float) -> str:
     )
 
 
-def _band(curve: Sequence[Estimate], look: Look, x: Scale, y: Scale) -> str:
+def _band(curve: Sequence[Estimate], look: Look, x: Scale, y: Scale, strong: bool) -> str:
     ends = [
         (turn, each.low, each.high)
         for turn, each in enumerate(curve, 1)
@@ -87,10 +95,13 @@ def _band(curve: Sequence[Estimate], look: Look, x: Scale, y: Scale) -> str:
     ]
     upper = [f"{x(turn):.1f},{y(high):.1f}" for turn, _, high in ends]
     lower = [f"{x(turn):.1f},{y(low):.1f}" for turn, low, _ in reversed(ends)]
-    return f'<polygon class="rf-band" style="fill:{colour(look)}" points="{" ".join(upper + lower)}"/>' if ends else ""
+    if not ends:
+        return ""
+    style = f'data-strong="{int(strong)}" style="fill:{colour(look)}"'
+    return f'<polygon class="rf-band" {style} points="{" ".join(upper + lower)}"/>'
 
 
-def _line(name: str, curve: Sequence[Estimate], look: Look, x: Scale, y: Scale) -> str:
+def _line(name: str, curve: Sequence[Estimate], look: Look, x: Scale, y: Scale, strong: bool) -> str:
     at = [(x(turn), y(each.mean)) for turn, each in enumerate(curve, 1)]
     path = " ".join(f"{across:.1f},{down:.1f}" for across, down in at)
     shapes = "".join(
@@ -99,7 +110,7 @@ def _line(name: str, curve: Sequence[Estimate], look: Look, x: Scale, y: Scale) 
         for turn, (point, each) in enumerate(zip(at, curve, strict=True), 1)
     )
     return (
-        f'<g class="rf-line" style="color:{colour(look)}"><polyline points="{path}" '
+        f'<g class="rf-line" data-strong="{int(strong)}" style="color:{colour(look)}"><polyline points="{path}" '
         f'stroke-dasharray="{DASHES[look.dash]}"/>{shapes}</g>'
     )
 
@@ -123,7 +134,7 @@ def family_figures(manners: Mapping[str, Manner], marks: Mapping[str, Look]) -> 
 
 def _family(family: Family, manners: Mapping[str, Manner], marks: Mapping[str, Look]) -> str:
     left, right = 22 + CHARACTER * max(map(len, manners)), 46.0
-    size = Box(340, 8 + ROW * len(manners))
+    size = Box(500, 8 + ROW * len(manners))
     reach = size.width - left - right
     rows, spoken = [], []
     for place, (name, manner) in enumerate(manners.items()):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,9 +24,9 @@ from discover_lib.demo_page import fill
 from discover_lib.intent_state import Discovery
 from discover_lib.paper_in_miniature import BASE, FORMAT, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
 from discover_lib.paper_tables import BESIDE_COLUMNS, BESIDE_NOTE, beside, our_results
-from discover_lib.report_figures import Box, curve_figure, family_figures
+from discover_lib.report_figures import WIDE, Box, curve_figure, family_figures
 from discover_lib.shares import Share, share_of
-from discover_lib.show_scores import Look, best_first, looks, named, pairs, pools, sentence
+from discover_lib.show_scores import Look, best_first, looks, named, pairs, pools
 from discover_lib.stats import INTERVAL, TEST, Comparison, Estimate, p_text
 from discover_lib.store import RunStore
 from discover_lib.train.jobs import JobError, TrainingJob, standing_lines
@@ -37,6 +38,14 @@ BEST = VARIANTS[-1]
 LADDER = (BASE, *(each.label for each in VARIANTS))
 SMALL = Box(520, 320)
 DISCOVERY, TOKENS = MEASURE["discovery"], MEASURE["tokens"]
+WORDS = {  # measures as a sentence needs them
+    "discovery": "discovery (eq. 4)",
+    "proportion": "the share found",
+    "tokens": "thousand tokens per conversation",
+    "reward": "reward per turn",
+}
+_EQUATION = re.compile(r"\b([np]) = ")
+Asked = tuple[str, str, str | None]  # measure, ours, theirs
 
 
 class ReportError(ValueError):
@@ -170,8 +179,13 @@ def _plain(name: str) -> str:
     return "all together" if name == ALL else name.replace("_", " ")
 
 
+def _unbroken(text: str) -> str:
+    """No line ends within "n = 16" or before a percent sign."""
+    return _EQUATION.sub("\\1\u00a0=\u00a0", text).replace(" %", "\u00a0%")
+
+
 def _items(sentences: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{_text(each)}</li>' for each in sentences)}</ul>" if sentences else ""
+    return f"<ul>{''.join(f'<li>{_unbroken(_text(each))}</li>' for each in sentences)}</ul>" if sentences else ""
 
 
 def _table(head: Sequence[str], rows: Sequence[str], caption: str, kind: str = "") -> str:
@@ -206,8 +220,8 @@ def facing(compared: Comparison, ours: str) -> Comparison:
     if compared.ours == ours:
         return compared
     there = compared.difference
-    ends = (None if end is None else -end for end in (there.high, there.low))
-    turned = Estimate(-there.mean, *ends, there.n_artifacts, there.n_trials)
+    low, high = (None if end is None else -end for end in (there.high, there.low))
+    turned = Estimate(-there.mean, low, high, there.n_artifacts, there.n_trials)
     return dataclasses.replace(compared, ours=ours, theirs=compared.ours, difference=turned)
 
 
@@ -216,10 +230,15 @@ def _between(scope: ScopeResults, measure: Measure, ours: str, theirs: str | Non
     return None if found is None else facing(found, ours)
 
 
-def _sentences(scope: ScopeResults, asked: Sequence[tuple[str, str, str | None]]) -> list[str]:
-    """Verdicts in words of (measure, ours, theirs), where there are any."""
+def _sentences(scope: ScopeResults, asked: Sequence[Asked]) -> list[str]:
+    """Verdicts in words, where there are any."""
     found = ((MEASURE[name], _between(scope, MEASURE[name], ours, theirs)) for name, ours, theirs in asked)
-    return [sentence(each, measure) for measure, each in found if each is not None]
+    return [_verdict(each, measure) for measure, each in found if each is not None]
+
+
+def _verdict(compared: Comparison, measure: Measure) -> str:
+    what = WORDS.get(measure.name, measure.label)
+    return f"{compared.sentence(what, measure.worth_seeing, measure.shown)}."
 
 
 def _mark(compared: Comparison | None, measure: Measure) -> str:
@@ -231,7 +250,7 @@ def _mark(compared: Comparison | None, measure: Measure) -> str:
         -1: ("apart", "lower", "▼"),
         0: ("open", "not distinguishable", "≈"),
     }[compared.conclusion]
-    said = html.escape(sentence(compared, measure), quote=True)
+    said = html.escape(_verdict(compared, measure), quote=True)
     return f'<span class="rp-mark" data-tone="{tone}" title="{said}">{sign}<span class="dl-sr"> {word}</span></span>'
 
 
@@ -265,10 +284,12 @@ def _facts(run: PaperRun) -> str:
 
 def _answer(run: PaperRun) -> str:
     whole = run.evaluation.whole
-    asked = [(name, BEST.label, BASE) for name in ("proportion", "satisfaction", "interactivity", "reward")]
+    asked: list[Asked] = [
+        (name, BEST.label, BASE) for name in ("proportion", "satisfaction", "interactivity", "reward")
+    ]
     asked += [(name, BEST.label, BEST.after) for name in ("discovery", "tokens")]
     asked += [("discovery", BEST.label, run.best_scripted(whole))]
-    stages = [("discovery", each.label, BASE) for each in VARIANTS[:-1]]
+    stages: list[Asked] = [("discovery", each.label, BASE) for each in VARIANTS[:-1]]
     by_kind = [
         f"{_plain(scope.scope)}: {line}"
         for scope in run.evaluation.kinds
@@ -282,11 +303,25 @@ def _answer(run: PaperRun) -> str:
         else ""
     )
     return (
-        f"{quick}{headline(whole)}<h3>The same comparison in the other measures, and with others</h3>"
+        f"{quick}{headline(whole)}{_doubt(run.evaluation)}"
+        "<h3>The same comparison in the other measures, and with others</h3>"
         f"{_items(_sentences(whole, asked))}"
         f"<h3>The other stages against the base</h3>{_items(_sentences(whole, stages))}"
         + (f"<h3>Domain by domain</h3>{_items(by_kind)}" if by_kind else "")
-        + f'<p class="dl-quiet dl-small">Interval: {INTERVAL}. Test: {TEST}.</p>'
+        + f'<p class="dl-quiet dl-small">Interval: {INTERVAL}. Test: {TEST}. An interval belongs to its one comparison '
+        "and p is corrected for all of them, so an interval can leave out zero where two are not distinguishable. "
+        "Percentages take the mean that they refer to as it is.</p>"
+    )
+
+
+def _doubt(part: Part) -> str:
+    """A line where the simulated user is not certified."""
+    if part.certificate is not None and part.certificate.result == "passed":
+        return ""
+    why = part.certificate.line if part.certificate else "no certificate was made"
+    return (
+        f'<p class="dl-told rp-warn" data-tone="warn">The simulated user is not certified: {_text(why)}. Rest no '
+        f'conclusion on these numbers; see <a href="#trust">whether to believe it</a>.</p>'
     )
 
 
@@ -301,14 +336,15 @@ def headline(scope: ScopeResults) -> str:
         0: ("open", "Not shown", f"{BEST.label} and the {BASE} model are not distinguishable in discovery"),
     }
     tone, word, said = answers[compared.conclusion]
-    return (
-        f'<p class="rp-lead" data-tone="{tone}"><b>{word}.</b> {said}: {_against(scope, compared, DISCOVERY)} '
-        f"(eq. 4, p = {_p(compared)}, n = {compared.difference.n_artifacts} artifacts). {_at_what_length(scope)}</p>"
+    told = (
+        f"{said}: {_against(scope, compared, DISCOVERY)} (eq. 4, p = {_p(compared)}, "
+        f"n = {compared.difference.n_artifacts} artifacts). {_at_what_length(scope)}"
     )
+    return f'<p class="rp-lead" data-tone="{tone}"><b>{word}.</b> {_unbroken(_text(told))}</p>'
 
 
 def _against(scope: ScopeResults, compared: Comparison, measure: Measure) -> str:
-    """ "0.61 against 0.42, a difference of +0.19 [0.15, 0.23], +45 % [+36, +55] of the base's mean"."""
+    """ "0.61 against 0.42, a difference of +0.19 [0.15, 0.23], +45 % [+36, +55] of the base’s mean"."""
     each, theirs = compared.difference, scope.table[compared.theirs][measure.name].mean
     ours = scope.table[compared.ours][measure.name].mean
     said = f"{measure.shown(ours)} against {measure.shown(theirs)}, a difference of {_signed(each.mean, measure)}"
@@ -318,7 +354,7 @@ def _against(scope: ScopeResults, compared: Comparison, measure: Measure) -> str
     share = f", {each.mean / theirs:+.0%}"
     if each.low is not None and each.high is not None:
         share += f" [{each.low / theirs:+.0%}, {each.high / theirs:+.0%}]"
-    return f"{said}{share} of the {compared.theirs}’s mean, taken as it is".replace("%", " %")
+    return f"{said}{share} of the {compared.theirs}’s mean".replace("%", " %")
 
 
 def _signed(value: float, measure: Measure) -> str:
@@ -422,9 +458,9 @@ def _curves(run: PaperRun) -> str:
     )
 
 
-def _curve(run: PaperRun, scope: ScopeResults, size: Box | None = None) -> str:
+def _curve(run: PaperRun, scope: ScopeResults, size: Box = WIDE) -> str:
     title = f"{_plain(scope.scope).capitalize()}, n = {scope.artifacts} artifacts"
-    drawn = curve_figure(scope.curves, run.marks, title, **({"size": size} if size else {}))
+    drawn = curve_figure(scope.curves, run.marks, title, size, (BASE, BEST.label))
     return f'<figure class="rp-curve"><figcaption>{_text(title)}</figcaption>{drawn}</figure>'
 
 
@@ -593,10 +629,13 @@ def _exchange(held: Mapping[str, Conversation]) -> str:
     panels = "".join(show.panel(label, f'<div class="dt-reply">{piece}</div>') for label, piece in finals.items())
     return (
         f'<div class="dl-chat rp-first"><div class="dl-msg" data-role="user">{show.rich_text(asked)}</div></div>{first}'
-        f"{_table(['', 'turns', 'hidden intents discovered', 'tokens', 'mean reward'], rows, 'How it went on')}"
+        f"{_table(OUTCOME_COLUMNS, rows, 'How it went on', 'rp-narrow')}"
         '<details class="dl-more"><summary>The finished piece that each handed over</summary>'
         f'<div class="dt-replies">{panels}</div></details>'
     )
+
+
+OUTCOME_COLUMNS = ("", "turns", "hidden intents discovered", "tokens", "mean reward")
 
 
 def _outcome(talk: Conversation) -> list[str]:
@@ -622,17 +661,33 @@ def _soundness(run: PaperRun) -> str:
         "Replies that cannot be read as the models’ notation, of all replies with the finished piece; 95 % Wilson "
         "intervals, which take replies as independent"
     )
-    worse = [line for part in there.values() if (line := not_below(part.whole))]
+    broken = [f"{name}: {line}" for name, part in there.items() if (line := breaks_more(part.broken))]
+    worse = [f"{name}: {line}" for name, part in there.items() if (line := not_below(part.whole))]
     return (
-        f"{_table(['', *there], rows, caption)}<h3>Is satisfaction the price?</h3>"
-        f"{_items([f'{name}: {line}' for name, line in zip(there, worse, strict=False)])}"
+        f"{_table(['', *there], rows, caption, 'rp-narrow')}{_items(broken)}"
+        f"<h3>Is satisfaction the price?</h3>{_items(worse)}"
     )
 
 
 def _share(share: Share | None) -> str:
     if share is None or share.value is None or share.low is None or share.high is None:
         return "–"
-    return f"<b>{share.value:.2%}</b> [{share.low:.2%}, {share.high:.2%}]<small>{share.hits:,} of {share.n:,}</small>"
+    interval = f"[{share.low:.1%}, {share.high:.1%}]<small>{share.hits:,} of {share.n:,}</small>"
+    return f"<b>{share.value:.1%}</b> {interval}".replace("%", " %")
+
+
+def breaks_more(broken: Mapping[str, Share]) -> str:
+    """Whether the last variant breaks the notation more often than the base, by their intervals; "" where unknown."""
+    ours, theirs = broken.get(BEST.label), broken.get(BASE)
+    if ours is None or theirs is None or None in (ours.low, ours.high, theirs.low, theirs.high):
+        return ""
+    if ours.low > theirs.high:  # type: ignore[operator]
+        verdict = "more often than"
+    elif ours.high < theirs.low:  # type: ignore[operator]
+        verdict = "less often than"
+    else:
+        verdict = "with an interval that overlaps with that of"
+    return f"{BEST.label} breaks its notation {verdict} {BASE} ({ours} against {theirs})."
 
 
 def not_below(scope: ScopeResults) -> str:
@@ -640,8 +695,8 @@ def not_below(scope: ScopeResults) -> str:
     measure = MEASURE["satisfaction"]
     compared = _between(scope, measure, BEST.label, BASE)
     if compared is None:
-        return "satisfaction could not be compared"
-    said = sentence(compared, measure)
+        return "satisfaction could not be compared."
+    said = _verdict(compared, measure)
     low = compared.difference.low
     if compared.conclusion or low is None:
         return said
@@ -660,8 +715,8 @@ def _trust(run: PaperRun) -> str:
     )
     whole = run.evaluation.whole
     return (
-        "<p>Scripted assistants whose order can be argued for beforehand talk with the same simulated users. Only if "
-        f"they come out in that order can the simulator say anything about others.</p>{certificates}"
+        '<p id="trust">Scripted assistants whose order can be argued for beforehand talk with the same simulated '
+        f"users. Only if they come out in that order can the simulator say anything about others.</p>{certificates}"
         "<h3>How much eq. 4 owes to who else took part</h3><p>Its bounds come from the pool of assistants, so the same "
         "conversations score differently in another pool; the plain share that was found does not.</p>"
         f"{pools(whole.table, whole.pools, run.marks)}"
@@ -739,7 +794,7 @@ def _times(run: PaperRun) -> str:
     rows = [_row(_text(name), [_text(show_training.duration(each))]) for name, each in seconds.items()]
     rows.append(_row("<b>all steps</b>", [f"<b>{_text(show_training.duration(sum(seconds.values())))}</b>"]))
     caption = "Wall time of each step in the sitting that finished it, on the machine that it ran on"
-    return _table(["step", "time"], rows, caption)
+    return _table(["step", "time"], rows, caption, "rp-narrow")
 
 
 def _again(run: PaperRun) -> str:
