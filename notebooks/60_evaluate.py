@@ -15,6 +15,7 @@ with app.setup(hide_code=True):
     import html
     import json
     from pathlib import Path
+    from urllib.parse import quote
 
     import marimo as mo
 
@@ -271,7 +272,13 @@ def _(get_folder, get_seen):
 @app.cell(hide_code=True)
 def _(configuration, folder):
     provenance = show_scores.made_under(configuration)
-    mo.Html(show_audit.styled(provenance, show_audit.certificate_line(folder)))
+    _audit = f"/?file=65_audit.py&run={quote(str(folder.relative_to(outputs_folder())))}"
+    mo.vstack(
+        [
+            mo.Html(show_audit.styled(provenance, show_audit.certificate_line(folder))),
+            mo.md(f"[Audit this simulated user in notebook 65]({_audit})"),
+        ]
+    )
     return (provenance,)
 
 
