@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -58,13 +59,24 @@ def parse_name(name: str) -> LocalName:
 
     if name == TINY:
         return LocalName(name, None)
-    first, *rest = name.removeprefix(PREFIX).split("+")
-    style = rest.pop() if rest and rest[-1] in STYLES else ""
-    base, adapters = _with_adapters(Path(first))
+    parts = name.removeprefix(PREFIX).split("+")
+    style = parts.pop() if parts[-1] in STYLES else ""
+    first, *rest = _folders(parts)
+    base, adapters = _with_adapters(first)
     for each in rest:
-        adapters += _adapters_of(Path(each))
+        adapters += _adapters_of(each)
     style = style or (COLLABORATIVE if adapters else "")  # the paper's trained models are given that prompt
     return LocalName(name, base, adapters, style)
+
+
+def _folders(parts: Sequence[str]) -> list[Path]:
+    """The folders that a name lists; a "+" may belong to a folder's own name, the longest that is there is meant."""
+    folders, rest = [], list(parts)
+    while rest:
+        taken = next((n for n in range(len(rest), 0, -1) if Path("+".join(rest[:n])).is_dir()), 1)
+        folders.append(Path("+".join(rest[:taken])))
+        rest = rest[taken:]
+    return folders
 
 
 def _with_adapters(folder: Path) -> tuple[Path, tuple[Path, ...]]:

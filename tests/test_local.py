@@ -88,6 +88,13 @@ def test_a_name_is_taken_apart(tmp_path):
     assert parse_name(f"hf:{base}+co-creation").style == "co-creation"
 
 
+def test_a_plus_may_belong_to_a_folder(tmp_path):
+    for name in ("sft", "sft+dpo"):
+        plain_model(tmp_path / name)
+    assert parse_name(f"hf:{tmp_path / 'sft+dpo'}").folder == tmp_path / "sft+dpo"
+    assert parse_name(f"hf:{tmp_path / 'sft+dpo'}+clarifying").style == "clarifying"
+
+
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
