@@ -78,8 +78,8 @@ class TinyRecipe:
     """
 
     domains: tuple[str, ...] = ()
-    steps: int = 1400
-    drills: float = 0.6
+    steps: int = 1600
+    drills: float = 0.65
     batch: int = 10
     rate: float = 3e-3
     warmup: int = 20

@@ -31,11 +31,12 @@ TURNS = 5
 DIMENSIONS_WISHED = (5, 9)
 WISHES_AT_ONCE = (1, 1, 2, 3, 4)  # more than a user says, so that doing what is said is practised more
 FINAL_SHARE = 0.5  # of the conversations end with the finished piece being asked for
-# First every way of replying is practised, options as much as drafts; then mostly drafts, so that the base behaves like
-# `draft` and has a little of everything else to explore from.
+# First every way of replying is practised, samples most of all: they are short, and choosing another value than the
+# one just named is the hardest thing to learn.  Then mostly drafts, so that the base behaves like `draft` and has a
+# little of everything else to explore from.
 Manners = tuple[tuple[Policy, float], ...]
-DRILLS: Manners = ((draft, 0.50), (show, 0.35), (mixed, 0.06), (options, 0.06), (ask, 0.03))
-HABITS: Manners = ((draft, 0.80), (show, 0.11), (mixed, 0.03), (options, 0.03), (ask, 0.03))
+DRILLS: Manners = ((draft, 0.32), (show, 0.48), (mixed, 0.09), (options, 0.08), (ask, 0.03))
+HABITS: Manners = ((draft, 0.80), (show, 0.12), (mixed, 0.03), (options, 0.03), (ask, 0.02))
 
 
 @dataclass(frozen=True)
