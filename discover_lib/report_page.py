@@ -440,7 +440,7 @@ def _behaviour(run: PaperRun) -> str:
     none = sum(each.turns_of_neither for each in whole.manners.values())
     return (
         "<p>A turn opens up (D: several samples, options or questions) or closes in (C: mostly one piece). Every three "
-        "turns in a row belong to one of four families (Fig 3); bars are shares of them, with 95 % intervals.</p>"
+        "turns in a row belong to one of four families (Fig 3); bars are shares of them, with 95\u00a0% intervals.</p>"
         f"{family_figures(whole.manners, run.marks)}<h3>Single turns</h3>{_items(shares)}"
         f'<p class="dl-quiet dl-small">{none:,} turns are neither and count in no family.</p>'
     )
@@ -451,14 +451,15 @@ def _curves(run: PaperRun) -> str:
     figures = [_curve(run, scope, SMALL) for scope in part.kinds] if len(part.scopes) > 1 else []
     return (
         "<p>How much of what was hidden had been found after each turn, emerging intents as half (Fig 7). Bands are "
-        "95 % intervals over artifacts; solid and dashed lines are told apart by their shapes as well.</p>"
-        f'<div class="dl-scroll">{_curve(run, part.whole)}</div>'
+        "95\u00a0% intervals over artifacts; solid and dashed lines are told apart by their shapes as well.</p>"
+        f'<div class="rp-wide">{_curve(run, part.whole, WIDE)}</div>'
+        f'<div class="rp-slim">{_curve(run, part.whole, SMALL)}</div>'
         + (f'<div class="rp-small">{"".join(figures)}</div>' if figures else "")
         + f'<details class="dl-more"><summary>The same as numbers</summary>{_curve_table(run, part.whole)}</details>'
     )
 
 
-def _curve(run: PaperRun, scope: ScopeResults, size: Box = WIDE) -> str:
+def _curve(run: PaperRun, scope: ScopeResults, size: Box) -> str:
     title = f"{_plain(scope.scope).capitalize()}, n = {scope.artifacts} artifacts"
     drawn = curve_figure(scope.curves, run.marks, title, size, (BASE, BEST.label))
     return f'<figure class="rp-curve"><figcaption>{_text(title)}</figcaption>{drawn}</figure>'
