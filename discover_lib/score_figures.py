@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from discover_lib.behaviour import FAMILIES, Family
 from discover_lib.comparison import Manner, Measure
-from discover_lib.show_scores import Look, Table, best_first
+from discover_lib.show_scores import LONGEST_NAME, Look, Table, best_first, short
 from discover_lib.stats import Estimate
 from discover_lib.viz import FONT, THEMES, Theme, ThemeName
 
@@ -196,8 +196,10 @@ def tokens_figure(table: Table, marks: Mapping[str, Look], theme: ThemeName = "l
         max((table[name]["discovery"].high or table[name]["discovery"].mean for name in there), default=1.0) or 1.0
     )
     placed = spread_apart({name: table[name]["discovery"].mean for name in there}, LABEL_ROOM * 1.1 * highest)
+    most = max((table[name]["tokens"].mean for name in there), default=1.0)
     for name in there:
         x, y = table[name]["tokens"], table[name]["discovery"]
+        side = ("right", -8) if x.mean > 0.75 * most else ("left", 8)
         traces.append(
             {
                 "type": "scatter",
@@ -211,13 +213,12 @@ def tokens_figure(table: Table, marks: Mapping[str, Look], theme: ThemeName = "l
             }
         )
         labels.append(
-            {"x": x.mean, "y": placed[name], "text": _safe(name), "xanchor": "left", "xshift": 8, "yshift": 13}
+            {"x": x.mean, "y": placed[name], "text": _safe(name), "xanchor": side[0], "xshift": side[1], "yshift": 13}
             | {"showarrow": False}
             | {"font": {"color": _colour(marks[name], theme), "size": 13}}
         )
-    most = max((table[name]["tokens"].mean for name in there), default=1.0)
     layout = _layout(colors, height=340) | {
-        "xaxis": _axis(colors, "thousand tokens per conversation") | {"range": [-0.03 * most, 1.16 * most]},
+        "xaxis": _axis(colors, "thousand tokens per conversation") | {"range": [-0.03 * most, 1.06 * most]},
         "yaxis": _axis(colors, "discovery (eq. 4)") | {"range": [-0.05 * highest, 1.12 * highest]},
         "annotations": labels,
         "margin": {"l": 56, "r": 12, "t": 10, "b": 44},
@@ -269,6 +270,8 @@ def _rows(colors: Theme, order: Sequence[str]) -> dict[str, Any]:
         "type": "category",
         "categoryorder": "array",
         "categoryarray": list(reversed(order)),
+        "tickvals": list(order),
+        "ticktext": [_safe(name) for name in order],
         "range": [-0.6, len(order) - 0.4],
         "showgrid": True,
         "tickfont": {"color": colors.text, "size": 13},
@@ -322,10 +325,9 @@ def _told(estimate: Estimate, measure: Measure | None = None, short: bool = Fals
 
 def _room(names: Mapping[str, Any]) -> int:
     """Pixels right of a figure for the longest label."""
-    return 34 + 8 * min(26, max(map(len, names), default=0))
+    return 34 + 8 * min(LONGEST_NAME, max(map(len, names), default=0))
 
 
-def _safe(text: str) -> str:
-    """Plotly reads a little HTML in its texts."""
-    short = text if len(text) <= 26 else text[:25] + "…"
-    return short.replace("&", "&amp;").replace("<", "&lt;")
+def _safe(name: str) -> str:
+    """A name as plotly shows it, which reads a little HTML."""
+    return short(name).replace("&", "&amp;").replace("<", "&lt;")

@@ -36,6 +36,7 @@ SHAPES = (  # plotly's name of a marker, and the character that looks like it
 )
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
+LONGEST_NAME = 30  # characters of an assistant's name in headings and figures
 STRIP = 100  # units of an interval's drawing; it scales with its cell
 
 
@@ -73,14 +74,20 @@ def picked(said: str) -> tuple[str, ...]:
     return tuple(json.loads(said)) if said else ()
 
 
+def short(name: str) -> str:
+    """A name that fits a heading: its beginning and, since folders and models differ there, more of its end."""
+    return name if len(name) <= LONGEST_NAME else f"{name[:8]}…{name[9 - LONGEST_NAME :]}"
+
+
 def named(name: str, look: Look | None = None) -> str:
-    """An assistant's name with its mark."""
+    """An assistant's name with its mark; the whole name where it is pointed at."""
+    whole = f' title="{html.escape(name, quote=True)}"' if short(name) != name else ""
     if look is None:
-        return f"<b>{html.escape(name)}</b>"
+        return f"<b{whole}>{html.escape(short(name))}</b>"
     colour = f"light-dark({look.colour},{look.dark})"
     return (
-        f'<span class="ds-name"><span style="color:{colour}" aria-hidden="true">{look.character}</span> '
-        f"{html.escape(name)}</span>"
+        f'<span class="ds-name"{whole}><span style="color:{colour}" aria-hidden="true">{look.character}</span> '
+        f"{html.escape(short(name))}</span>"
     )
 
 
@@ -432,7 +439,7 @@ def sensitivity_map(found: Mapping[str, Any], measure: Measure) -> str:
     legend = " ".join(f"{mark} {meaning}." for mark, meaning in CHANGES.values())
     body = ""
     if columns:
-        head = ["setting", *(f"{html.escape(ours)}<br>{html.escape(theirs)}" for ours, theirs in columns)]
+        head = ["setting", *(f"{html.escape(short(ours))}<br>{html.escape(short(theirs))}" for ours, theirs in columns)]
         rows = (
             f'<tr><th scope="row">{html.escape(label)}</th>{"".join(_flip(row.get(pair)) for pair in columns)}</tr>'
             for label, row in flips.items()

@@ -144,6 +144,13 @@ def test_names_of_strangers_are_no_markup() -> None:
         assert "a<b>" not in markup and '&"c"' not in markup and "a&lt;b&gt;" in markup
 
 
+def test_long_names_are_shortened_in_the_middle_and_told_whole_where_pointed_at() -> None:
+    name = "hf:/somewhere/outputs/training/2026-sft-then-dpo"
+    assert show_scores.short(name) == "hf:/some…ing/2026-sft-then-dpo" and len(show_scores.short(name)) == 30
+    assert show_scores.short("adaptive") == "adaptive"
+    assert f'title="{name}"' in show_scores.named(name, show_scores.looks([name])[name])
+
+
 def test_a_page_says_under_which_rules_and_by_whom_its_numbers_were_made() -> None:
     made = {"rules": {"name": "paper"}, "engine": {"judge": "miniature", "voice": "a/<b>"}, "turns": 5, "seed": 7}
     said = show_scores.made_under(made)
