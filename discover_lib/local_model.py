@@ -40,6 +40,7 @@ class LocalModel:
 
     Attributes:
         name: what records call it.
+        model: taken over: set to evaluation, a small one to double precision, so not one that is still being trained.
         speaks_notation: it is a tiny model of the miniature and is told and read in the notation.
         system: text of a system message for other models, or "".
     """

@@ -13,7 +13,7 @@ from discover_lib.roles import Assistant, SeesIntents
 
 
 class LocalEngines(RoleEngines):
-    """Engines in which some names mean models that are already in memory, such as a policy in training.
+    """Engines in which some names mean models that are already in memory.
 
     Args:
         models: assistant's name → its model; other names mean what they always do.
