@@ -220,8 +220,8 @@ def facing(compared: Comparison, ours: str) -> Comparison:
     if compared.ours == ours:
         return compared
     there = compared.difference
-    low, high = (None if end is None else -end for end in (there.high, there.low))
-    turned = Estimate(-there.mean, low, high, there.n_artifacts, there.n_trials)
+    low, high = (None if end is None else 0.0 - end for end in (there.high, there.low))  # 0.0 − 0.0 is not −0.0
+    turned = Estimate(0.0 - there.mean, low, high, there.n_artifacts, there.n_trials)
     return dataclasses.replace(compared, ours=ours, theirs=compared.ours, difference=turned)
 
 
@@ -351,10 +351,15 @@ def _against(scope: ScopeResults, compared: Comparison, measure: Measure) -> str
     said += f" {_bounds(each, measure)}".rstrip()
     if theirs <= 0:
         return said
-    share = f", {each.mean / theirs:+.0%}"
-    if each.low is not None and each.high is not None:
-        share += f" [{each.low / theirs:+.0%}, {each.high / theirs:+.0%}]"
-    return f"{said}{share} of the {compared.theirs}’s mean".replace("%", " %")
+    ends = [_percent(end / theirs) for end in (each.low, each.high) if end is not None]
+    interval = f" [{', '.join(ends)}]" if ends else ""
+    return f"{said}, {_percent(each.mean / theirs)}{interval} of the {compared.theirs}’s mean"
+
+
+def _percent(value: float) -> str:
+    """A change in whole percent, with its sign unless it is none."""
+    whole = round(100 * value)
+    return f"{whole:+d} %" if whole else "0 %"
 
 
 def _signed(value: float, measure: Measure) -> str:
@@ -582,8 +587,9 @@ def _probe(line: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, int | float):
         return "–"
     low, high = line.get(f"probe/{name}_low"), line.get(f"probe/{name}_high")
-    interval = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
-    return f"<b>{show_training.number(value)}</b>{interval}"
+    if low is None or high is None:
+        return f"<b>{show_training.number(value)}</b>"
+    return f"<b>{value:.2f}</b> [{low:.2f}, {high:.2f}]"
 
 
 # -- 7: before and after -----------------------------------------------------------------------------------------------
