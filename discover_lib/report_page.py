@@ -310,7 +310,7 @@ def _answer(run: PaperRun) -> str:
         + (f"<h3>Domain by domain</h3>{_items(by_kind)}" if by_kind else "")
         + f'<p class="dl-quiet dl-small">Interval: {INTERVAL}. Test: {TEST}. An interval belongs to its one comparison '
         "and p is corrected for all of them, so an interval can leave out zero where two are not distinguishable. "
-        "Percentages take the mean that they refer to as it is.</p>"
+        "Percentages are of the other’s mean, whose own uncertainty they leave out.</p>"
     )
 
 

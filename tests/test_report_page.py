@@ -37,7 +37,6 @@ STAND_INS = {  # scripted assistants in the places of the models, so that no mod
     "verbose": "SFT+DPO",
     "adaptive": BEST,
     "ask": "ask",
-    "options": "options",
 }
 
 
