@@ -228,6 +228,7 @@ class Paper:
             self.options.domains,
         )
         folder = self.folder / "synthesis"
+        folder.mkdir(exist_ok=True)
         self._checked(execute(run, folder, concurrency=self.processes, stop=self.stop))
         self._checked(assess(run, folder, concurrency=self.processes, stop=self.stop))
 
@@ -298,6 +299,7 @@ class Paper:
             tuple(self._assistants()), artifacts=artifacts, trials=trials, seed=self.options.seed, domain=domains[0]
         )
         run = lay_out_evaluation(options, domains)
+        folder.mkdir(exist_ok=True)
         for ended in evaluate(run, folder, concurrency=self.processes, stop=self.stop):
             self._checked(ended)
         panel = min(artifacts, 30) * len(domains) if not self.options.quick else 10
