@@ -525,7 +525,7 @@ def _pretraining(run: PaperRun) -> str:
 def _training(run: PaperRun) -> str:
     return (
         f"{_base_line(run)}<p>Rewards in training are those of single turns. Whether they add up over a conversation "
-        "is measured with held-out users of the training split; the best round is kept.</p>"
+        "is measured with held-out users of the training split; the round after which most was discovered is kept.</p>"
         + "".join(_stage(run, each) for each in VARIANTS)
     )
 
