@@ -24,7 +24,7 @@ from discover_lib.engines import Engines, EngineSpec, RoleEngines
 from discover_lib.rescore import SensitivityMap, sensitivity
 from discover_lib.roles import Assistant, RoleError, SeesIntents, ask
 from discover_lib.runner import ENDS_THE_RUN, Halt, Progress, Report, failed_call, failure_of
-from discover_lib.runs import LaidOut, RunOptions, RunOptionsError, execute, lay_out
+from discover_lib.runs import LaidOut, RunOptions, RunOptionsError, execute, lay_out, processes_for
 from discover_lib.satisfaction import FINAL_REQUEST, LeaveOut
 from discover_lib.scores import VERSION, Assessment, ConversationScores, ScoringFailure, scores_of
 from discover_lib.scoring import Scorer
@@ -91,6 +91,11 @@ def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> Laid
     return LaidOut(first.options, trees, placed, configuration)
 
 
+def is_evaluation(run: LaidOut) -> bool:
+    """Whether a run's conversations are assessed when they are finished."""
+    return run.configuration.get("kind") == "evaluate"
+
+
 def evaluate(
     run: LaidOut,
     folder: Path,
@@ -143,8 +148,7 @@ def assess(
         keep = _Keeper(store, len(places), told)
         try:
             if not run.models:
-                processes = 1 if run.local else concurrency  # a model on this machine is loaded once
-                return _assess_in_processes(run, folder, places, keep, processes, stop)
+                return _assess_in_processes(run, folder, places, keep, processes_for(run, concurrency), stop)
             from discover_lib.llm.client import Budget, LLMClient
 
             budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)
@@ -183,8 +187,10 @@ def _forget_failures(store: RunStore, place: int) -> None:
 def _assess_in_processes(
     run: LaidOut, folder: Path, places: Sequence[int], keep: _Keeper, processes: int, stop: threading.Event
 ) -> Assessed:
+    places = sorted(places, key=lambda place: run.units[place].assistants)  # an assistant's together: it is asked once
     chunks = [_Chunk(folder, run.options.spec, tuple(places[at : at + CHUNK])) for at in range(0, len(places), CHUNK)]
-    with closing(map_in_processes(_assess_chunk, chunks, processes, chunk=1)) as results:
+    fresh = bool(run.local)  # torch does not survive a fork
+    with closing(map_in_processes(_assess_chunk, chunks, processes, chunk=1, fresh=fresh)) as results:
         for rows in results:
             for place, data, digest in rows:
                 keep(place, data, digest)
@@ -276,7 +282,7 @@ def final_turns(conversations: Sequence[Conversation], engines: Engines) -> list
 def _answer_together(
     assistant: RepliesTogether, conversations: Sequence[Conversation]
 ) -> Sequence[FinalTurn | ScoringFailure]:
-    replies = _tried("final", lambda: assistant.reply_batch([_final_question(each) for each in conversations]))
+    replies = _tried("final", lambda: assistant.reply_batch([final_question(each) for each in conversations]))
     if isinstance(replies, ScoringFailure):
         return [replies] * len(conversations)
     return [FinalTurn(FINAL_REQUEST, reply) for reply in replies]
@@ -286,13 +292,13 @@ def _answer_alone(
     assistant: Assistant | SeesIntents, conversations: Sequence[Conversation]
 ) -> Sequence[FinalTurn | ScoringFailure]:
     def final(conversation: Conversation) -> FinalTurn:
-        messages, seed = _final_question(conversation)
+        messages, seed = final_question(conversation)
         return FinalTurn(FINAL_REQUEST, ask(assistant, conversation.tree, conversation.state, messages, seed))
 
     return [_tried("final", lambda each=each: final(each)) for each in conversations]  # type: ignore[misc]
 
 
-def _final_question(conversation: Conversation) -> tuple[tuple[Message, ...], int]:
+def final_question(conversation: Conversation) -> tuple[tuple[Message, ...], int]:
     """What the assistant is asked for the finished piece, and with which seed."""
     messages = conversation.messages()
     if messages[-1].role == "user":  # the last turn was answered; what was said there comes with the request

@@ -20,22 +20,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from discover_lib.batch import Unit, run_unit
-from discover_lib.conversation import Conversation, Message, Reply
-from discover_lib.engines import MINIATURE, model_of
+from discover_lib.conversation import Conversation, FinalTurn, Message, Reply
+from discover_lib.engines import MINIATURE, EngineSpec, RoleEngines, model_of
+from discover_lib.evaluate import assess, assessed, final_question, final_turns, is_evaluation
 from discover_lib.intent_state import IntentState, Verdict, initial_state, walk
 from discover_lib.intents import IntentTree
 from discover_lib.llm.prices import Price, price_of
 from discover_lib.llm.records import Completion, LLMError, Request
+from discover_lib.local import is_local
 from discover_lib.miniature.assistants import SCRIPTED
 from discover_lib.roles import JudgeError, RoleError
 from discover_lib.rules import Rules
 from discover_lib.runs import RunOptionsError, execute
+from discover_lib.satisfaction import FINAL_REQUEST
 from discover_lib.store import RunStore, Spent
 from discover_lib.tokens import COUNTING, count_tokens
 from discover_lib.user_view import UserView, user_view
 
 if TYPE_CHECKING:
+    from discover_lib.llm.assistants import LLMAssistant
     from discover_lib.llm.client import ClientSettings, LLMClient
+    from discover_lib.llm.prompting import PromptSet
     from discover_lib.runs import LaidOut
 
 CALLS_PER_SECOND = 200  # what one process drives at most
@@ -81,6 +86,11 @@ USER_MESSAGE = Span(20, 28, 50)  # about 20 words are asked for, at most 40
 THOUGHT = Span(20, 45, 120)  # beside the user's message
 VERDICT = Span(30, 45, 75)  # one intent: reason, engaged, near misses
 VERDICT_HEAD = Span(25, 45, 90)  # the kind of the reply, and why
+GRADE = Span(20, 35, 65)  # one leaf of the finished piece: reason and score
+RATING = Span(40, 80, 160)  # of a conversation's interactivity, and why
+ANNOTATION = Span(18, 28, 50)  # what one turn does, and why
+FINAL = "final reply"  # the stage; its calls are metered with the assistant's others
+SCORING = ("satisfaction", "interactivity", "behaviour")
 REASKED = Span(0.0, 0.02, 0.15)  # share of structured answers that are asked for again
 TURNS_TAKEN = Span(0.8, 1.0, 1.0)  # a conversation in which everything is discovered ends early
 COUNTED = 0.15  # what our way of counting tokens may be off by
@@ -175,7 +185,10 @@ def plan_run(
     builder: str | None = None,
     measured: Mapping[str, Length] | None = None,
 ) -> Plan:
-    """The plan of a run laid out by `discover_lib.runs.lay_out`.
+    """The plan of a run laid out by `discover_lib.runs.lay_out`, or of an evaluation by `lay_out_evaluation`.
+
+    An evaluation asks more when a conversation is over: its assistant once for the finished piece, and, where a
+    language model judges, that model three times for the scores.
 
     Args:
         concurrency: as it will be executed.
@@ -190,6 +203,8 @@ def plan_run(
         return Plan(units, Span.exactly(run.options.turns * units), (), minutes, (note,))
     turns = TURNS_TAKEN * run.options.turns * units
     lengths = _lengths(run, rehearsal) | dict(measured or {})
+    if measured and "assistant" in measured:
+        lengths[FINAL] = measured["assistant"]  # metered together
     calls = _calls(run, turns, builder)
     stages = tuple(
         Stage(purpose, model, count, lengths[purpose], price_of(model, settings.prices, settings.api_base))
@@ -232,7 +247,8 @@ class Probe:
 def probe(run: LaidOut, conversations: int, *, settings: ClientSettings, concurrency: int = 1) -> Probe:
     """Have some whole conversations of each assistant for real, spread over the run's artifacts, and measure them.
 
-    Whole ones, because prompts grow from turn to turn.  Their calls are paid for and not kept.
+    Whole ones, because prompts grow from turn to turn; an evaluation's are scored, too.  Their calls are paid for and
+    not kept.
 
     Raises:
         RunOptionsError: no model takes part, or a conversation failed.
@@ -245,16 +261,22 @@ def probe(run: LaidOut, conversations: int, *, settings: ClientSettings, concurr
     chosen = [unit for units in groups.values() for unit in units[:: -(-len(units) // conversations)]]
     units = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(chosen))
     with tempfile.TemporaryDirectory() as folder:
-        report = execute(
-            dataclasses.replace(run, units=units), Path(folder), concurrency=concurrency, settings=settings
-        )
+        few = dataclasses.replace(run, units=units)
+        report = execute(few, Path(folder), concurrency=concurrency, settings=settings)
         with RunStore.read(Path(folder)) as store:
             failures = store.failures()
+        if report.halted is not None or failures:
+            why = report.message or failures[-1][1].line
+            raise RunOptionsError(f"the probe failed: {' '.join(why.split())}")
+        if is_evaluation(run):
+            ended = assess(few, Path(folder), concurrency=concurrency, settings=settings)
+            if ended.halted is not None or ended.failed:
+                why = ended.message or f"{ended.failed} of {len(units)} conversations could not be scored in full"
+                raise RunOptionsError(f"the probe failed: {' '.join(why.split())}")
+        with RunStore.read(Path(folder)) as store:
             lengths = _mean_lengths(store, f"of {len(units)} conversations that were had to probe", PROBED)
-    if report.halted is not None or failures:
-        why = report.message or failures[-1][1].line
-        raise RunOptionsError(f"the probe failed: {' '.join(why.split())}")
-    return Probe(len(units), lengths, report.last.spent)
+            spent = store.spent()
+    return Probe(len(units), lengths, spent)
 
 
 # -- how many calls ------------------------------------------------------------------------------------------------
@@ -268,22 +290,32 @@ def _calls(run: LaidOut, turns: Span, builder: str | None) -> dict[tuple[str, st
     if builder is not None:
         for stage in BUILDING:
             calls[f"builder: {stage}", builder] = asked_again * len(run.trees)
+    final: dict[tuple[str, str], Span] = {}
     for unit in run.units:
-        for name in unit.assistants:
-            if name not in SCRIPTED:
-                key = "assistant", model_of(name)
-                calls[key] = calls.get(key, NOTHING) + turns * (1 / units)
+        for model in _models_of(unit.assistants):
+            key = "assistant", model
+            calls[key] = calls.get(key, NOTHING) + turns * (1 / units)
+            final[FINAL, model] = final.get((FINAL, model), NOTHING) + Span.exactly(1.0)
     candidates = sum(len(unit.assistants) for unit in run.units) / units
     ahead = candidates * run.options.look_ahead  # turns played ahead, per turn
-    if ahead and run.options.reward_assistant not in SCRIPTED:
-        key = "assistant", model_of(run.options.reward_assistant)
+    for model in _models_of([run.options.reward_assistant] if ahead else []):
+        key = "assistant", model
         calls[key] = calls.get(key, NOTHING) + turns * ahead
     if spec.judge != MINIATURE:
         calls["judge", spec.judge] = turns * (candidates + ahead) * asked_again
     if spec.voice != MINIATURE:
         spoken = turns * (1 + ahead) + Span.exactly(-float(units))  # nobody speaks after the last turn
         calls["voice", spec.voice] = Span(max(0.0, spoken.low), spoken.expected, spoken.high) * asked_again
+    if is_evaluation(run):
+        calls |= final
+        if spec.judge != MINIATURE:  # who judges the turns scores the whole, too
+            calls |= {(purpose, spec.judge): asked_again * units for purpose in SCORING}
     return calls
+
+
+def _models_of(assistants: Iterable[str]) -> list[str]:
+    """The models behind those assistants that are asked through an API."""
+    return [model_of(name) for name in assistants if name not in SCRIPTED and not is_local(name)]
 
 
 # -- how long they are ---------------------------------------------------------------------------------------------
@@ -293,11 +325,13 @@ def _calls(run: LaidOut, turns: Span, builder: str | None) -> dict[tuple[str, st
 class Rehearsal:
     """Some of the run's conversations as the miniature plays them, `adaptive` in place of models.
 
-    `seconds` is the time of one.  Trees that the miniature does not know are not rehearsed.
+    `seconds` is the time of one, with its scores in an evaluation; then `finals` holds the finished piece of each.
+    Trees that the miniature does not know are not rehearsed.
     """
 
     conversations: tuple[Conversation, ...]
     seconds: float
+    finals: tuple[FinalTurn, ...] = ()
 
 
 def rehearse(run: LaidOut) -> Rehearsal:
@@ -308,7 +342,18 @@ def rehearse(run: LaidOut) -> Rehearsal:
         stand_ins = tuple(name if name in SCRIPTED else "adaptive" for name in unit.assistants)
         with contextlib.suppress(JudgeError):  # a requirement outside the lexicon, for a model to judge
             conversations.append(run_unit(dataclasses.replace(unit, assistants=stand_ins)))
-    return Rehearsal(tuple(conversations), (time.perf_counter() - began) / max(1, len(conversations)))
+    finals = _rehearsed_finals(conversations) if is_evaluation(run) else ()
+    return Rehearsal(tuple(conversations), (time.perf_counter() - began) / max(1, len(conversations)), finals)
+
+
+def _rehearsed_finals(conversations: Sequence[Conversation]) -> tuple[FinalTurn, ...]:
+    """The finished pieces, as scripts make them and the miniature scores them."""
+    miniature = RoleEngines(EngineSpec())
+    finals = []
+    for talk, final in zip(conversations, final_turns(conversations, miniature), strict=True):
+        found = assessed(talk, miniature.scorer(talk.setting["domain"]), final)
+        finals.append(found.final or FinalTurn(FINAL_REQUEST, Reply("", 0, COUNTING)))
+    return tuple(finals)
 
 
 class _Scale:
@@ -361,18 +406,15 @@ def _lengths(run: LaidOut, rehearsal: Rehearsal) -> dict[str, Length]:
     Where models write the replies, the share of the replies in a prompt is corrected to what models are assumed to
     write: a judge's prompt holds (T + 1)/2 of them on average over T turns, a voice's T/2, an assistant's (T − 1)/2.
     """
-    from discover_lib.llm.assistants import llm_assistant
     from discover_lib.llm.judge import LLMJudge
     from discover_lib.llm.prompting import PromptSet, default_prompts
     from discover_lib.llm.voice import LLMVoice
 
     prompts = PromptSet(run.options.prompts) if run.options.prompts else default_prompts()
-    scales = {purpose: _Scale() for purpose in ("assistant", "judge", "voice")}
-    clients = {purpose: cast("LLMClient", scale) for purpose, scale in scales.items()}
+    scales, clients = _scales("assistant", "judge", "voice")
     judge = LLMJudge(clients["judge"], "model", prompts=prompts)
     voice = LLMVoice(clients["voice"], "model", prompts=prompts)
-    models = [name for name in run.options.assistants if name not in SCRIPTED]
-    assistants = [llm_assistant(clients["assistant"], name, prompts=prompts) for name in models]
+    assistants = _weighed_assistants(run, clients["assistant"], prompts)
     moments = list(_moments(run, rehearsal))
     for each in moments:
         said = (*each.past, Message("assistant", each.reply.text))
@@ -383,22 +425,88 @@ def _lengths(run: LaidOut, rehearsal: Rehearsal) -> dict[str, Length]:
             judge.evaluate(each.tree, each.state, each.past, each.reply, each.rules)
         with contextlib.suppress(RoleError):
             voice.speak(each.view, said, 0)
-    written = sum(count_tokens(each.reply.text) for each in moments) / len(moments)
     verdicts = sum(each.verdicts for each in moments) / len(moments)
-    by_models = len(models) / len(run.options.assistants)
-    more = (REPLY + Span.exactly(-written)) * by_models
+    more = _more_written(run, [each.reply for each in moments])
     turns = run.options.turns
     completions = {
-        "assistant": (REPLY, (turns - 1) / 2),
-        "judge": (VERDICT_HEAD + VERDICT * verdicts, (turns + 1) / 2),
-        "voice": (USER_MESSAGE + THOUGHT, turns / 2),
+        "assistant": (REPLY, more * ((turns - 1) / 2)),
+        "judge": (VERDICT_HEAD + VERDICT * verdicts, more * ((turns + 1) / 2)),
+        "voice": (USER_MESSAGE + THOUGHT, more * (turns / 2)),
     }
-    lengths = {
-        purpose: Length(Span.about(scales[purpose].mean, COUNTED) + more * replies, completion, COUNTED_BASIS)
-        for purpose, (completion, replies) in completions.items()
+    lengths = _counted(scales, completions)
+    if is_evaluation(run):
+        lengths |= _assessment_lengths(run, rehearsal, prompts, more)
+    return lengths | {f"builder: {stage}": Length(*spans, ASSUMED_BASIS) for stage, spans in BUILDING.items()}
+
+
+def _assessment_lengths(run: LaidOut, rehearsal: Rehearsal, prompts: PromptSet, more: Span) -> dict[str, Length]:
+    """As `_lengths`, of what an evaluation asks when a conversation is over.
+
+    All T replies stand in each prompt but that for satisfaction, which holds the finished piece alone.
+    """
+    from discover_lib.llm.scoring import LLMScorer
+
+    scales, clients = _scales(FINAL, *SCORING)
+    assistants = _weighed_assistants(run, clients[FINAL], prompts)
+    scorers = {purpose: LLMScorer(clients[purpose], "model", prompts=prompts) for purpose in SCORING}
+    ended = list(_ended(run, rehearsal))
+    for talk, final in ended:
+        for assistant in assistants:
+            with contextlib.suppress(RoleError):
+                assistant.reply(final_question(talk)[0], 0)
+        with contextlib.suppress(RoleError):
+            scorers["satisfaction"].satisfaction(talk.tree, final.reply)
+        with contextlib.suppress(RoleError):
+            scorers["interactivity"].interactivity(talk)
+        with contextlib.suppress(RoleError):
+            scorers["behaviour"].behaviour(talk)
+    leaves = sum(len(talk.tree.leaves()) for talk, _ in ended) / len(ended)
+    turns = run.options.turns
+    completions = {
+        FINAL: (REPLY, more * turns),
+        "satisfaction": (GRADE * leaves, _more_written(run, [final.reply for _, final in ended])),
+        "interactivity": (RATING, more * turns),
+        "behaviour": (ANNOTATION * turns, more * turns),
     }
-    building = {f"builder: {stage}": Length(*spans, ASSUMED_BASIS) for stage, spans in BUILDING.items()}
-    return lengths | building
+    return _counted(scales, completions)
+
+
+def _ended(run: LaidOut, rehearsal: Rehearsal) -> Iterator[tuple[Conversation, FinalTurn]]:
+    """The rehearsed conversations with their finished pieces; where there are none, each tree's opening."""
+    yield from zip(rehearsal.conversations, rehearsal.finals, strict=True)
+    if not rehearsal.conversations:
+        rules = run.options.rules
+        for _, tree in itertools.islice(run.trees.values(), REHEARSED):
+            opening = Conversation(tree, rules, run.options.seed, initial_state(tree, rules))
+            yield opening, FinalTurn(FINAL_REQUEST, Reply("", 0, COUNTING))
+
+
+def _scales(*purposes: str) -> tuple[dict[str, _Scale], dict[str, LLMClient]]:
+    """A scale for every purpose, and the same as the clients that roles take them for."""
+    scales = {purpose: _Scale() for purpose in purposes}
+    return scales, {purpose: cast("LLMClient", scale) for purpose, scale in scales.items()}
+
+
+def _weighed_assistants(run: LaidOut, client: LLMClient, prompts: PromptSet) -> list[LLMAssistant]:
+    from discover_lib.llm.assistants import llm_assistant
+
+    asked = [name for name in run.options.assistants if _models_of([name])]
+    return [llm_assistant(client, name, prompts=prompts) for name in asked]
+
+
+def _more_written(run: LaidOut, rehearsed: Sequence[Reply]) -> Span:
+    """How much longer than the rehearsed replies those of this run are assumed to be: by its share of models."""
+    written = sum(count_tokens(reply.text) for reply in rehearsed) / len(rehearsed)
+    names = run.options.assistants
+    return (REPLY + Span.exactly(-written)) * (len(_models_of(names)) / len(names))
+
+
+def _counted(scales: Mapping[str, _Scale], assumed: Mapping[str, tuple[Span, Span]]) -> dict[str, Length]:
+    """Purpose → what its prompts weigh; `assumed` pairs what is answered with what the prompts hold beyond that."""
+    return {
+        purpose: Length(Span.about(scales[purpose].mean, COUNTED) + more, completion, COUNTED_BASIS)
+        for purpose, (completion, more) in assumed.items()
+    }
 
 
 # -- how long it takes ---------------------------------------------------------------------------------------------
