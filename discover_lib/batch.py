@@ -173,9 +173,17 @@ def _run_to_dict(unit: Unit) -> dict[str, Any]:
 
 
 def map_in_processes(
-    function: Callable[[Item], Result], items: Sequence[Item], processes: int, chunk: int = CHUNK
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    processes: int,
+    chunk: int = CHUNK,
+    *,
+    fresh: bool = False,
 ) -> Generator[Result, None, None]:
     """`map` over worker processes, in order; closing the iterator drops what has not begun.
+
+    Args:
+        fresh: begin workers anew instead of forking them, for work with libraries that do not survive a fork (torch).
 
     Raises:
         BrokenProcessPool: a worker died.
@@ -183,7 +191,8 @@ def map_in_processes(
     if processes <= 1:
         yield from map(function, items)
         return
-    pool = ProcessPoolExecutor(processes, initializer=_live_and_die_with_the_parent)
+    context = multiprocessing.get_context("spawn") if fresh else None
+    pool = ProcessPoolExecutor(min(processes, len(items) or 1), context, _live_and_die_with_the_parent)
     try:
         yield from pool.map(function, items, chunksize=chunk)
     finally:

@@ -163,7 +163,7 @@ def local_assistant(name: str, domain: str) -> LocalAssistant:
         return LocalAssistant(_loaded(name), domain)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)  # a base, what was trained on it, and some more to compare with
 def _loaded(name: str) -> LocalModel:
     found = parse_name(name)
     folder = found.folder
@@ -191,6 +191,13 @@ def _system(style: str) -> str:
     return render(STYLES[style])[0]["content"] if style else ""
 
 
+def on_gpu() -> bool:
+    """Whether models are put on a GPU here."""
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
 def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
     """(model, tokenizer), with the adapters merged in their order; on the GPU in its own precision if there is one.
 
@@ -203,7 +210,9 @@ def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    cuda = torch.cuda.is_available()
+    cuda = on_gpu()
+    if not cuda:
+        torch.set_num_threads(1)  # more of them wait for each other; processes side by side gain more
     try:
         model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto" if cuda else torch.float32)
         tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")

@@ -74,7 +74,7 @@ class PaperOptions:
     Attributes:
         train_artifacts: per domain, that conversations to train on are made from.
         artifacts, trials: per domain, of the evaluation, on the other split.
-        unseen_artifacts: per unseen kind, of the generalisation; generated ones, so that there are enough.
+        unseen_artifacts: per unseen kind, of the generalisation, once each; generated ones, so that there are enough.
         changes: settings of the miniature's recipe in other words than its own: stage → name → value.
         quick: sizes that show that everything works, and nothing else.
     """
@@ -311,9 +311,7 @@ class Paper:
     def _generalisation(self) -> None:
         """Artifact types that no stage of training has seen."""
         if self.options.unseen:
-            self._evaluate(
-                "generalisation", self.options.unseen, self.options.unseen_artifacts, min(self.options.trials, 3)
-            )
+            self._evaluate("generalisation", self.options.unseen, self.options.unseen_artifacts, trials=1)
 
     def _checked(self, ended: Any) -> None:
         """Raises what ended a run early."""

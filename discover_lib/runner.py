@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol
 
 from discover_lib.batch import Unit, map_in_processes, run_unit, simulator_of
 from discover_lib.conversation import Candidate, Message, Reply, Stop, Turn
-from discover_lib.engines import Engines
+from discover_lib.engines import Engines, EngineSpec, RoleEngines
 from discover_lib.intent_state import Evaluation, IntentState
 from discover_lib.intents import IntentTree
 from discover_lib.roles import Judge, JudgeError, RoleError
@@ -117,14 +117,51 @@ def run_in_processes(
     register(store, units)
     watch = _Watch(store, units, progress)
     pending = _reopened(store, units)
+    with closing(map_in_processes(_run_whole, pending, processes)) as results:
+        return _kept(store, results, watch, stop)
+
+
+def run_groups_in_processes(
+    store: RunStore,
+    units: Sequence[Unit],
+    spec: EngineSpec,
+    *,
+    processes: int,
+    together: int,
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+) -> Report:
+    """`run_in_processes` with models on this machine, which answer many conversations at once.
+
+    Args:
+        together: conversations of one assistant that a worker holds side by side; these are committed together.
+
+    Raises:
+        RunError, StoreError: as `run_in_processes`.
+    """
+    register(store, units)
+    watch = _Watch(store, units, progress)
+    by_assistants: dict[tuple[str, ...], list[Unit]] = {}
+    for unit in _reopened(store, units):
+        by_assistants.setdefault(unit.assistants, []).append(unit)
+    groups = [
+        _Group(spec, tuple(members[at : at + together]))
+        for members in by_assistants.values()
+        for at in range(0, len(members), together)
+    ]
+    with closing(map_in_processes(_run_group, groups, processes, chunk=1, fresh=True)) as results:
+        return _kept(store, (done for group in results for done in group), watch, stop)
+
+
+def _kept(store: RunStore, results: Iterable[_Whole], watch: _Watch, stop: threading.Event | None) -> Report:
+    """Commit whole conversations as they come."""
     try:
-        with closing(map_in_processes(_run_whole, pending, processes)) as results:
-            for done in results:
-                store.put_whole(done.place, done.turns, done.stop, done.failures)
-                watch.add_turns(len(done.turns))
-                watch.tick()
-                if stop is not None and stop.is_set():
-                    return watch.report("stopped")
+        for done in results:
+            store.put_whole(done.place, done.turns, done.stop, done.failures)
+            watch.add_turns(len(done.turns))
+            watch.tick()
+            if stop is not None and stop.is_set():
+                return watch.report("stopped")
     except KeyboardInterrupt:
         return watch.report("stopped")
     except BrokenProcessPool:
@@ -142,10 +179,24 @@ class _Whole:
     failures: tuple[Failure, ...] = ()
 
 
-def _run_whole(unit: Unit) -> _Whole:
+@dataclass(frozen=True)
+class _Group:
+    """Conversations that a worker holds side by side."""
+
+    spec: EngineSpec
+    units: tuple[Unit, ...]
+
+
+def _run_group(group: _Group) -> list[_Whole]:
+    engines = RoleEngines(group.spec)
+    with ThreadPoolExecutor(len(group.units)) as pool:
+        return list(pool.map(lambda unit: _run_whole(unit, engines), group.units))
+
+
+def _run_whole(unit: Unit, engines: Engines | None = None) -> _Whole:
     rows: list[TurnRow] = []
     try:
-        conversation = run_unit(unit, on_turn=lambda turn: rows.append(turn_row(turn)))
+        conversation = run_unit(unit, engines, on_turn=lambda turn: rows.append(turn_row(turn)))
     except RoleError as error:
         return _Whole(unit.place, tuple(rows), "error", (failure_of(error, len(rows) + 1),))
     return _Whole(unit.place, tuple(rows), conversation.stop)

@@ -20,7 +20,7 @@ from discover_lib.intents import IntentTree
 from discover_lib.roles import JudgeError
 from discover_lib.rollout import MAX_TURNS
 from discover_lib.rules import Rules
-from discover_lib.runner import Progress, Report, run_in_processes, run_in_threads
+from discover_lib.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
 from discover_lib.store import RunStore, to_json
 
 if TYPE_CHECKING:
@@ -179,9 +179,13 @@ def execute(
         if not run.models and not run.local:
             return run_in_processes(store, run.units, processes=concurrency, progress=progress, stop=stop)
         if not run.models:
+            processes = processes_for(run, concurrency)
+            how: dict[str, Any] = {"progress": progress, "stop": stop}
+            if processes > 1:
+                spec, together = run.options.spec, LOCAL_IN_FLIGHT
+                return run_groups_in_processes(store, run.units, spec, processes=processes, together=together, **how)
             together = max(concurrency, LOCAL_IN_FLIGHT)  # a local model answers many conversations at once
-            engines = RoleEngines(run.options.spec)
-            return run_in_threads(store, run.units, engines, concurrency=together, progress=progress, stop=stop)
+            return run_in_threads(store, run.units, RoleEngines(run.options.spec), concurrency=together, **how)
         from discover_lib.llm.client import Budget, LLMClient
 
         stop = stop or threading.Event()
@@ -189,6 +193,15 @@ def execute(
         with LLMClient(settings, cache=store, budget=budget, stop=stop) as client:
             engines = RoleEngines(run.options.spec, client)
             return run_in_threads(store, run.units, engines, concurrency=concurrency, progress=progress, stop=stop)
+
+
+def processes_for(run: LaidOut, wanted: int) -> int:
+    """Processes among which the miniature and models on this machine are divided; one where a GPU holds these."""
+    if not run.local:
+        return wanted
+    from discover_lib.local import on_gpu
+
+    return 1 if on_gpu() else wanted
 
 
 def write_results(folder: Path) -> list[Summary]:

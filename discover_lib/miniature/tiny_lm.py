@@ -301,6 +301,7 @@ def pretrain(recipe: TinyRecipe, report: Report | None = None, checkpoint: Path 
         checkpoint: file that is written every `CHECKPOINT_EVERY` steps, and begun from if it is there.
     """
     recipe = recipe.resolved()
+    torch.set_num_threads(1)  # sums come out the same on every machine, and a busy one is not slowed down
     words, model = vocabulary(recipe.domains), new_model(recipe)
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     first = _resume(model, optimizer, checkpoint)

@@ -250,7 +250,7 @@ class Recipe:
                 learning_rate=1e-3,
                 batch=16,
                 per_device=16,
-                max_steps=70,
+                max_steps=102,
                 **small,
                 eval_steps=10,
                 eval_rows=48,
