@@ -1,8 +1,8 @@
 """The miniature behind the wire: a brain for `llm_server` that reads the prompts it is sent and answers the truth.
 
 It sees what any model would see, the rendered messages and the request's body, and nothing of the process that asks.
-The model's name says who is to answer: ``miniature:DOMAIN`` for builder, judge and voice, ``miniature:DOMAIN:POLICY``
-for an assistant.  What it cannot answer it refuses in prose, as a model would.
+The model's name says who is to answer: ``miniature:DOMAIN`` for builder, judge, voice and scorer,
+``miniature:DOMAIN:POLICY`` for an assistant.  What it cannot answer it refuses in prose, as a model would.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from discover_lib.conversation import Artifact, Message
-from discover_lib.intents import Intent
+from discover_lib.conversation import Artifact, Message, Reply
+from discover_lib.intents import Intent, IntentTree
 from discover_lib.llm.prompting import PromptSet
 from discover_lib.miniature import engine
 from discover_lib.miniature.assistants import scripted_assistant
 from discover_lib.miniature.judge import judge_intent, requirement
 from discover_lib.miniature.lexicon import load_lexicon
 from discover_lib.miniature.reading import read_reply
+from discover_lib.miniature.scoring import MiniatureScorer, behaviour_of
 from discover_lib.roles import BuildError, BuiltTree, JudgeError
 from discover_lib.tokens import count_tokens
 from discover_lib.user_view import UserView
@@ -93,6 +94,31 @@ def speak(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+# -- scorer --------------------------------------------------------------------------------------------------------
+
+
+def grade(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    (piece,) = [text for tag, text in _quotations(prompt) if tag == "artifact"]
+    wanted = _ITEM.findall(_plain(prompt).split("# Requirements")[1])
+    roots = tuple(Intent(str(n), text) for n, (_, text) in enumerate(wanted, 1))
+    tree = IntentTree(_line(prompt, "Type of artifact"), "test", "something", (), roots)
+    scores = MiniatureScorer(domain).satisfaction(tree, Reply(piece, 1, "test"))
+    pairs = zip(wanted, scores, strict=True)
+    return {"scores": [{"id": leaf, "reason": each.reason, "score": each.score} for (leaf, _), each in pairs]}
+
+
+def rate(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Always the same: the miniature's rating is a mean over turns, a language model's a whole number."""
+    return {"reason": "it asks all the time", "score": "2"}
+
+
+def annotate(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    replies = [text for tag, text in _quotations(prompt) if tag == "assistant"]
+    lexicon = load_lexicon(domain)
+    found = [behaviour_of(n, read_reply(text, domain), lexicon) for n, text in enumerate(replies, 1)]
+    return {"turns": [{"turn": each.turn, "reason": each.reason, "behaviour": each.behaviour} for each in found]}
+
+
 # -- builder -------------------------------------------------------------------------------------------------------
 
 _built: dict[frozenset[str], BuiltTree] = {}  # texts of a stage → the tree they belong to
@@ -157,6 +183,9 @@ def request(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]
 ANSWERS: dict[str, Callable[[str, str, Mapping[str, Any]], dict[str, Any]]] = {
     "response_evaluation": evaluate,
     "user_reply": speak,
+    "satisfaction_judge": grade,
+    "interactivity_judge": rate,
+    "behaviour_annotation": annotate,
     "requirement_synthesis": synthesise,
     "abstraction": abstract,
     "hierarchy": organise,

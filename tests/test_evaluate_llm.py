@@ -1,7 +1,5 @@
 """Evaluations by language models: the miniature behind the wire gives the miniature's scores, faults and all."""
 
-import json
-import re
 import threading
 from collections import Counter
 from pathlib import Path
@@ -11,14 +9,9 @@ import llm_brain
 import pytest
 from llm_server import FakeServer
 
-from discover_lib.conversation import Reply
 from discover_lib.evaluate import assess, evaluate, lay_out_evaluation, load_scores
-from discover_lib.intents import Intent, IntentTree
 from discover_lib.llm.client import ClientSettings
 from discover_lib.llm.scoring import each_once
-from discover_lib.miniature.lexicon import load_lexicon
-from discover_lib.miniature.reading import read_reply
-from discover_lib.miniature.scoring import MiniatureScorer, behaviour_of
 from discover_lib.runs import LaidOut, RunOptions
 from discover_lib.store import RunStore
 
@@ -31,7 +24,7 @@ SCORING = ("satisfaction_judge", "interactivity_judge", "behaviour_annotation")
 
 
 class Brain:
-    """The miniature behind the wire, for judge, voice and scorer; `broken` names a prompt that it answers in prose."""
+    """The miniature behind the wire; counts what it is asked.  `broken` names a prompt that it answers in prose."""
 
     def __init__(self, broken: str = "") -> None:
         self.broken = broken
@@ -40,35 +33,7 @@ class Brain:
     def __call__(self, messages: list[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
         task = llm_brain.TASKS.get(messages[0]["content"], "assistant")
         self.asked[task] += 1
-        if task == self.broken:
-            return "I would rather not say.", 6
-        if task not in SCORING:
-            return llm_brain.answer(messages, body)
-        text = json.dumps(getattr(self, task)(messages[1]["content"]))
-        return text, len(text) // 4
-
-    def satisfaction_judge(self, prompt: str) -> dict[str, Any]:
-        (piece,) = re.findall(r"<artifact>\n(.*?)\n</artifact>", prompt, re.DOTALL)
-        wanted = re.findall(r"^- \[([\d.]+)\] (.*)$", prompt.split("# Requirements")[1], re.MULTILINE)
-        roots = tuple(Intent(str(n), text) for n, (_, text) in enumerate(wanted, 1))
-        scores = MiniatureScorer(DOMAIN).satisfaction(
-            IntentTree("short story", "test", "a story", (), roots), Reply(piece, 1, "test")
-        )
-        return {
-            "scores": [
-                {"id": leaf, "reason": each.reason, "score": each.score}
-                for (leaf, _), each in zip(wanted, scores, strict=True)
-            ]
-        }
-
-    def interactivity_judge(self, prompt: str) -> dict[str, Any]:
-        return {"reason": "it asks all the time", "score": "2"}
-
-    def behaviour_annotation(self, prompt: str) -> dict[str, Any]:
-        replies = re.findall(r"<assistant>\n(.*?)\n</assistant>", prompt, re.DOTALL)
-        lexicon = load_lexicon(DOMAIN)
-        found = [behaviour_of(n, read_reply(text, DOMAIN), lexicon) for n, text in enumerate(replies, 1)]
-        return {"turns": [{"turn": each.turn, "reason": each.reason, "behaviour": each.behaviour} for each in found]}
+        return ("I would rather not say.", 6) if task == self.broken else llm_brain.answer(messages, body)
 
 
 def settings(server: FakeServer) -> ClientSettings:

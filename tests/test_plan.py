@@ -1,5 +1,6 @@
 """Plans: what a run will take, held against what it took and against the paper's own accounting."""
 
+import dataclasses
 from collections import Counter
 from pathlib import Path
 
@@ -7,10 +8,13 @@ import llm_brain
 import pytest
 from llm_server import FakeServer
 
+from discover_lib.evaluate import evaluate, lay_out_evaluation
 from discover_lib.llm.client import ClientSettings, Price
 from discover_lib.plan import (
+    FINAL,
     PAPER_PRINTED,
     PAPER_TURNS,
+    SCORING,
     Length,
     Span,
     Stage,
@@ -20,6 +24,7 @@ from discover_lib.plan import (
     probe,
 )
 from discover_lib.runs import RunOptions, RunOptionsError, execute, lay_out
+from discover_lib.satisfaction import FINAL_REQUEST
 from discover_lib.store import RunStore
 from discover_lib.tokens import count_tokens
 
@@ -66,6 +71,33 @@ def test_calls_follow_from_the_configuration(changes, calls):
         again = 1.02 if name != "assistant" else 1.0  # structured answers that are asked for again
         assert stages[name].calls.expected == pytest.approx(count * again)
         assert stages[name].calls.low <= count <= stages[name].calls.high
+
+
+@pytest.mark.parametrize(
+    ("changes", "calls"),
+    [
+        ({}, {"judge": 40, "voice": 32, **dict.fromkeys(SCORING, 8)}),
+        ({"assistants": (MODEL, "draft")}, {"assistant": 40, FINAL: 8, **dict.fromkeys(SCORING, 16)}),
+        ({"assistants": (MODEL,), "engine": "miniature"}, {"assistant": 40, FINAL: 8}),
+        ({"voice": "miniature", "trials": 2}, {"judge": 80, **dict.fromkeys(SCORING, 16)}),
+    ],
+)
+def test_an_evaluation_asks_for_the_finished_piece_and_three_scores(changes, calls):
+    options = RunOptions(**{**vars(OPTIONS), "domain": None, **changes})
+    stages = by_name(plan_run(lay_out_evaluation(options, [DOMAIN]), settings=settings()))
+    assert {"assistant", FINAL, *SCORING} & set(stages) == {"assistant", FINAL, *SCORING} & set(calls)
+    for name, count in calls.items():
+        again = 1.0 if name in ("assistant", FINAL) else 1.02
+        assert stages[name].calls.expected == pytest.approx(count * again)
+
+
+def test_a_model_on_this_machine_takes_no_calls():
+    run = lay_out(OPTIONS)
+    local = dataclasses.replace(run, options=dataclasses.replace(run.options, assistants=("tiny",)))
+    local = dataclasses.replace(
+        local, units=tuple(dataclasses.replace(unit, assistants=("tiny",)) for unit in run.units)
+    )
+    assert set(by_name(plan_run(local, settings=settings()))) == {"judge", "voice"}
 
 
 def test_building_is_counted_by_stage_when_asked_for():
@@ -155,6 +187,56 @@ def test_a_probed_plan_agrees_with_the_meter_within_a_fifth_also_for_assistants(
     assert within(probed.cost.expected, spent.cost)
     assert probed.cost.low <= spent.cost <= probed.cost.high
     assert abs(probed.cost.expected - spent.cost) < abs(assumed.cost.expected - spent.cost)
+
+
+EVALUATED = ("adaptive", ASSISTANT)
+
+
+@pytest.fixture(scope="module")
+def metered_evaluation(tmp_path_factory) -> Path:
+    """A finished evaluation against the fake server."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    options = RunOptions(EVALUATED, engine=MODEL, artifacts=8)
+    with FakeServer(llm_brain.answer) as server:
+        evaluate(lay_out_evaluation(options, [DOMAIN]), folder, concurrency=8, settings=settings(server))
+    return folder
+
+
+def test_an_evaluations_calls_and_prompts_are_planned_within_a_fifth(metered_evaluation, monkeypatch):
+    calls: Counter[str] = Counter()
+    prompts: Counter[str] = Counter()
+    replies = []
+    with RunStore.read(metered_evaluation) as store:
+        for call in store.calls():
+            purpose = FINAL if call.messages[-1]["content"].endswith(FINAL_REQUEST) else call.purpose
+            calls[purpose] += 1
+            prompts[purpose] += sum(count_tokens(message["content"]) for message in call.messages)
+            if purpose == "assistant":
+                replies.append(count_tokens(call.text))
+    # How much models write is an assumption; here it is known, and the rest must follow from it.
+    monkeypatch.setattr("discover_lib.plan.REPLY", Span.exactly(sum(replies) / len(replies)))
+    run = lay_out_evaluation(RunOptions(EVALUATED, engine=MODEL, artifacts=8), [DOMAIN])
+    plan = by_name(plan_run(run, settings=settings()))
+    assert calls.keys() == plan.keys() and calls[FINAL] == 8 and calls["behaviour"] == 16
+    for purpose, stage in plan.items():
+        assert within(stage.calls.expected, calls[purpose])
+        assert within((stage.calls * stage.length.prompt).expected, prompts[purpose]), purpose
+
+
+def test_an_evaluation_by_a_measured_one_agrees_with_the_meter_within_a_fifth(metered_evaluation, tmp_path):
+    run = lay_out_evaluation(RunOptions(EVALUATED, engine=MODEL, artifacts=12, seed=1), [DOMAIN])
+    priced = {MODEL: PRICES[MODEL], ASSISTANT: PRICES[MODEL]}
+    with FakeServer(llm_brain.answer) as server:
+        reached = ClientSettings(api_base=server.api_base, env_file=None, prices=priced)
+        probed = probe(run, 3, settings=reached, concurrency=8).lengths
+        evaluate(run, tmp_path, concurrency=8, settings=reached)
+    with RunStore.read(tmp_path) as store:
+        spent = store.spent()
+    for measured in (measured_lengths(metered_evaluation), probed):
+        plan = plan_run(run, settings=reached, measured=measured)
+        assert within(plan.calls.expected, spent.calls)
+        assert within(plan.tokens.expected, spent.prompt_tokens + spent.completion_tokens)
+        assert within(plan.cost.expected, spent.cost)
 
 
 def test_a_probe_that_fails_or_has_nothing_to_ask_is_refused():
