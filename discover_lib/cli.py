@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 
@@ -51,6 +52,14 @@ class SplitName(StrEnum):
 
     train = "train"
     eval = "eval"
+
+
+class PlannedFor(StrEnum):
+    """Commands whose runs can be planned."""
+
+    simulate = "simulate"
+    synthesize = "synthesize"
+    evaluate = "evaluate"
 
 
 class Usage(Exception):
@@ -395,16 +404,19 @@ def evaluate(
 @one_line_errors
 def plan(
     assistant: Assistants = [],  # noqa: B006 (typer copies it)
-    domain: OfDomain = None,
-    split: OfSplit = SplitName.eval,
+    planned_for: Annotated[
+        PlannedFor, typer.Option("--for", help="The command to plan: its options, its defaults, its calls.")
+    ] = PlannedFor.simulate,
+    domain: cli_evaluate.Domains = [],  # noqa: B006
+    split: Annotated[SplitName | None, typer.Option(help="As of the command.")] = None,
     trees: Trees = None,
     engine: WhoPlays = "miniature",
     judge: WhoElse = None,
     voice: WhoElse = None,
     builder: Annotated[str | None, typer.Option(help="Count building the trees with this model, too.")] = None,
     paper: Annotated[bool, typer.Option("--paper", help="The paper's own cost accounting, and nothing else.")] = False,
-    artifacts: Artifacts = 20,
-    trials: Trials = 1,
+    artifacts: Annotated[int | None, typer.Option(min=1, help="As of the command.")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="As of the command.")] = None,
     turns: Turns = 5,
     candidates: Candidates = None,
     look_ahead: LookAheadTurns = 0,
@@ -423,7 +435,7 @@ def plan(
     tokens_per_minute: PerMinute = None,
     prices: Prices = None,
 ) -> None:
-    """Calls, tokens, dollars and minutes of a run before anything is spent (the options of simulate)."""
+    """Calls, tokens, dollars and minutes of a run before anything is spent: simulate's, or that of --for."""
     given = dict(locals())
     if paper:
         _print_paper_accounting()
@@ -431,13 +443,28 @@ def plan(
     if like and probing:
         raise Usage("give --like or --probe: a plan rests on one measurement")
     from discover_lib.plan import measured_lengths, plan_run
-    from discover_lib.runs import lay_out
 
-    options, settings = _run_options(given), _client_settings(given)
-    laid_out = lay_out(options)
+    laid_out, settings = _planned(given, tuple(domain)), _client_settings(given)
     at_once = concurrency or (DEFAULT_IN_FLIGHT if laid_out.models else 1)
     measured = measured_lengths(like) if like else _probed(laid_out, probing, settings, at_once) if probing else None
     _print_plan(plan_run(laid_out, settings=settings, concurrency=at_once, builder=builder, measured=measured))
+
+
+def _planned(given: Mapping[str, Any], domains: tuple[str, ...]) -> LaidOut:
+    """The run that the command of that name would begin with these options."""
+    from discover_lib.evaluate import lay_out_evaluation
+    from discover_lib.runs import lay_out
+
+    command = given["planned_for"]
+    theirs = signature({"simulate": simulate, "synthesize": synthesize, "evaluate": evaluate}[command]).parameters
+    given = {**given, **{name: theirs[name].default for name in ("split", "artifacts", "trials") if not given[name]}}
+    if command is PlannedFor.evaluate:
+        return lay_out_evaluation(_run_options({**given, "domain": None}), domains)
+    if len(domains) > 1:
+        raise Usage(f"{command} takes one --domain; only an evaluation takes several")
+    if command is PlannedFor.synthesize:
+        given["candidates"] = _several(len(given["assistant"]), given["candidates"])
+    return lay_out(_run_options({**given, "domain": domains[0] if domains else None}))
 
 
 def _probed(run: LaidOut, conversations: int, settings: ClientSettings, concurrency: int) -> Mapping[str, Length]:

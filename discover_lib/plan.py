@@ -199,7 +199,8 @@ def plan_run(
     units = len(run.units)
     if not run.models and builder is None:
         minutes = Span.about(rehearsal.seconds * units / concurrency / 60, 0.5)
-        note = f"time: {len(rehearsal.conversations)} of these conversations were just run on this machine"
+        done = "run and scored" if is_evaluation(run) else "run"
+        note = f"time: {len(rehearsal.conversations)} of these conversations were just {done} on this machine"
         return Plan(units, Span.exactly(run.options.turns * units), (), minutes, (note,))
     turns = TURNS_TAKEN * run.options.turns * units
     lengths = _lengths(run, rehearsal) | dict(measured or {})
