@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -91,6 +92,7 @@ def imports_below(node: ast.AST, package: str, lazy: bool = False) -> Iterator[I
                 yield from imports_below(child, package, lazy)
 
 
+@cache
 def imports_of(module: str) -> list[Import]:
     path = MODULES[module]
     package = ".".join(["discover_lib", *path.relative_to(LIBRARY).parent.parts])

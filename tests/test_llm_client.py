@@ -470,6 +470,7 @@ def test_a_closed_client_ends_its_calls_and_can_be_used_again() -> None:
         client.close()
 
 
+@pytest.mark.slow
 def test_clients_come_and_go_side_by_side_also_through_litellm(server: FakeServer) -> None:
     settings = ClientSettings(api_base=server.api_base, wire="litellm")
     with LLMClient(settings) as first, LLMClient(settings) as second:

@@ -200,6 +200,7 @@ def test_no_replies_are_no_comparison_of_broken_ones() -> None:
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_results_are_read_back_as_they_were(finished: Path) -> None:
     [stored] = json.loads((finished / RESULTS).read_text())["evaluation"]["scopes"]
     told = ScopeResults.from_dict(stored).to_dict()
@@ -209,6 +210,7 @@ def test_results_are_read_back_as_they_were(finished: Path) -> None:
     assert told == stored
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_else(page_text: str) -> None:
     assert len(page_text.encode()) < 1_500_000
     assert "<script" not in page_text
@@ -220,12 +222,14 @@ def test_the_page_needs_nothing_else(page_text: str) -> None:
     assert all(f'id="{each}"' in page_text for each in targets)
 
 
+@pytest.mark.slow
 def test_the_same_folder_gives_the_same_page(finished: Path, page_text: str) -> None:
     path = report_page.write_report(finished)
     assert path == finished / "report.html"
     assert path.read_text(encoding="utf-8") == page_text
 
 
+@pytest.mark.slow
 def test_numbers_of_the_page_are_those_of_the_results(finished: Path, page_text: str) -> None:
     results = json.loads((finished / RESULTS).read_text())
     said = words(page_text)
@@ -243,6 +247,7 @@ def test_numbers_of_the_page_are_those_of_the_results(finished: Path, page_text:
     assert "discover miniature" not in said  # these options are not those of the command
 
 
+@pytest.mark.slow
 def test_the_first_user_is_the_same_for_base_and_variants(finished: Path) -> None:
     talks = report_page.first_talks(PaperRun.read(finished))
     assert list(talks) == ["svg_drawing"]
@@ -255,6 +260,7 @@ def test_the_first_user_is_the_same_for_base_and_variants(finished: Path) -> Non
     assert [each.setting["assistants"][0] for each in held.values()] == list(STAND_INS)[:5]
 
 
+@pytest.mark.slow
 def test_what_models_wrote_stays_text(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     evil = (
         '<script>alert(1)</script> <svg xmlns="http://www.w3.org/2000/svg" onload="alert(2)"><script>x</script></svg>'
@@ -271,6 +277,7 @@ def test_what_models_wrote_stays_text(finished: Path, monkeypatch: pytest.Monkey
     assert "&lt;script&gt;alert(1)" in page
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_said(finished: Path, tmp_path: Path) -> None:
     results = json.loads((finished / RESULTS).read_text())
     bare = {**results["evaluation"], "certificate": None}
@@ -281,12 +288,14 @@ def test_what_is_missing_is_said(finished: Path, tmp_path: Path) -> None:
     assert "Not recorded." in said
 
 
+@pytest.mark.slow
 def test_a_quick_run_warns_before_it_answers(finished: Path, tmp_path: Path) -> None:
     options = json.loads((finished / RESULTS).read_text())["options"]
     said = words(report_page.report_html(changed(finished, tmp_path / "quick", options={**options, "quick": True})))
     assert said.index("Made in the quick size") < said.index("in discovery: ")
 
 
+@pytest.mark.slow
 def test_a_folder_without_results_is_refused(finished: Path, tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="run 'discover miniature"):
         report_page.report_html(tmp_path)
@@ -343,6 +352,7 @@ def test_every_assistant_has_a_shape_of_its_own() -> None:
     assert shape("square", 10, 20, 5) == "M14.2,24.2L5.8,24.2L5.8,15.8L14.2,15.8Z"  # half a side of 5 × 1.2 / √2
 
 
+@pytest.mark.slow
 def test_the_page_opens_without_a_network(page_text: str, page: Page, outside_requests: list[str]) -> None:
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
