@@ -31,6 +31,9 @@ STYLES = {
 }
 
 
+_AS_WRITTEN = {"svg": "SVG", "dataviz": "data-viz"}
+
+
 class ChoiceError(ValueError):
     """What was chosen cannot be used; the message is one line that says what to do."""
 
@@ -110,6 +113,19 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
     )
     layout = mo.Html(f'<div style="display:grid;gap:10px">{first}{second}{note}</div>')
     return layout.batch(**elements).form(submit_button_label=submit)
+
+
+def domain_labels() -> dict[str, str]:
+    """What choosers call the kinds of artifacts → the domain: the paper's three, then its five that are unseen."""
+    from discover_lib.miniature.lexicon import ALL_DOMAINS
+
+    return {domain_label(domain): domain for domain in ALL_DOMAINS}
+
+
+def domain_label(domain: str) -> str:
+    """A domain in words that people read."""
+    label = " ".join(_AS_WRITTEN.get(word, word) for word in domain.split("_"))
+    return label[0].upper() + label[1:]
 
 
 def _model_and_style(name: str) -> tuple[str, str]:

@@ -117,9 +117,11 @@ def _(conversation, turn):
 def _():
     mo.callout(
         mo.md("""
-    **What you saw is the miniature.** The user, the judge and the assistant are programs over a small world of
-    drawings, stories and articles. No language model plays a role and nothing is canned: the judge parses the drawing,
-    states and rewards follow the paper's rules, and the user's words come from what they may know at that moment.
+    **What you saw is the miniature.** The user, the judge and the assistant are programs over a small world of eight
+    kinds of things to make: drawings, stories and articles, on which everything is trained and tuned, and travel plans,
+    data-viz code, paper abstracts, image prompts and web components, which are kept unseen to find out what carries
+    over. No language model plays a role and nothing is canned: the judge parses the drawing, states and rewards follow
+    the paper's rules, and the user's words come from what they may know at that moment.
     """),
         kind="neutral",
     )

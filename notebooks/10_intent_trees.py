@@ -30,11 +30,6 @@ with app.setup(hide_code=True):
     from discover_lib.recorded import find_recorded, recorded_index
     from discover_lib.roles import BuildError, BuiltTree, Recognised
 
-    DOMAINS = {
-        "SVG drawing": "svg_drawing",
-        "Creative writing": "creative_writing",
-        "Technical writing": "technical_writing",
-    }
     SOURCES = ("hand-written", "generated", "recorded", "your own")
 
 
@@ -56,7 +51,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    domain_choice = mo.ui.dropdown(DOMAINS, value="SVG drawing", label="What kind")
+    domain_choice = mo.ui.dropdown(cast.domain_labels(), value="SVG drawing", label="What kind")
     source_choice = mo.ui.radio(SOURCES, value="hand-written", label="Which piece", inline=True)
     mo.hstack([domain_choice, source_choice], justify="start", align="center", gap=2, wrap=True)
     return domain_choice, source_choice
@@ -146,6 +141,8 @@ def _(builder_form, by_model, own_type, players, source, test_button, tested, un
 def _(by_model, domain, own_type, piece_choice, source, written):
     def chosen_piece():
         """The piece to build from; None until there is one."""
+        if piece_choice.value is None:
+            return None
         if source == "recorded":
             return find_recorded(piece_choice.value).artifact()
         if source == "hand-written":
@@ -153,8 +150,6 @@ def _(by_model, domain, own_type, piece_choice, source, written):
         if source == "generated":
             return generate_artifact(domain, "eval", int(piece_choice.value))
         kind = own_type.value.strip() if by_model else ""
-        if piece_choice.value is None:
-            return None
         return Artifact("your own", kind or engine(domain).builder.lexicon.artifact_type, piece_choice.value)
 
     piece = chosen_piece()
@@ -219,7 +214,7 @@ def _(asked, build, domain, piece, piece_choice, progress, source):
     progress()
     built, refusal = None, ""
     try:
-        if source == "recorded":
+        if source == "recorded" and piece is not None:
             built = recorded_stages(piece_choice.value)
         elif asked:
             built = build.done[-1] if build.upcoming is None else None
@@ -239,7 +234,10 @@ def _(asked, build, domain, piece, piece_choice, progress, source):
 
 @app.cell(hide_code=True)
 def _(asked, built, piece, source):
-    _next = "Press *Build the tree* to begin." if source == "your own" else "There is no such piece in the data folder."
+    _next = {
+        "your own": "Press *Build the tree* to begin.",
+        "recorded": "No piece of this kind was recorded; choose another kind, or a hand-written or generated piece.",
+    }.get(source, "There is no such piece in the data folder.")
     mo.stop(built is None and not asked, None if piece else mo.md(_next))
     mo.Html(show.styled(show.panel("The finished piece", show.artifact(piece))))
     return

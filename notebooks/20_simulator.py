@@ -151,18 +151,26 @@ def _(session):
     sources = {"Miniature, simulated live": "miniature", "Recorded with a large model": "recorded"}
     if sitting.built_trees() or was.source == "trees":
         sources["Trees built here"] = "trees"
-    domains = {
-        "SVG drawing": "svg_drawing",
-        "Creative writing": "creative_writing",
-        "Technical writing": "technical_writing",
-    }
     source_choice = mo.ui.dropdown(sources, value=label_of(sources, was.source), label="Source")
-    domain_choice = mo.ui.dropdown(domains, value=label_of(domains, was.domain), label="Domain")
     rules_choice = mo.ui.dropdown(list(sitting.RULES), value=was.rules, label="Rules")
     seeds = {str(seed): seed for seed in sorted({*range(30), was.seed})}
     seed_choice = mo.ui.dropdown(seeds, value=str(was.seed), label="Seed")
     layout_choice = mo.ui.radio(["outline", "layered"], value="outline", inline=True)
-    return domain_choice, layout_choice, rules_choice, seed_choice, source_choice
+    return layout_choice, rules_choice, seed_choice, source_choice
+
+
+@app.cell(hide_code=True)
+def _(session, source_choice):
+    def offered_domains():
+        """Domains by label, those with a recording for the recorded source, and the label to begin with."""
+        known = {each.domain for each in sitting.recorded_choices()} if source_choice.value == "recorded" else None
+        labels = {label: name for label, name in cast.domain_labels().items() if known is None or name in known}
+        used = session.settings.domain
+        return labels, label_of(labels, used) if used in labels.values() else next(iter(labels))
+
+    domain_labels, domain_label = offered_domains()
+    domain_choice = mo.ui.dropdown(domain_labels, value=domain_label, label="Domain")
+    return (domain_choice,)
 
 
 @app.cell(hide_code=True)

@@ -20,6 +20,7 @@ with app.setup(hide_code=True):
     from discover_lib.miniature import engine
     from discover_lib.miniature.artifacts import generate_artifact
     from discover_lib.miniature.assistants import scripted_assistant
+    from discover_lib.notebook_controls import domain_labels
     from discover_lib.recorded import load_recorded, recorded_index
     from discover_lib.rollout import run_conversation
     from discover_lib.seeds import derive_seed
@@ -72,17 +73,16 @@ def miniature_conversation(domain: str) -> Conversation:
 @app.cell(hide_code=True)
 def _():
     recorded = {f"recorded: {each.title}": load_recorded(each.name)[0] for each in recorded_index() if each.sessions}
-    _domains = {"drawing": "svg_drawing", "story": "creative_writing", "article": "technical_writing"}
-    conversations = recorded | {f"miniature: {name}": miniature_conversation(key) for name, key in _domains.items()}
-    return conversations, recorded
+    live = {f"miniature: {label}": domain for label, domain in domain_labels().items()}  # run when chosen
+    return live, recorded
 
 
 @app.cell(hide_code=True)
-def _(conversations):
+def _(live, recorded):
     _first = "recorded: night harbour"
     conversation_choice = mo.ui.dropdown(
-        list(conversations),
-        value=_first if _first in conversations else next(iter(conversations)),
+        [*recorded, *live],
+        value=_first if _first in recorded else next(iter(live)),
         label="Conversation",
     )
     rules_choice = mo.ui.dropdown(list(RULES), value="paper", label="Rules")
@@ -91,8 +91,9 @@ def _(conversations):
 
 
 @app.cell(hide_code=True)
-def _(conversation_choice, conversations, rules_choice):
-    original = conversations[conversation_choice.value]
+def _(conversation_choice, live, recorded, rules_choice):
+    _name = conversation_choice.value
+    original = recorded[_name] if _name in recorded else miniature_conversation(live[_name])
     base = RULES[rules_choice.value]().replace(token_unit=original.rules.token_unit)
     p_slider = mo.ui.slider(0, 1, 0.05, value=base.p, label="p, weight of a near miss", show_value=True)
     tau_slider = mo.ui.slider(0, 1000, 10, value=base.tau, label="τ, free tokens", show_value=True)

@@ -31,11 +31,6 @@ with app.setup(hide_code=True):
     from discover_lib.store import RunStore, StoreError
     from discover_lib.token_counts import token_count
 
-    DOMAINS = {
-        "SVG drawing": "svg_drawing",
-        "Creative writing": "creative_writing",
-        "Technical writing": "technical_writing",
-    }
     RULES = {"paper": Rules.paper, "paper, GRPO": Rules.paper_grpo, "authors' code": Rules.authors}
     OWN = "the run’s own"
     EVERY, KEPT = "every turn", "kept"
@@ -110,7 +105,7 @@ def _():
 def _():
     from discover_lib.miniature.assistants import SCRIPTED
 
-    domain_choice = mo.ui.dropdown(DOMAINS, value="SVG drawing", label="Domain")
+    domain_choice = mo.ui.dropdown(controls.domain_labels(), value="SVG drawing", label="Domain")
     assistants_choice = mo.ui.multiselect(list(SCRIPTED), value=["draft", "adaptive"], label="Assistants")
     samples_choice = mo.ui.dropdown([1, 2, 3, 4], value=1, label="Samples of each")
     artifacts_choice = mo.ui.dropdown([5, 10, 20, 50, 100, 200, 500], value=20, label="Artifacts")

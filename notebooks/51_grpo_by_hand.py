@@ -22,16 +22,12 @@ with app.setup(hide_code=True):
     from discover_lib.miniature import engine
     from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifact
     from discover_lib.miniature.assistants import scripted_assistant
+    from discover_lib.notebook_controls import domain_labels
     from discover_lib.rollout import run_conversation
     from discover_lib.seeds import derive_seed
     from discover_lib.shares import share_of
     from discover_lib.train.group import Group, group_of
 
-    DOMAINS = {
-        "SVG drawing": "svg_drawing",
-        "Creative writing": "creative_writing",
-        "Technical writing": "technical_writing",
-    }
     SCRIPTS = ("draft", "adaptive", "options", "random")  # who stands in where no model is
     LETTERS = "ABCDEFGH"
     POLICIES = ("draft", "adaptive", "options", "ask")  # whose groups are counted at the end
@@ -59,7 +55,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    domain_choice = mo.ui.dropdown(DOMAINS, value="SVG drawing", label="Domain")
+    domain_choice = mo.ui.dropdown(domain_labels(), value="SVG drawing", label="Domain")
     user_choice = mo.ui.slider(0, 49, 1, value=3, label="User", show_value=True)
     turn_choice = mo.ui.slider(1, 5, 1, value=2, label="Turn to answer", show_value=True)
     tau_choice = mo.ui.slider(0, 1000, 25, value=GRPO_TAU, label="τ, free tokens", show_value=True)

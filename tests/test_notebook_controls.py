@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from discover_lib.notebook_controls import MODEL, Choice, ChoiceError, builder_stages, chooser, plan_table, read_choice
+from discover_lib.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
+from discover_lib.notebook_controls import (
+    MODEL,
+    Choice,
+    ChoiceError,
+    builder_stages,
+    chooser,
+    domain_labels,
+    plan_table,
+    read_choice,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -55,3 +65,8 @@ def test_an_unknown_price_is_said_and_a_known_one_added_up() -> None:
     unknown = plan_table(builder_stages(Choice(builder="openai/m", api_base="http://x/v1")), "")
     assert "unknown" in unknown and "$" not in unknown
     assert "$" in plan_table(builder_stages(Choice(builder="anthropic/claude-sonnet-4-5")), "")
+
+
+def test_choosers_offer_the_papers_kinds_first_and_the_unseen_ones_after_them():
+    assert tuple(domain_labels().values()) == DOMAINS + UNSEEN_DOMAINS
+    assert list(domain_labels())[0::4] == ["SVG drawing", "Data-viz code"]

@@ -15,13 +15,13 @@ from browser import Server
 from playwright.sync_api import Page
 
 from discover_lib import Rules, replay
+from discover_lib.miniature.lexicon import ALL_DOMAINS, DOMAINS
 from discover_lib.paths import data_folder
 
 pytestmark = pytest.mark.slow
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.py"))
-DOMAINS = ("svg_drawing", "creative_writing", "technical_writing")
 
 # What marimo or Python leave in an output when something went wrong, and our own line for a refusal.
 ERROR_MARKS = re.compile(r"Traceback|marimo\+error|ancestor-stopped|\bException\b|\b[A-Z]\w*Error\b|dl-error")
@@ -106,13 +106,21 @@ def test_start_here_links_to_every_notebook() -> None:
 # -- 10: intent trees --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("source", ["hand-written", "generated", "recorded"])
+@pytest.mark.parametrize(
+    "domain, source",
+    [*((domain, source) for domain in ALL_DOMAINS for source in ("hand-written", "generated"))]
+    + [(domain, "recorded") for domain in DOMAINS],
+)
 def test_trees_from_every_source(domain: str, source: str) -> None:
     outputs, defined = run("10_intent_trees.py", domain_choice=chosen(domain), source_choice=chosen(source))
     assert problems(outputs) == []
     assert len(defined["built"].tree) >= 10
     assert defined["edited"] == defined["built"].tree
+
+
+def test_trees_say_where_no_piece_was_recorded() -> None:
+    outputs, defined = run("10_intent_trees.py", domain_choice=chosen("travel_plan"), source_choice=chosen("recorded"))
+    assert defined["piece"] is None and any("No piece of this kind was recorded" in output for output in outputs)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +193,7 @@ def test_reward_recomputes_under_other_rules() -> None:
 
 @pytest.mark.parametrize("rules", ["paper, GRPO", "authors' code"])
 def test_reward_takes_named_rules_as_they_are(rules: str) -> None:
-    conversation = "miniature: story"
+    conversation = "miniature: Creative writing"
     outputs, defined = run("30_reward.py", conversation_choice=chosen(conversation), rules_choice=chosen(rules))
     named = {"paper, GRPO": Rules.paper_grpo(), "authors' code": Rules.authors()}[rules]
     assert defined["rules"] == named.replace(token_unit=defined["original"].rules.token_unit)
