@@ -338,8 +338,25 @@ def chat(conversation: Conversation, turns: int | None = None, show_rewards: boo
         rows.append(_turn_line(turn, show_rewards))
         rows.append(_message("assistant", turn.index, rich_text(turn.reply.text) + _notation(turn.reply)))
         if turn.user_message is not None:
-            rows.append(_message("user", turn.index, rich_text(turn.user_message)))
+            rows.append(_message("user", turn.index, user_said(turn)))
     return f'<ol class="dl-plain dl-chat" aria-label="Conversation">{"".join(rows)}</ol>'
+
+
+# What a voice's own check finds wrong with a message (`Turn.flaws`), in words.
+FLAWS = {
+    "length": "longer than a user speaks",
+    "markup": "not plain text",
+    "leak": "words for what the user does not know yet",
+}
+
+
+def user_said(turn: Turn) -> str:
+    """What the user said in a turn, and what its voice's own check found wrong with it."""
+    text = rich_text(turn.user_message or "")
+    if not turn.flaws:
+        return text
+    told = _escape("; ".join(FLAWS.get(flaw, flaw) for flaw in turn.flaws))
+    return f'{text}<p class="dl-flaw"><span aria-hidden="true">⚠</span> Flawed by the voice’s own check: {told}</p>'
 
 
 def _message(role: str, turn: int, body: str) -> str:

@@ -217,7 +217,7 @@ def _column(side: Side, number: int, evidence: Sequence[Evidence]) -> str:
         evidence,
         {each.transition.intent_id: side.conversation.tree.text(each.transition.intent_id) for each in evidence},
     )
-    said = "" if turn.user_message is None else _bubble("user", show.rich_text(turn.user_message))
+    said = "" if turn.user_message is None else _bubble("user", show.user_said(turn))
     return (
         f'<div class="ds-column"><div class="dl-turn"><span>Turn {number}</span>{side.title}{reward}</div>'
         f"{_bubble('assistant', reply)}{said}</div>"

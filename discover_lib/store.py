@@ -429,6 +429,14 @@ class RunStore:
             if not finished or row.stop not in (None, "error"):
                 yield self.conversation(row.place)
 
+    def flawed(self) -> dict[int, int]:
+        """Place → how many of its user messages are flawed by their voice's own check.  Reads every turn."""
+        return dict(
+            self._all(
+                "SELECT place, count(*) FROM turns WHERE json_array_length(data, '$.flaws') > 0 GROUP BY place", {}
+            )
+        )
+
     def listing(
         self,
         *,

@@ -18,8 +18,9 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import show
+    from discover_lib import show, show_audit
     from discover_lib.background import find_runs
+    from discover_lib.engines import MINIATURE
     from discover_lib.paths import outputs_folder
     from discover_lib.runs import RunOptions, execute, lay_out, write_results
     from discover_lib.stats import bootstrap_mean
@@ -102,6 +103,12 @@ def _(run_choice):
     return (clock,)
 
 
+@app.function(hide_code=True)
+def checks_itself(configuration: dict) -> bool:
+    """Whether the user's voice in a run checks what it says: a language model's does, the miniature's need not."""
+    return configuration.get("engine", {}).get("voice") not in (None, MINIATURE)
+
+
 @app.cell(hide_code=True)
 def _(clock, run_choice):
     clock.value
@@ -110,11 +117,12 @@ def _(clock, run_choice):
         with RunStore.read(folder) as _store:
             configuration, counts, spent = _store.configuration, _store.counts(), _store.spent()
             everything, failures, lengths = _store.listing(), _store.failures(), _store.call_lengths()
+            flawed = _store.flawed() if checks_itself(configuration) else {}
         unreadable = ""
     except StoreError as error:
         unreadable = str(error)
     mo.stop(bool(unreadable), mo.Html(show.styled(show.error_line(unreadable))))
-    return configuration, counts, everything, failures, folder, lengths, spent
+    return configuration, counts, everything, failures, flawed, folder, lengths, spent
 
 
 @app.function(hide_code=True)
@@ -140,7 +148,7 @@ def facts_of(configuration: dict, counts, spent) -> list[tuple[str, str]]:
 
 
 @app.cell(hide_code=True)
-def _(configuration, counts, everything, lengths, spent):
+def _(configuration, counts, everything, folder, lengths, spent):
     def by_assistant():
         """One row per assistant, over its finished conversations."""
         groups = {}
@@ -167,6 +175,7 @@ def _(configuration, counts, everything, lengths, spent):
     _caption = "Means with 95 % intervals, bootstrapped over artifacts"
     _parts = [
         show.panel("The run", show.table(("", ""), facts_of(configuration, counts, spent))),
+        show_audit.certificate_line(folder),
         show.panel("How each assistant did", show.table(_head, by_assistant(), _caption)),
     ]
     if lengths:
@@ -187,6 +196,7 @@ def _(run_choice):
     with RunStore.read(run_choice.value) as _store:
         _rows = _store.listing()
         _roles = list(_store.failures_by_role())
+        _checked = checks_itself(_store.configuration)
     assistant_filter = mo.ui.dropdown(
         [ANY, *dict.fromkeys(name for row in _rows for name in row.assistants)], value=ANY, label="Assistant"
     )
@@ -198,11 +208,15 @@ def _(run_choice):
     _most = max((row.discovered for row in _rows), default=0)
     discovered_filter = mo.ui.range_slider(0, max(1, _most), 1, label="Discovered", show_value=True)
     leaks_filter = mo.ui.checkbox(label="with leaks only")
+    flaws_filter = mo.ui.checkbox(label="with flawed user messages only")
     mo.vstack(
         [
             mo.md("## The conversations"),
             mo.hstack(
-                [assistant_filter, artifact_filter, stop_filter, failed_filter, discovered_filter, leaks_filter],
+                [
+                    *(assistant_filter, artifact_filter, stop_filter, failed_filter, discovered_filter, leaks_filter),
+                    *([flaws_filter] if _checked else []),
+                ],
                 justify="start",
                 align="center",
                 gap=1.5,
@@ -215,6 +229,7 @@ def _(run_choice):
         assistant_filter,
         discovered_filter,
         failed_filter,
+        flaws_filter,
         leaks_filter,
         picked,
         set_picked,
@@ -229,6 +244,8 @@ def _(
     clock,
     discovered_filter,
     failed_filter,
+    flawed,
+    flaws_filter,
     folder,
     leaks_filter,
     stop_filter,
@@ -247,12 +264,16 @@ def _(
             leaking=leaks_filter.value,
         )
     _low, _high = discovered_filter.value
-    listed = [each for each in _found if _low <= each.discovered <= max(_high, _low)]
+    listed = [
+        each
+        for each in _found
+        if _low <= each.discovered <= max(_high, _low) and (each.place in flawed or not flaws_filter.value)
+    ]
     return (listed,)
 
 
 @app.cell(hide_code=True)
-def _(listed, picked, set_picked):
+def _(flawed, listed, picked, set_picked):
     _rows = [
         {
             "no.": each.place,
@@ -266,11 +287,12 @@ def _(listed, picked, set_picked):
             "tokens": each.tokens,
             "unscored": each.unscored,
             "leaks": each.leaks,
+            "flawed": flawed.get(each.place, 0),
         }
         for each in listed
     ]
     # A column that says the same everywhere says nothing.
-    for _name in ("trial", "unscored", "leaks"):
+    for _name in ("trial", "unscored", "leaks", "flawed"):
         if not any(row[_name] for row in _rows):
             for _row in _rows:
                 del _row[_name]

@@ -18,7 +18,7 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import Rules, background, show, show_pairs
+    from discover_lib import Rules, background, show, show_audit, show_pairs
     from discover_lib import notebook_controls as controls
     from discover_lib.dataset import Origin, RowOptions, examples
     from discover_lib.dataset_filters import REASONS, Filters, sieve
@@ -433,7 +433,8 @@ def _(get_folder, get_seen):
         "prompt rows, and holds no pairs."
     )
     mo.stop(not conversations, mo.md(_empty))
-    mo.Html(show.styled(f'<p class="dl-quiet">{_plain}</p>')) if not several else None
+    _told = [] if several else [f'<p class="dl-quiet">{_plain}</p>']
+    mo.Html(show.styled(*_told, show_audit.certificate_line(get_folder())))
     return configuration, conversations, origin
 
 

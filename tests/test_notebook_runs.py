@@ -35,6 +35,7 @@ def test_a_run_is_made_where_there_is_none(outputs: Path) -> None:
     assert problems(shown) == [] and (outputs / "demo-run" / "run.sqlite").exists()
     assert defined["counts"].finished == 24 and len(defined["listed"]) == 24
     page = "".join(shown)
+    assert "Not certified." in page, "no number of a run without a word on whether its user can be trusted"
     assert "Nothing failed." in page and "no model was called" in page and "[" in page
 
 
@@ -43,6 +44,7 @@ def test_filters_narrow_what_is_listed(outputs: Path) -> None:
     controls = ("artifact_filter", "failed_filter", "stop_filter", "assistant_filter")
     given = {name: chosen("any") for name in controls} | {
         "leaks_filter": chosen(False),
+        "flaws_filter": chosen(False),
         "discovered_filter": chosen([3, 99]),
         "picked": lambda: None,
         "set_picked": print,
@@ -51,6 +53,8 @@ def test_filters_narrow_what_is_listed(outputs: Path) -> None:
     assert problems(shown) == []
     expected = [each for each in everything["listed"] if each.discovered >= 3 and each.assistants == ("adaptive",)]
     assert few["listed"] == expected and expected
+    _, unflawed = run(NAME, **given | {"flaws_filter": chosen(True)})
+    assert unflawed["listed"] == [] and unflawed["flawed"] == {}, "the miniature's voice does not check itself"
     shown, none = run(NAME, **given | {"discovered_filter": chosen([98, 99])})
     assert none["listed"] == [] and any("No conversation fits" in each for each in shown)
 

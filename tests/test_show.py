@@ -236,6 +236,15 @@ def test_every_fragment_is_escaped_and_nests() -> None:
     assert all(tag != "script" for tag, _ in Tags(show.styled(*fragments)).tags)
 
 
+def test_a_flawed_user_message_says_so_where_it_is_shown() -> None:
+    whole = conversation(said="hmm well")
+    turn = dataclasses.replace(whole.turns[0], flaws=("length", "leak"))
+    flawed = show.chat(dataclasses.replace(whole, turns=(turn, *whole.turns[1:])))
+    assert "dl-flaw" not in show.chat(whole) and flawed.count('class="dl-flaw"') == 1
+    assert "own check: longer than a user speaks; words for what the user does not know yet<" in flawed
+    assert "&lt;b&gt;" in show.user_said(dataclasses.replace(turn, flaws=("<b>",)))
+
+
 def test_chat_stops_at_the_turn_asked_for() -> None:
     whole = conversation(said="hmm well")
     assert "first" not in show.chat(whole, turns=0) and "draw a harbour" in show.chat(whole, turns=0)

@@ -1,5 +1,6 @@
 """Runs on disk: what is written comes back, what is not ours is refused in one line."""
 
+import dataclasses
 import json
 import sqlite3
 
@@ -77,6 +78,16 @@ def test_the_listing_filters_without_loading(store, units):
     assert first.reward == pytest.approx(sum(turn.candidate.reward.total for turn in talk.turns))
     assert first.discovered == len(talk.state.discovered) - len(talk.start.discovered)
     assert first.tokens == sum(turn.reply.n_tokens for turn in talk.turns)
+
+
+def test_flawed_user_messages_are_counted_by_conversation(store, units):
+    turns = list(run_unit(units[1]).turns)
+    ahead = dataclasses.replace(turns[0].candidate, ahead=(dataclasses.replace(turns[0], flaws=("leak",)),))
+    turns[0] = dataclasses.replace(turns[0], candidates=(ahead,), chosen=0)  # flawed in what was only tried out
+    turns[1] = dataclasses.replace(turns[1], flaws=("length", "markup"))
+    store.put_turns(0, [turn_row(turn) for turn in run_unit(units[0]).turns], "max_turns")
+    store.put_turns(1, [turn_row(turn) for turn in turns], "max_turns")
+    assert store.flawed() == {1: 1}
 
 
 def test_a_failure_keeps_what_came_back_until_it_is_tried_again(store):
