@@ -125,6 +125,14 @@ def test_a_requirement_text_names_nothing_beside_its_value(domain):
         assert set(lexicon.find_cues(value.text, talk=True)) <= set(lexicon.lineages[value.id]), value.text
 
 
+@pytest.mark.parametrize("domain", ALL_DOMAINS)
+def test_a_requirement_says_something_beyond_its_kind(domain):
+    """Of grammar alone a text could neither leak nor be told from what everything of its kind has."""
+    kind = content_words(load_lexicon(domain).artifact_type)
+    silent = [value.text for value in load_lexicon(domain).values.values() if content_words(value.text) <= kind]
+    assert silent == []
+
+
 @each_domain
 def test_a_line_names_its_own_value_and_no_other(domain):
     lexicon = load_lexicon(domain)

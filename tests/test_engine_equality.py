@@ -26,11 +26,11 @@ from discover_lib.llm.voice import LLMVoice
 from discover_lib.miniature import engine
 from discover_lib.miniature.artifacts import generate_artifact
 from discover_lib.miniature.assistants import scripted_assistant
+from discover_lib.miniature.lexicon import ALL_DOMAINS, DOMAINS
 from discover_lib.roles import Assistant, JudgeError, SeesIntents, VoiceError
 from discover_lib.rollout import run_conversation
 from discover_lib.rules import Rules
 
-DOMAINS = ("svg_drawing", "creative_writing", "technical_writing")
 POLICIES = (("adaptive",), ("mixed", "draft"), ("options", "adaptive"), ("ask",), ("random", "silent"), ("oracle",))
 ALONE = (0, 3, 6)  # conversations with one candidate a turn
 FEW, MANY = 3, 50
@@ -106,7 +106,7 @@ def differences(client: LLMClient, domain: str, count: int) -> list[int]:
         return [number for number, different in enumerate(pool.map(differs, range(count))) if different]
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_a_model_behind_the_wire_gives_the_same_conversations(client: LLMClient, domain: str) -> None:
     assert differences(client, domain, FEW) == []
 
@@ -127,7 +127,7 @@ def test_litellm_on_the_way_changes_nothing() -> None:
             assert differences(client, domain, FEW) == []
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_assistants_behind_the_wire_change_nothing_either(client: LLMClient, domain: str) -> None:
     number = 1  # two candidates a turn
     expected = in_process(domain, number)
@@ -138,7 +138,7 @@ def test_assistants_behind_the_wire_change_nothing_either(client: LLMClient, dom
 
 
 def test_trees_built_behind_the_wire_are_the_same_trees(client: LLMClient) -> None:
-    for domain in DOMAINS:
+    for domain in ALL_DOMAINS:
         for number in range(FEW):
             artifact = replace(generate_artifact(domain, "eval", number), topic="everyday life")
             built = LLMBuilder(client, f"openai/miniature:{domain}").build(artifact)
