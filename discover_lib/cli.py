@@ -456,7 +456,8 @@ def _planned(given: Mapping[str, Any], domains: tuple[str, ...]) -> LaidOut:
     from discover_lib.runs import lay_out
 
     command = given["planned_for"]
-    theirs = signature({"simulate": simulate, "synthesize": synthesize, "evaluate": evaluate}[command]).parameters
+    commands: dict[str, Callable[..., None]] = {"simulate": simulate, "synthesize": synthesize, "evaluate": evaluate}
+    theirs = signature(commands[command]).parameters
     given = {**given, **{name: theirs[name].default for name in ("split", "artifacts", "trials") if not given[name]}}
     if command is PlannedFor.evaluate:
         return lay_out_evaluation(_run_options({**given, "domain": None}), domains)
