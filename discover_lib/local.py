@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -216,8 +217,10 @@ def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
     try:
         model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto" if cuda else torch.float32)
         tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
-        for adapter in adapters:
-            model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers in a way that is going to change
+            for adapter in adapters:
+                model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
     except (OSError, ValueError, RuntimeError) as error:
         line = " ".join(str(error).split())
         raise LocalModelError(f"{folder}: cannot be loaded ({line:.200})") from error
