@@ -44,7 +44,11 @@ def percent(counts: Mapping[str, int]) -> str:
     if not counts["replies"]:
         return ""
     share = share_of(counts["broken"], counts["replies"])
-    return f"{100 * share.mean:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]" if counts["broken"] else "0"
+    return (
+        f"{100 * counts['broken'] / counts['replies']:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]"
+        if counts["broken"]
+        else "0"
+    )
 
 
 def against(scope: ScopeResults, measure: str, ours: str, theirs: str) -> str:
