@@ -24,14 +24,14 @@ from discover_lib.engines import Engines, EngineSpec, RoleEngines
 from discover_lib.rescore import SensitivityMap, sensitivity
 from discover_lib.roles import Assistant, RoleError, SeesIntents, ask
 from discover_lib.runner import ENDS_THE_RUN, Halt, Progress, Report, failed_call, failure_of
-from discover_lib.runs import LaidOut, RunOptions, RunOptionsError, execute, lay_out, processes_for
+from discover_lib.runs import LaidOut, RunOptions, RunOptionsError, execute, lay_out, lay_out_together, processes_for
 from discover_lib.satisfaction import FINAL_REQUEST, LeaveOut
 from discover_lib.scores import VERSION, Assessment, ConversationScores, ScoringFailure, scores_of
 from discover_lib.scoring import Scorer
 from discover_lib.seeds import derive_seed
 from discover_lib.stats import INTERVAL, TEST
 from discover_lib.store import RunStore, StoreError
-from discover_lib.writing import whole_file, write_json
+from discover_lib.writing import rounded, whole_file, write_json
 
 if TYPE_CHECKING:
     from discover_lib.llm.client import ClientSettings
@@ -77,18 +77,10 @@ def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> Laid
         raise RunOptionsError("an evaluation has one reply a turn; candidates and look-ahead belong to 'synthesize'")
     if len(set(domains)) < len(domains):
         raise RunOptionsError("a domain is named twice")
-    parts = [lay_out(dataclasses.replace(options, domain=each)) for each in domains] or [lay_out(options)]
-    units = [unit for part in parts for unit in part.units]
-    placed = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
-    first = parts[0]
-    configuration = dict(first.configuration) | {
-        "kind": "evaluate",
-        "domain": ", ".join(domains) or None,
-        "artifacts": {key: value for part in parts for key, value in part.configuration["artifacts"].items()},
-        "final_request": FINAL_REQUEST,
-    }
-    trees = {artifact: tree for part in parts for artifact, tree in part.trees.items()}
-    return LaidOut(first.options, trees, placed, configuration)
+    run = lay_out_together(options, domains) if domains else lay_out(options)
+    configuration = {**run.configuration, "kind": "evaluate", "final_request": FINAL_REQUEST}
+    configuration["domain"] = ", ".join(domains) or None
+    return dataclasses.replace(run, configuration=configuration)
 
 
 def is_evaluation(run: LaidOut) -> bool:
@@ -405,12 +397,12 @@ def write_evaluation(folder: Path, leave_out: LeaveOut = "none") -> list[Convers
     Raises:
         StoreError: as `results_of_run`.
     """
-    write_json(folder / RESULTS_FILE, _rounded(results_of_run(folder, leave_out)))
+    write_json(folder / RESULTS_FILE, rounded(results_of_run(folder, leave_out)))
     scores = load_scores(folder)
     with whole_file(folder / SCORES_FILE) as file:
         table = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
         table.writeheader()
-        table.writerows(_rounded(tidy_rows(Pool(scores, leave_out))))
+        table.writerows(rounded(tidy_rows(Pool(scores, leave_out))))
     return scores
 
 
@@ -425,14 +417,5 @@ def write_sensitivity(folder: Path) -> SensitivityMap:
         if not places:
             raise StoreError(f"{folder}: no conversation of this run is finished; resume it first")
         found = sensitivity(((place, store.conversation(place)) for place in places), store.rules)
-    write_json(folder / SENSITIVITY_FILE, _rounded(found.to_dict()))
+    write_json(folder / SENSITIVITY_FILE, rounded(found.to_dict()))
     return found
-
-
-def _rounded(value: Any) -> Any:
-    """Plain values without the last digits of floats, which the order of a processor's sums decides."""
-    if isinstance(value, float):
-        return float(f"{value:.10g}")
-    if isinstance(value, Mapping):
-        return {key: _rounded(each) for key, each in value.items()}
-    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value

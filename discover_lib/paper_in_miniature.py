@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
-from discover_lib.runs import LaidOut, RunOptions, execute, lay_out
+from discover_lib.runs import RunOptions, execute, lay_out_together
 from discover_lib.scores import ConversationScores
-from discover_lib.writing import write_json
+from discover_lib.writing import rounded, write_json
 
 if TYPE_CHECKING:
     from discover_lib.train.jobs import TrainingJob
@@ -336,7 +336,7 @@ class Paper:
             }
         found["base"] = self._card()
         found["training"] = {each.label: self._stage(each) for each in VARIANTS}
-        write_json(self.folder / RESULTS, _rounded(found))
+        write_json(self.folder / RESULTS, rounded(found))
         write_json(self.folder / TIMES, self.seconds())
 
     def _labels(self) -> list[str]:
@@ -377,23 +377,6 @@ class Paper:
         return {**kept, "stage": variant.stage, "after": variant.after, "probes": probes}
 
 
-def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
-    """One run over several domains, so that its conversations lie in one place.
-
-    Raises:
-        RunOptionsError: naming what cannot be done.
-    """
-    parts = [lay_out(dataclasses.replace(options, domain=domain)) for domain in domains]
-    units = [unit for part in parts for unit in part.units]
-    configuration = dict(parts[0].configuration) | {
-        "domain": ", ".join(domains),
-        "artifacts": {key: value for part in parts for key, value in part.configuration["artifacts"].items()},
-    }
-    trees = {artifact: tree for part in parts for artifact, tree in part.trees.items()}
-    placed = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
-    return LaidOut(parts[0].options, trees, placed, configuration)
-
-
 def broken_shares(folder: Path, labels: Mapping[str, str]) -> dict[str, dict[str, int]]:
     """Replies that broke the notation, and all replies, per assistant of an evaluation; the final piece counts, too."""
     from discover_lib.miniature.tiny_language import is_broken
@@ -409,14 +392,3 @@ def broken_shares(folder: Path, labels: Mapping[str, str]) -> dict[str, dict[str
             counts["broken"] += sum(map(is_broken, replies))
             counts["replies"] += len(replies)
     return found
-
-
-def _rounded(value: Any) -> Any:
-    """Numbers to nine places: sums may differ in the last one from machine to machine."""
-    if isinstance(value, float):
-        return round(value, 9)
-    if isinstance(value, Mapping):
-        return {key: _rounded(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(each) for each in value]
-    return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -133,6 +133,23 @@ def lay_out(options: RunOptions) -> LaidOut:
         reward_assistant=options.reward_assistant,
     )
     return LaidOut(options, trees, tuple(units), _configuration(options, spec, trees))
+
+
+def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
+    """One run over several domains, one after the other.
+
+    Raises:
+        RunOptionsError: naming what cannot be done.
+    """
+    parts = [lay_out(dataclasses.replace(options, domain=domain)) for domain in domains]
+    units = [unit for part in parts for unit in part.units]
+    configuration = dict(parts[0].configuration) | {
+        "domain": ", ".join(domains),
+        "artifacts": {key: value for part in parts for key, value in part.configuration["artifacts"].items()},
+    }
+    trees = {artifact: tree for part in parts for artifact, tree in part.trees.items()}
+    placed = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
+    return LaidOut(parts[0].options, trees, placed, configuration)
 
 
 def check_access(run: LaidOut, settings: ClientSettings | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -29,3 +29,12 @@ def whole_file(path: Path) -> Iterator[TextIO]:
     with partial_path.open("w", encoding="utf-8", errors="backslashreplace") as file:
         yield file
     partial_path.replace(path)
+
+
+def rounded(value: Any) -> Any:
+    """Plain values without the last digits of floats, which the order of a processor's sums decides."""
+    if isinstance(value, float):
+        return float(f"{value:.10g}")
+    if isinstance(value, Mapping):
+        return {key: rounded(each) for key, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list | tuple) else value
