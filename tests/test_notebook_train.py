@@ -12,6 +12,7 @@ from test_notebooks import chosen, problems, run
 
 from discover_lib.runs import RunOptions, execute, lay_out
 from discover_lib.train import jobs
+from discover_lib.train.recipes import Recipe
 from discover_lib.training_controls import assignments
 
 pytestmark = pytest.mark.slow
@@ -60,7 +61,7 @@ def test_every_stage_shows_its_rows_and_what_carries_loss(stage: str) -> None:
     page = "".join(shown)
     assert problems(shown) == [] and len(defined["rows"]) >= 9
     assert ('data-loss="1"' in page) == (stage != "grpo")
-    assert defined["steps_planned"] == {"sft": 70, "dpo": 30, "grpo": 32}[stage]
+    assert defined["steps_planned"] == Recipe.miniature().of(stage).max_steps
 
 
 def test_a_field_that_contradicts_another_stands_in_the_way() -> None:

@@ -117,7 +117,7 @@ def test_killed_at_random_moments_a_run_with_language_models_ends_the_same_and_p
     assert not {name: asked.counts[name] - count for name, count in paid.items() if asked.counts[name] != count}
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_the_miniature_ends_the_same_and_runs_no_unit_twice(kills, tmp_path):
     undisturbed = finish(tmp_path / "undisturbed", MINIATURE)
     run, rng, turns = tmp_path / "killed", random.Random(kills), len(turn_rows(tmp_path / "undisturbed"))
