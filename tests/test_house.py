@@ -174,7 +174,8 @@ def test_a_page_that_asks_outside_is_blocked_and_reported(page: Page, outside_re
 def test_the_workbench_opens_and_asks_for_nothing_outside(
     server: Server, page: Page, outside_requests: list[str]
 ) -> None:
+    before = len(server.errors)  # other tests share the server, and marimo tells of pages that were left midway
     page.goto(server.url)
-    page.locator("a[href*='00_start_here.py']").first.wait_for(timeout=10_000)
+    page.locator("a[href*='00_start_here.py']").first.wait_for(timeout=20_000)
     assert outside_requests == []
-    assert "Traceback" not in server.errors
+    assert "Traceback" not in server.errors[before:]
