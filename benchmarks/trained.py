@@ -4,7 +4,7 @@
     .venv/bin/python benchmarks/trained.py outputs/miniature-0 outputs/miniature-1 [--write] [--keep]
 
 Reads `results.json` of each run and works nothing out anew.  `--keep` copies what is small (results, times, the report)
-to `data/results/miniature/`.
+to `docs/results/miniature/`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from discover_lib.paper_in_miniature import BASE, RESULTS, TIMES, VARIANTS
 from discover_lib.shares import share_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-README, KEPT = REPOSITORY / "README.md", REPOSITORY / "data" / "results" / "miniature"
+README, KEPT = REPOSITORY / "README.md", REPOSITORY / "docs" / "results" / "miniature"
 START, END = "<!-- trained: made by benchmarks/trained.py -->", "<!-- end of trained -->"
 COLUMNS = ("discovery", "proportion", "satisfaction", "interactivity", "tokens", "reward")
 LAST = VARIANTS[-1].label
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--write", action="store_true", help="put the tables into the README")
-    parser.add_argument("--keep", action="store_true", help="copy results and report to data/results/miniature/")
+    parser.add_argument("--keep", action="store_true", help="copy results and report to docs/results/miniature/")
     options = parser.parse_args(arguments)
     text = "\n\n".join(map(told, options.runs))
     print(text)

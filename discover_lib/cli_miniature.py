@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discover_lib.paths import outputs_folder
+from discover_lib.stopping import asked_by_signals
+
+if TYPE_CHECKING:
+    from discover_lib.paper_in_miniature import Paper
 
 
 class MiniatureUsage(ValueError):
@@ -40,8 +41,9 @@ def miniature(
     domains = tuple(domain) or (DOMAINS[:1] if quick else DOMAINS)
     options = PaperOptions.small(seed, domains) if quick else PaperOptions(seed, domains)
     folder = run or outputs_folder() / (f"miniature-quick-{seed}" if quick else f"miniature-{seed}")
-    with _stopping() as stop:
-        paper = Paper(folder, options, typer.echo, stop, concurrency)
+    stop = threading.Event()
+    paper = Paper(folder, options, typer.echo, stop, concurrency)
+    with asked_by_signals(stop.set):
         try:
             paper.run()
         except PaperError as error:
@@ -52,41 +54,20 @@ def miniature(
     _show(paper)
 
 
-def _show(paper: object) -> None:
+def _show(paper: Paper) -> None:
     """The tables on screen, and where the report is."""
     from rich.console import Console
 
     from discover_lib.cli_evaluate import print_results
-    from discover_lib.comparison import results_by_scope
-    from discover_lib.paper_in_miniature import Paper
-    from discover_lib.report_page import write_report
+    from discover_lib.report_page import PaperRun, write_report
 
-    assert isinstance(paper, Paper)
-    for part in ("evaluation", "generalisation"):
-        if (paper.folder / part).exists():
-            Console().print(f"\n[bold]{part}[/]")
-            print_results(Console(), results_by_scope(paper.scores(paper.folder / part)), "paper", "none")
+    run = PaperRun.read(paper.folder)
+    for name, part in (("evaluation", run.evaluation), ("generalisation", run.generalisation)):
+        if part is not None:
+            Console().print(f"\n[bold]{name}[/]")
+            print_results(Console(), part.scopes, "paper", "none")
     seconds = paper.seconds()
     typer.echo(
         f"\n{sum(seconds.values()) / 60:.1f} minutes: " + ", ".join(f"{k} {v:.0f} s" for k, v in seconds.items())
     )
     typer.echo(f"the report: {write_report(paper.folder)}")
-
-
-@contextmanager
-def _stopping() -> Iterator[threading.Event]:
-    """The first Ctrl-C asks for a clean end, the next one ends at once."""
-    stop = threading.Event()
-
-    def handle(number: int, frame: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, handle) for number in numbers}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -28,7 +28,9 @@ with app.setup(hide_code=True):
     from discover_lib.loss_preview import TEMPLATES, sequences
     from discover_lib.miniature import engine
     from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifact
+    from discover_lib.miniature.lexicon import DOMAINS
     from discover_lib.miniature.tiny_language import is_broken
+    from discover_lib.notebook_controls import domain_label
     from discover_lib.paths import REPOSITORY, outputs_folder
     from discover_lib.rollout import run_conversation
     from discover_lib.runs import RunOptions
@@ -45,11 +47,6 @@ with app.setup(hide_code=True):
         "SFT: imitate whole chosen conversations": "sft",
         "DPO: prefer the chosen reply to the rejected": "dpo",
         "GRPO: be rewarded by the simulated user": "grpo",
-    }
-    DOMAINS = {
-        "SVG drawing": "svg_drawing",
-        "Creative writing": "creative_writing",
-        "Technical writing": "technical_writing",
     }
     TINY = "the tiny model of the miniature"
     OTHER = "another model"
@@ -637,7 +634,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    domain_choice = mo.ui.dropdown(DOMAINS, value="SVG drawing", label="Domain")
+    domain_choice = mo.ui.dropdown({domain_label(each): each for each in DOMAINS}, value="SVG drawing", label="Domain")
     number_choice = mo.ui.slider(0, SPLIT_SIZES["eval"] - 1, 1, value=0, label="User", show_value=True)
     draw_choice = mo.ui.slider(0, 20, 1, value=0, label="Draw", show_value=True)
     return domain_choice, draw_choice, number_choice

@@ -20,7 +20,6 @@ import contextlib
 import json
 import os
 import re
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from discover_lib.stopping import asked_by_signals
 from discover_lib.writing import write_json
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def work_on(folder: Path, report: Report, work: Work = train_stage) -> JobStatus
     with _deciding(folder):  # whoever began this has written the process down by now
         _write(job, state="running")
     try:
-        with _stopping_on_signals(folder):
+        with asked_by_signals((folder / STOP).touch):
             result = work(folder, told)
         ended: dict[str, Any] = {"state": "stopped" if getattr(result, "stopped", False) else "finished"}
     except StoppedEarlyError as error:
@@ -289,27 +289,6 @@ def work_on(folder: Path, report: Report, work: Work = train_stage) -> JobStatus
         lines = (" ".join(line.split()) for line in str(error).splitlines())
         ended = {"state": "failed", "message": "; ".join(filter(None, lines)) or type(error).__name__}
     return _end(job, ended)
-
-
-@contextlib.contextmanager
-def _stopping_on_signals(folder: Path) -> Iterator[None]:
-    """The first Ctrl-C or termination asks for a clean end, the next one ends at once."""
-    asked = False
-
-    def handle(number: int, frame: object) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        (folder / STOP).touch()
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, handle) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _admit(wanted: Mapping[str, Any], folder: Path) -> JobStatus | None:
