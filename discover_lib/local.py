@@ -115,13 +115,13 @@ def check_local(name: str, domain: str) -> None:
     """
     from importlib.util import find_spec
 
-    for library in ("torch", "transformers", "peft"):
-        if find_spec(library) is None:
-            raise LocalModelError(f"{name!r} needs {library}: install what training needs with 'make train'")
     domains = tiny_domains(parse_name(name).folder)
     if domains is not None and domain not in domains:
         spoken = ", ".join(domains)
         raise LocalModelError(f"{name!r} is a tiny model of {spoken}; it does not speak {domain or 'other domains'!r}")
+    for library in ("torch", "transformers", "peft"):
+        if find_spec(library) is None:
+            raise LocalModelError(f"{name!r} needs {library}: install what training needs with 'make train'")
 
 
 def tiny_domains(folder: Path | None) -> tuple[str, ...] | None:

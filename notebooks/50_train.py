@@ -416,12 +416,16 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(making_first, preset, settings, standing_in_the_way, steps_planned, wanted):
+def _(making_first, preset, settings, standing_in_the_way, steps_planned, tiny_missing, wanted):
+    def told(line, not_installed):
+        """What is wrong, in red; what is only not installed yet, as a note."""
+        return f'<p class="dl-told">{html.escape(line)}</p>' if not_installed else show.error_line(line)
+
     wanted.update(settings=settings, folder=run_folder(settings), refusal="; ".join(standing_in_the_way))
     _ready = (
         f'<p class="dp-why">Ready: {steps_planned:,} updates. {html.escape(making_first)}</p>'
         if not standing_in_the_way
-        else "".join(show.error_line(f"{each[0].upper()}{each[1:]}.") for each in standing_in_the_way)
+        else "".join(told(f"{each[0].upper()}{each[1:]}.", each == tiny_missing) for each in standing_in_the_way)
     )
     mo.vstack(
         [

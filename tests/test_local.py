@@ -113,6 +113,7 @@ def test_a_name_that_leads_nowhere_is_refused_in_one_line(tmp_path, name, compla
 
 
 def test_a_tiny_model_is_asked_only_what_it_speaks(tmp_path):
+    pytest.importorskip("torch")
     base = plain_model(tmp_path / "base")
     (base / "tiny.json").write_text(json.dumps({"domains": ["svg_drawing"]}))
     check_local(f"hf:{base}", "svg_drawing")
