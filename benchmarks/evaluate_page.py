@@ -24,9 +24,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from browser import CHROMIUM_OPTIONS, find_chromium, workbench
 
-from discover_lib.evaluate import evaluate, lay_out_evaluation
-from discover_lib.miniature.assistants import SCRIPTED
-from discover_lib.runs import RunOptions
+from discover_lib.engines.miniature.assistants import SCRIPTED
+from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+from discover_lib.runs.options import RunOptions
 
 OPEN_SECONDS, DRILL_SECONDS = 3.0, 1.0
 WAIT = 120_000

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from discover_lib.comparison import Pool
-from discover_lib.evaluate import evaluate, lay_out_evaluation, load_scores
-from discover_lib.runs import RunOptions
-from discover_lib.stats import artifacts_needed, bootstrap_mean, compare, permutation_p
+from discover_lib.metrics.intervals import artifacts_needed, bootstrap_mean, compare, permutation_p
+from discover_lib.metrics.results import Pool
+from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, load_scores
+from discover_lib.runs.options import RunOptions
 
 TRIALS = 3
 HIDDEN = 24  # intents hidden at the start; about what the miniature's trees have

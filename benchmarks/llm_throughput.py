@@ -20,15 +20,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from discover_lib.batch import Unit, plan_units
-from discover_lib.engines import EngineSpec, RoleEngines
-from discover_lib.llm.client import ClientSettings, LLMClient
-from discover_lib.miniature import engine
-from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifacts
-from discover_lib.rollout import MAX_TURNS
-from discover_lib.rules import Rules
-from discover_lib.runner import Snapshot, run_in_threads
-from discover_lib.store import RunStore
+from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.rules import Rules
+from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifacts
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.runs.runner import Snapshot, run_in_threads
+from discover_lib.runs.store import RunStore
+from discover_lib.runs.units import Unit, plan_units
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from llm_server import ServerProcess

@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from discover_lib.batch import Summary, newly_discovered, plan_units, run_units, summarise
-from discover_lib.conversation import Conversation
-from discover_lib.miniature import engine
-from discover_lib.miniature.artifacts import generate_artifacts
-from discover_lib.miniature.assistants import SCRIPTED
-from discover_lib.miniature.lexicon import DOMAINS
-from discover_lib.rules import Rules
-from discover_lib.stats import bootstrap_difference
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.rules import Rules
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.engines.miniature.assistants import SCRIPTED
+from discover_lib.engines.miniature.lexicon import DOMAINS
+from discover_lib.metrics.intervals import bootstrap_difference
+from discover_lib.runs.units import Summary, newly_discovered, plan_units, run_units, summarise
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 START, END = "<!-- results: made by benchmarks/results.py -->", "<!-- end of results -->"

@@ -12,11 +12,11 @@ import argparse
 import statistics
 import time
 
-from discover_lib.miniature import engine
-from discover_lib.miniature.artifacts import generate_artifacts
-from discover_lib.miniature.assistants import SCRIPTED, scripted_assistant
-from discover_lib.miniature.lexicon import DOMAINS
-from discover_lib.rollout import run_conversation
+from discover_lib.core.rollout import run_conversation
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
+from discover_lib.engines.miniature.lexicon import DOMAINS
 
 
 def turns_per_second(domain: str, assistant: str, conversations: int) -> float:

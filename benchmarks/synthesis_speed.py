@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from discover_lib.batch import plan_units
-from discover_lib.dataset import Kind, RowOptions
-from discover_lib.export import RowSet, Source, make_rows, write_rows
-from discover_lib.miniature import engine
-from discover_lib.miniature.artifacts import generate_artifacts
-from discover_lib.rules import Rules
-from discover_lib.runner import run_in_processes
-from discover_lib.store import RunStore
+from discover_lib.core.rules import Rules
+from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows
+from discover_lib.dataset.rows import Kind, RowOptions
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.runs.runner import run_in_processes
+from discover_lib.runs.store import RunStore
+from discover_lib.runs.units import plan_units
 
 KINDS: tuple[Kind, ...] = ("sft", "preference", "prompt")
 

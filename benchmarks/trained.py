@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from discover_lib.comparison import MEASURE, ScopeResults
-from discover_lib.paper_in_miniature import BASE, RESULTS, TIMES, VARIANTS
-from discover_lib.shares import share_of
+from discover_lib.metrics.results import MEASURE, ScopeResults
+from discover_lib.metrics.shares import share_of
+from discover_lib.paper import BASE, RESULTS, TIMES, VARIANTS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 README, KEPT = REPOSITORY / "README.md", REPOSITORY / "docs" / "results" / "miniature"

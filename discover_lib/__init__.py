@@ -1,12 +1,15 @@
 """discover_lib: see, run and train intent discovery (DiscoverLLM, arXiv 2602.03429).
 
 The names below are the library's front door; each is stated in the module that its import names.  The engines
-(`discover_lib.miniature` and others) are imported by those who use them.
+(`discover_lib.engines.miniature` and others) are imported by those who use them.
 """
 
-from discover_lib.conversation import Artifact, Candidate, Conversation, Message, Reply, Turn
-from discover_lib.files import load_tree
-from discover_lib.intent_state import (
+from discover_lib.core.conversation import Artifact, Candidate, Conversation, Message, Reply, Turn
+from discover_lib.core.intents import Intent, IntentTree, TreeError
+from discover_lib.core.reward import Reward, reward
+from discover_lib.core.rules import Rules
+from discover_lib.core.simulator import UserSimulator, replay
+from discover_lib.core.state import (
     Discovery,
     Evaluation,
     IntentState,
@@ -17,12 +20,9 @@ from discover_lib.intent_state import (
     focus,
     initial_state,
 )
-from discover_lib.intents import Intent, IntentTree, TreeError
-from discover_lib.metrics import discovery_scores
-from discover_lib.rewards import Reward, reward
-from discover_lib.rules import Rules
-from discover_lib.simulator import UserSimulator, replay
-from discover_lib.user_view import UserView, user_view
+from discover_lib.core.view import UserView, user_view
+from discover_lib.metrics.discovery import discovery_scores
+from discover_lib.runs.files import load_tree
 
 __version__ = "0.1.0"
 

@@ -14,12 +14,13 @@ app = marimo.App(width="medium", app_title="Start here")
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib import Conversation, show
-    from discover_lib.doctor import examine
-    from discover_lib.miniature import engine
-    from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifact
-    from discover_lib.miniature.assistants import scripted_assistant
-    from discover_lib.rollout import run_conversation
+    from discover_lib import Conversation
+    from discover_lib.core.rollout import run_conversation
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
+    from discover_lib.engines.miniature.assistants import scripted_assistant
+    from discover_lib.runs.doctor import examine
+    from discover_lib.views import conversation as show
 
 
 @app.cell(hide_code=True)

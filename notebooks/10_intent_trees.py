@@ -18,17 +18,19 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import Artifact, IntentTree, Message, Rules, TreeError, initial_state, show, viz
-    from discover_lib import notebook_controls as cast
-    from discover_lib.batch import write_json
-    from discover_lib.connection import check_connection
-    from discover_lib.leaks import leaked_words
-    from discover_lib.live import Calls, Errand, StagedBuild
-    from discover_lib.miniature import engine
-    from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
-    from discover_lib.paths import data_folder, outputs_folder
-    from discover_lib.recorded import find_recorded, recorded_index
-    from discover_lib.roles import BuildError, BuiltTree, Recognised
+    from discover_lib import Artifact, IntentTree, Message, Rules, TreeError, initial_state
+    from discover_lib.app import controls as cast
+    from discover_lib.app.live import Calls, Errand, StagedBuild
+    from discover_lib.base.leaks import leaked_words
+    from discover_lib.base.paths import data_folder, outputs_folder
+    from discover_lib.core.roles import BuildError, BuiltTree, Recognised
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
+    from discover_lib.runs.connection import check_connection
+    from discover_lib.runs.recorded import find_recorded, recorded_index
+    from discover_lib.runs.units import write_json
+    from discover_lib.views import conversation as show
+    from discover_lib.views.figures import tree as viz
 
     SOURCES = ("hand-written", "generated", "recorded", "your own")
 

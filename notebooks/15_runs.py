@@ -18,13 +18,14 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import show, show_audit
-    from discover_lib.background import find_runs
-    from discover_lib.engines import MINIATURE
-    from discover_lib.paths import outputs_folder
-    from discover_lib.runs import RunOptions, execute, lay_out, write_results
-    from discover_lib.stats import bootstrap_mean
-    from discover_lib.store import RunStore, StoreError
+    from discover_lib.app.jobs import find_runs
+    from discover_lib.base.paths import outputs_folder
+    from discover_lib.engines.spec import MINIATURE
+    from discover_lib.metrics.intervals import bootstrap_mean
+    from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
+    from discover_lib.runs.store import RunStore, StoreError
+    from discover_lib.views import audit as show_audit
+    from discover_lib.views import conversation as show
 
     ANY = "any"
     STOPS = {

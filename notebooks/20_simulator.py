@@ -18,11 +18,12 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import notebook_controls as cast
-    from discover_lib import session as sitting
-    from discover_lib import show, viz
-    from discover_lib.connection import check_connection
-    from discover_lib.live import Errand
+    from discover_lib.app import controls as cast
+    from discover_lib.app import session as sitting
+    from discover_lib.app.live import Errand
+    from discover_lib.runs.connection import check_connection
+    from discover_lib.views import conversation as show
+    from discover_lib.views.figures import tree as viz
 
 
 @app.cell(hide_code=True)

@@ -16,15 +16,16 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import Conversation, Discovery, Rules, Turn, replay, show
-    from discover_lib.miniature import engine
-    from discover_lib.miniature.artifacts import generate_artifact
-    from discover_lib.miniature.assistants import scripted_assistant
-    from discover_lib.notebook_controls import domain_labels
-    from discover_lib.recorded import load_recorded, recorded_index
-    from discover_lib.rollout import run_conversation
-    from discover_lib.seeds import derive_seed
-    from discover_lib.simulator import choose_candidate
+    from discover_lib import Conversation, Discovery, Rules, Turn, replay
+    from discover_lib.app.controls import domain_labels
+    from discover_lib.base.seeds import derive_seed
+    from discover_lib.core.rollout import run_conversation
+    from discover_lib.core.simulator import choose_candidate
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import generate_artifact
+    from discover_lib.engines.miniature.assistants import scripted_assistant
+    from discover_lib.runs.recorded import load_recorded, recorded_index
+    from discover_lib.views import conversation as show
 
     RULES = {"paper": Rules.paper, "paper, GRPO": Rules.paper_grpo, "authors' code": Rules.authors}
 

@@ -18,18 +18,22 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import Rules, background, show, show_audit, show_pairs
-    from discover_lib import notebook_controls as controls
-    from discover_lib.dataset import Origin, RowOptions, examples
-    from discover_lib.dataset_filters import REASONS, Filters, sieve
-    from discover_lib.dataset_stats import PairLength, length_report, table_3
-    from discover_lib.export import Source, make_rows, write_rows
-    from discover_lib.loss_preview import TEMPLATES, sequences
-    from discover_lib.pairs import DatasetError, labelled_turns
-    from discover_lib.paths import REPOSITORY, outputs_folder
-    from discover_lib.runs import RunOptions, RunOptionsError
-    from discover_lib.store import RunStore, StoreError
-    from discover_lib.token_counts import token_count
+    from discover_lib import Rules
+    from discover_lib.app import controls
+    from discover_lib.app import jobs as background
+    from discover_lib.base.paths import REPOSITORY, outputs_folder
+    from discover_lib.base.token_counts import token_count
+    from discover_lib.dataset.export import Source, make_rows, write_rows
+    from discover_lib.dataset.filters import REASONS, Filters, sieve
+    from discover_lib.dataset.lengths import PairLength, length_report, table_3
+    from discover_lib.dataset.pairs import DatasetError, labelled_turns
+    from discover_lib.dataset.preview import TEMPLATES, sequences
+    from discover_lib.dataset.rows import Origin, RowOptions, examples
+    from discover_lib.runs.options import RunOptions, RunOptionsError
+    from discover_lib.runs.store import RunStore, StoreError
+    from discover_lib.views import audit as show_audit
+    from discover_lib.views import conversation as show
+    from discover_lib.views import pairs as show_pairs
 
     RULES = {"paper": Rules.paper, "paper, GRPO": Rules.paper_grpo, "authors' code": Rules.authors}
     OWN = "the run’s own"
@@ -103,7 +107,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    from discover_lib.miniature.assistants import SCRIPTED
+    from discover_lib.engines.miniature.assistants import SCRIPTED
 
     domain_choice = mo.ui.dropdown(controls.domain_labels(), value="SVG drawing", label="Domain")
     assistants_choice = mo.ui.multiselect(list(SCRIPTED), value=["draft", "adaptive"], label="Assistants")
@@ -222,8 +226,8 @@ def _(with_models):
 def _(choice, options, refusal, with_models):
     def planned():
         """What the run will take, in words, and as a table where models are asked."""
-        from discover_lib.plan import plan_run
-        from discover_lib.runs import lay_out
+        from discover_lib.runs.options import lay_out
+        from discover_lib.runs.plan import plan_run
 
         replies = len(options.assistants) * options.candidates
         size = f"{options.artifacts} artifacts × {options.turns} turns × {replies} replies"

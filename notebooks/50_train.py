@@ -20,28 +20,31 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import background, before_after, show, show_pairs, show_training
-    from discover_lib import training_controls as controls
-    from discover_lib.conversation import Message
-    from discover_lib.engines import EngineSpec, RoleEngines
-    from discover_lib.export import MARK
-    from discover_lib.loss_preview import TEMPLATES, sequences
-    from discover_lib.miniature import engine
-    from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifact
-    from discover_lib.miniature.lexicon import DOMAINS
-    from discover_lib.miniature.tiny_language import is_broken
-    from discover_lib.notebook_controls import domain_label
-    from discover_lib.paths import REPOSITORY, outputs_folder
-    from discover_lib.rollout import run_conversation
-    from discover_lib.runs import RunOptions
-    from discover_lib.tiny_preview import tiny_sequences
-    from discover_lib.train import jobs
+    from discover_lib.app import jobs as background
+    from discover_lib.app import training_controls as controls
+    from discover_lib.app.controls import domain_label
+    from discover_lib.base.paths import REPOSITORY, outputs_folder
+    from discover_lib.core.conversation import Message
+    from discover_lib.core.rollout import run_conversation
+    from discover_lib.dataset.export import MARK
+    from discover_lib.dataset.preview import TEMPLATES, sequences
+    from discover_lib.dataset.tiny_preview import tiny_sequences
+    from discover_lib.engines.local.dialect import dialect_of
+    from discover_lib.engines.local.lineage import LineageError
+    from discover_lib.engines.local.tiny_language import is_broken
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
+    from discover_lib.engines.miniature.lexicon import DOMAINS
+    from discover_lib.engines.spec import EngineSpec, RoleEngines
+    from discover_lib.runs.options import RunOptions
+    from discover_lib.train import before_after, jobs
     from discover_lib.train.data import DataError, load_rows
-    from discover_lib.train.dialect import dialect_of
     from discover_lib.train.jobs import JobError
-    from discover_lib.train.lineage import LineageError
     from discover_lib.train.recipes import Recipe
     from discover_lib.train.stage import StageSettings, problems
+    from discover_lib.views import conversation as show
+    from discover_lib.views import pairs as show_pairs
+    from discover_lib.views import training as show_training
 
     STAGES = {
         "SFT: imitate whole chosen conversations": "sft",
@@ -327,7 +330,7 @@ def _(base_choice):
         if base_choice.value != TINY:
             return None, ""
         try:
-            from discover_lib.miniature.tiny_lm import base_folder
+            from discover_lib.engines.local.tiny_model import base_folder
         except ImportError as error:
             return None, f"training needs {error.name}, which is not installed; make train adds what is missing"
         return base_folder().resolve(), ""

@@ -16,17 +16,19 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import Conversation, show, show_training
-    from discover_lib.conversation import Candidate
-    from discover_lib.dataset import GRPO_TAU, Origin, RowOptions, examples, restore
-    from discover_lib.miniature import engine
-    from discover_lib.miniature.artifacts import SPLIT_SIZES, generate_artifact
-    from discover_lib.miniature.assistants import scripted_assistant
-    from discover_lib.notebook_controls import domain_labels
-    from discover_lib.rollout import run_conversation
-    from discover_lib.seeds import derive_seed
-    from discover_lib.shares import share_of
-    from discover_lib.train.group import Group, group_of
+    from discover_lib import Conversation
+    from discover_lib.app.controls import domain_labels
+    from discover_lib.base.seeds import derive_seed
+    from discover_lib.core.conversation import Candidate
+    from discover_lib.core.rollout import run_conversation
+    from discover_lib.dataset.rows import GRPO_TAU, Origin, RowOptions, examples, restore
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
+    from discover_lib.engines.miniature.assistants import scripted_assistant
+    from discover_lib.metrics.shares import share_of
+    from discover_lib.train.grpo.group import Group, group_of
+    from discover_lib.views import conversation as show
+    from discover_lib.views import training as show_training
 
     SCRIPTS = ("draft", "adaptive", "options", "random")  # who stands in where no model is
     LETTERS = "ABCDEFGH"
@@ -121,8 +123,8 @@ def _():
     def found():
         """The tiny base model where it has been made and torch is here; else why scripts stand in."""
         try:
-            from discover_lib.miniature.tiny_lm import CARD, base_folder
-            from discover_lib.train.group_step import GroupModel
+            from discover_lib.engines.local.tiny_model import CARD, base_folder
+            from discover_lib.train.grpo.group_step import GroupModel
         except ImportError as error:
             return None, f"torch and its companions are not installed ({error.name}); make train adds them"
         folder = base_folder()
@@ -165,7 +167,7 @@ def _(model):
             writers = [scripted_assistant(SCRIPTS[place % len(SCRIPTS)], domain) for place in range(size)]
             seeds = [derive_seed(seed, "reply", place) for place in range(size)]
             return [each.reply(user.messages, seed) for each, seed in zip(writers, seeds, strict=True)], None
-        from discover_lib.miniature.tiny_language import decode, encode_messages
+        from discover_lib.engines.local.tiny_language import decode, encode_messages
 
         sampled = model.sample(encode_messages(user.messages, domain), size, temperature=temperature, seed=seed)
         return [decode(each.text, domain, user.messages, "tiny") for each in sampled], sampled
@@ -288,7 +290,7 @@ def _(
     user,
 ):
     mo.stop(model is None)
-    from discover_lib.miniature.tiny_language import encode_messages
+    from discover_lib.engines.local.tiny_language import encode_messages
 
     step = model.step(
         encode_messages(user.messages, domain),

@@ -19,25 +19,31 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import Rules, background, score_figures, show, show_audit, show_beside, show_scores
-    from discover_lib import notebook_controls as controls
-    from discover_lib.comparison import ALL, MEASURE, MEASURES, Pool, curve, manner, pools_without
-    from discover_lib.evaluate import SENSITIVITY_FILE, lay_out_evaluation, load_scores, results_of_run
-    from discover_lib.evaluation_job import (
+    from discover_lib import Rules
+    from discover_lib.app import controls
+    from discover_lib.app import jobs as background
+    from discover_lib.app.evaluation_job import (
         EvaluationJob,
         SensitivityJob,
         begun_evaluation,
         evaluation_name,
         find_evaluations,
     )
-    from discover_lib.evaluation_report import report_html, scores_csv
-    from discover_lib.paper_tables import beside, our_results
-    from discover_lib.paths import outputs_folder
-    from discover_lib.rescore import RESCORED
-    from discover_lib.runs import RunOptions, RunOptionsError
-    from discover_lib.scores import Assessment
-    from discover_lib.stats import bootstrap_mean, compare
-    from discover_lib.store import RunStore, StoreError
+    from discover_lib.audit.tables import beside, our_results
+    from discover_lib.base.paths import outputs_folder
+    from discover_lib.metrics.intervals import bootstrap_mean, compare
+    from discover_lib.metrics.rescore import RESCORED
+    from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Pool, curve, manner, pools_without
+    from discover_lib.metrics.scores import Assessment
+    from discover_lib.runs.evaluation import SENSITIVITY_FILE, lay_out_evaluation, load_scores, results_of_run
+    from discover_lib.runs.options import RunOptions, RunOptionsError
+    from discover_lib.runs.store import RunStore, StoreError
+    from discover_lib.views import audit as show_audit
+    from discover_lib.views import beside as show_beside
+    from discover_lib.views import conversation as show
+    from discover_lib.views import scores as show_scores
+    from discover_lib.views.evaluation_report import report_html, scores_csv
+    from discover_lib.views.figures import score_figures
 
     FIRST_RUN = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
     FIRST_DOMAINS = ("svg_drawing",)
@@ -825,8 +831,8 @@ def _(compared, curves, folder, leave_out_choice, manners, marks, measure, pool,
 
 @app.cell(hide_code=True)
 def _():
-    from discover_lib.miniature.assistants import SCRIPTED
-    from discover_lib.miniature.lexicon import ALL_DOMAINS
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
     from discover_lib.train.jobs import JobError, find_jobs
 
     def _trained():
@@ -957,7 +963,7 @@ def _(with_models):
 def _(begin_button, choice, domains_choice, options, refusal, with_models):
     def _planned():
         """What the evaluation will take, in words, and as a table where models are asked."""
-        from discover_lib.plan import plan_run
+        from discover_lib.runs.plan import plan_run
 
         users = options.artifacts * options.trials * len(domains_choice.value)
         size = f"{len(options.assistants)} assistants × {users} users = {users * len(options.assistants)} conversations"

@@ -19,8 +19,8 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import show, show_audit
-    from discover_lib.agreement import (
+    from discover_lib.app.jobs import find_runs
+    from discover_lib.audit.agreement import (
         LabelError,
         NoisyJudge,
         agreements,
@@ -32,18 +32,19 @@ with app.setup(hide_code=True):
         recorded_labels,
         write_label_sheet,
     )
-    from discover_lib.audit import audit, finished_conversations
-    from discover_lib.background import find_runs
-    from discover_lib.certificate import CertificateError, certify_run, lay_out_panel, read_certificate
-    from discover_lib.engines import MINIATURE, EngineSpec, RoleEngines
-    from discover_lib.evaluate import RESULTS_FILE
-    from discover_lib.paper_tables import beside, derived, does_not_follow, our_results, paper_checks
-    from discover_lib.paths import outputs_folder
-    from discover_lib.planting import BEYOND, DECOYS, PLANTED, load_corpus, score
-    from discover_lib.recorded import load_recorded, recorded_index
-    from discover_lib.runner import RunError
-    from discover_lib.runs import RunOptions, RunOptionsError, execute, lay_out, write_results
-    from discover_lib.store import RunStore, StoreError
+    from discover_lib.audit.certificate import CertificateError, certify_run, lay_out_panel, read_certificate
+    from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, load_corpus, score
+    from discover_lib.audit.leaks import audit, finished_conversations
+    from discover_lib.audit.tables import beside, derived, does_not_follow, our_results, paper_checks
+    from discover_lib.base.paths import outputs_folder
+    from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+    from discover_lib.runs.evaluation import RESULTS_FILE
+    from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out, write_results
+    from discover_lib.runs.recorded import load_recorded, recorded_index
+    from discover_lib.runs.runner import RunError
+    from discover_lib.runs.store import RunStore, StoreError
+    from discover_lib.views import audit as show_audit
+    from discover_lib.views import conversation as show
 
     RECORDED = "the recorded conversations"
     OWN_RUN = "audit-demo"

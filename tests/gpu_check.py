@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discover_lib.batch import plan_units, run_units
-from discover_lib.dataset import Origin, RowOptions
-from discover_lib.export import Source, make_rows, read_rows, write_rows
-from discover_lib.miniature import engine
-from discover_lib.miniature.artifacts import generate_artifacts
-from discover_lib.rules import Rules
+from discover_lib.core.rules import Rules
+from discover_lib.dataset.export import Source, make_rows, read_rows, write_rows
+from discover_lib.dataset.rows import Origin, RowOptions
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.runs.units import plan_units, run_units
 from discover_lib.train.recipes import Recipe
 from discover_lib.train.stage import StageSettings, run_stage
 

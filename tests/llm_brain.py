@@ -12,18 +12,18 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from discover_lib.conversation import Artifact, Message, Reply
-from discover_lib.intents import Intent, IntentTree
-from discover_lib.llm.prompting import PromptSet
-from discover_lib.miniature import engine
-from discover_lib.miniature.assistants import scripted_assistant
-from discover_lib.miniature.judge import judge_intent, requirement
-from discover_lib.miniature.lexicon import load_lexicon
-from discover_lib.miniature.reading import read_reply
-from discover_lib.miniature.scoring import MiniatureScorer, behaviour_of
-from discover_lib.roles import BuildError, BuiltTree, JudgeError
-from discover_lib.tokens import count_tokens
-from discover_lib.user_view import UserView
+from discover_lib.base.tokens import count_tokens
+from discover_lib.core.conversation import Artifact, Message, Reply
+from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.roles import BuildError, BuiltTree, JudgeError
+from discover_lib.core.view import UserView
+from discover_lib.engines.llm.prompting import PromptSet
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.engines.miniature.judge import judge_intent, requirement
+from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.reading import read_reply
+from discover_lib.engines.miniature.scoring import MiniatureScorer, behaviour_of
 
 _QUOTED = re.compile(r"<(user|assistant|reply|artifact)(\d*)>\n(.*?)\n</\1\2>", re.DOTALL)
 _INTENT = re.compile(r"^ *- \[([\d.]+)\] \((\w+)\) (.*)$", re.MULTILINE)

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from discover_lib import Discovery, Evaluation, IntentState, IntentTree, Message, Reply, Rules, UserView, Verdict
-from discover_lib.roles import JudgeError
+from discover_lib.core.roles import JudgeError
 
 LEVELS = {"undiscovered": Discovery.UNDISCOVERED, "emerging": Discovery.EMERGING, "discovered": Discovery.DISCOVERED}
 

@@ -100,7 +100,7 @@ def imports_of(module: str) -> list[Import]:
 
 
 def inside(name: str) -> str | None:
-    """The module that importing `name` (``discover_lib.intents.Intent``) reads; None if it is not of the library."""
+    """The module that importing `name` (``…core.intents.Intent``) reads; None if it is not of the library."""
     first, *rest = name.split(".")
     if first != "discover_lib":
         return None
@@ -176,8 +176,8 @@ print(time.perf_counter() - before, *sorted({name.split(".")[0] for name in sys.
     ("source", "expected"),
     [
         ("import os.path", [("os.path", False)]),
-        ("from ..intents import Intent", [("discover_lib.intents.Intent", False)]),
-        ("from . import svg", [("discover_lib.miniature.svg", False)]),
+        ("from ..intents import Intent", [("discover_lib.core.intents.Intent", False)]),
+        ("from . import svg", [("discover_lib.engines.miniature.svg", False)]),
         ("def load():\n    import torch", [("torch", True)]),
         ("try:\n    import torch\nexcept ImportError:\n    torch = None", [("torch", False)]),
         ("class A:\n    def load(self):\n        from trl import DPOTrainer", [("trl.DPOTrainer", True)]),
@@ -185,5 +185,5 @@ print(time.perf_counter() - before, *sorted({name.split(".")[0] for name in sys.
     ],
 )
 def test_imports_are_read_as_python_would(source: str, expected: list[tuple[str, bool]]) -> None:
-    found = imports_below(ast.parse(source), "discover_lib.miniature")
+    found = imports_below(ast.parse(source), "discover_lib.engines.miniature")
     assert [(one.name, one.lazy) for one in found] == expected

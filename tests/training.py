@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from discover_lib.batch import plan_units, run_units
-from discover_lib.dataset import Origin, RowOptions
-from discover_lib.export import Source, make_rows, write_rows
-from discover_lib.miniature import engine
-from discover_lib.miniature.artifacts import generate_artifacts
-from discover_lib.rules import Rules
+from discover_lib.core.rules import Rules
+from discover_lib.dataset.export import Source, make_rows, write_rows
+from discover_lib.dataset.rows import Origin, RowOptions
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.runs.units import plan_units, run_units
 from discover_lib.train.recipes import Recipe
 
 DOMAIN = "svg_drawing"
@@ -23,7 +23,7 @@ def make_base(folder: Path, seed: int = 0) -> Path:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from discover_lib.miniature.tiny_language import save_tokenizer, vocabulary
+    from discover_lib.engines.local.tiny_language import save_tokenizer, vocabulary
 
     words = vocabulary((DOMAIN,))
     torch.manual_seed(seed)
@@ -80,7 +80,7 @@ def teach(base: Path, rows: Path, steps: int = 40) -> Path:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from discover_lib.miniature.tiny_language import encode_messages
+    from discover_lib.engines.local.tiny_language import encode_messages
 
     torch.set_num_threads(1)
     torch.manual_seed(0)

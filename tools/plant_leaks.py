@@ -3,16 +3,16 @@
     python tools/plant_leaks.py
 
 It runs a few conversations of the miniature and plants in them and in the recorded ones (see
-`discover_lib.planting`).  Free paraphrases are taken from `data/audit/free_paraphrases.json`.
+`discover_lib.audit.corpus`).  Free paraphrases are taken from `data/audit/free_paraphrases.json`.
 """
 
 import json
 from pathlib import Path
 
-from discover_lib.batch import run_unit
-from discover_lib.paths import data_folder
-from discover_lib.planting import Case, corpus_to_dict, make_corpus
-from discover_lib.runs import RunOptions, lay_out
+from discover_lib.audit.corpus import Case, corpus_to_dict, make_corpus
+from discover_lib.base.paths import data_folder
+from discover_lib.runs.options import RunOptions, lay_out
+from discover_lib.runs.units import run_unit
 
 SEED = 0
 ARTIFACTS = {"svg_drawing": 1, "creative_writing": 2, "technical_writing": 2}  # drawings are long

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discover_lib.dataset import Kind, RowOptions, digest
-from discover_lib.export import MARK, Source, make_rows, read_rows
-from discover_lib.pairs import DatasetError
-from discover_lib.store import FILE as STORE_FILE
-from discover_lib.store import StoreError
-from discover_lib.token_counts import WireMessage
-from discover_lib.train.dialect import Dialect
+from discover_lib.base.token_counts import WireMessage
+from discover_lib.dataset.export import MARK, Source, make_rows, read_rows
+from discover_lib.dataset.pairs import DatasetError
+from discover_lib.dataset.rows import Kind, RowOptions, digest
+from discover_lib.engines.local.dialect import Dialect
+from discover_lib.runs.store import FILE as STORE_FILE
+from discover_lib.runs.store import StoreError
 from discover_lib.train.recipes import Stage
 
 if TYPE_CHECKING:

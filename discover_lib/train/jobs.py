@@ -30,8 +30,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from discover_lib.stopping import asked_by_signals
-from discover_lib.writing import write_json
+from discover_lib.base.files import write_json
+from discover_lib.base.stopping import asked_by_signals
 
 if TYPE_CHECKING:
     from discover_lib.train.stage import StageSettings
@@ -209,7 +209,7 @@ def start(settings: StageSettings, folder: Path) -> TrainingJob:
 
 
 def _command(folder: Path) -> list[str]:
-    return [sys.executable, "-m", "discover_lib.train.job_process", str(folder)]
+    return [sys.executable, "-m", "discover_lib.train.__main__", str(folder)]
 
 
 def launch(settings: Mapping[str, Any], folder: Path, command: Sequence[str]) -> TrainingJob:
@@ -254,7 +254,7 @@ def train_stage(folder: Path, report: Report) -> Any:
     settings = StageSettings.from_dict(TrainingJob(folder).settings())
     base = Path(settings.base)
     if base.is_absolute() and not base.exists():
-        from discover_lib.miniature.tiny_lm import Pretraining, base_folder, ensure_base
+        from discover_lib.engines.local.tiny_model import Pretraining, base_folder, ensure_base
 
         def told(now: Pretraining) -> None:
             report(f"making the tiny base model; {now}")

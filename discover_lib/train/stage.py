@@ -21,7 +21,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discover_lib.engines import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.base.files import write_json
+from discover_lib.engines.local.dialect import Dialect, dialect_of, tiny_domains
+from discover_lib.engines.local.lineage import (
+    ADAPTER,
+    FILE,
+    Chain,
+    Lineage,
+    LineageError,
+    Source,
+    adapter_chain,
+    content_hash,
+    versions,
+)
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.train import data as rows_of
 from discover_lib.train.backend import (
     Backend,
@@ -33,24 +46,11 @@ from discover_lib.train.backend import (
     prepare,
 )
 from discover_lib.train.data import DataError, Fitting, TrainingRows, load_rows
-from discover_lib.train.dialect import Dialect, dialect_of, tiny_domains
-from discover_lib.train.lineage import (
-    ADAPTER,
-    FILE,
-    Chain,
-    Lineage,
-    LineageError,
-    Source,
-    adapter_chain,
-    content_hash,
-    versions,
-)
 from discover_lib.train.recipes import STAGES, DpoRecipe, GrpoRecipe, Recipe, RecipeError, SftRecipe, Stage
-from discover_lib.writing import write_json
 
 if TYPE_CHECKING:
-    from discover_lib.train.grpo import GrpoRun
-    from discover_lib.train.metrics import Recorder
+    from discover_lib.train.grpo.trainer import GrpoRun
+    from discover_lib.train.recorder import Recorder
 
 SETTINGS, RESULT = "settings.json", "result.json"
 CHECKPOINTS = "checkpoints"
@@ -301,12 +301,12 @@ class _Run:
     ) -> tuple[Any, Recorder, GrpoRun | None]:
         from transformers import PrinterCallback
 
-        from discover_lib.train.metrics import Recorder
+        from discover_lib.train.recorder import Recorder
 
         part, run = self.settings.recipe.of(self.settings.stage), None
         where = (self.backend, self.folder, self.settings.seed)
         if isinstance(part, SftRecipe):
-            from discover_lib.train.sft import sft_trainer
+            from discover_lib.train.supervised import sft_trainer
 
             trainer = sft_trainer(model, tokenizer, fitting.rows, held_out.rows, part, *where)
         elif isinstance(part, DpoRecipe):
@@ -324,7 +324,7 @@ class _Run:
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(recorder)
         if run is not None:
-            from discover_lib.train.grpo import RoundsCallback
+            from discover_lib.train.grpo.trainer import RoundsCallback
 
             trainer.add_callback(RoundsCallback(run.rounds, run.trainer, recorder))
         return trainer, recorder, run
@@ -339,12 +339,12 @@ class _Run:
         part: GrpoRecipe,
         dialect: Dialect,
     ) -> GrpoRun:
-        from discover_lib.train.grpo import grpo_run
-        from discover_lib.train.reward import Users
+        from discover_lib.train.grpo.reward import Users
+        from discover_lib.train.grpo.trainer import grpo_run
 
         client, waits = None, bool(self.settings.spec.models())
         if waits:
-            from discover_lib.llm.client import LLMClient
+            from discover_lib.engines.llm.calls.client import LLMClient
 
             client = stack.enter_context(LLMClient())
         return grpo_run(
@@ -390,7 +390,7 @@ class _Run:
         n_rows: int,
         seconds: float,
     ) -> StageResult:
-        from discover_lib.train.metrics import peak_memory_mb
+        from discover_lib.train.recorder import peak_memory_mb
 
         state = trainer.state
         kept = run.rounds.best() if run and not recorder.stopped else None
@@ -417,8 +417,8 @@ class _Run:
         partial = self.folder / f"{ADAPTER}.partial"
         shutil.rmtree(partial, ignore_errors=True)
         if run is not None and kept is not None:
-            from discover_lib.train.grpo import ROUNDS
-            from discover_lib.train.probes import compared
+            from discover_lib.train.grpo.probes import compared
+            from discover_lib.train.grpo.trainer import ROUNDS
 
             shutil.copytree(self.folder / ROUNDS / f"round-{kept}", partial)
             if run.rounds.recipe.rounds > 1:
@@ -460,8 +460,8 @@ class _Answers:
     seed: int
 
     def __call__(self) -> list[dict[str, Any]]:
-        from discover_lib.train.generation import Sampler, seeded
-        from discover_lib.train.reward import said
+        from discover_lib.train.grpo.generation import Sampler, seeded
+        from discover_lib.train.grpo.reward import said
 
         rows = (self.source.held_out or self.source.train)[:SAMPLED]
         found = []
@@ -517,8 +517,8 @@ def _domain_problems(base: str, rows: TrainingRows) -> list[str]:
 
 def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[str]:
     """Whether the live reward's roles exist."""
-    from discover_lib.miniature.assistants import SCRIPTED
-    from discover_lib.runs import is_model
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+    from discover_lib.runs.options import is_model
 
     part, found = settings.recipe.grpo, []
     for role, name in (("judge", settings.judge), ("voice", settings.voice)):

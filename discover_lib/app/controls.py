@@ -1,0 +1,240 @@
+"""Controls that notebooks share: who plays which role, the connection test, the plan before spending, growing text.
+
+marimo is imported where it is used: the library itself does without it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.engines.spec import MINIATURE
+from discover_lib.runs.connection import Line
+from discover_lib.runs.units import plan_units
+from discover_lib.views import conversation as show
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.runs.plan import Plan, Stage
+
+MODEL = "a language model"
+ADDRESS_VARIABLE = "DISCOVER_API_BASE"  # prefills the address of one's own server
+STYLES = {
+    "as it is": "",
+    "with the collaborative prompt": "collaborative",
+    "with the co-creation prompt": "co-creation",
+    "with the clarifying prompt": "clarifying",
+}
+
+
+_AS_WRITTEN = {"svg": "SVG", "dataviz": "data-viz"}
+
+
+class ChoiceError(ValueError):
+    """What was chosen cannot be used; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Who plays what.  `assistant` is None where a script answers."""
+
+    builder: str = MINIATURE
+    judge: str = MINIATURE
+    voice: str = MINIATURE
+    assistant: str | None = None
+    api_base: str = ""
+    key_variable: str = ""
+
+    @property
+    def client_settings(self) -> ClientSettings:
+        """Raises `ChoiceError` for an address that is none."""
+        from discover_lib.engines.llm.calls.client import ClientSettings
+
+        try:
+            return ClientSettings(api_base=self.api_base or None, key_variable=self.key_variable or None)
+        except ValueError as error:
+            raise ChoiceError(str(error)) from error
+
+    def players(self, roles: Sequence[str]) -> dict[str, str]:
+        """Role → player, for the connection test."""
+        return {role: getattr(self, role) or "adaptive" for role in roles}
+
+
+def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use these") -> Any:
+    """A form: for each role of "builder", "judge", "voice", "assistant" the miniature or a language model, and where
+    models are.  Its value is None until it is sent; `read_choice` reads it.
+    """
+    import marimo as mo
+
+    now = now or Choice()
+    used = [player for role in roles if (player := getattr(now, role)) not in (None, MINIATURE)]
+    elements: dict[str, Any] = {}
+    for role in roles:
+        offline = "a script" if role == "assistant" else MINIATURE
+        value = offline if getattr(now, role) in (None, MINIATURE) else MODEL
+        elements[role] = mo.ui.dropdown([offline, MODEL], value=value, label=f"The {role} is")
+    model = _model_and_style(used[0])[0] if used else ""
+    elements["model"] = mo.ui.text(
+        value=model, placeholder="provider/model, e.g. anthropic/claude-haiku-4-5", label="Model", full_width=True
+    )
+    if "assistant" in roles:
+        answering, style = _model_and_style(now.assistant or "")
+        elements["other"] = mo.ui.text(
+            value="" if answering == model else answering,
+            placeholder="the same",
+            label="Another model for the assistant",
+            full_width=True,
+        )
+        shown = next(label for label, name in STYLES.items() if name == style)
+        elements["style"] = mo.ui.dropdown(STYLES, value=shown, label="The assistant’s model", full_width=True)
+    elements["api_base"] = mo.ui.text(
+        value=now.api_base or os.environ.get(ADDRESS_VARIABLE, ""),
+        placeholder="http://localhost:8000/v1, for models named openai/NAME",
+        label="Own server",
+        full_width=True,
+    )
+    elements["key_variable"] = mo.ui.text(
+        value=now.key_variable, placeholder="none", label="Variable with that server’s key", full_width=True
+    )
+    row = '<div style="display:flex;flex-wrap:wrap;gap:8px 16px;align-items:center">{}</div>'
+    grid = (
+        '<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(250px,1fr));gap:8px 16px;'
+        'align-items:end">{}</div>'
+    )
+    first = row.format("".join(f"{{{name}}}" for name in roles))
+    second = grid.format("".join(f"<div>{{{name}}}</div>" for name in elements if name not in roles))
+    note = (
+        '<p style="opacity:.75;font-size:13px;margin:6px 0 0">Keys are read from the environment or <code>.env</code> '
+        "(ANTHROPIC_API_KEY, OPENAI_API_KEY …) and are never shown, stored or exported.</p>"
+    )
+    layout = mo.Html(f'<div style="display:grid;gap:10px">{first}{second}{note}</div>')
+    return layout.batch(**elements).form(submit_button_label=submit)
+
+
+def domain_labels() -> dict[str, str]:
+    """What choosers call the kinds of artifacts → the domain: the paper's three, then its five that are unseen."""
+    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+
+    return {domain_label(domain): domain for domain in ALL_DOMAINS}
+
+
+def domain_label(domain: str) -> str:
+    """A domain in words that people read."""
+    label = " ".join(_AS_WRITTEN.get(word, word) for word in domain.split("_"))
+    return label[0].upper() + label[1:]
+
+
+def _model_and_style(name: str) -> tuple[str, str]:
+    from discover_lib.engines.llm.assistants import model_and_style
+
+    return model_and_style(name)
+
+
+def read_choice(values: Mapping[str, Any] | None) -> Choice:
+    """What was chosen; the miniature throughout before the form is sent.
+
+    Raises:
+        ChoiceError: a language model was chosen and none named, or the name or the address is none.
+    """
+    from discover_lib.runs.options import is_model
+
+    if values is None:
+        return Choice()
+    model = values["model"].strip()
+    asked = {role for role in ("builder", "judge", "voice", "assistant") if values.get(role) == MODEL}
+    answering = (values.get("other") or "").strip() or model
+    needed = ([model] if asked - {"assistant"} else []) + ([answering] if "assistant" in asked else [])
+    for name in needed:
+        if not is_model(name):
+            what = f"{name!r} names no model" if name else "no model is named"
+            raise ChoiceError(f"{what}; write provider/model, such as openai/NAME")
+    style = values.get("style") or ""
+    choice = Choice(
+        **dict.fromkeys(asked - {"assistant"}, model),
+        assistant=(f"{answering}+{style}" if style else answering) if "assistant" in asked else None,
+        api_base=values["api_base"].strip() if asked else "",
+        key_variable=values["key_variable"].strip() if asked else "",
+    )
+    if asked:
+        _ = choice.client_settings
+    return choice
+
+
+def connection_lines(lines: Iterable[Line]) -> str:
+    """The result of a connection test, one line a role."""
+    rows = [("✓" if each.works else "✗", each.role, each.text) for each in lines]
+    return show.panel("Connection", show.table(("", "Role", "Talks to"), rows))
+
+
+def conversation_plan(tree: IntentTree, domain: str, rules: Rules, turns: int, choice: Choice, assistant: str) -> Plan:
+    """What one conversation will take, before anything is spent."""
+    from discover_lib.runs.options import LaidOut, RunOptions
+    from discover_lib.runs.plan import plan_run
+
+    trees = {"this one": (domain, tree)}
+    options = RunOptions((assistant,), judge=choice.judge, voice=choice.voice, turns=turns, rules=rules)
+    units = plan_units(trees, (assistant,), trials=1, turns=turns, rules=rules, seed=0)
+    return plan_run(LaidOut(options, trees, tuple(units), {}), settings=choice.client_settings)
+
+
+def builder_stages(choice: Choice) -> list[Stage]:
+    """What building one tree will take, stage by stage."""
+    from discover_lib.engines.llm.calls.prices import price_of
+    from discover_lib.runs.plan import ASSUMED_BASIS, BUILDING, REASKED, Length, Span, Stage
+
+    price = price_of(choice.builder, choice.client_settings.prices, choice.api_base or None)
+    calls = Span.exactly(1.0) + REASKED
+    return [
+        Stage(name, choice.builder, calls, Length(*spans, ASSUMED_BASIS), price) for name, spans in BUILDING.items()
+    ]
+
+
+def plan_table(stages: Sequence[Stage], caption: str) -> str:
+    """Calls, tokens and dollars by stage and in all, as low to high; an unknown price is said to be unknown."""
+    from discover_lib.runs.plan import sum_of
+
+    def tokens(stage: Stage) -> str:
+        return f"{stage.tokens.expected:,.0f} ({stage.tokens.low:,.0f} to {stage.tokens.high:,.0f})"
+
+    def dollars(cost: Any) -> str:
+        return "unknown" if cost is None else f"${cost.expected:.4f} ({cost.low:.4f} to {cost.high:.4f})"
+
+    rows = [(each.name, each.model, f"{each.calls.expected:.1f}", tokens(each), dollars(each.cost)) for each in stages]
+    known = [each.cost for each in stages if each.cost is not None]
+    total = dollars(sum_of(known)) if known else "unknown"
+    unpriced = " and what is unknown" if known and len(known) < len(stages) else ""
+    calls = sum_of(each.calls for each in stages)
+    rows.append(("in all", "", f"{calls.expected:.1f}", "", total + unpriced))
+    return show.panel("Plan", show.table(("Stage", "Model", "Calls", "Tokens", "Dollars"), rows, caption))
+
+
+def growing_text() -> Any:
+    """A widget whose `text` can be changed while nothing else on the page is made anew; empty, it takes no room."""
+    import anywidget
+    import traitlets
+
+    class GrowingText(anywidget.AnyWidget):
+        _esm = show.static_text("growing_text.js")
+        text = traitlets.Unicode("").tag(sync=True)
+
+    return GrowingText()
+
+
+def pickable(html: str, picked: str = "") -> Any:
+    """A widget that shows finished markup and whose `picked` is the `data-pick` of the element pressed last.
+
+    The markup must be escaped where it holds texts of others, as the fragments of `discover_lib.views` are.
+    """
+    import anywidget
+    import traitlets
+
+    class Pickable(anywidget.AnyWidget):
+        _esm = show.static_text("pickable.js")
+        html = traitlets.Unicode("").tag(sync=True)
+        picked = traitlets.Unicode("").tag(sync=True)
+
+    return Pickable(html=html, picked=picked)

@@ -1,0 +1,221 @@
+"""Language models in a sitting: asked for one step at a time, stopped at once, their calls kept and added up.
+
+Nothing here is used, and no model library is loaded, while the miniature plays every role.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.roles import BuiltTree, Recognised, RoleError
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+
+if TYPE_CHECKING:
+    from discover_lib.core.conversation import Artifact
+    from discover_lib.engines.llm.builder import Stage
+    from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.engines.llm.calls.records import Completion, Request
+
+ATTEMPTS = 3  # a person is waiting, who can press the button again
+SHOWN_EVERY_SECONDS = 0.06  # a growing text is handed on no more often than this
+
+
+class Calls:
+    """Finished calls of a sitting: the client's `CallCache`, and what they took.  Thread-safe; kept in memory only."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._done: dict[str, Completion] = {}
+
+    def get(self, key: str) -> Completion | None:
+        with self._lock:
+            return self._done.get(key)
+
+    def put(self, key: str, request: Request, completion: Completion) -> None:
+        with self._lock:
+            self._done[key] = completion
+
+    @property
+    def line(self) -> str:
+        """What was called so far, in words; a price that is not known is said to be so.  "" before the first call."""
+        with self._lock:
+            done = list(self._done.values())
+        if not done:
+            return ""
+        unknown = sum(each.cost is None for each in done)
+        cost = f"${sum(each.cost or 0.0 for each in done):.4f}"
+        if unknown:
+            cost = "price unknown" if unknown == len(done) else f"{cost} and {unknown} of unknown price"
+        return f"{len(done)} calls to models, {cost}"
+
+
+@contextmanager
+def open_roles(
+    spec: EngineSpec, assistants: tuple[str, ...], api_base: str, key_variable: str, calls: Calls, stop: threading.Event
+) -> Iterator[RoleEngines]:
+    """The roles for one step; where a language model plays one, with a client that ends when `stop` is set.
+
+    Raises:
+        ValueError: an address that is none.
+    """
+    if not spec.models(assistants):
+        yield RoleEngines(spec)
+        return
+    from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
+
+    settings = ClientSettings(api_base=api_base or None, key_variable=key_variable or None, max_attempts=ATTEMPTS)
+    with LLMClient(settings, cache=calls, stop=stop) as client:
+        yield RoleEngines(spec, client)
+
+
+class LiveError(ValueError):
+    """What was asked of a language model cannot be had; the message is one line."""
+
+
+class StagedBuild:
+    """A tree that a language model builds, one stage at a time.
+
+    Attributes:
+        done: what the stages gave so far; the last of four is the built tree.
+    """
+
+    STAGES = ("synthesis", "abstraction", "organisation", "initial request")
+
+    def __init__(self, artifact: Artifact, model: str, settings: ClientSettings, calls: Calls) -> None:
+        self.artifact, self.model = artifact, model
+        self.done: tuple[Stage, ...] = ()
+        self._settings, self._calls = settings, calls
+        self._stop = threading.Event()
+
+    @property
+    def upcoming(self) -> str | None:
+        """The stage that comes next; None after the last."""
+        return self.STAGES[len(self.done)] if len(self.done) < len(self.STAGES) else None
+
+    @property
+    def recognised(self) -> tuple[Recognised, ...] | None:
+        """The result of stage 1, None before it."""
+        first = self.done[0] if self.done else None
+        return getattr(first, "items", None)
+
+    @property
+    def levels(self) -> tuple[tuple[str, ...], ...] | None:
+        """The result of stage 2, None before it."""
+        return getattr(self.done[1], "levels", None) if len(self.done) > 1 else None
+
+    @property
+    def forest(self) -> IntentTree | None:
+        """The result of stage 3 as a tree without a request, with it after stage 4; None before."""
+        from discover_lib.engines.llm.builder import Organised
+
+        match self.done[-1] if self.done else None:
+            case BuiltTree() as built:
+                return built.tree
+            case Organised() as organised:
+                topic = organised.abstracted.synthesised.topic
+                return IntentTree(self.artifact.type, topic, "", (), organised.roots)
+        return None
+
+    def advance(self) -> None:
+        """Ask for the next stage.
+
+        Raises:
+            LiveError: it failed, naming the stage, or was cancelled; the stages before it stay.
+        """
+        from discover_lib.engines.llm.builder import Abstracted, LLMBuilder, Organised, Synthesised
+        from discover_lib.engines.llm.calls.client import LLMClient
+        from discover_lib.engines.llm.calls.records import LLMError
+
+        self._stop = stop = threading.Event()
+        with LLMClient(self._settings, cache=self._calls, stop=stop) as client:
+            builder = LLMBuilder(client, self.model)
+            last = self.done[-1] if self.done else None
+            try:
+                match last:
+                    case None:
+                        found: Stage = builder.synthesise(self.artifact)
+                    case Synthesised():
+                        found = builder.abstract(last)
+                    case Abstracted():
+                        found = builder.organise(last)
+                    case Organised():
+                        found = builder.open(last)
+                    case _:
+                        return
+            except (RoleError, LLMError) as error:
+                raise LiveError(" ".join(str(error).split())) from error
+        if stop.is_set():
+            raise LiveError("stopped; the unfinished stage was not kept")
+        self.done = (*self.done, found)
+
+    def advance_to_the_end(self) -> None:
+        """All stages that are left.  Raises as `advance`."""
+        while self.upcoming:
+            self.advance()
+
+    def cancel(self) -> None:
+        """End the stage under way at once."""
+        self._stop.set()
+
+
+class Errand:
+    """Does one thing at a time beside the page, which stays alive while a model is waited for.
+
+    All that it calls is called on the page's own loop.
+
+    Args:
+        began: when it sets out.
+        grew: with the whole text so far, as a reply is being written.
+        ended: with what went wrong in one line, "" if nothing did.
+    """
+
+    def __init__(self, began: Callable[[], Any], grew: Callable[[str], Any], ended: Callable[[str], Any]) -> None:
+        self._began, self._grew, self._ended = began, grew, ended
+        self._task: asyncio.Task[None] | None = None
+        self.running = False
+
+    def start(
+        self, action: Callable[..., Any], *arguments: Any, stream: bool = False, then: Callable[[], Any] | None = None
+    ) -> None:
+        """Run `action(*arguments)` in a thread, then `then` if it went well; `stream` also hands it `on_text`."""
+        run = self.run(action, *arguments, stream=stream, then=then)
+        self._task = asyncio.get_running_loop().create_task(run)
+
+    async def run(
+        self, action: Callable[..., Any], *arguments: Any, stream: bool = False, then: Callable[[], Any] | None = None
+    ) -> None:
+        """As `start`, awaited."""
+        loop, shown_at = asyncio.get_running_loop(), 0.0
+
+        def grow(text: str) -> None:
+            nonlocal shown_at
+            if time.monotonic() - shown_at >= SHOWN_EVERY_SECONDS:
+                shown_at = time.monotonic()
+                loop.call_soon_threadsafe(self._show, text)
+
+        self.running, said = True, ""
+        self._began()
+        try:
+            await asyncio.to_thread(action, *arguments, **({"on_text": grow} if stream else {}))
+        except ValueError as error:  # a session's refusal is one
+            said = str(error)
+        except asyncio.CancelledError:
+            said = "stopped"
+            raise
+        except Exception as error:  # nobody else would see what a task raised
+            said = f"{type(error).__name__}: {error}"
+        finally:
+            self.running = False
+            if then and not said:
+                then()
+            self._ended(said)
+
+    def _show(self, text: str) -> None:
+        if self.running:  # a piece that arrives late belongs to a reply that is there already
+            self._grew(text)

@@ -1,0 +1,438 @@
+"""The agreement desk: do two or more judges, or a judge and people, say the same of the same turns?
+
+Judges get recorded turns one by one: the conversation, the frozen state, the reply.  Compared are the kind of the reply
+and, for every intent that both judged, whether it is engaged.  A judge walks further below what it finds engaged, so
+two judges need not reach the same intents; what only one of them reached is counted and left out.  A judgement that
+failed is missing, never a "no".
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import itertools
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from discover_lib.base.seeds import unit_uniform
+from discover_lib.core.conversation import Conversation, Message, Reply
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.roles import Judge, JudgeError
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Evaluation, IntentState, Verdict
+from discover_lib.metrics.shares import Share, share_of
+
+KIND = ""  # in place of an intent's id: the kind of the reply
+RESAMPLES = 1_000
+YES, NO = "yes", "no"
+COLUMNS = ("judge", "conversation", "turn", "intent", "label")
+
+JudgeFactory = Callable[[int], Judge]  # number of the repeat, from 0 → the judge that is asked then
+
+
+class LabelError(ValueError):
+    """A file of labels that cannot be read; the message names the line and says what to do."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One recorded turn as a judge meets it.  `conversation` is its name, `turn` counts from 1."""
+
+    conversation: str
+    turn: int
+    tree: IntentTree
+    state: IntentState
+    messages: tuple[Message, ...]
+    reply: Reply
+    rules: Rules
+
+
+@dataclass(frozen=True)
+class Label:
+    """What one judge said of one thing: an intent of one turn, or the kind of its reply (`intent` is `KIND`).
+
+    Attributes:
+        value: "yes" or "no" (engaged), "artifact" or "dialogue_act"; None where the judgement failed.
+        depth: of the intent, 1 for a root; 0 for the kind.
+        repeat: how many times this judge had been asked before.
+    """
+
+    judge: str
+    conversation: str
+    turn: int
+    intent: str
+    value: str | None
+    depth: int = 0
+    repeat: int = 0
+    reason: str = ""
+
+    @property
+    def item(self) -> tuple[str, int, str]:
+        """What the label is about."""
+        return self.conversation, self.turn, self.intent
+
+
+def moments_of(conversations: Mapping[str, Conversation]) -> list[Moment]:
+    """The turns of the conversations (name → conversation): for each the chosen reply and what was known before it."""
+    return [
+        Moment(name, turn.index, each.tree, turn.before, each.messages(turn.index - 1), turn.reply, each.rules)
+        for name, each in conversations.items()
+        for turn in each.turns
+    ]
+
+
+def recorded_labels(conversations: Mapping[str, Conversation], judge: str = "as recorded") -> list[Label]:
+    """The judgements that the conversations hold already, as those of one more judge."""
+    moments = {(each.conversation, each.turn): each for each in moments_of(conversations)}
+    labels: list[Label] = []
+    for name, conversation in conversations.items():
+        for turn in conversation.turns:
+            evaluation = turn.candidate.evaluation
+            labels += _labels(judge, 0, moments[name, turn.index], evaluation)
+    return labels
+
+
+def ask_judges(moments: Sequence[Moment], judges: Mapping[str, JudgeFactory], repeats: int = 1) -> Iterator[Label]:
+    """Ask every judge about every moment, `repeats` times; labels come as they are made.
+
+    Args:
+        judges: name → what makes the judge for a repeat.  One that cannot vary may be returned again and again; a
+            language model behind a cache would give its cached answer, so a repeat needs a client of its own.
+    """
+    for name, factory in judges.items():
+        for repeat in range(repeats):
+            judge = factory(repeat)
+            for each in moments:
+                try:
+                    found = judge.evaluate(each.tree, each.state, each.messages, each.reply, each.rules)
+                except JudgeError:
+                    found = None
+                yield from _labels(name, repeat, each, found)
+
+
+def _labels(judge: str, repeat: int, moment: Moment, found: Evaluation | None) -> Iterator[Label]:
+    kind, reason = (found.kind, found.kind_reason) if found else (None, "the judgement failed")
+    yield Label(judge, moment.conversation, moment.turn, KIND, kind, 0, repeat, reason)
+    for each in found.verdicts if found else ():
+        value, depth = YES if each.engaged else NO, moment.tree.depth(each.intent_id)
+        yield Label(judge, moment.conversation, moment.turn, each.intent_id, value, depth, repeat, each.reason)
+
+
+class NoisyJudge:
+    """A judge that says the opposite of another one now and then, for tests and for seeing what noise does.
+
+    Args:
+        judge: whose verdicts are disturbed.
+        rate: probability that a verdict is turned around; drawn by `seed`, reply and intent alone.
+    """
+
+    def __init__(self, judge: Judge, rate: float, seed: int) -> None:
+        if not 0 <= rate <= 1:
+            raise ValueError(f"the rate is a probability, got {rate}")
+        self.judge, self.rate, self.seed = judge, rate, seed
+
+    def evaluate(
+        self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
+    ) -> Evaluation:
+        found = self.judge.evaluate(tree, state, messages, reply, rules)
+        told = (len(messages), messages[-1].content if messages else "", reply.text)
+
+        def disturbed(verdict: Verdict) -> Verdict:
+            if unit_uniform(self.seed, *told, verdict.intent_id) >= self.rate:
+                return verdict
+            return dataclasses.replace(
+                verdict, engaged=not verdict.engaged, near_misses=(), reason=f"turned around: {verdict.reason}"
+            )
+
+        return dataclasses.replace(found, verdicts=tuple(map(disturbed, found.verdicts)))
+
+
+# -- measures ---------------------------------------------------------------------------------------------------------
+
+
+Counts = Counter[tuple[Hashable, ...]]  # how often each combination of values occurs
+Units = Iterable[tuple[Hashable, ...]] | Counts  # what each thing was called by its raters, or how often which
+
+
+def percent_agreement(pairs: Units) -> float | None:
+    """Share of pairs that are equal; None where there is none."""
+    counted = Counter(pairs)
+    return sum(count for (one, other), count in counted.items() if one == other) / counted.total() if counted else None
+
+
+def cohen_kappa(pairs: Units) -> float | None:
+    """Cohen's κ of two raters: (p_o − p_e) / (1 − p_e), p_e from each rater's own shares.
+
+    None where there are no pairs, or where both always said one and the same, so that chance explains everything.
+    """
+    counted = Counter(pairs)
+    n, equal = counted.total(), 0
+    ours: Counter[Hashable] = Counter()
+    theirs: Counter[Hashable] = Counter()
+    for (one, other), count in counted.items():
+        ours[one] += count
+        theirs[other] += count
+        equal += count if one == other else 0
+    by_chance = sum(ours[value] * theirs[value] for value in ours)  # in units of 1/n², exact
+    return None if by_chance == n * n else (n * equal - by_chance) / (n * n - by_chance)
+
+
+def krippendorff_alpha(units: Units) -> float | None:
+    """Krippendorff's α for nominal values: 1 − D_o / D_e, for any number of raters and with values missing.
+
+    Args:
+        units: per thing rated the values given to it, missing ones left out; units with fewer than two are ignored.
+
+    Returns:
+        None where nothing can be paired, or where only one value occurs.
+    """
+    totals: Counter[Hashable] = Counter()
+    observed = 0.0
+    for unit, times in Counter(units).items():
+        size = len(unit)
+        if size > 1:
+            values = Counter(unit)
+            for value, count in values.items():
+                totals[value] += times * count
+            observed += times * sum(count * (size - count) for count in values.values()) / (size - 1)
+    n = totals.total()
+    expected = sum(count * (n - count) for count in totals.values())
+    return 1 - (n - 1) * observed / expected if expected else None
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A measure with its 95 % percentile bootstrap interval over conversations; None where it is not defined."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "not defined"
+        if self.low is None or self.high is None:
+            return f"{self.value:.2f} (no interval)"
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far judges agree on one group of things.
+
+    Attributes:
+        group: "kind of reply", "all intents" or "depth 2".
+        judges: whose labels were compared; two, or all of them for α.
+        n: things labelled by both (by at least two, for more judges), in `conversations` conversations.
+        one_sided: things that only one of them labelled; left out.
+        percent, kappa: of two judges; None for more.
+    """
+
+    group: str
+    judges: tuple[str, ...]
+    n: int
+    conversations: int
+    one_sided: int
+    percent: Interval | None
+    kappa: Interval | None
+    alpha: Interval
+
+    COLUMNS = ("group", "judges", "n", "talks", "left out", "agreement", "κ", "α")
+
+    def row(self) -> tuple[str, ...]:
+        """As the cells of a table, under `COLUMNS`."""
+        percent, kappa = (str(each) if each else "for two only" for each in (self.percent, self.kappa))
+        who = " / ".join(self.judges)
+        numbers = (f"{self.n:,}", f"{self.conversations:,}", f"{self.one_sided:,}")
+        return (self.group, who, *numbers, percent, kappa, str(self.alpha))
+
+
+def agreements(labels: Iterable[Label], seed: int = 0) -> list[Agreement]:
+    """Agreement of every two judges, and of all where there are more: the kind, all intents, and by depth.
+
+    Only first answers are compared; `flips` compares repeats.
+    """
+    first = [each for each in labels if each.repeat == 0 and each.value is not None]
+    judges = tuple(dict.fromkeys(each.judge for each in first))
+    depths = sorted({each.depth for each in first} - {0})
+    groups: list[tuple[str, Callable[[Label], bool]]] = [
+        ("kind of reply", lambda each: each.intent == KIND),
+        ("all intents", lambda each: each.intent != KIND),
+        *((f"depth {depth}", lambda each, depth=depth: each.depth == depth) for depth in depths),  # type: ignore[misc]
+    ]
+    pools = [*itertools.combinations(judges, 2), *([judges] if len(judges) > 2 else [])]
+    return [
+        _agreement(group, who, [each for each in first if belongs(each) and each.judge in who], seed)
+        for group, belongs in groups
+        for who in pools
+    ]
+
+
+def _agreement(group: str, judges: tuple[str, ...], labels: Sequence[Label], seed: int) -> Agreement:
+    by_item: dict[tuple[str, int, str], dict[str, str]] = {}
+    for each in labels:
+        if each.value is not None:
+            by_item.setdefault(each.item, {})[each.judge] = each.value
+    rated = {item: values for item, values in by_item.items() if len(values) > 1}
+    talks: dict[str, Counts] = {}
+    for item, values in rated.items():
+        talks.setdefault(item[0], Counter())[tuple(values[judge] for judge in judges if judge in values)] += 1
+    two, counted = len(judges) == 2, list(talks.values())
+    whole: Counts = sum(counted, Counter())
+    drawn = _resampled(counted, seed) if len(counted) > 1 else []
+    return Agreement(
+        group,
+        judges,
+        len(rated),
+        len(talks),
+        len(by_item) - len(rated),
+        _interval(whole, drawn, percent_agreement) if two else None,
+        _interval(whole, drawn, cohen_kappa) if two else None,
+        _interval(whole, drawn, krippendorff_alpha),
+    )
+
+
+def _resampled(talks: Sequence[Counts], seed: int) -> list[Counts]:
+    """Resamples of whole conversations, whose turns are not independent of each other."""
+    import numpy as np
+
+    combinations = list(dict.fromkeys(units for talk in talks for units in talk))
+    counts = np.array([[talk[units] for units in combinations] for talk in talks])
+    drawn = np.random.default_rng(seed).multinomial(len(talks), [1 / len(talks)] * len(talks), size=RESAMPLES)
+    return [
+        Counter({units: count for units, count in zip(combinations, row, strict=True) if count})
+        for row in (drawn @ counts).tolist()
+    ]
+
+
+def _interval(whole: Counts, drawn: Sequence[Counts], measure: Callable[[Units], float | None]) -> Interval:
+    """The measure of all conversations, with its percentile interval over the resamples."""
+    value = measure(whole)
+    found = sorted(each for each in map(measure, drawn) if each is not None)
+    if value is None or not drawn or len(found) < RESAMPLES // 2:  # mostly undefined: an interval would mislead
+        return Interval(value, None, None)
+    return Interval(value, found[int(0.025 * len(found))], found[int(0.975 * len(found)) - 1])
+
+
+@dataclass(frozen=True)
+class Flips:
+    """How often one judge, asked again about the same thing, said something else than the first time."""
+
+    judge: str
+    repeats: int
+    share: Share  # of pairs of first and later answers
+
+
+def flips(labels: Iterable[Label]) -> list[Flips]:
+    """Per judge that was asked more than once: changed answers, over intents and kinds that it labelled each time."""
+    answers: dict[str, dict[tuple[str, int, str], dict[int, str]]] = {}
+    for each in labels:
+        if each.value is not None:
+            answers.setdefault(each.judge, {}).setdefault(each.item, {})[each.repeat] = each.value
+    found = []
+    for judge, items in answers.items():
+        pairs = [(told[0], later) for told in items.values() if 0 in told for at, later in told.items() if at]
+        if pairs:
+            asked = 1 + max(repeat for told in items.values() for repeat in told)
+            found.append(Flips(judge, asked, share_of(sum(one != other for one, other in pairs), len(pairs))))
+    return found
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One thing that judges see differently; `conversation` and `turn` lead to it."""
+
+    conversation: str
+    turn: int
+    intent: str
+    labels: tuple[Label, ...]
+
+    @property
+    def line(self) -> str:
+        what = f"[{self.intent}]" if self.intent != KIND else "kind of reply"
+        return f"{what}: " + "; ".join(f"{each.judge} says {each.value}" for each in self.labels)
+
+
+def disagreements(labels: Iterable[Label]) -> list[Disagreement]:
+    """What the judges' first answers differ on, in the order of the conversations."""
+    by_item: dict[tuple[str, int, str], list[Label]] = {}
+    for each in labels:
+        if each.repeat == 0 and each.value is not None:
+            by_item.setdefault(each.item, []).append(each)
+    return [
+        Disagreement(*item, tuple(told)) for item, told in by_item.items() if len({each.value for each in told}) > 1
+    ]
+
+
+# -- labels by people ------------------------------------------------------------------------------------------------
+
+
+def write_label_sheet(moments: Sequence[Moment], file: TextIO, judge: str = "") -> int:
+    """A CSV for a person to fill in: one row per thing to label, `label` empty; returns the number of rows.
+
+    Listed are the kind of the reply and every intent of the roots in focus, so that the sheet gives no verdict away.
+    """
+    from discover_lib.core.state import focus
+
+    sheet = csv.writer(file)
+    sheet.writerow([*COLUMNS, "what", "reply"])
+    rows = 0
+    for each in moments:
+        intents = [intent for root in focus(each.tree, each.state, each.rules) for intent in each.tree[root].walk()]
+        told = " ".join(each.reply.text.split())
+        sheet.writerow([judge, each.conversation, each.turn, KIND, "", "artifact or dialogue_act?", told])
+        for intent in intents:
+            sheet.writerow([judge, each.conversation, each.turn, intent.id, "", f"engaged? {intent.text}", told])
+        rows += 1 + len(intents)
+    return rows
+
+
+def read_labels(path: Path, moments: Sequence[Moment]) -> list[Label]:
+    """The labels in a file; see `parse_labels`."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabelError(f"{path}: cannot be read as CSV ({error})") from None
+    return parse_labels(text, str(path), moments)
+
+
+def parse_labels(text: str, source: str, moments: Sequence[Moment]) -> list[Label]:
+    """Labels that people gave, from a CSV with the columns of `COLUMNS` (others are ignored); empty labels are skipped.
+
+    Args:
+        source: what errors call the text.
+
+    Raises:
+        LabelError: naming the line that cannot be used, and what it must hold.
+    """
+    known = {(each.conversation, each.turn): each for each in moments}
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
+            raise LabelError(f"{source}: no column {', '.join(missing)}; the columns are {', '.join(COLUMNS)}")
+        return [label for line, row in enumerate(rows, 2) if (label := _read_label(source, line, row, known))]
+    except csv.Error as error:
+        raise LabelError(f"{source}: cannot be read as CSV ({error})") from None
+
+
+def _read_label(
+    source: str, line: int, row: Mapping[str, str | None], known: Mapping[tuple[str, int], Moment]
+) -> Label | None:
+    judge, conversation, turn, intent, value = ((row[name] or "").strip() for name in COLUMNS)
+    if not value:
+        return None
+    where = f"{source}, line {line}"
+    moment = known.get((conversation, int(turn))) if turn.isdecimal() else None
+    if moment is None:
+        raise LabelError(f"{where}: there is no turn {turn!r} of a conversation {conversation!r} in this run")
+    if intent and intent not in moment.tree.intents:
+        raise LabelError(f"{where}: there is no intent {intent!r} in that conversation")
+    allowed = (YES, NO) if intent else ("artifact", "dialogue_act")
+    if value not in allowed:
+        raise LabelError(f"{where}: label is {value!r}; write {' or '.join(allowed)}, or leave it empty")
+    depth = moment.tree.depth(intent) if intent else 0
+    return Label(judge or "a person", conversation, int(turn), intent, value, depth)

@@ -1,0 +1,391 @@
+"""The panel certificate: does this simulated user tell good assistants from bad ones?
+
+Scripted assistants whose order can be argued for beforehand are run with the simulator in question, all from the same
+states.  For each relation of the order a paired difference over artifacts says whether it is held, violated or not
+distinguishable.  Only a simulator that holds the required relations can say anything about assistants whose order is
+not known; a run carries its certificate as `certificate.json`, and pages show a warning where there is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Discovery
+from discover_lib.engines.spec import MINIATURE, Engines
+from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean
+from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out
+from discover_lib.runs.runner import Progress
+from discover_lib.runs.store import RunStore, StoreError, to_json
+from discover_lib.runs.units import plan_units, run_unit, run_units, write_json
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.client import ClientSettings
+
+FORMAT = "discover-certificate/1"
+FILE = "certificate.json"
+PANEL_FOLDER = "panel"  # below the run's
+PANEL = ("silent", "random", "ask", "options", "draft", "adaptive", "mixed", "oracle")
+ARTIFACTS = 40  # fewer often leave adaptive and draft, the closest of the panel, not distinguishable
+TOLERANCE = 0.02  # of the hidden intents: two shares that differ by less count as the same
+ENOUGH = 5  # artifacts below which nothing is certified
+
+Kind = Literal["above", "not below", "nothing"]
+Holds = Literal["held", "violated", "not distinguishable"]
+Result = Literal["passed", "failed", "undecided"]
+
+
+class CertificateError(ValueError):
+    """A simulator that cannot be certified as asked; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One relation that a sound simulator shows.
+
+    Attributes:
+        kind: `better` finds more than `worse` ("above"), at most `TOLERANCE` less ("not below"), or, with no `worse`,
+            at most `TOLERANCE` at all ("nothing").
+        why: the argument for it, without having seen a number.
+    """
+
+    better: str
+    kind: Kind
+    worse: str
+    why: str
+
+    @property
+    def text(self) -> str:
+        return {
+            "above": f"{self.better} above {self.worse}",
+            "not below": f"{self.better} not below {self.worse}",
+            "nothing": f"{self.better} finds nothing",
+        }[self.kind]
+
+
+_KNOWS = "the oracle is shown the intents and builds them; a judge that does not see this cannot see discovery at all"
+RELATIONS = (
+    Relation("silent", "nothing", "", "a reply that shows and asks nothing cannot help anybody discover anything"),
+    *(Relation("oracle", "above", other, _KNOWS) for other in PANEL if other != "oracle"),
+    Relation("draft", "above", "silent", "a whole draft shows a value of every aspect; some of them must hit"),
+    Relation("options", "above", "silent", "alternatives named aloud are concrete, so some of them must hit"),
+    Relation("draft", "above", "ask", "a bare question names no value, and a user cannot answer what they do not know"),
+    Relation("adaptive", "above", "draft", "it builds what is clear as draft does, and shows samples where it is not"),
+    Relation("adaptive", "above", "random", "it hears what the user says; the random one does the same things, deaf"),
+    Relation("adaptive", "above", "ask", "it shows values where the other only asks for them"),
+    Relation("mixed", "not below", "draft", "it shows the same draft and samples beside it; length costs nothing here"),
+)
+
+
+@dataclass(frozen=True)
+class Tested:
+    """One relation, tested: `difference` is the paired one over artifacts, or the share found itself ("nothing")."""
+
+    relation: Relation
+    difference: Estimate
+    holds: Holds
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What the panel said about a simulator.
+
+    Attributes:
+        subject: what was certified: engine, rules, prompts, code version (plain values), as a run records them.
+        found: assistant → share of the hidden intents that it helped to discover.
+    """
+
+    subject: Mapping[str, Any]
+    found: Mapping[str, Estimate]
+    tested: tuple[Tested, ...]
+    artifacts: int
+    trials: int
+    turns: int
+    seed: int
+
+    @property
+    def result(self) -> Result:
+        """Failed if a relation is violated, passed if all are held, else undecided."""
+        if any(each.holds == "violated" for each in self.tested):
+            return "failed"
+        enough = self.artifacts >= ENOUGH and all(each.holds == "held" for each in self.tested)
+        return "passed" if enough else "undecided"
+
+    @property
+    def line(self) -> str:
+        """The result in one sentence."""
+        size = f"{len(self.found)} scripted assistants, n = {self.artifacts} artifacts"
+        if self.result == "passed":
+            return f"the panel came out in order: all {len(self.tested)} relations held ({size})"
+        wanted = "violated" if self.result == "failed" else "not distinguishable"
+        named = [each.relation.text for each in self.tested if each.holds == wanted]
+        if not named:
+            return f"the panel is too small to certify anything: {size}, at least {ENOUGH} are needed"
+        more = f" and {len(named) - 3} more" if len(named) > 3 else ""
+        more += "; more artifacts may decide it" if self.result == "undecided" else ""
+        return f"{wanted}: {', '.join(named[:3])}{more} ({size})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"format": FORMAT, **asdict(self), "result": self.result, "line": self.line}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
+        if data.get("format") != FORMAT:
+            raise CertificateError(
+                f"not a certificate of this version: format is {data.get('format')!r}, not {FORMAT!r}"
+            )
+        tested = (
+            Tested(Relation(**each["relation"]), Estimate(**each["difference"]), each["holds"])
+            for each in data["tested"]
+        )
+        found = {name: Estimate(**each) for name, each in data["found"].items()}
+        numbers = (data[name] for name in ("artifacts", "trials", "turns", "seed"))
+        return cls(data["subject"], found, tuple(tested), *numbers)
+
+
+def certify(
+    conversations: Iterable[Conversation],
+    subject: Mapping[str, Any],
+    *,
+    relations: Sequence[Relation] = RELATIONS,
+    seed: int = 0,
+) -> Certificate:
+    """Test the relations on conversations of the panel, run from identical states.
+
+    Raises:
+        CertificateError: an assistant of a relation is missing, or did not meet the same artifacts as the others.
+    """
+    shares: dict[str, dict[str, list[float]]] = {}
+    turns = trials = 0
+    for each in conversations:
+        [name] = dict.fromkeys(each.setting["assistants"])
+        shares.setdefault(name, {}).setdefault(each.setting["artifact"], []).append(share_found(each))
+        turns, trials = max(turns, len(each.turns)), max(trials, each.setting["trial"] + 1)
+    wanted = dict.fromkeys(name for each in relations for name in (each.better, each.worse) if name)
+    if missing := [name for name in wanted if name not in shares]:
+        raise CertificateError(f"no conversations of {', '.join(missing)}; a certificate needs the whole panel")
+    found = {name: bootstrap_mean(shares[name], seed) for name in sorted(shares, key=_panel_place)}
+    try:
+        tested = tuple(_test(each, shares, seed) for each in relations)
+    except ValueError as error:
+        raise CertificateError(f"the panel was not run on the same artifacts: {error}") from None
+    return Certificate(dict(subject), found, tested, len(next(iter(shares.values()))), trials, turns, seed)
+
+
+def share_found(conversation: Conversation) -> float:
+    """Share of the intents hidden at the start that are discovered at the end; 0 where there was nothing hidden."""
+    start = conversation.start
+    hidden = [key for key in conversation.tree.intents if start[key] is not Discovery.DISCOVERED]
+    found = sum(conversation.state[key] is Discovery.DISCOVERED for key in hidden)
+    return found / len(hidden) if hidden else 0.0
+
+
+def _panel_place(name: str) -> tuple[int, str]:
+    return (PANEL.index(name) if name in PANEL else len(PANEL), name)
+
+
+def _test(relation: Relation, shares: Mapping[str, Mapping[str, Sequence[float]]], seed: int) -> Tested:
+    if relation.kind == "nothing":
+        found = bootstrap_mean(shares[relation.better], seed)
+        return Tested(relation, found, _verdict(found, "nothing"))
+    difference = bootstrap_difference(shares[relation.better], shares[relation.worse], seed)
+    return Tested(relation, difference, _verdict(difference, relation.kind))
+
+
+def _verdict(estimate: Estimate, kind: Kind) -> Holds:
+    """Where the interval lies: on the right side of the bound, on the wrong side, or across it."""
+    low, high = estimate.low, estimate.high
+    if low is None or high is None:  # one artifact
+        return "not distinguishable"
+    if kind == "nothing":
+        return "held" if high <= TOLERANCE else "violated" if low > TOLERANCE else "not distinguishable"
+    bound = 0.0 if kind == "above" else -TOLERANCE
+    return "held" if low > bound else "violated" if high < bound else "not distinguishable"
+
+
+# -- running the panel ------------------------------------------------------------------------------------------------
+
+
+def run_panel(
+    trees: Mapping[str, tuple[str, IntentTree]],
+    rules: Rules,
+    *,
+    engines: Engines | None = None,
+    trials: int = 1,
+    turns: int = MAX_TURNS,
+    seed: int = 0,
+    panel: Sequence[str] = PANEL,
+) -> list[Conversation]:
+    """The panel's conversations, one after the other; the miniature plays the user unless `engines` does.
+
+    Args:
+        trees: artifact → (domain, tree); the scripted assistants know the miniature's domains only.
+
+    Raises:
+        RoleError: a role could not do its part.
+    """
+    units = plan_units(trees, panel, trials=trials, turns=turns, rules=rules, seed=seed, engine=MINIATURE)
+    return list(run_units(units)) if engines is None else [run_unit(unit, engines) for unit in units]
+
+
+def lay_out_panel(folder: Path, *, artifacts: int = ARTIFACTS, seed: int = 0, prompts: Path | None = None) -> LaidOut:
+    """The panel's run under the engine, rules and number of turns of the run in `folder`; to be planned, then executed.
+
+    Its artifacts are the run's own; where these are too few, more of the miniature's are generated in their domains.
+
+    Args:
+        prompts: the folder of prompts that the run was made with, if they were not ours.
+
+    Raises:
+        CertificateError: the run cannot be certified; the message says why.
+        StoreError: there is no run.
+    """
+    with RunStore.read(folder) as store:
+        configuration = store.configuration
+        trees = _trees_of(store, artifacts)
+    engine = configuration.get("engine") or {}
+    if not engine.get("judge") or not engine.get("voice"):
+        raise CertificateError(f"{folder} does not say who judged and spoke in it, so there is no simulator to certify")
+    for domain in sorted({domain for domain, _ in trees.values()}):
+        if len(trees) < artifacts:
+            more = lay_out(RunOptions(("silent",), domain=domain, artifacts=artifacts)).trees
+            new = [(artifact, tree) for artifact, tree in more.items() if artifact not in trees]
+            trees |= dict(new[: artifacts - len(trees)])
+    kept = folder / PANEL_FOLDER / "trees"
+    for old in kept.glob("*.json"):  # of a larger panel
+        old.unlink()
+    for artifact, (_, tree) in trees.items():
+        write_json(kept / f"{artifact}.json", tree.to_dict())
+    options = RunOptions(
+        PANEL,
+        trees=kept,
+        judge=engine["judge"],
+        voice=engine["voice"],
+        artifacts=artifacts,
+        turns=configuration.get("turns") or MAX_TURNS,
+        rules=Rules.from_dict(configuration["rules"]),
+        seed=seed,
+        prompts=prompts,
+    )
+    return lay_out(options)
+
+
+def certify_run(
+    folder: Path,
+    panel: LaidOut,
+    *,
+    concurrency: int = 1,
+    settings: ClientSettings | None = None,
+    budget_dollars: float | None = None,
+    progress: Progress | None = None,
+) -> Certificate:
+    """Execute a laid-out panel below a run's folder, test it and write the certificate; cut off, it goes on.
+
+    Raises:
+        CertificateError: conversations are missing: the budget was spent, or some failed.
+        StoreError, RunError: as `discover_lib.runs.options.execute`.
+    """
+    where = folder / PANEL_FOLDER / _panel_name(panel)
+    where.mkdir(parents=True, exist_ok=True)
+    report = execute(
+        panel, where, concurrency=concurrency, settings=settings, budget_dollars=budget_dollars, progress=progress
+    )
+    with RunStore.read(where) as store:
+        counts = store.counts()
+        if counts.finished < counts.units:
+            why = f" ({' '.join(report.message.split())})" if report.message else ""
+            raise CertificateError(
+                f"{counts.units - counts.finished} of {counts.units} conversations of the panel are missing{why}; "
+                "the same command goes on with them"
+            )
+        certificate = certify(store.conversations(), subject_of(panel.configuration), seed=panel.options.seed)
+    write_certificate(folder, certificate)
+    return certificate
+
+
+def _panel_name(panel: LaidOut) -> str:
+    """Another panel is another run, in a folder of its own."""
+    return "run-" + hashlib.blake2b(to_json(panel.configuration).encode(), digest_size=4).hexdigest()
+
+
+def _trees_of(store: RunStore, limit: int) -> dict[str, tuple[str, IntentTree]]:
+    """The first trees of a run that the scripted panel can be run on."""
+    trees: dict[str, tuple[str, IntentTree]] = {}
+    for row in store.listing():
+        if row.domain and row.artifact not in trees and len(trees) < limit:
+            trees[row.artifact] = row.domain, store.conversation(row.place).tree
+    if not trees:
+        raise CertificateError(
+            "the scripted panel knows the miniature's domains only, and this run has no artifact of one"
+        )
+    return trees
+
+
+_PROMPTS = {"judge": "response_evaluation", "voice": "user_reply"}
+
+
+def subject_of(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a run's configuration makes its simulated user: who judges and speaks, by which prompts and rules."""
+    engine, hashes = configuration.get("engine") or {}, configuration.get("prompts") or {}
+    asked = {prompt: hashes.get(prompt) for role, prompt in _PROMPTS.items() if engine.get(role) != MINIATURE}
+    return {
+        "engine": {role: engine.get(role) for role in _PROMPTS},
+        "rules": configuration.get("rules"),
+        "prompts": asked,
+        "code_version": configuration.get("code_version"),
+    }
+
+
+# -- in a run's folder ------------------------------------------------------------------------------------------------
+
+
+def write_certificate(folder: Path, certificate: Certificate) -> Path:
+    """Write the certificate into a run's folder."""
+    path = folder / FILE
+    write_json(path, certificate.to_dict())
+    return path
+
+
+def read_certificate(folder: Path) -> Certificate | None:
+    """The certificate in a run's folder, or None.
+
+    Raises:
+        CertificateError: a file that is none.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        return None
+    try:
+        return Certificate.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        raise CertificateError(
+            f"{path}: not a certificate ({error}); make it anew with 'discover audit --certify'"
+        ) from None
+
+
+def certificate_warning(folder: Path) -> str | None:
+    """The line that every page with this run's numbers shows, or None if a certificate vouches for its simulator."""
+    how = "make one with 'discover audit RUN --certify' or in notebook 65"
+    try:
+        with RunStore.read(folder) as store:
+            subject = subject_of(store.configuration)
+        certificate = read_certificate(folder)
+    except (StoreError, CertificateError) as error:
+        return f"No certificate: {error}."
+    if certificate is None:
+        return f"No certificate: nothing shows that this simulated user tells good assistants from bad ones; {how}."
+    changed = [name for name, value in subject.items() if certificate.subject.get(name) != value]
+    if changed:
+        return f"The certificate is of another simulator (its {', '.join(changed)} differ); {how}."
+    if certificate.result == "passed":
+        return None
+    word = {"failed": "failed its certificate", "undecided": "is not certified"}[certificate.result]
+    return f"This simulated user {word}: {certificate.line}. Do not rest a conclusion on these numbers."

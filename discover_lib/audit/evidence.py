@@ -1,0 +1,167 @@
+"""Where in a reply an intent was met: the very sentence or drawing; and where two conversations with one user part.
+
+A verdict names its reason, not a place.  A phrase that the reason quotes is looked up in the reply; a drawing that the
+miniature can read is found by reading it; and where neither works, the sentence that shares most words with the intent
+is taken and called a guess.  What cannot be located is left unlocated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from discover_lib.base.words import content_words, words
+from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.core.state import Discovery, Transition
+
+How = Literal["quoted", "read", "guessed"]
+
+DRAWING = re.compile(r"<svg\b.*?</svg\s*>", re.DOTALL | re.IGNORECASE)
+_QUOTED = re.compile(r"[“\"]([^“”\"]+)[”\"]")
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+[”’\"')*]*(?=\s|$)|(?=\n)|$)|[^\n]")
+_OPENING = re.compile(r"\s*(?:>\s?)*\s*(?:#{1,6}\s+)?(?:[-*•]\s+|\(?(?:\d{1,3}|[A-Z])[.):]\s+)?")
+LEAST_SHARED = 0.5  # of an intent's content words that a sentence must share to be taken for its evidence
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What in a reply moved an intent.
+
+    Attributes:
+        reason: the judge's, or "".
+        span: start and end of the sentence in the reply's text, or None.
+        drawing: which of the reply's drawings, from 0, or None.
+        how: "quoted", the reason's own words stand there; "read", the drawing was read again; "guessed", it shares
+            words with the intent; None where nothing was located.
+    """
+
+    turn: int
+    transition: Transition
+    reason: str
+    span: tuple[int, int] | None = None
+    drawing: int | None = None
+    how: How | None = None
+
+
+def finding(conversation: Conversation, intent_id: str) -> Evidence | None:
+    """The evidence of the turn in which an intent was discovered; None if it never was."""
+    for turn in conversation.turns:
+        for each in turn.candidate.transitions:
+            if each.intent_id == intent_id and each.moved and each.after is Discovery.DISCOVERED:
+                return evidence(conversation, turn, each)
+    return None
+
+
+def evidence(conversation: Conversation, turn: Turn, transition: Transition) -> Evidence:
+    """What in the reply of `turn` did `transition`."""
+    judged = turn.candidate.evaluation
+    verdict = judged.verdict(transition.intent_id) if judged else None
+    reason = verdict.reason if verdict else ""
+    found = Evidence(turn.index, transition, reason)
+    text, drawings = turn.reply.text, [match.span() for match in DRAWING.finditer(turn.reply.text)]
+    for phrase in _QUOTED.findall(reason):
+        for start, end in _occurrences(phrase, text):
+            inside = next((n for n, (low, high) in enumerate(drawings) if low <= start < high), None)
+            if inside is not None:
+                return _located(found, drawing=inside, how="quoted")
+            return _located(found, span=_sentence(text, start, end), how="quoted")
+    read = _drawing_read(conversation, text, drawings, reason)
+    if read is not None:
+        return _located(found, drawing=read, how="read")
+    asked = [conversation.tree.text(transition.intent_id), *(verdict.near_misses if verdict else ())]
+    guess = _closest(text, drawings, asked)
+    return _located(found, span=guess, how="guessed") if guess else found
+
+
+def _located(found: Evidence, *, span: tuple[int, int] | None = None, drawing: int | None = None, how: How) -> Evidence:
+    return Evidence(found.turn, found.transition, found.reason, span, drawing, how)
+
+
+def _occurrences(phrase: str, text: str) -> Iterator[tuple[int, int]]:
+    """Where the words of a phrase stand in a text, whatever lies between them."""
+    told = words(phrase)
+    if told:
+        between = r"[^a-z0-9]+".join(re.escape(word).replace("'", "['’]") for word in told)
+        pattern = rf"(?<![a-z0-9]){between}(?:['’]?s)?(?![a-z0-9])"
+        yield from (match.span() for match in re.finditer(pattern, text, re.IGNORECASE))
+
+
+def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
+    """The sentence around a place, within its line and without the line's list or quote mark."""
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", start)
+    line_end = len(text) if line_end < 0 else max(line_end, end)
+    low, high = line_start, line_end
+    for each in _SENTENCE.finditer(text, line_start, line_end):
+        if each.start() <= start < each.end():
+            low = each.start()
+        if each.start() < end <= each.end():
+            high = each.end()
+            break
+    if text.count("**", low, high) % 2:  # never half of an emphasis
+        low, high = line_start, line_end
+    opening = _OPENING.match(text, low, high) if low == line_start else re.compile(r"\s*").match(text, low, high)
+    low = opening.end() if opening and opening.end() < high else low
+    return low, low + len(text[low:high].rstrip())
+
+
+def _drawing_read(
+    conversation: Conversation, text: str, drawings: Sequence[tuple[int, int]], reason: str
+) -> int | None:
+    """The first drawing in which the miniature's reader finds what the reason says."""
+    from discover_lib.base.svg import SvgError
+    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+    from discover_lib.engines.miniature.reading import read_artifact
+
+    domain = conversation.setting.get("domain")
+    if not drawings or not reason or domain not in ALL_DOMAINS:
+        return None
+    for place, (start, end) in enumerate(drawings):
+        try:
+            read = read_artifact(text[start:end], domain)
+        except SvgError:
+            continue
+        if any(said in reason for said in read.values()):
+            return place
+    return None
+
+
+def _closest(text: str, drawings: Sequence[tuple[int, int]], asked: Sequence[str]) -> tuple[int, int] | None:
+    """The sentence outside drawings that shares most with an intent or one of its near misses."""
+    prose = text
+    for start, end in drawings:
+        prose = prose[:start] + "\n" * (end - start) + prose[end:]
+    best, span = 0.0, None
+    for match in _SENTENCE.finditer(prose):
+        told = content_words(match[0])
+        for each in asked:
+            wanted = content_words(each)
+            share = len(wanted & told) / len(wanted) if wanted else 0.0
+            if share >= LEAST_SHARED and share > best:
+                best, span = share, match.span()
+    return _sentence(text, *span) if span else None
+
+
+# -- two conversations with the same user -----------------------------------------------------------------------------
+
+
+def parting(ours: Conversation, theirs: Conversation) -> int | None:
+    """The first turn after which two conversations with the same user differ in what has formed; None if never."""
+    longest = max(len(ours.turns), len(theirs.turns))
+    for turn in range(1, longest + 1):
+        if _levels(ours, turn) != _levels(theirs, turn):
+            return turn
+    return None
+
+
+def found_by_one(ours: Conversation, theirs: Conversation) -> tuple[list[str], list[str]]:
+    """The intents that only ours, and only theirs, had discovered in the end."""
+    one, other = ours.state.discovered, theirs.state.discovered
+    order = ours.tree.intents
+    return [key for key in order if key in one - other], [key for key in order if key in other - one]
+
+
+def _levels(conversation: Conversation, turn: int) -> dict[str, Discovery]:
+    return dict(conversation.state_after(min(turn, len(conversation.turns))).discovery)

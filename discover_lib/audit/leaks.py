@@ -1,0 +1,255 @@
+"""The leak audit: user turns in which the simulated user said what only a hidden intent holds.
+
+The rule is `base.leaks.find_leaks`.  Where a conversation belongs to a domain with a lexicon, the audit adds
+what the lexicon knows: other names of a hidden value, what a drawing showed although nobody said it, and the everyday
+names of categories, which a user may always use.  A finding is graded: an *alarm* says enough of one intent to give it
+away, a *slight* finding is one word among many and is for a person to read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+from discover_lib.base.leaks import Leak, find_leaks, hidden_texts, known_texts, roots
+from discover_lib.core.conversation import Conversation, Message
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.state import Discovery, IntentState
+from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER, Lexicon, load_lexicon
+from discover_lib.engines.miniature.reading import read_reply
+from discover_lib.metrics.shares import Share, share_of
+from discover_lib.runs.store import RunStore
+
+Severity = Literal["alarm", "slight"]
+ALARMING_SHARE = 1 / 3  # of an intent's content words: one of three gives it away, one of five hardly
+ALARMING_WORDS = 2  # or so many words of one intent
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A user message that says what only hidden intents hold.
+
+    Attributes:
+        name: of the conversation, and `turn` (from 1) in it.
+        leaks: the words, in order of appearance.
+        intent_id, intent_text: the hidden intent of which most was said; `emerging` if it is half known.
+        share: of the content words of this intent, how many were said.
+        severity: see the module.
+    """
+
+    name: str
+    turn: int
+    message: str
+    leaks: tuple[Leak, ...]
+    intent_id: str
+    intent_text: str
+    emerging: bool
+    share: float
+    severity: Severity
+
+    @property
+    def line(self) -> str:
+        """The finding in words."""
+        told = ", ".join(f"“{leak.word}” ({leak.how})" for leak in self.leaks)
+        state = "emerging" if self.emerging else "undiscovered"
+        return f"{told}: only [{self.intent_id}] “{self.intent_text}” holds it, which is {state}"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was found in a set of conversations."""
+
+    turns: int  # user turns read; the opening request is none
+    findings: tuple[Finding, ...]
+    conversations: int
+    domains: Mapping[str, int] = field(default_factory=dict)  # domain ("" for no lexicon) → user turns
+
+    @cached_property
+    def alarms(self) -> tuple[Finding, ...]:
+        return tuple(each for each in self.findings if each.severity == "alarm")
+
+    @property
+    def alarm_rate(self) -> Share:
+        """Share of user turns with an alarm, with its 95 % Wilson interval (turns taken as independent)."""
+        return share_of(len(self.alarms), self.turns)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "turns": self.turns,
+            "conversations": self.conversations,
+            "domains": dict(self.domains),
+            "alarm_rate": dataclasses.asdict(self.alarm_rate),
+            "findings": [dataclasses.asdict(each) for each in self.findings],
+        }
+
+
+def finished_conversations(store: RunStore, limit: int | None = None) -> dict[str, Conversation]:
+    """The first finished conversations of a run, named by their place in it ("no. 0")."""
+    places = [row.place for row in store.listing() if row.stop not in (None, "error")]
+    return {f"no. {place}": store.conversation(place) for place in places[:limit]}
+
+
+def audit(conversations: Mapping[str, Conversation] | Iterable[Conversation]) -> Audit:
+    """Read every user turn of the conversations, which findings call by their names or else by their place."""
+    if not isinstance(conversations, Mapping):
+        named: Iterable[tuple[str, Conversation]] = ((f"no. {at}", each) for at, each in enumerate(conversations))
+    else:
+        named = conversations.items()
+    turns, count = 0, 0
+    found: list[Finding] = []
+    domains: dict[str, int] = {}
+    for name, conversation in named:
+        count += 1
+        spoken = sum(turn.user_message is not None for turn in conversation.turns)
+        turns += spoken
+        domain = lexicon_domain(conversation)
+        domains[domain] = domains.get(domain, 0) + spoken
+        found += audit_conversation(conversation, _with_setting(name, conversation))
+    return Audit(turns, tuple(found), count, domains)
+
+
+def _with_setting(name: str, conversation: Conversation) -> str:
+    """The name with the artifact and the assistants, where these are not in it."""
+    setting = conversation.setting
+    who = " + ".join(dict.fromkeys(setting.get("assistants", ())))
+    return ", ".join(dict.fromkeys(filter(None, (name, setting.get("artifact", ""), who))))
+
+
+def lexicon_domain(conversation: Conversation) -> str:
+    """The domain whose lexicon knows the conversation's words, or ""."""
+    domain = conversation.setting.get("domain") or ""
+    return domain if domain in _domains() else ""
+
+
+@lru_cache(maxsize=1)
+def _domains() -> frozenset[str]:
+    return frozenset(path.stem for path in LEXICON_FOLDER.glob("*.yaml"))
+
+
+def audit_conversation(conversation: Conversation, name: str = "") -> Iterator[Finding]:
+    """The findings of one conversation, turn by turn."""
+    domain = lexicon_domain(conversation)
+    for turn in conversation.turns:
+        if turn.user_message is not None:
+            before = conversation.messages(turn.index)[:-1]
+            found = audit_message(turn.user_message, conversation.tree, turn.after, before, domain)
+            if found is not None:
+                yield dataclasses.replace(found, name=name, turn=turn.index)
+
+
+def audit_message(
+    message: str, tree: IntentTree, state: IntentState, messages: Sequence[Message], domain: str = ""
+) -> Finding | None:
+    """What one message gives away, or None.
+
+    Args:
+        state: the user's, when they speak: after the reply that the message answers.
+        messages: the conversation before it, that reply included.
+        domain: of the lexicon that knows the tree's words, or "".
+
+    Raises:
+        LexiconError: no such domain.
+    """
+    hidden, known = hidden_texts(tree, state), known_texts(tree, state)
+    lexicon = load_lexicon(domain) if domain else None
+    said = [each.content for each in messages]
+    sayable = known + said
+    if lexicon is not None:
+        sayable = [*known, *_category_names(domain), *_words_of_values(_shown(messages, domain), domain), *said]
+    leaks = list(find_leaks(message, hidden, sayable))
+    if lexicon is not None:
+        leaks += _by_another_name(message, hidden, _known_values(known, messages, lexicon), lexicon, leaks)
+    if not leaks:
+        return None
+    leaks.sort(key=lambda leak: leak.start)
+    counted = {key: _said_of(key, text, leaks, lexicon) for key, text in hidden.items()}
+    told = max(counted, key=lambda key: (counted[key][0] == "alarm", *counted[key][1:]))
+    severity, _, share = counted[told]
+    emerging = state[told] is Discovery.EMERGING
+    return Finding("", 0, message, tuple(leaks), told, tree.text(told), emerging, share, severity)
+
+
+def _said_of(intent_id: str, text: str, leaks: Iterable[Leak], lexicon: Lexicon | None) -> tuple[Severity, int, float]:
+    """How much of one intent was said: the grade, the number of its words, and their share of all its words.
+
+    A text of the lexicon's own holds no everyday word, so that any word of it counts as an alarm.
+    """
+    number = len({word for leak in leaks if intent_id in leak.intent_ids for word in roots(leak.word)})
+    share = min(1.0, number / max(1, len(roots(text))))
+    terse = lexicon is not None and lexicon.value_of_text(text) is not None
+    enough = number >= ALARMING_WORDS or (number and (terse or share >= ALARMING_SHARE))
+    return "alarm" if enough else "slight", number, share
+
+
+# -- what the lexicon adds --------------------------------------------------------------------------------------------
+
+
+def _by_another_name(
+    message: str, hidden: Mapping[str, str], known: frozenset[str], lexicon: Lexicon, found: Iterable[Leak]
+) -> Iterator[Leak]:
+    """Phrases of the message that name a hidden value, or a more specific one, in other words than the intent's."""
+    taken = {place for leak in found for place in range(leak.start, leak.end)}
+    holders: dict[str, list[str]] = {}
+    for intent_id, text in hidden.items():
+        for value in _values_of(text, lexicon.domain):
+            holders.setdefault(value, []).append(intent_id)
+    for value, phrase in lexicon.cue_hits(message, talk=True).items():
+        meant = next((each for each in lexicon.lineages[value] if each in holders and each not in known), None)
+        start = message.lower().replace("’", "'").find(phrase.split()[0])
+        end = min(len(message), start + len(phrase))
+        if meant is not None and start >= 0 and taken.isdisjoint(range(start, end)):
+            yield Leak(phrase, start, end, lexicon.values[meant].say, tuple(holders[meant]), "synonym")
+
+
+@lru_cache(maxsize=16384)
+def _values_of(text: str, domain: str) -> tuple[str, ...]:
+    """The values that a requirement asks for; none where the lexicon does not know its words."""
+    lexicon = load_lexicon(domain)
+    own = lexicon.value_of_text(text)
+    return (own,) if own else tuple(lexicon.find_cues(text, talk=True))
+
+
+def _known_values(known: Iterable[str], messages: Sequence[Message], lexicon: Lexicon) -> frozenset[str]:
+    """Values that may be named: of discovered intents, said by anybody or shown, and all that is broader."""
+    domain = lexicon.domain
+    named = {value for text in known for value in _values_of(text, domain)}
+    for said in messages:
+        named.update(_named_in(said.content, domain))
+    named |= _shown(messages, domain)
+    return frozenset(broader for value in named for broader in lexicon.lineages[value])
+
+
+@lru_cache(maxsize=4096)
+def _named_in(text: str, domain: str) -> frozenset[str]:
+    """Values whose cues a message holds, denied ones included: what was denied has been said."""
+    lexicon = load_lexicon(domain)
+    return frozenset(lexicon.find_cues(text)) | frozenset(lexicon.find_cues(text, talk=True))
+
+
+def _shown(messages: Sequence[Message], domain: str) -> set[str]:
+    """Values that the assistant's replies show, read off drawings where there are some."""
+    replies = [each.content for each in messages if each.role == "assistant"]
+    return {value for reply in replies for option in read_reply(reply, domain).options for value in option}
+
+
+def _words_of_values(values: Iterable[str], domain: str) -> list[str]:
+    """All wordings of the values, and what is broader by its own name."""
+    return [_wording(value, domain) for value in sorted(values)]
+
+
+@lru_cache(maxsize=4096)
+def _wording(value_id: str, domain: str) -> str:
+    lexicon = load_lexicon(domain)
+    value = lexicon.values[value_id]
+    broader = [lexicon.values[each] for each in lexicon.lineages[value_id][1:]]
+    return ". ".join(
+        (value.text, value.say, *value.cues, *value.talk, *(f"{each.text}. {each.say}" for each in broader))
+    )
+
+
+@lru_cache(maxsize=8)
+def _category_names(domain: str) -> tuple[str, ...]:
+    return tuple(dimension.aspect for dimension in load_lexicon(domain).dimensions.values())

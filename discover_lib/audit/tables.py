@@ -1,0 +1,328 @@
+"""The paper's tables beside us: what it prints, what follows from that, and where our own numbers would stand.
+
+`data/paper/tables.yaml` holds the printed numbers and nothing else.  Everything derived is recomputed here from them
+and compared with what is printed, up to rounding: a printed figure follows if some numbers that round to the printed
+cells give a result that rounds to it.  Ours and theirs never share a row, and every row says whose it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import yaml
+
+from discover_lib.base.paths import data_folder
+from discover_lib.metrics.intervals import Estimate
+
+NOT_TRANSCRIBED = "not transcribed"
+METRICS = ("discover", "satisfy", "interact", "kilotokens")
+THE_PAPER = "the paper"
+
+Verdict = Literal["follows", "does not follow", "left open"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One printed figure that follows from other printed ones, or does not, or is left open by the paper.
+
+    Attributes:
+        what: which figure, in words; `table` where it stands.
+        printed: in `unit`; of a sum of shares the 100 that it should be.
+        computed: in `unit`; None where it cannot be recomputed from what is transcribed.
+        low, high: the results that the printed cells allow, given their rounding.
+        formula: how it was recomputed, with the numbers.
+        note: what explains the difference, if something does.
+    """
+
+    table: str
+    what: str
+    printed: float
+    computed: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    formula: str
+    verdict: Verdict
+    note: str = ""
+
+    def row(self) -> tuple[str, ...]:
+        """As the cells of a table: table, figure, printed, recomputed, verdict, how."""
+        computed = NOT_TRANSCRIBED if self.computed is None else f"{_short(self.computed)} {self.unit}".strip()
+        how = f"{self.formula}; {self.note}" if self.note else self.formula
+        return (self.table, self.what, f"{_short(self.printed)} {self.unit}".strip(), computed, self.verdict, how)
+
+
+CHECK_COLUMNS = ("table", "figure", "printed", "recomputed", "verdict", "how")
+
+
+@cache
+def paper_tables() -> Mapping[str, Any]:
+    """The printed numbers, by table.
+
+    Raises:
+        OSError: the data folder is not there.
+    """
+    return yaml.safe_load((data_folder() / "paper" / "tables.yaml").read_text(encoding="utf-8"))
+
+
+def paper_checks() -> list[Check]:
+    """Every printed figure that other printed figures decide, recomputed."""
+    tables = paper_tables()
+    return [
+        *_gains(tables["table_1"]),
+        *_token_gains(tables["table_1"]),
+        *_counts(tables["table_3"]),
+        *_sums(tables),
+    ]
+
+
+def does_not_follow() -> list[Check]:
+    """The printed figures that do not follow from the others."""
+    return [each for each in paper_checks() if each.verdict == "does not follow"]
+
+
+# -- the checks -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A printed number: any value that rounds to it may have been meant."""
+
+    value: float
+    half: float  # of the last printed digit's unit
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.value - self.half, self.value + self.half
+
+
+def _gains(table: Mapping[str, Any]) -> Iterator[Check]:
+    """Gains of discovery, satisfaction and interactivity: (best − baseline) / baseline."""
+    for row in table["rows"]:
+        for place, metric in enumerate(METRICS[:3]):
+            what = f"gain in {metric}, {row['base']}, {row['task']}"
+            yield check_gain("1", what, row["baseline"][place], row["best"][place], row["gain"][place])
+
+
+def check_gain(table: str, what: str, baseline: float, best: float, printed: float) -> Check:
+    """Whether a printed relative gain (percent) follows from two cells printed with one decimal."""
+    old, new = Rounded(baseline, 0.05), Rounded(best, 0.05)
+    computed = 100 * (best - baseline) / baseline
+    low = 100 * (new.ends[0] / old.ends[1] - 1)
+    high = 100 * (new.ends[1] / old.ends[0] - 1)
+    formula = f"({best} − {baseline}) / {baseline}"
+    half = 0.5 if printed >= 100 else 0.05  # from 100 on they are printed without decimals
+    verdict, note = _verdict(printed, half, low, high), ""
+    by_new = 100 * (best - baseline) / best
+    if verdict == "does not follow" and abs(by_new - printed) <= half + 0.1:
+        note = f"it follows if one divides by the new value: ({best} − {baseline}) / {best} = {by_new:.1f} %"
+    elif computed < 0:
+        note = "in the printed cells the baseline is ahead"
+    return Check(table, what, printed, computed, low, high, "%", formula, verdict, note)
+
+
+def _verdict(printed: float, half: float, low: float, high: float) -> Verdict:
+    slack = half + 1e-9
+    return "follows" if low - slack <= printed <= high + slack else "does not follow"
+
+
+def _token_gains(table: Mapping[str, Any]) -> Iterator[Check]:
+    """Savings of tokens, by the rule of the caption; the cells behind them are not all transcribed."""
+    of_row = {(rule["base"], rule["task"]): rule for rule in table["token_rule"]}
+    for row in table["rows"]:
+        rule, printed, best = of_row[row["base"], row["task"]], row["gain"][3], row["best"][3]
+        what = f"tokens saved, {row['base']}, {row['task']}"
+        implied = best / (1 - printed / 100)
+        formula = (
+            f"the caption's rule, read off the whole printed table; {best} k saving {printed} % implies a baseline"
+        )
+        formula += f" of {implied:.2f} k, a cell that is {NOT_TRANSCRIBED}"
+        by_rule = rule["by_rule"]
+        if by_rule is None:
+            note = "no variant beats all baselines in discovery, so the rule picks none"
+            yield Check("1", what, printed, None, None, None, "%", formula, "does not follow", note)
+            continue
+        picked, shown = rule["variants"]
+        note = f"the rule picks {picked}; the printed figure is that of {shown}" if picked else ""
+        verdict: Verdict = "follows" if abs(by_rule - printed) < 0.05 else "does not follow"
+        yield Check("1", what, printed, by_rule, None, None, "%", formula, verdict, note)
+
+
+def _counts(table: Mapping[str, Any]) -> Iterator[Check]:
+    """Table 3: turns against artifacts, and shares of wins against their sum."""
+    for place, task in enumerate(table["columns"]):
+        artifacts, turns = table["artifacts"][place], table["turns"][place]
+        most = artifacts * table["turns_per_conversation"]
+        left = f"{most - turns} fewer than the most: conversations that ended early" if turns < most else ""
+        verdict: Verdict = "follows" if turns <= most else "does not follow"
+        formula = f"at most {artifacts} × {table['turns_per_conversation']}"
+        yield Check("3", f"turns, {task}", turns, most, 0, most, "", formula, verdict, left)
+        wins = [shares[place] for shares in table["wins"].values()]
+        slack = 0.05 * len(wins)
+        total = sum(wins)
+        formula = " + ".join(map(str, wins))
+        fits = abs(100 - total) <= slack + 1e-9
+        note = "" if fits else f"{100 - total:.1f} % of the turns have no winner, perhaps ties; the table does not say"
+        ends = total - slack, total + slack
+        verdict = "follows" if fits else "left open"
+        yield Check("3", f"all wins together, {task}", 100.0, total, *ends, "%", formula, verdict, note)
+
+
+def _sums(tables: Mapping[str, Any]) -> Iterator[Check]:
+    cost, study = tables["cost"], tables["study"]
+    total = cost["tree"] + cost["simulation"]
+    ends = total - 0.001, total + 0.001
+    formula = f"{cost['tree']} + {cost['simulation']}"
+    verdict = _verdict(cost["total"], 0.0005, *ends)
+    yield Check("cost", "dollars per conversation", cost["total"], total, *ends, "$", formula, verdict)
+    people = study["women"] + study["men"]
+    formula = f"{study['women']} + {study['men']}"
+    verdict = "follows" if people == study["people"] else "does not follow"
+    yield Check("study", "people", study["people"], people, people, people, "", formula, verdict)
+
+
+# -- what follows although it is not printed --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A number that the printed ones decide and the paper does not print."""
+
+    table: str
+    what: str
+    value: float
+    unit: str
+    formula: str
+
+    def row(self) -> tuple[str, ...]:
+        return (self.table, self.what, f"{_short(self.value)} {self.unit}".strip(), self.formula)
+
+
+def derived() -> list[Derived]:
+    """Gains of table 5, differences of table 6, margins of table 3, and where the penalty of table 4 stops growing."""
+    tables = paper_tables()
+    found = []
+    for row in tables["table_5"]["rows"]:
+        old, new = row["baseline"], row["best"]
+        formula = f"({new} − {old}) / {old}"
+        found.append(Derived("5", f"gain in discover, {row['task']}", 100 * (new - old) / old, "%", formula))
+    for row in tables["table_6"]["rows"]:
+        for name, old, new in zip(tables["table_6"]["columns"], row["before"], row["after"], strict=True):
+            found.append(Derived("6", f"change, {row['base']}, {name}", new - old, "points", f"{new} − {old}"))
+    three = tables["table_3"]
+    for task, chosen, rejected in zip(three["columns"], three["chosen_mean"], three["rejected_mean"], strict=True):
+        what = f"reward, chosen over rejected, {task}"
+        found.append(Derived("3", what, chosen - rejected, "", f"{chosen} − {rejected}"))
+    four = tables["table_4"]
+    for stage, tau in four["tau"].items():
+        tokens = tau + four["penalty_cap"] / four["lambda"]
+        formula = f"{tau} + {four['penalty_cap']} / {four['lambda']}"
+        found.append(Derived("4", f"tokens at which the penalty reaches its cap, {stage}", tokens, "tokens", formula))
+    return found
+
+
+# -- ours beside theirs -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OurResult:
+    """One assistant of ours on one task.  Percent for the first three, thousands of tokens per conversation.
+
+    Attributes:
+        setting: engine, rules, pool and whatever else decides the numbers, in words.
+    """
+
+    task: str
+    assistant: str
+    setting: str
+    discover: Estimate | None = None
+    satisfy: Estimate | None = None
+    interact: Estimate | None = None
+    kilotokens: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class BesideRow:
+    """One row of the common table: whose it is comes first, and no row mixes."""
+
+    whose: str
+    task: str
+    who: str
+    cells: tuple[str, ...]  # in the order of `METRICS`
+    n: str
+
+    def row(self) -> tuple[str, ...]:
+        return (self.whose, self.task, self.who, *self.cells, self.n)
+
+
+BESIDE_COLUMNS = ("whose", "task", "who", *METRICS, "n")
+BESIDE_NOTE = (
+    "The paper's rows are the best of several models per metric, without intervals, on its own artifacts, users and "
+    "pool; ours are one assistant each. Discovery depends on the pool (eq. 4), so no row of ours can be compared with "
+    "one of theirs as a number."
+)
+
+
+_MEASURED = {"discover": "discovery", "satisfy": "satisfaction", "interact": "interactivity", "kilotokens": "tokens"}
+
+
+def our_results(results: Mapping[str, Any]) -> list[OurResult]:
+    """The rows of an evaluation, from its `results.json` (see `discover_lib.runs.evaluation`)."""
+    run = results["run"]
+    engine = " and ".join(dict.fromkeys((run.get("engine") or {}).values())) or "engine not recorded"
+    found = []
+    for scope in results["scopes"]:
+        task = scope["scope"] if scope["scope"] != "all" else run.get("domain") or "all tasks"
+        setting = f"{engine}, {results['rules']['name']} rules, {run.get('turns')} turns, "
+        setting += f"pool of {len(scope['assistants'])}"
+        for name, cells in scope["table"].items():
+            measured = {ours: _scaled(cells.get(theirs), ours) for ours, theirs in _MEASURED.items()}
+            found.append(OurResult(str(task).replace("_", " "), name, setting, **measured))
+    return found
+
+
+def _scaled(cell: Mapping[str, Any] | None, metric: str) -> Estimate | None:
+    """A mean with its interval, in percent; tokens are in thousands already."""
+    if cell is None or cell.get("mean") is None:
+        return None
+    factor = 1 if metric == "kilotokens" else 100
+    low, high = (None if cell[name] is None else factor * cell[name] for name in ("low", "high"))
+    return Estimate(factor * cell["mean"], low, high, cell["n_artifacts"], cell["n_trials"])
+
+
+def beside(ours: Iterable[OurResult] = ()) -> list[BesideRow]:
+    """The rows of table 1, then ours in the same shape; each says whose it is."""
+    rows = []
+    for row in paper_tables()["table_1"]["rows"]:
+        for who, cells in (("best baseline per metric", row["baseline"]), ("best variant per metric", row["best"])):
+            shown = tuple(
+                NOT_TRANSCRIBED if cell is None else f"{cell:.{2 if metric == 'kilotokens' else 1}f}"
+                for metric, cell in zip(METRICS, cells, strict=True)
+            )
+            rows.append(BesideRow(THE_PAPER, row["task"], f"{row['base']}: {who}", shown, "100 artifacts, no interval"))
+    for each in ours:
+        estimates: Sequence[Estimate | None] = (each.discover, each.satisfy, each.interact, each.kilotokens)
+        sizes = sorted({estimate.n_artifacts for estimate in estimates if estimate is not None})
+        cells = tuple(map(_measured, METRICS, estimates))
+        n = f"{' / '.join(map(str, sizes)) or 0} artifacts, 95 % interval"
+        rows.append(BesideRow(f"ours: {each.setting}", each.task, each.assistant, cells, n))
+    return rows
+
+
+def _measured(metric: str, estimate: Estimate | None) -> str:
+    """A mean with its interval, to as many decimals as the paper prints."""
+    if estimate is None:
+        return "not measured"
+    digits = 2 if metric == "kilotokens" else 1
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.mean:.{digits}f} (no interval)"
+    return f"{estimate.mean:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+
+
+def _short(value: float) -> str:
+    """At most three decimals, and no more than are needed."""
+    digits = f"{abs(value):,.{3 if abs(value) < 1 else 2}f}".rstrip("0").rstrip(".")
+    return f"−{digits}" if value < 0 and digits != "0" else digits

@@ -1,0 +1,163 @@
+"""Did the user say what they cannot know?  The one rule that every check of a user's message goes through.
+
+A word leaks if only hidden intents hold it, in any inflection, and nothing that may be named does: no intent that the
+user has discovered, and nothing said in the conversation.  A word that the user denies ("no waves") leaks only from an
+intent that denies it, too.  What the rule cannot see are paraphrases in words of their own; where a domain has a
+lexicon, `discover_lib.audit.leaks` adds its synonyms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from discover_lib.base.words import STOP_WORDS, denies, stem, words
+from discover_lib.core.conversation import Message
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.state import Discovery, IntentState
+
+How = Literal["verbatim", "inflected", "synonym"]
+
+# Endings by which English makes one content word of another, longest first; what is left must still be a word.
+_ENDINGS = sorted(
+    "ations ation ingly ings ing edly ed ers er est ness less ful ish like ments ment ances ance ences ence "
+    "ously ous ively ive ably able ally al ly ions ion y e".split(),
+    key=len,
+    reverse=True,
+)
+_SHORTEST_ROOT = 4
+
+
+class Spoken(NamedTuple):
+    """One content word of a text: as written, where, what it comes from, and whether it is denied there."""
+
+    word: str
+    start: int
+    end: int
+    root: str
+    denied: bool
+
+
+@dataclass(frozen=True)
+class Leak:
+    """One word or phrase of a message that only hidden intents hold.
+
+    Attributes:
+        word, start, end: as said, and where in the message.
+        meant: the wording of the intent that it stands for.
+        intent_ids: the hidden intents that hold it.
+        how: in the intent's very word, in another form of it, or by another name for the same thing.
+    """
+
+    word: str
+    start: int
+    end: int
+    meant: str
+    intent_ids: tuple[str, ...]
+    how: How
+
+
+def find_leaks(message: str, hidden: Mapping[str, str], known: Iterable[str]) -> tuple[Leak, ...]:
+    """The words of `message` that texts in `hidden` hold and texts in `known` do not, in order of appearance.
+
+    Args:
+        hidden: intent id → text of what the user does not know (undiscovered or emerging).
+        known: what may be named: texts of discovered intents and everything said before; read only if need be.
+    """
+    said = _told(message)
+    holders: dict[tuple[str, bool], dict[str, str]] = {}
+    for intent_id, text in hidden.items():
+        for each in () if said.isdisjoint(_told(text)) else spoken_words(text):
+            if (each.root, each.denied) in said:
+                holders.setdefault((each.root, each.denied), {}).setdefault(intent_id, each.word)
+    for text in known:
+        if not holders:
+            return ()
+        sayable = roots(text)
+        holders = {key: who for key, who in holders.items() if key[0] not in sayable}
+    return tuple(_leak(each, holders[each.root, each.denied]) for each in spoken_words(message) if each[3:] in holders)
+
+
+def _leak(said: Spoken, holders: Mapping[str, str]) -> Leak:
+    same = [intent_id for intent_id, word in holders.items() if stem(word) == stem(said.word)]
+    how: How = "verbatim" if same else "inflected"
+    holding = tuple(same or holders)
+    return Leak(said.word, said.start, said.end, holders[holding[0]], holding, how)
+
+
+def hidden_texts(tree: IntentTree, state: IntentState) -> dict[str, str]:
+    """Intent id → text of what the user has not discovered."""
+    return {key: each.text for key, each in tree.intents.items() if state[key] is not Discovery.DISCOVERED}
+
+
+def known_texts(tree: IntentTree, state: IntentState) -> list[str]:
+    """The texts of what the user has discovered."""
+    return [each.text for key, each in tree.intents.items() if state[key] is Discovery.DISCOVERED]
+
+
+def leaked_words(message: str, tree: IntentTree, state: IntentState, messages: Iterable[Message]) -> tuple[str, ...]:
+    """Content words (stemmed, sorted) of `message` that only undiscovered or emerging intents hold, word for word.
+
+    Other forms are left to the audit: what a user calls a category ("the opening") may be derived from what a hidden
+    intent says ("opens"), and only the audit knows the names of categories.
+
+    Args:
+        messages: the conversation before `message`, the assistant's last reply included.
+    """
+    hidden = hidden_texts(tree, state)
+    known = (text for texts in (known_texts(tree, state), (said.content for said in messages)) for text in texts)
+    return tuple(sorted({stem(leak.word) for leak in find_leaks(message, hidden, known) if leak.how == "verbatim"}))
+
+
+# -- words and where they come from ----------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1024)
+def spoken_words(text: str) -> tuple[Spoken, ...]:
+    """The content words of a text, in order."""
+    found, told, position, lowered = [], words(text), 0, text.lower().replace("’", "'")
+    for place, word in enumerate(told):
+        position = lowered.index(word, position)
+        if word not in STOP_WORDS and len(word) > 1:
+            denied = denies(told[max(0, place - 4) : place])
+            found.append(Spoken(word, position, position + len(word), root(word), denied))
+        position += len(word)
+    return tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def _told(text: str) -> frozenset[tuple[str, bool]]:
+    """Of every content word what it comes from and whether it is denied."""
+    return frozenset((each.root, each.denied) for each in spoken_words(text))
+
+
+@lru_cache(maxsize=1024)
+def roots(text: str) -> frozenset[str]:
+    """What the content words of a text come from."""
+    return frozenset(root(word) for word in words(text) if word not in STOP_WORDS and len(word) > 1)
+
+
+@lru_cache(maxsize=65536)
+def root(word: str) -> str:
+    """What inflected and derived forms of a word share: ``shadows, shadowy, shadowed → shadow``.
+
+    Up to two endings come off, so ``practising``, ``practised`` and ``practices`` meet; irregular forms do not.
+    """
+    word = stem(word)
+    for _ in range(2):
+        word = _shortened(word)
+    return word
+
+
+def _shortened(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_ROOT:
+            left = word[: -len(ending)]
+            if left[-1] == left[-2] and left[-1] not in "aeiousl":  # "spotted": spot
+                left = left[:-1]
+            return left[:-1] + "i" if left.endswith("y") else left
+    if word.endswith("y") and len(word) > _SHORTEST_ROOT:
+        return word[:-1] + "i"
+    return word

@@ -1,0 +1,131 @@
+"""The four roles.  Everything between them (transition, reward, rollout, pictures) is blind to what plays them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from discover_lib.core.conversation import Artifact, Message, Reply
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Evaluation, IntentState
+from discover_lib.core.view import UserView
+
+
+class RoleError(Exception):
+    """A role could not do its part.  `role` names the boundary that broke, `raw` holds what came back, if anything."""
+
+    role = "role"
+
+    def __init__(self, line: str = "", raw: tuple[str, ...] = ()) -> None:
+        super().__init__(line)
+        self.raw = raw
+
+
+class BuildError(RoleError):
+    role = "builder"
+
+
+class JudgeError(RoleError):
+    role = "judge"
+
+
+class VoiceError(RoleError):
+    role = "voice"
+
+
+class AssistantError(RoleError):
+    role = "assistant"
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """One requirement that the builder found in an artifact, and what shows it."""
+
+    text: str
+    dimension: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class BuiltTree:
+    """A tree with the stages that led to it (paper, appendix A.1)."""
+
+    tree: IntentTree
+    recognised: tuple[Recognised, ...]  # synthesis: the most specific requirements
+    levels: tuple[tuple[str, ...], ...]  # abstraction: level 0 is the most specific
+
+
+class TreeBuilder(Protocol):
+    def build(self, artifact: Artifact) -> BuiltTree:
+        """Build intent trees from a finished artifact.
+
+        Raises:
+            BuildError: naming the stage and what is missing.
+        """
+        ...
+
+
+class Judge(Protocol):
+    def evaluate(
+        self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
+    ) -> Evaluation:
+        """Classify the reply and give a verdict on each intent that the judge is shown (paper, appendix A.2.1).
+
+        `messages` is the conversation before `reply`.  Must not depend on anything else, so that candidates judged
+        in any order against the same state get the same verdicts.
+
+        Raises:
+            JudgeError: no verdict could be had; the turn is then unscored, never zero.
+        """
+        ...
+
+
+class UserVoice(Protocol):
+    def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
+        """The user's next message, said from the filtered view alone (paper, appendix A.2.3).
+
+        Raises:
+            VoiceError: nothing could be said.
+        """
+        ...
+
+
+@runtime_checkable
+class ChecksItself(Protocol):
+    """A voice that can say what is wrong with a message; one whose messages may be used in spite of a flaw."""
+
+    def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
+        """The kinds of flaw in a message said from that view to that conversation; empty if it is as it should be."""
+        ...
+
+
+class Assistant(Protocol):
+    name: str
+
+    def reply(self, messages: Sequence[Message], seed: int) -> Reply:
+        """Answer the conversation, which ends with a user message.
+
+        Raises:
+            AssistantError: no reply could be had.
+        """
+        ...
+
+
+@runtime_checkable
+class SeesIntents(Protocol):
+    """An upper bound, not an assistant: it is shown the user's intents (the oracle)."""
+
+    name: str
+
+    def reply_knowing(self, tree: IntentTree, state: IntentState, messages: Sequence[Message], seed: int) -> Reply: ...
+
+
+def ask(
+    assistant: Assistant | SeesIntents, tree: IntentTree, state: IntentState, messages: Sequence[Message], seed: int
+) -> Reply:
+    """The assistant's reply to the conversation; the intents reach it only if it `SeesIntents`."""
+    if isinstance(assistant, SeesIntents):
+        return assistant.reply_knowing(tree, state, messages, seed)
+    return assistant.reply(messages, seed)

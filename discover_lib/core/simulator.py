@@ -1,0 +1,263 @@
+"""`UserSimulator`: one simulated user, stepped by an assistant's replies.
+
+Each step judges one or several candidate replies against the same frozen state, lets the best go on, and has the
+user answer it.  Turns are frozen records, so jumping back is a slice and a branch shares its past.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from discover_lib.base.leaks import leaked_words
+from discover_lib.base.seeds import derive_rng, derive_seed
+from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Turn
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.reward import reward
+from discover_lib.core.roles import ChecksItself, Judge, JudgeError, UserVoice
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Evaluation, IntentState, Threshold, advance, finished, focus, initial_state
+from discover_lib.core.view import user_view
+
+TurnReply = str | Reply
+
+
+class UserSimulator:
+    """A user with a tree of intents, a judge that reads replies for them and a voice that answers.
+
+    Args:
+        tree: what the user wants.
+        judge, voice: any engines (see `discover_lib.core.roles`).
+        rules: the rules of this conversation.
+        seed: everything random in it derives from here: thresholds, ties, the voice's choice of words.
+        thresholds: override single θ.
+        setting: plain values to store with the conversation (domain, engine, assistants ...).
+    """
+
+    def __init__(
+        self,
+        tree: IntentTree,
+        judge: Judge,
+        voice: UserVoice,
+        *,
+        rules: Rules | None = None,
+        seed: int = 0,
+        thresholds: Mapping[str, Threshold] | None = None,
+        setting: Mapping[str, Any] | None = None,
+    ) -> None:
+        rules = rules or Rules.paper()
+        start = initial_state(tree, rules, seed, thresholds)
+        self.judge = judge
+        self.voice = voice
+        self.conversation = Conversation(tree, rules, seed, start, setting=dict(setting or {}))
+
+    @classmethod
+    def resume(cls, conversation: Conversation, judge: Judge, voice: UserVoice) -> UserSimulator:
+        """A simulator that goes on from a stored conversation."""
+        simulator = cls.__new__(cls)
+        simulator.judge, simulator.voice, simulator.conversation = judge, voice, conversation
+        return simulator
+
+    # -- where the conversation stands ---------------------------------------------------------------------------
+
+    @property
+    def tree(self) -> IntentTree:
+        return self.conversation.tree
+
+    @property
+    def rules(self) -> Rules:
+        return self.conversation.rules
+
+    @property
+    def state(self) -> IntentState:
+        return self.conversation.state
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return self.conversation.messages()
+
+    @property
+    def focus(self) -> tuple[str, ...]:
+        return focus(self.tree, self.state, self.rules)
+
+    # -- stepping --------------------------------------------------------------------------------------------------
+
+    def consider(self, reply: TurnReply) -> Candidate:
+        """Judge a reply against the state as it is and change nothing: what would it discover?
+
+        A judge that fails leaves the candidate unscored, with the error and the reply kept.
+        """
+        reply = as_reply(reply)
+        try:
+            evaluation = self.judge.evaluate(self.tree, self.state, self.messages, reply, self.rules)
+        except JudgeError as error:
+            return Candidate(reply, None, self.state, error=f"judge: {error}")
+        return score_candidate(self.tree, self.state, reply, evaluation, self.rules)
+
+    def step(self, reply: TurnReply | Sequence[TurnReply], *, speak: bool = True) -> Turn:
+        """Take one turn with a reply, or with the best of several, and return its record.
+
+        Args:
+            reply: what the assistant says; of several candidates the one with the highest reward goes on.
+            speak: have the user answer (left out after a conversation's last turn).
+
+        Raises:
+            JudgeError: no candidate could be judged; the conversation is unchanged.
+            VoiceError: the user could not answer; the conversation is unchanged.
+            ValueError: no reply was given, or the conversation is over.
+        """
+        replies = [reply] if isinstance(reply, str | Reply) else list(reply)
+        if not replies:
+            raise ValueError("a turn needs at least one reply")
+        return self.commit([self.consider(each) for each in replies], speak=speak)
+
+    def commit(self, candidates: Sequence[Candidate], *, choose: int | None = None, speak: bool = True) -> Turn:
+        """Take one turn with candidates already judged against the present state (by `consider`)."""
+        conversation = self.conversation
+        if conversation.stop is not None:
+            raise ValueError(f"the conversation is over ({conversation.stop}); branch from an earlier turn")
+        index = len(conversation.turns) + 1
+        if choose is None:
+            choose = choose_candidate(candidates, self.rules, derive_seed(conversation.seed, "tie", index))
+        chosen = candidates[choose]
+        if chosen.evaluation is None:
+            raise JudgeError(chosen.error or "the chosen reply was not judged")
+        stop = finished(self.tree, chosen.after, self.rules)
+        reasons = {verdict.intent_id: verdict.reason for verdict in chosen.evaluation.verdicts}
+        turn = Turn(
+            index=index,
+            before=self.state,
+            candidates=tuple(candidates),
+            chosen=choose,
+            focus=self.focus,
+            view=user_view(self.tree, chosen.after, self.rules, reasons, chosen.transitions),
+        )
+        if speak and stop is None:
+            turn = self._answered(turn)
+        self.conversation = dataclasses.replace(conversation, turns=(*conversation.turns, turn), stop=stop)
+        return turn
+
+    def _answered(self, turn: Turn) -> Turn:
+        messages = (*self.messages, Message("assistant", turn.reply.text, turn.reply.notation))
+        message = self.voice.speak(turn.view, messages, derive_seed(self.conversation.seed, "voice", turn.index))
+        leaks = leaked_words(message, self.tree, turn.after, messages)
+        flaws = self.voice.flaws(message, turn.view, messages) if isinstance(self.voice, ChecksItself) else ()
+        return dataclasses.replace(turn, user_message=message, leaks=leaks, flaws=flaws)
+
+    # -- time travel -----------------------------------------------------------------------------------------------
+
+    def branch(self, turn: int) -> UserSimulator:
+        """A new simulator that stands after `turn` turns (0: at the start); this one is left as it is.
+
+        Raises:
+            ValueError: the conversation has no such turn.
+        """
+        if not 0 <= turn <= len(self.conversation.turns):
+            raise ValueError(f"turn {turn} is not in this conversation of {len(self.conversation.turns)} turns")
+        past = dataclasses.replace(self.conversation, turns=self.conversation.turns[:turn], stop=None)
+        if turn == len(self.conversation.turns):
+            past = self.conversation
+        branched = UserSimulator.resume(past, self.judge, self.voice)
+        return branched._with_answer()
+
+    def _with_answer(self) -> UserSimulator:
+        """If the last turn ended a conversation unanswered but is not the end here, have the user answer it."""
+        turns = self.conversation.turns
+        if turns and turns[-1].user_message is None and self.conversation.stop in (None, "max_turns"):
+            before = dataclasses.replace(self.conversation, turns=turns[:-1], stop=None)
+            answered = UserSimulator.resume(before, self.judge, self.voice)._answered(turns[-1])
+            self.conversation = dataclasses.replace(before, turns=(*turns[:-1], answered))
+        return self
+
+
+def as_reply(reply: TurnReply) -> Reply:
+    """A plain text as a `Reply`, its tokens counted by the documented rule."""
+    return reply if isinstance(reply, Reply) else Reply(reply, count_tokens(reply), COUNTING)
+
+
+def score_candidate(
+    tree: IntentTree, state: IntentState, reply: Reply, evaluation: Evaluation, rules: Rules
+) -> Candidate:
+    """Apply a judgement to a frozen state: transitions and reward.  Pure."""
+    after, transitions = advance(tree, state, evaluation, rules)
+    return Candidate(reply, evaluation, after, transitions, reward(tree, state, after, reply.n_tokens, rules))
+
+
+def looking_ahead(
+    tree: IntentTree, state: IntentState, candidate: Candidate, ahead: tuple[Turn, ...], rules: Rules
+) -> Candidate:
+    """The candidate, rewarded for what it and the turns `ahead` of it discover, and charged for all their replies."""
+    if not ahead:
+        return candidate
+    n_tokens = candidate.reply.n_tokens + sum(turn.reply.n_tokens for turn in ahead)
+    return dataclasses.replace(candidate, ahead=ahead, reward=reward(tree, state, ahead[-1].after, n_tokens, rules))
+
+
+def choose_candidate(candidates: Sequence[Candidate], rules: Rules, seed: int) -> int:
+    """Index of the candidate that goes on: the highest reward; unscored candidates never win over scored ones.
+
+    Ties, paper: fewer tokens, then a draw by `seed`.  Ties, authors' code: the last if all are equal, else the first.
+    """
+    scored = [(index, each) for index, each in enumerate(candidates) if each.reward is not None]
+    if not scored:
+        return 0
+    totals = {index: round(each.reward.total, 12) for index, each in scored if each.reward is not None}
+    best = max(totals.values())
+    tied = [index for index, total in totals.items() if total == best]
+    if rules.ties == "authors":
+        everything_equal = len(tied) == len(candidates)
+        return tied[-1] if everything_equal else tied[0]
+    fewest = min(candidates[index].reply.n_tokens for index in tied)
+    shortest = [index for index in tied if candidates[index].reply.n_tokens == fewest]
+    return shortest[0] if len(shortest) == 1 else derive_rng(seed, "tie").choice(shortest)
+
+
+def replay(conversation: Conversation, rules: Rules | None = None) -> Conversation:
+    """Recompute states, transitions, rewards and views from the stored judgements alone.
+
+    Under the conversation's own rules the result equals it.  Under other rules the judgements stay what they were,
+    choices and messages too: it answers "what would these replies have been worth?".
+    """
+    rules = rules or conversation.rules
+    start = start_under(rules, conversation)
+    turns = _turns_again(conversation.tree, start, conversation.turns, rules)
+    return dataclasses.replace(conversation, rules=rules, start=start, turns=turns)
+
+
+def _turns_again(tree: IntentTree, state: IntentState, turns: Sequence[Turn], rules: Rules) -> tuple[Turn, ...]:
+    """Turns recomputed from their judgements, the first of them from `state`."""
+    again = []
+    for turn in turns:
+        candidates = tuple(_candidate_again(tree, state, each, rules) for each in turn.candidates)
+        chosen = candidates[turn.chosen]
+        assert chosen.evaluation is not None
+        reasons = {verdict.intent_id: verdict.reason for verdict in chosen.evaluation.verdicts}
+        again.append(
+            dataclasses.replace(
+                turn,
+                before=state,
+                candidates=candidates,
+                focus=focus(tree, state, rules),
+                view=user_view(tree, chosen.after, rules, reasons, chosen.transitions),
+            )
+        )
+        state = chosen.after
+    return tuple(again)
+
+
+def _candidate_again(tree: IntentTree, state: IntentState, candidate: Candidate, rules: Rules) -> Candidate:
+    if candidate.evaluation is None:
+        return candidate
+    scored = score_candidate(tree, state, candidate.reply, candidate.evaluation, rules)
+    return looking_ahead(tree, state, scored, _turns_again(tree, scored.after, candidate.ahead, rules), rules)
+
+
+def start_under(rules: Rules, conversation: Conversation) -> IntentState:
+    """Where the conversation began; thresholds are drawn anew only if `rules` ask for another number of them."""
+    if rules.thresholds == conversation.rules.thresholds:
+        return conversation.start
+    drawn = initial_state(conversation.tree, rules, conversation.seed)
+    begun = conversation.start
+    return dataclasses.replace(drawn, discovery=begun.discovery, satisfied=begun.satisfied)

@@ -1,0 +1,622 @@
+"""The file formats of the authors' released code (github.com/tsook/discoverllm): run files, seeds, artifacts, settings.
+
+Reading a run file gives a `Conversation` under `Rules.authors()` with what the file knows: states, messages, replies,
+rewards.  It knows no verdicts and no near misses, so a turn read from it cannot be judged anew under other rules.
+What their files hold and our records do not (prompts of assistants, abstractions, marks on intents, times) travels in
+the conversation's setting, so that writing what was read gives the same file again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from discover_lib.base.leaks import leaked_words
+from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.core.conversation import Artifact, Candidate, Conversation, Message, Reply, Stop, Turn
+from discover_lib.core.intents import Intent, IntentTree, TreeError
+from discover_lib.core.reward import Reward, length_penalty, reward
+from discover_lib.core.roles import BuiltTree, Recognised
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition, focus
+from discover_lib.core.view import user_view
+from discover_lib.dataset.formats import FormatError, Place, read_json
+from discover_lib.runs.units import write_json
+
+RULES = Rules.authors()
+REST = "authors_file"  # key of a conversation's setting: what the file holds beyond our records
+ENGINE = "authors' code"
+BY_PENALTY = "the authors' tokenizer, worked out from the length penalty"
+NO_VERDICTS = "the authors' files keep no verdicts, only what they led to"
+LEVELS = {0: Discovery.UNDISCOVERED, 0.5: Discovery.EMERGING, 1: Discovery.DISCOVERED}
+STOPS: dict[str, Stop | None] = {
+    "max_turns_reached": "max_turns",
+    "all_criteria_satisfied": "all_satisfied",
+    "in_progress": None,
+    "unknown": None,
+}
+REASONS = {
+    "max_turns": "max_turns_reached",
+    "all_satisfied": "all_criteria_satisfied",
+    "all_discovered": "unknown",
+    "error": "error: not recorded",
+    None: "in_progress",
+}
+NOT_HELD = (
+    "the judge's verdicts and near misses",
+    "the rules, their numbers and the random seed",
+    "what the user was shown, and leaks",
+    "tokens of single replies, and how they were counted",
+    "that everything was discovered (their runs end when everything is satisfied)",
+)
+
+
+# -- artifacts and settings ----------------------------------------------------------------------------------------
+
+
+def read_artifacts(path: Path) -> list[Artifact]:
+    """An artifacts file; entries without an id are numbered by their place, as the authors do."""
+    return [
+        Artifact(
+            entry["id"].text() if entry.get("id") else f"artifact_{number}",
+            entry["artifact_type"].text(),
+            entry["text"].text(),
+        )
+        for number, entry in enumerate(read_json(path).items(), start=1)
+    ]
+
+
+def write_artifacts(path: Path, artifacts: Sequence[Artifact]) -> None:
+    write_json(path, [{"id": each.id, "artifact_type": each.type, "text": each.text} for each in artifacts])
+
+
+@dataclass(frozen=True)
+class AssistantSetting:
+    """One entry of assistants.json.  `user_prompt` is a template with a `{chat_history}` slot, which we do not use."""
+
+    model_name: str
+    system_prompt: str
+    user_prompt: str | None = None
+    temperature: float | None = None
+
+
+def read_assistants(path: Path) -> list[AssistantSetting]:
+    found = []
+    for entry in read_json(path).items():
+        prompt = entry.get("system_prompt") or entry["system_prompt_text"]
+        template, temperature = entry.get("user_prompt"), entry.get("temperature")
+        found.append(
+            AssistantSetting(
+                entry["model_name"].text(),
+                prompt.text(),
+                template.text() if template else None,
+                temperature.number() if temperature else None,
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class UserSetting:
+    """user.json: the model that judges and speaks, and how."""
+
+    model_name: str
+    temperature: float
+    max_tokens: int
+    update_prob: float
+    seed_model_name: str = ""
+
+    @property
+    def rules(self) -> Rules:
+        return RULES if self.update_prob == RULES.p else RULES.replace(p=self.update_prob)
+
+
+def read_user(path: Path) -> UserSetting:
+    data = read_json(path)
+    builder = data.get("seed_model_name")
+    return UserSetting(
+        data["model_name"].text(),
+        data["temperature"].number(),
+        data["max_tokens"].whole(),
+        data["update_prob"].number(),
+        builder.text() if builder else "",
+    )
+
+
+# -- criteria: a tree and a state in one ---------------------------------------------------------------------------
+
+
+def _hierarchy(criteria: Place) -> Place:
+    """The trees of a `criteria_objs`; the authors' code makes one criterion and no more."""
+    found = criteria.items()
+    if len(found) != 1:
+        raise criteria.wrong(f"holds {len(found)} criteria; only files with one can be read")
+    return found[0]["hierarchy"]
+
+
+def _nodes(hierarchy: Place) -> Iterator[Place]:
+    for node in hierarchy.items():
+        yield node
+        if below := node.get("children"):
+            yield from _nodes(below)
+
+
+def _id(node: Place) -> str:
+    return str(node["id"].value)  # an unquoted "1" came out of YAML as a number, and "1.2" as another
+
+
+def _tree(criteria: Place, artifact_type: str, request: str) -> IntentTree:
+    def intent(node: Place) -> Intent:
+        below = node.get("children")
+        return Intent(_id(node), node["text"].text(), tuple(map(intent, below.items())) if below else ())
+
+    hierarchy = _hierarchy(criteria)
+    known = tuple(_id(node) for node in _nodes(hierarchy) if node["aware"].number() == 1)
+    try:
+        return IntentTree(artifact_type, "", request, known, tuple(map(intent, hierarchy.items())))
+    except TreeError as error:
+        raise hierarchy.wrong(f"is no intent tree: {error}") from None
+
+
+def _state(criteria: Place, drawn: Mapping[str, Threshold] | None = None) -> IntentState:
+    """The state in a snapshot; `drawn` are the thresholds of the first one."""
+    discovery, satisfied, left = {}, set(), {}
+    for node in _nodes(_hierarchy(criteria)):
+        level, intent_id = node["aware"].number(), _id(node)
+        if level not in LEVELS:
+            raise node["aware"].wrong(f"must be 0, 0.5 or 1, got {level}")
+        discovery[intent_id] = LEVELS[level]
+        if node["satisfied"].number():
+            satisfied.add(intent_id)
+        left[intent_id] = tuple(each.number() for each in node["update_thresholds"].items())
+    return IntentState(discovery, frozenset(satisfied), left, left if drawn is None else drawn)
+
+
+def _criteria(
+    tree: IntentTree, state: IntentState, judged: Evaluation | None = None, moves: Sequence[Transition] = ()
+) -> list[dict[str, Any]]:
+    """A state as a `criteria_objs`.
+
+    The one description and its checklist are the most specific intents, which is what the tree was grown from.
+    """
+    marks = {each.intent_id: each for each in moves if each.cause == "direct"}
+    reasons = {each.intent_id: each.reason for each in judged.verdicts if each.engaged} if judged else {}
+    kind = "satisfaction" if judged is None or judged.kind == "artifact" else "awareness"
+
+    def node(intent: Intent) -> dict[str, Any]:
+        return {
+            "id": intent.id,
+            "text": intent.text,
+            "children": [node(child) for child in intent.children],
+            **known(intent.id),
+            "is_update": False,
+            "update_thresholds": _thresholds_left(state, intent.id),
+            "update": {"type": kind, "status": 1} if intent.id in marks else None,
+        }
+
+    def known(intent_id: str) -> dict[str, Any]:
+        level = state[intent_id].level
+        return {
+            "aware": int(level) if level.is_integer() else level,
+            "satisfied": int(intent_id in state.satisfied),
+            "reason": reasons.get(intent_id, "") if kind == "satisfaction" else "",
+        }
+
+    leaves = tree.leaves()
+    description = "; ".join(map(tree.text, leaves))
+    checklist = [{"item": tree.text(leaf), **known(leaf)} for leaf in leaves]
+    only = {"description": description, "checklist": checklist, "lateral_alternatives": []}
+    return [{"criterion": description, "abstractions": [only], "hierarchy": list(map(node, tree.roots))}]
+
+
+def _thresholds_left(state: IntentState, intent_id: str) -> list[float]:
+    """One threshold per step that is left.  A single θ that resets after use is the next one, and then as drawn."""
+    left = state.thresholds.get(intent_id, ())
+    if isinstance(left, tuple):
+        return list(left)
+    drawn = (state.initial_thresholds or {}).get(intent_id, left)
+    assert isinstance(drawn, float | int)
+    return {0: [left, drawn], 1: [left], 2: []}[state[intent_id].value]
+
+
+# -- seeds ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A seed.json: a built tree, and the state in which every user with it starts."""
+
+    artifact_id: str
+    built: BuiltTree
+    start: IntentState
+    rest: Any = field(default=None, repr=False)  # what the file holds beyond
+
+    @property
+    def thresholds(self) -> dict[str, Threshold]:
+        """For `initial_state(tree, Rules.authors(), thresholds=...)`: of the intents that can still move."""
+        return {key: value for key, value in self.start.thresholds.items() if value}
+
+
+def read_seed(path: Path) -> Seed:
+    """A seed.json.
+
+    Raises:
+        FormatError: naming the field that is missing or wrong.
+    """
+    data = read_json(path)
+    criteria, request = data["criteria_objs"], data["initial_request"].text()
+    tree = _tree(criteria, data["artifact_type"].text(), request)
+    levels = [
+        tuple(entry["item"].text() for entry in level["checklist"].items())
+        for level in criteria.items()[0]["abstractions"].items()
+    ][::-1]  # theirs begin with the broadest
+    found = tuple(Recognised(text, "", "") for text in (levels[0] if levels else ()))
+    seed = Seed(data["artifact_id"].text(), BuiltTree(tree, found, tuple(levels)), _state(criteria))
+    return dataclasses.replace(seed, rest=_beyond(_seed_file(seed), data.object()))
+
+
+def write_seed(path: Path, seed: Seed) -> None:
+    write_json(path, _completed(_seed_file(seed), seed.rest))
+
+
+def _seed_file(seed: Seed) -> dict[str, Any]:
+    tree = seed.built.tree
+    criteria = _criteria(tree, seed.start)
+    if seed.built.levels:
+        criteria[0]["abstractions"] = [
+            {
+                "description": "; ".join(level),
+                "checklist": [{"item": text, "satisfied": 0, "aware": 0, "reason": ""} for text in level],
+                "lateral_alternatives": [],
+            }
+            for level in reversed(seed.built.levels)
+        ]
+    return {
+        "artifact_id": seed.artifact_id,
+        "artifact_type": tree.artifact_type,
+        "criteria_objs": criteria,
+        "initial_request": tree.initial_request,
+        "timestamp": _now(),
+    }
+
+
+# -- run files: reading --------------------------------------------------------------------------------------------
+
+
+def read_run_file(path: Path) -> Conversation:
+    """A run file (best_of_1 or best_of_n); a seed.json beside it tells the artifact's type.
+
+    Raises:
+        FormatError: naming the field that is missing or wrong.
+    """
+    data = read_json(path)
+    beside = path.parent / "seed.json"
+    artifact_type = read_json(beside)["artifact_type"].text() if beside.is_file() else ""
+    talk = _conversation(data, artifact_type)
+    rest = _beyond(run_file(talk), data.object())
+    return dataclasses.replace(talk, setting={**talk.setting, REST: rest})
+
+
+def _conversation(data: Place, artifact_type: str) -> Conversation:
+    messages = data["conversation"].items()
+    if not messages:
+        raise data["conversation"].wrong("is empty; it opens with the user's request")
+    snapshots = data["criteria_history"].items()
+    if not snapshots:
+        raise data["criteria_history"].wrong("is empty; it opens with the state at the start")
+    tree = _tree(snapshots[0], artifact_type, _said(messages[0], "user"))
+    configs = data["assistant_configs"].items()
+    names = [f"{each['model_name'].text()} #{number}" for number, each in enumerate(configs, start=1)]
+    states = [_state(snapshots[0])]
+    turns: list[Turn] = []
+    said = [Message("user", tree.initial_request)]
+    for index in range(1, len(snapshots)):
+        turn = _turn(data, tree, states[-1], index, names)
+        said.append(Message("assistant", turn.reply.text))
+        answer = _said(messages[2 * index], "user") if 2 * index < len(messages) else None
+        leaks = leaked_words(answer, tree, turn.after, said) if answer is not None else ()
+        turns.append(dataclasses.replace(turn, user_message=answer, leaks=leaks))
+        states.append(turn.after)
+        said += [Message("user", answer)] if answer is not None else []
+    trial = data.get("trial_id")
+    setting = {
+        "engine": ENGINE,
+        "domain": "",
+        "artifact": data["artifact_id"].text(),
+        "assistants": names if data["mode"].text() != "best_of_1" else [turns[0].reply.assistant] if turns else names,
+        "trial": trial.value if trial else 0,
+        "note": f"read from {Path(data.file).name}: {NO_VERDICTS}",
+    }
+    return Conversation(tree, RULES, 0, states[0], tuple(turns), _stop(data["terminated_reason"]), setting)
+
+
+def _said(message: Place, role: str) -> str:
+    if message["role"].text() != role:
+        raise message["role"].wrong(f"must be {role!r}, got {message.value['role']!r}")
+    return message["content"].text()
+
+
+def _stop(reason: Place) -> Stop | None:
+    text = reason.text()
+    if text.startswith("error"):
+        return "error"
+    if text not in STOPS:
+        raise reason.wrong(f"must be one of {', '.join(STOPS)} or 'error: ...', got {text!r:.60}")
+    return STOPS[text]
+
+
+def _turn(data: Place, tree: IntentTree, before: IntentState, index: int, names: Sequence[str]) -> Turn:
+    """Turn `index`; the user's answer to it is added by the caller."""
+    message = _nth(data["conversation"], 2 * index - 1)
+    by_turn = data.get("per_turn_candidates")
+    if by_turn is None:
+        who = data.get("assistant_id")
+        name = names[who.whole()] if who and isinstance(who.value, int) and 0 <= who.value < len(names) else names[0]
+        after = _state(_nth(data["criteria_history"], index), before.initial_thresholds)
+        delta = _nth(data["turnwise_scores"], index - 1)["delta_awareness"].number()
+        found = [_candidate(tree, before, after, _said(message, "assistant"), name, delta, None)]
+        chosen = 0
+    else:
+        entry = _nth(by_turn, index - 1)
+        found, places = [], []
+        for each in entry["candidates"].items():
+            place = each["assistant_index"].whole()
+            if not 0 <= place < len(names):
+                raise each["assistant_index"].wrong(f"must number one of {len(names)} assistants, got {place}")
+            after = _state(each["updated_criteria_objs"], before.initial_thresholds)
+            delta, total = each["delta_awareness"].number(), each["reward"].number()
+            text = each["assistant_response"].text()
+            found.append(_candidate(tree, before, after, text, names[place], delta, total))
+            places.append(place)
+        wanted = entry["chosen_assistant_index"]
+        if wanted.value not in places:
+            raise wanted.wrong(f"names no candidate of the turn, got {wanted.value!r:.60}")
+        chosen = places.index(wanted.value)
+    after, moves = found[chosen].after, found[chosen].transitions
+    view = user_view(tree, after, RULES, None, moves)
+    return Turn(index, before, tuple(found), chosen, focus(tree, before, RULES), view)
+
+
+def _nth(many: Place, index: int) -> Place:
+    items = many.items()
+    if index >= len(items):
+        raise many.wrong(f"has {len(items)} entries and should have at least {index + 1}")
+    return items[index]
+
+
+def _candidate(
+    tree: IntentTree,
+    before: IntentState,
+    after: IntentState,
+    text: str,
+    name: str,
+    delta: float,
+    total: float | None,
+) -> Candidate:
+    """A reply with the reward that the file gives it, and with our count for its length where the file gives none."""
+    reply = Reply(text, count_tokens(text), COUNTING, name)
+    penalty = length_penalty(reply.n_tokens, RULES)
+    if total is not None:
+        penalty = total - delta
+        if -RULES.penalty_cap < penalty < 0:
+            reply = dataclasses.replace(reply, n_tokens=round(RULES.tau - penalty / RULES.lam), counting=BY_PENALTY)
+    shares = reward(tree, before, after, reply.n_tokens, RULES).shares
+    worth = Reward(delta, penalty, reply.n_tokens, shares)
+    return Candidate(reply, None, after, tuple(_moves(tree, before, after)), worth, NO_VERDICTS)
+
+
+def _moves(tree: IntentTree, before: IntentState, after: IntentState) -> Iterator[Transition]:
+    """What must have happened between two states; a step of one level that kept a threshold was a near miss."""
+    for intent_id in tree.intents:
+        was, now = before[intent_id], after[intent_id]
+        new = intent_id in after.satisfied and intent_id not in before.satisfied
+        left, still = before.thresholds.get(intent_id), after.thresholds.get(intent_id)
+        if was == now and not new and left == still:
+            continue
+        assert isinstance(left, tuple) and isinstance(still, tuple)
+        if now - was == 1 and not new and len(left) - len(still) == 1:
+            yield Transition(intent_id, was, now, "tangential", theta=left[0])
+        elif was == now and not new and left and still:
+            yield Transition(intent_id, was, now, "tangential", False, left[0] - still[0], left[0], still[0])
+        else:
+            yield Transition(intent_id, was, now, "direct", new)
+
+
+# -- run files: writing --------------------------------------------------------------------------------------------
+
+
+def write_run_file(path: Path, conversation: Conversation) -> None:
+    """A conversation as a run file of the authors' code; `NOT_HELD` says what is lost on the way."""
+    write_json(path, _completed(run_file(conversation), conversation.setting.get(REST)))
+
+
+def run_file(talk: Conversation) -> dict[str, Any]:
+    """The plain form of a run file, from our records alone."""
+    names = list(talk.setting.get("assistants") or dict.fromkeys(turn.reply.assistant for turn in talk.turns))
+    several = any(len(turn.candidates) > 1 for turn in talk.turns)
+    snapshots = [_criteria(talk.tree, talk.start)]
+    snapshots += [
+        _criteria(talk.tree, turn.after, turn.candidate.evaluation, turn.candidate.transitions) for turn in talk.turns
+    ]
+    levels = [_levels(talk.tree, state) for state in (talk.start, *(turn.after for turn in talk.turns))]
+    (satisfied, aware), (satisfied_now, aware_now) = levels[0], levels[-1]
+    size = len(talk.tree)
+    return {
+        "mode": "best_of_n" if several else "best_of_1",
+        "artifact_id": str(talk.setting.get("artifact", "")),
+        "artifact_text": "",
+        "assistant_configs": [
+            {"assistant_index": place, "model_name": name, "system_prompt": "", "user_prompt": None}
+            for place, name in enumerate(names)
+        ],
+        "conversation": [{"role": each.role, "content": each.content} for each in talk.messages()],
+        "criteria_history": snapshots,
+        "metrics": {
+            "initial_satisfaction": satisfied / size,
+            "initial_awareness": aware / size,
+            "final_satisfaction": satisfied_now / size,
+            "final_awareness": aware_now / size,
+            "satisfaction_improvement": (satisfied_now - satisfied) / size,
+            "awareness_improvement": (aware_now - aware) / size,
+        },
+        "turnwise_scores": [
+            {
+                "turn": turn.index,
+                "delta_satisfaction": now[0] - was[0],
+                "delta_awareness": now[1] - was[1],
+                "satisfaction_level": now[0] / size,
+                "awareness_level": now[1] / size,
+            }
+            for turn, was, now in zip(talk.turns, levels[:-1], levels[1:], strict=True)
+        ],
+        "num_turns": len(talk.turns),
+        "terminated_reason": REASONS[talk.stop],
+        "total_tokens": sum(turn.reply.n_tokens for turn in talk.turns),
+        "initial_criteria_objs": snapshots[0],
+        "per_turn_candidates": [_candidates(talk, turn) for turn in talk.turns] if several else None,
+        "assistant_id": None if several else 0,
+        "trial_id": talk.setting.get("trial"),
+        "timestamp": _now(),
+        "terminated": talk.stop is not None,
+    }
+
+
+def _candidates(talk: Conversation, turn: Turn) -> dict[str, Any]:
+    def plain(place: int, each: Candidate) -> dict[str, Any]:
+        (satisfied, aware), (then_satisfied, then_aware) = (
+            _levels(talk.tree, state) for state in (turn.before, each.after)
+        )
+        # An unscored reply has no number here: theirs would be 0, which says that it discovered nothing.
+        numbers = {
+            "delta_awareness": then_aware - aware if each.reward else None,
+            "delta_satisfaction": then_satisfied - satisfied if each.reward else None,
+            "reward": each.reward.total if each.reward else None,
+        }
+        return {
+            "assistant_index": place,
+            "assistant_response": each.reply.text,
+            **numbers,
+            "updated_criteria_objs": _criteria(talk.tree, each.after, each.evaluation, each.transitions),
+            "full_results": {"singleturn": numbers, "multiturn": numbers},
+            "future_trajectory": {"criteria_history": [], "chat_history": []},
+        }
+
+    return {
+        "turn": turn.index,
+        "chosen_assistant_index": turn.chosen,
+        "candidates": [plain(place, each) for place, each in enumerate(turn.candidates)],
+    }
+
+
+def _levels(tree: IntentTree, state: IntentState) -> tuple[float, float]:
+    """Satisfaction and awareness as the authors add them up: emerging ½, a parent 1 once all its children are."""
+    met = IntentState(dict.fromkeys(state.satisfied, Discovery.DISCOVERED))
+    satisfied, aware = (reward(tree, IntentState({}), each, 0, RULES).discovered for each in (met, state))
+    return satisfied, aware
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# -- what a file holds beyond our records --------------------------------------------------------------------------
+
+
+def _beyond(built: Any, original: Any) -> Any:
+    """What turns `built` into `original`, or None if they are equal; numbers are compared by value."""
+    if built == original and isinstance(built, bool) == isinstance(original, bool):
+        return None
+    if isinstance(built, dict) and isinstance(original, dict):
+        fields = {name: _beyond(built.get(name), value) for name, value in original.items()}
+        missing = [name for name in original if name not in built]
+        changed = {name: each for name, each in fields.items() if each is not None}
+        changed |= {name: {"is": original[name]} for name in missing}
+        return {"fields": changed, "without": [name for name in built if name not in original]}
+    if isinstance(built, list) and isinstance(original, list) and len(built) == len(original):
+        pairs = enumerate(zip(built, original, strict=True))
+        return {"items": {str(n): rest for n, pair in pairs if (rest := _beyond(*pair)) is not None}}
+    return {"is": original}
+
+
+def _completed(built: Any, rest: Any) -> Any:
+    """`built` with what `_beyond` found put back; parts that have changed their shape since stay as built."""
+    if rest is None:
+        return built
+    if "is" in rest:
+        return rest["is"]
+    if "fields" in rest and isinstance(built, dict):
+        kept = {name: value for name, value in built.items() if name not in rest["without"]}
+        return kept | {name: _completed(kept.get(name), each) for name, each in rest["fields"].items()}
+    if "items" in rest and isinstance(built, list):
+        return [_completed(each, rest["items"].get(str(place))) for place, each in enumerate(built)]
+    return built
+
+
+# -- folders -------------------------------------------------------------------------------------------------------
+
+
+def run_files(path: Path) -> list[Path]:
+    """The run files at a path: the file itself, or those of an output folder of the authors' code.
+
+    Raises:
+        FormatError: there is none.
+    """
+    if path.is_file():
+        return [path]
+    found = sorted((*path.rglob("assistant_*.json"), *path.rglob("best_of_n*.json")))
+    if not found:
+        raise FormatError(f"{path}: no run files here (assistant_*.json, best_of_n.json)")
+    return found
+
+
+def import_run(path: Path, folder: Path) -> int:
+    """Read run files into a run of ours in `folder`; returns how many conversations there are.
+
+    Raises:
+        FormatError: naming the file and field that is wrong; nothing is written then.
+        StoreError: the folder holds something else.
+    """
+    from discover_lib.runs.store import RunStore, UnitRow, turn_row
+
+    talks = [read_run_file(each) for each in run_files(path)]
+    configuration = {"kind": "import", "files": [str(path)], "rules": RULES.to_dict()}
+    # Users are told apart by their tree: two runs of the authors' code may have built different ones for an artifact.
+    trees: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    units = []
+    for place, talk in enumerate(talks):
+        artifact, plain = str(talk.setting["artifact"]), talk.tree.to_dict()
+        while trees.setdefault(artifact, ("", plain))[1] != plain:
+            artifact += "'"
+        trial = talk.setting["trial"] if isinstance(talk.setting["trial"], int) else 0
+        units.append(UnitRow(place, artifact, tuple(talk.setting["assistants"]), trial, talk.seed, talk.setting))
+    with RunStore.write(folder, configuration) as store:
+        store.add_units(trees, units)
+        for place, talk in enumerate(talks):
+            store.put_whole(place, list(map(turn_row, talk.turns)), talk.stop)
+    return len(talks)
+
+
+def export_runs(folder: Path, conversations: Sequence[Conversation] | Iterator[Conversation]) -> int:
+    """Write conversations as the authors' code lays them out, `ARTIFACT/assistant_K_trial_N.json`; returns how many."""
+    places: dict[str, int] = {}
+    count = 0
+    for talk in conversations:
+        names = "+".join(talk.setting.get("assistants", ()))
+        place = places.setdefault(names, len(places))
+        trial = int(talk.setting.get("trial") or 0)
+        several = any(len(turn.candidates) > 1 for turn in talk.turns)
+        name = "best_of_n" if several else f"assistant_{place}"
+        target = folder / _folder_name(str(talk.setting.get("artifact", "")))
+        write_run_file(target / (f"{name}_trial_{trial}.json" if trial else f"{name}.json"), talk)
+        count += 1
+    return count
+
+
+def _folder_name(artifact_id: str) -> str:
+    """An artifact's id as one folder name; their tools find folders by the prefix `artifact_` alone."""
+    plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in artifact_id).strip(".")
+    return plain if plain.startswith("artifact_") else f"artifact_{plain or 'unnamed'}"

@@ -1,0 +1,173 @@
+"""Dataset rows of the authors' released code: one row per candidate reply, with a score and the states that led there.
+
+Read, the rows of a turn become one preference example of ours, labelled by their scores; what the example has no place
+for travels in a column of its own, so that writing what was read gives the same rows in the same order again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from discover_lib.base.token_counts import TokenCount
+from discover_lib.core.conversation import Conversation
+from discover_lib.dataset.authors import run_file
+from discover_lib.dataset.export import RowSet, Source, row_set
+from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.formats import FormatError, Place, read_json
+from discover_lib.dataset.pairs import DIGITS
+from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, plain, readable, similarity_of
+from discover_lib.runs.store import to_json
+
+REST = "authors_rows"  # column that holds what our columns do not
+SAME_TURN = ("artifact_id", "conv_id", "turn_id", "source_dir")  # and the prompt: their conv_id is not unique
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file (a JSON array, or JSON lines), checked for what every reader of them needs.
+
+    Raises:
+        FormatError: naming the row and the field that is wrong.
+    """
+    if path.suffix == ".jsonl":
+        places = [_line(path, number, line) for number, line in enumerate(_lines(path), start=1) if line.strip()]
+    else:
+        places = read_json(path).items()
+    for row in places:
+        row["artifact_id"].text(), row["turn_id"].text(), row["completion"].text(), row["assistant_index"].whole()
+        for message in row["prompt"].items():
+            message["role"].text(), message["content"].text()
+        if (score := row.get("score")) is not None:
+            score.number()
+        if not row["turn_id"].value.isdecimal():
+            raise row["turn_id"].wrong(f"must be a number written as text, got {row['turn_id'].value!r:.60}")
+    return [row.object() for row in places]
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").split("\n")
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except UnicodeDecodeError:
+        raise FormatError(f"{path}: not UTF-8 text") from None
+
+
+def _line(path: Path, number: int, line: str) -> Place:
+    try:
+        return Place(json.loads(line), f"{path}: line {number}")
+    except ValueError as error:
+        raise FormatError(f"{path}: line {number} is not JSON ({error})") from None
+
+
+def examples_of(
+    rows: Sequence[Mapping[str, Any]], origin: Origin, tokens: TokenCount | None = None
+) -> Iterator[Example]:
+    """One preference example per turn, in the order of first appearance: highest against lowest score.
+
+    A tie at the top is the first, at the bottom the last.  A score that is missing or null was not judged.
+    """
+    turns: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
+    for place, row in enumerate(rows):
+        key = digest([row.get(name) for name in SAME_TURN] + [row["prompt"]])
+        turns.setdefault(key, []).append((place, row))
+    for candidates in turns.values():
+        yield _example(candidates, origin, tokens or TokenCount())
+
+
+def _example(candidates: Sequence[tuple[int, Mapping[str, Any]]], origin: Origin, tokens: TokenCount) -> Example:
+    first = candidates[0][1]
+    prompt = [dict(message) for message in first["prompt"]]
+    known: dict[str, Any] = {
+        "run": origin.run,
+        "artifact": first["artifact_id"],
+        "turn": int(first["turn_id"]),
+        "n_candidates": len(candidates),
+        "label_source": "score in the authors' rows",
+    }
+    scored = [row for _, row in candidates if row.get("score") is not None]
+    rest = [{"place": place, **{name: row[name] for name in row if name != "prompt"}} for place, row in candidates]
+    if len(scored) < 2:
+        problem = "one_candidate" if len(candidates) < 2 else "failed_judgement"
+        known[REST] = to_json({"prompt": prompt, "rows": rest})
+        return Example("preference", first["artifact_id"], {}, known, problem=problem)
+    best = max(scored, key=lambda row: row["score"])
+    worst = min(reversed(scored), key=lambda row: row["score"])
+    margin = float(best["score"] - worst["score"])
+    tie = round(margin, DIGITS) == 0
+    chosen, rejected = ([{"role": "assistant", "content": row["completion"]}] for row in (best, worst))
+    n_tokens = max(tokens.count(prompt + reply) for reply in (chosen, rejected))
+    similarity = similarity_of(best["completion"], worst["completion"])
+    for name, row in (("chosen", best), ("rejected", worst)):
+        known |= {f"{name}_index": row["assistant_index"], f"{name}_reward": float(row["score"])}
+        known[f"{name}_tokens"] = tokens.count([{"role": "assistant", "content": row["completion"]}])
+    known |= {
+        "margin": margin,
+        "similarity": similarity,
+        "similarity_measure": SIMILARITY,
+        "n_tokens": n_tokens,
+        "length_counting": tokens.name,
+        REST: to_json({"prompt": prompt if tie else None, "rows": rest}),
+    }
+    return Example(
+        "preference",
+        first["artifact_id"],
+        {} if tie else {"prompt": prompt, "chosen": chosen, "rejected": rejected},
+        known,
+        problem="tie" if tie else None,
+        n_tokens=n_tokens,
+        margin=margin,
+        similarity=similarity,
+        empty=not all(row["completion"].strip() for row in (best, worst)),
+        identical=plain(best["completion"]) == plain(worst["completion"]),
+        invalid=not readable([*prompt, *chosen, *rejected]),
+        identity=digest([prompt, chosen, rejected]),
+    )
+
+
+def row_set_of(path: Path, filters: Filters | None = None, tokens: TokenCount | None = None) -> RowSet:
+    """Their rows as preference rows of ours, ready for `discover_lib.dataset.export.write_rows`.
+
+    Raises:
+        FormatError: a row that cannot be read.
+        DatasetError: no pair is left.
+    """
+    tokens = tokens or TokenCount()
+    origin = Origin(path.name)
+    made = examples_of(read_rows(path), origin, tokens)
+    return row_set("preference", made, [Source(origin, ())], RowOptions(tokens=tokens), filters)
+
+
+def rows_of(examples: Iterable[Example]) -> list[dict[str, Any]]:
+    """The authors' rows that examples were read from, in their order; of a part of the examples, their part."""
+    placed: list[tuple[int, dict[str, Any]]] = []
+    for example in examples:
+        kept = json.loads(example.provenance[REST])
+        prompt = example.train["prompt"] if kept["prompt"] is None else kept["prompt"]
+        placed += [(row.pop("place"), {**row, "prompt": prompt}) for row in kept["rows"]]
+    return [row for _, row in sorted(placed, key=lambda item: item[0])]
+
+
+def rows_of_conversation(conversation: Conversation) -> list[dict[str, Any]]:
+    """A conversation of ours as the authors' dataset builder would give it: one row per candidate.
+
+    Their score is our reward under the conversation's rules; a reply whose judgement failed has None.
+    """
+    whole = run_file(conversation)
+    setting = conversation.setting
+    return [
+        {
+            "artifact_id": str(setting.get("artifact", "")),
+            "conv_id": f"{setting.get('artifact', '')}/{setting.get('trial', 0)}",
+            "turn_id": str(turn.index),
+            "assistant_index": place,
+            "prompt": whole["conversation"][: 2 * turn.index - 1],
+            "completion": candidate.reply.text,
+            "score": candidate.reward.total if candidate.reward else None,
+            "criteria_history": whole["criteria_history"][: turn.index],
+        }
+        for turn in conversation.turns
+        for place, candidate in enumerate(turn.candidates)
+    ]

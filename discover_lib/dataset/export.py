@@ -1,0 +1,343 @@
+"""Training rows as files that others load: JSON lines, Parquet, Hugging Face datasets, ShareGPT; always with a card.
+
+A folder is written whole or not at all.  Beside the rows it holds `dropped.jsonl` (every example left out, with its
+reasons), `dataset.json` (options, counts and statistics, for programs) and `README.md` (the card, for people).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from discover_lib.core.conversation import Conversation
+from discover_lib.dataset.card import card
+from discover_lib.dataset.filters import Filters, Sieved, sieve, split_by_artifact
+from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report, table_3
+from discover_lib.dataset.pairs import DatasetError
+from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
+from discover_lib.runs.store import RunStore
+from discover_lib.runs.units import write_json, write_lines
+
+Files = Literal["jsonl", "parquet", "datasets", "sharegpt"]
+FORMAT = "discover-rows/1"
+MARK = "dataset.json"  # a folder that holds it is one of ours and may be written anew
+NEEDS = "needs a library that is not installed: pip install 'discover-lib[train]'"
+SPLITS: Mapping[str, float] = {"train": 0.9, "test": 0.1}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Conversations and the run that they come from.  `conversations` is gone through more than once."""
+
+    origin: Origin
+    conversations: Iterable[Conversation]
+    failures: Mapping[str, int] = dataclasses.field(default_factory=dict)  # role → failures that stand in the run
+
+    @classmethod
+    def of_run(cls, folder: Path) -> Source:
+        """A run on disk, read one conversation at a time, also those that did not come to their end.
+
+        Raises:
+            StoreError: there is no run.
+        """
+        with RunStore.read(folder) as store:
+            origin = Origin.of_run(folder.resolve().name, store.configuration)
+            return cls(origin, _StoredConversations(folder), store.failures_by_role())
+
+
+@dataclass(frozen=True)
+class _StoredConversations:
+    folder: Path
+
+    def __iter__(self) -> Iterator[Conversation]:
+        with RunStore.read(self.folder) as store:
+            yield from store.conversations(finished=False)
+
+
+@dataclass(frozen=True)
+class RowSet:
+    """Rows ready to be written, with all that the card says about them.
+
+    Attributes:
+        table: Table 3 of the conversations, under the rules that label the rows; None for rows of others.
+        length: does length alone predict the label?  Of preference rows only.
+    """
+
+    kind: Kind
+    sources: tuple[Source, ...]
+    options: RowOptions
+    filters: Filters
+    sieved: Sieved
+    splits: Mapping[str, Sequence[Example]]
+    table: Table3 | None
+    length: LengthReport | None
+
+
+def make_rows(
+    kind: Kind,
+    sources: Sequence[Source],
+    options: RowOptions | None = None,
+    filters: Filters | None = None,
+    *,
+    shares: Mapping[str, float] = SPLITS,
+    seed: int = 0,
+) -> RowSet:
+    """Conversations to rows: made, sieved, split by artifact, described.
+
+    Raises:
+        DatasetError: no row is left, or the artifacts cannot be split so.
+    """
+    options = options or RowOptions()
+    made = (each for source in sources for each in examples(kind, source.conversations, source.origin, options))
+    rows = row_set(kind, made, sources, options, filters, shares=shares, seed=seed)
+    every = (conversation for source in sources for conversation in source.conversations)
+    return dataclasses.replace(rows, table=table_3(every, options.rules))
+
+
+def row_set(
+    kind: Kind,
+    made: Iterable[Example],
+    sources: Sequence[Source],
+    options: RowOptions,
+    filters: Filters | None = None,
+    *,
+    shares: Mapping[str, float] = SPLITS,
+    seed: int = 0,
+) -> RowSet:
+    """Examples already made, sieved, split by artifact, described; see `make_rows`."""
+    filters = filters or Filters()
+    sieved = sieve(made, filters)
+    if not sieved.kept:
+        why = ", ".join(f"{reason} {count}" for reason, count in sieved.counts.items()) or "the run is empty"
+        raise DatasetError(f"no {kind} row is left of {sieved.considered}: {why}")
+    return RowSet(
+        kind,
+        tuple(sources),
+        options,
+        filters,
+        sieved,
+        split_by_artifact(sieved.kept, shares, seed),
+        None,
+        length_report(PairLength.of_row(each.row) for each in sieved.kept) if kind == "preference" else None,
+    )
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+def write_rows(rows: RowSet, folder: Path, files: Files = "jsonl") -> None:
+    """Write a row set into a new or empty folder, or in place of one that this function wrote.
+
+    Raises:
+        DatasetError: the folder holds something else, or a library for this kind of files is missing.
+    """
+    with _whole_folder(folder) as target:
+        for split, kept in rows.splits.items():
+            plain = [example.row for example in kept]
+            if files == "jsonl":
+                write_lines(target / "data" / f"{split}.jsonl", plain)
+            elif files == "parquet":
+                _write_parquet(target / "data" / f"{split}.parquet", plain)
+            elif files == "sharegpt":
+                write_json(target / "data" / f"{split}.json", [to_sharegpt(row) for row in plain])
+        if files == "datasets":
+            _write_datasets(target, {split: [each.row for each in kept] for split, kept in rows.splits.items()})
+        write_lines(
+            target / "dropped.jsonl",
+            ({"reasons": list(reasons), **each.provenance} for each, reasons in rows.sieved.dropped),
+        )
+        write_json(target / MARK, description(rows, files))
+        (target / "README.md").write_text(card(description(rows, files)), encoding="utf-8")
+
+
+def description(rows: RowSet, files: Files) -> dict[str, Any]:
+    """All that is to be known about a row set, as plain JSON values; the card is this, in words."""
+    options, filters = rows.options, rows.filters
+    some = rows.sieved.kept[0]
+    rules = {each.provenance["rules_hash"]: each.provenance["rules"] for each in rows.sieved.kept if rows.table}
+    return {
+        "format": FORMAT,
+        "kind": rows.kind,
+        "files": files,
+        "columns": {"trained_on": list(some.train), "provenance": list(some.provenance)},
+        "runs": [
+            {**dataclasses.asdict(source.origin), "failures_by_role": dict(source.failures)} for source in rows.sources
+        ],
+        "domains": sorted({each.provenance.get("domain", "") for each in rows.sieved.kept}),
+        "rules": rules,
+        "options": {
+            "relabelled_under": options.rules.to_dict() if options.rules else None,
+            "system_policy": some.provenance.get("system_policy", "as in the rows that were read"),
+            "system_text": options.system_text,
+            "text_form": options.text,
+            "grpo_tau": options.grpo_tau if rows.kind == "prompt" else None,
+            "length_counting": options.tokens.name,
+        },
+        "filters": dataclasses.asdict(filters),
+        "considered": rows.sieved.considered,
+        "kept": len(rows.sieved.kept),
+        "dropped": rows.sieved.counts,
+        "dropped_any_reason": rows.sieved.counts_all,
+        "splits": {
+            split: {"rows": len(kept), "artifacts": len({each.artifact for each in kept})}
+            for split, kept in rows.splits.items()
+        },
+        "table_3": rows.table.rows() if rows.table else None,
+        "length": {**dataclasses.asdict(rows.length), "sentence": rows.length.sentence} if rows.length else None,
+    }
+
+
+@contextlib.contextmanager
+def _whole_folder(folder: Path) -> Iterator[Path]:
+    """A folder that takes its name only when it is complete; what stood there before stays until then."""
+    if folder.exists() and not folder.is_dir():
+        raise DatasetError(f"{folder}: a file stands there; choose another folder")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
+        raise DatasetError(f"{folder} holds other files; choose a new or empty folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
+        target = Path(made) / "new"
+        target.mkdir()
+        yield target
+        if folder.exists():
+            folder.rename(Path(made) / "old")
+        target.rename(folder)
+
+
+def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise DatasetError(f"Parquet {NEEDS}") from None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(arrow.Table.from_pylist(list(rows)), path, compression="zstd")
+
+
+def _write_datasets(folder: Path, splits: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    try:
+        import datasets
+    except ImportError:
+        raise DatasetError(f"a Hugging Face dataset {NEEDS}") from None
+    made = {split: datasets.Dataset.from_list(list(rows)) for split, rows in splits.items()}
+    quiet = datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        datasets.DatasetDict(made).save_to_disk(str(folder))
+    finally:
+        if not quiet:
+            datasets.enable_progress_bars()
+
+
+def write_table(path: Path, conversations: Iterable[Conversation]) -> None:
+    """Conversations as one Parquet table, a row per candidate (see `discover_lib.dataset.formats.to_frame`).
+
+    Raises:
+        DatasetError: a library for Parquet is missing.
+    """
+    from discover_lib.dataset.formats import to_frame
+
+    partial = path.with_name(path.name + ".partial")
+    try:
+        to_frame(conversations).to_parquet(partial, index=False)
+    except ImportError:
+        raise DatasetError(f"Parquet {NEEDS}") from None
+    partial.replace(path)
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def read_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Split → rows of a folder that `write_rows` wrote, whatever its files.
+
+    Raises:
+        DatasetError: no such folder, or a damaged one.
+    """
+    try:
+        about = json.loads((folder / MARK).read_text(encoding="utf-8"))
+        files, splits = about["files"], list(about["splits"])
+        if about["format"] != FORMAT:
+            raise DatasetError(f"{folder}: rows of format {about['format']!r}; this version reads {FORMAT!r}")
+        return {split: _read_split(folder, split, files) for split in splits}
+    except OSError as error:
+        raise DatasetError(f"{folder}: no training rows here ({error.filename}: {error.strerror})") from None
+    except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError) as error:
+        raise DatasetError(f"{folder}: damaged training rows ({type(error).__name__}: {error})") from None
+
+
+def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
+    if files == "jsonl":
+        text = (folder / "data" / f"{split}.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.split("\n") if line]
+    if files == "sharegpt":
+        listed = json.loads((folder / "data" / f"{split}.json").read_text(encoding="utf-8"))
+        return [from_sharegpt(row) for row in listed]
+    try:
+        if files == "parquet":
+            import pyarrow.parquet as parquet
+
+            return parquet.read_table(folder / "data" / f"{split}.parquet").to_pylist()
+        from datasets import load_from_disk
+
+        return load_from_disk(str(folder))[split].to_list()
+    except ImportError:
+        raise DatasetError(f"{folder}: reading {files} files {NEEDS}") from None
+
+
+# -- ShareGPT -------------------------------------------------------------------------------------------------------
+
+_SPEAKERS = {"user": "human", "assistant": "gpt"}
+_ROLES = {speaker: role for role, speaker in _SPEAKERS.items()}
+_TALK = ("messages", "prompt")  # the column that holds the conversation, by kind of row
+_REPLIES = ("chosen", "rejected")
+
+
+def to_sharegpt(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row in the ShareGPT form: `conversations` of `from` and `value`, the system message apart.
+
+    Of a preference row `chosen` and `rejected` are one message each.  All other columns stay as they are.
+    """
+    column = next(name for name in _TALK if name in row)
+    talk = list(row[column])
+    made: dict[str, Any] = {"source_column": column}
+    if talk and talk[0]["role"] == "system":
+        made["system"] = talk.pop(0)["content"]
+    made["conversations"] = [_spoken(message) for message in talk]
+    made |= {name: _spoken(row[name][0]) for name in _REPLIES if name in row}
+    return made | {name: value for name, value in row.items() if name not in (column, *_REPLIES)}
+
+
+def from_sharegpt(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row that `to_sharegpt` was given.
+
+    A row from elsewhere has no `source_column`: it becomes `messages` if it ends with the assistant, else `prompt`.
+
+    Raises:
+        DatasetError: it is not of that form.
+    """
+    try:
+        talk = [_message(spoken) for spoken in row["conversations"]]
+        replies = {name: [_message(row[name])] for name in _REPLIES if name in row}
+    except (KeyError, TypeError) as error:
+        raise DatasetError(f"not a ShareGPT row ({type(error).__name__}: {error})") from None
+    if row.get("system"):
+        talk.insert(0, {"role": "system", "content": row["system"]})
+    ends_with_assistant = bool(talk) and talk[-1]["role"] == "assistant"
+    column = row.get("source_column") or ("messages" if ends_with_assistant and not replies else "prompt")
+    known = ("conversations", "system", "source_column", *_REPLIES)
+    return {column: talk, **replies, **{name: value for name, value in row.items() if name not in known}}
+
+
+def _spoken(message: Mapping[str, str]) -> dict[str, str]:
+    return {"from": _SPEAKERS[message["role"]], "value": message["content"]}
+
+
+def _message(spoken: Mapping[str, str]) -> dict[str, str]:
+    return {"role": _ROLES[spoken["from"]], "content": spoken["value"]}

@@ -1,0 +1,282 @@
+"""What a set of preference pairs is like: the paper's Table 3, margins, and whether length alone made the labels.
+
+Every mean carries its interval over artifacts (see `discover_lib.metrics.intervals`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from discover_lib.core.conversation import Candidate, Conversation
+from discover_lib.core.rules import Rules
+from discover_lib.dataset.pairs import LabelledTurn, labelled_turns
+from discover_lib.metrics.intervals import CONFIDENCE, Estimate, bootstrap_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+RESAMPLES = 1_000
+STRONG_AUC = 0.1  # how far from chance the whole interval must lie before length is called a predictor
+FEWEST_ARTIFACTS = 10  # with fewer, an interval over artifacts says nothing
+
+LengthVerdict = Literal["predicts", "some", "not_distinguishable", "too_few"]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A mean over turns with its interval over artifacts, and the standard deviation over turns."""
+
+    estimate: Estimate
+    sd: float
+
+    def __str__(self) -> str:
+        mean, low, high = self.estimate.mean, self.estimate.low, self.estimate.high
+        interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+        return f"{mean:.2f} ± {self.sd:.2f}{interval}"
+
+
+@dataclass(frozen=True)
+class Table3:
+    """The paper's Table 3 for one set of conversations.
+
+    Attributes:
+        turns: turns with at least two judged candidates; the numbers below are about these.
+        wins: assistant → turns in which it alone had the highest reward; with `shared` and `ties` they add up to turns.
+        ties: turns in which all candidates were worth the same: no pair.
+        shared: turns that make a pair, but whose highest reward several assistants share.
+        one_candidate, failed: turns left out, with one candidate only, or with fewer than two that were judged.
+        focus_moved: turns labelled under other rules whose judge was shown another tree than these rules would show.
+    """
+
+    artifacts: int
+    turns: int
+    chosen: Spread | None
+    rejected: Spread | None
+    margin: Spread | None
+    wins: Mapping[str, int]
+    ties: int
+    shared: int
+    one_candidate: int
+    failed: int
+    focus_moved: int
+
+    def share(self, count: int) -> float:
+        """Of all turns; nan if there is none."""
+        return count / self.turns if self.turns else math.nan
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The table as (what, figure), to be printed or shown."""
+
+        def counted(number: int) -> str:
+            return f"{number} ({self.share(number):.1%})" if self.turns else "0"
+
+        rows = [("artifacts", str(self.artifacts)), ("turns", str(self.turns))]
+        named = (("chosen reward", self.chosen), ("rejected reward", self.rejected), ("margin", self.margin))
+        rows += [(name, str(spread)) for name, spread in named if spread is not None]
+        rows += [(f"{name} wins", counted(count)) for name, count in self.wins.items()]
+        rows.append(("ties (no pair)", counted(self.ties)))
+        left_out = (
+            ("highest reward shared by several assistants", self.shared),
+            ("left out: one candidate", self.one_candidate),
+            ("left out: judgement failed", self.failed),
+            ("judge was shown another tree than these rules would show", self.focus_moved),
+        )
+        return rows + [(name, str(count)) for name, count in left_out if count]
+
+
+def table_3(conversations: Iterable[Conversation], rules: Rules | None = None) -> Table3:
+    """Turns, chosen and rejected rewards (mean ± sd), wins per assistant, ties; under `rules` or as it was run."""
+    artifacts: list[str] = []
+    judged: list[LabelledTurn] = []
+    names: dict[str, None] = {}
+    outcomes: Counter[str] = Counter()
+    wins: Counter[str] = Counter()
+    for conversation in conversations:
+        for each in labelled_turns(conversation, rules):
+            names |= dict.fromkeys(candidate.reply.assistant for candidate in each.turn.candidates)
+            outcomes["focus_moved"] += not each.focus_kept
+            if each.label.problem in ("one_candidate", "failed_judgement"):
+                outcomes[each.label.problem] += 1
+                continue
+            artifacts.append(str(conversation.setting.get("artifact", "")))
+            judged.append(each)
+            winner = _winner(each)
+            wins[winner or ""] += 1
+            outcomes["tie"] += each.label.problem == "tie"
+    chosen, rejected = [_total(each.best) for each in judged], [_total(each.worst) for each in judged]
+    return Table3(
+        artifacts=len(set(artifacts)),
+        turns=len(judged),
+        chosen=_spread(artifacts, chosen),
+        rejected=_spread(artifacts, rejected),
+        margin=_spread(artifacts, [high - low for high, low in zip(chosen, rejected, strict=True)]),
+        wins={name: wins[name] for name in names},
+        ties=outcomes["tie"],
+        shared=wins[""] - outcomes["tie"],
+        one_candidate=outcomes["one_candidate"],
+        failed=outcomes["failed_judgement"],
+        focus_moved=outcomes["focus_moved"],
+    )
+
+
+def _winner(each: LabelledTurn) -> str | None:
+    """The assistant that alone has the highest reward; None in a tie, or where several share it."""
+    leaders = {each.turn.candidates[place].reply.assistant for place in each.label.leaders}
+    return leaders.pop() if each.label.problem is None and len(leaders) == 1 else None
+
+
+def _total(candidate: Candidate) -> float:
+    assert candidate.reward is not None  # the label is read off rewards
+    return candidate.reward.total
+
+
+def _spread(artifacts: Sequence[str], values: Sequence[float]) -> Spread | None:
+    """Mean and standard deviation (n − 1) over turns; the interval resamples artifacts with all their turns."""
+    import numpy as np
+
+    if not values:
+        return None
+    names, places = np.unique(np.array(artifacts), return_inverse=True)
+    numbers = np.array(values, dtype=float)
+    sums, turns = np.bincount(places, numbers), np.bincount(places)
+    mean, sd = float(numbers.mean()), float(numbers.std(ddof=1)) if len(values) > 1 else 0.0
+    if len(names) == 1:
+        return Spread(Estimate(mean, None, None, 1, len(values)), sd)
+    drawn = np.random.default_rng(0).integers(0, len(names), size=(RESAMPLES, len(names)))
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(sums[drawn].sum(axis=1) / turns[drawn].sum(axis=1), [tail, 1 - tail])
+    return Spread(Estimate(mean, float(low), float(high), len(names), len(values)), sd)
+
+
+# -- does length alone predict the label? ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PairLength:
+    """What the question needs of one pair."""
+
+    artifact: str
+    chosen: int  # tokens, counted as the reward counted them
+    rejected: int
+    equal_discovery: bool = False  # then the length penalty alone made the label
+
+    @property
+    def difference(self) -> int:
+        return self.chosen - self.rejected
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> PairLength:
+        """From a preference row's provenance; rows of others do not say what each reply discovered."""
+        equal = "chosen_discovered" in row and row["chosen_discovered"] == row["rejected_discovered"]
+        return cls(row["artifact"], row["chosen_tokens"], row["rejected_tokens"], equal)
+
+
+@dataclass(frozen=True)
+class LengthReport:
+    """Does length alone predict which reply is preferred?
+
+    Attributes:
+        auc: for two pairs drawn at random and shown in either order, the chance that the greater length difference
+            points at the chosen reply: 0.5 is chance, 1 means that longer is chosen, 0 that shorter is.
+        low, high: its 95 % interval over artifacts; None with fewer than two.
+        chosen_longer, chosen_shorter: pairs; the rest are of equal length.
+        by_penalty: pairs of equal discovery, whose label the length penalty alone made.
+        mean_difference: tokens of the chosen less those of the rejected reply.
+    """
+
+    verdict: LengthVerdict
+    n_pairs: int
+    n_artifacts: int
+    auc: float
+    low: float | None
+    high: float | None
+    chosen_longer: int
+    chosen_shorter: int
+    by_penalty: int
+    mean_difference: Estimate | None
+
+    @property
+    def flagged(self) -> bool:
+        return self.verdict == "predicts"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        way = "longer" if self.auc > 0.5 else "shorter"
+        interval = "" if self.low is None or self.high is None else f", 95 % interval {self.low:.2f} to {self.high:.2f}"
+        words = {
+            "predicts": f"Length alone predicts the label: the {way} reply is preferred",
+            "some": f"Length says a little about the label: the {way} reply is preferred somewhat more often",
+            "not_distinguishable": "Length alone does not predict the label: not distinguishable from chance",
+            "too_few": "Too few artifacts to say whether length predicts the label",
+        }[self.verdict]
+        longer, shorter = (count / self.n_pairs for count in (self.chosen_longer, self.chosen_shorter))
+        return (
+            f"{words} (AUC {self.auc:.2f}{interval}; {self.n_pairs} pairs of {self.n_artifacts} artifacts; "
+            f"the longer reply is chosen in {longer:.0%}, the shorter in {shorter:.0%})."
+        )
+
+
+def length_report(pairs: Iterable[PairLength], seed: int = 0, resamples: int = RESAMPLES) -> LengthReport:
+    """Does length alone predict the label?  Answered with an interval, by resampling artifacts.
+
+    The verdict is "predicts" if the whole interval lies at least `STRONG_AUC` from chance, "some" if it only leaves
+    chance out.
+
+    Raises:
+        ValueError: no pairs.
+    """
+    import numpy as np
+
+    kept = list(pairs)
+    if not kept:
+        raise ValueError("no pairs: nothing can be said about their lengths")
+    by_artifact: dict[str, list[int]] = {}
+    for pair in kept:
+        by_artifact.setdefault(pair.artifact, []).append(pair.difference)
+    groups = [np.array(by_artifact[name], dtype=float) for name in sorted(by_artifact)]
+    auc, low, high = _auc(np.concatenate(groups)), None, None
+    if len(groups) > 1:
+        rng = np.random.default_rng(seed)
+        drawn = rng.integers(0, len(groups), size=(resamples, len(groups)))
+        values = [_auc(np.concatenate([groups[place] for place in places])) for places in drawn]
+        tail = (1 - CONFIDENCE) / 2
+        low, high = (float(each) for each in np.quantile(values, [tail, 1 - tail]))
+    return LengthReport(
+        verdict=_verdict(low, high, len(groups)),
+        n_pairs=len(kept),
+        n_artifacts=len(groups),
+        auc=auc,
+        low=low,
+        high=high,
+        chosen_longer=sum(pair.difference > 0 for pair in kept),
+        chosen_shorter=sum(pair.difference < 0 for pair in kept),
+        by_penalty=sum(pair.equal_discovery for pair in kept),
+        mean_difference=bootstrap_mean(by_artifact),
+    )
+
+
+def _verdict(low: float | None, high: float | None, n_artifacts: int) -> LengthVerdict:
+    if low is None or high is None or n_artifacts < FEWEST_ARTIFACTS:
+        return "too_few"
+    if low >= 0.5 + STRONG_AUC or high <= 0.5 - STRONG_AUC:
+        return "predicts"
+    return "some" if low > 0.5 or high < 0.5 else "not_distinguishable"
+
+
+def _auc(differences: np.ndarray) -> float:
+    """Area under the ROC curve of "how much longer is this reply than the other one" for "it is the chosen one".
+
+    Every pair is shown both ways round, so the positives are `d` and the negatives `−d`; the area is the share of
+    couples of pairs with dᵢ + dⱼ > 0, equal ones counting half.
+    """
+    import numpy as np
+
+    ordered = np.sort(-differences)
+    below = np.searchsorted(ordered, differences, side="left").sum()
+    equal = np.searchsorted(ordered, differences, side="right").sum() - below
+    return float((below + equal / 2) / len(differences) ** 2)

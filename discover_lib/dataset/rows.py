@@ -1,0 +1,409 @@
+"""From conversations to training rows: SFT, preference pairs, prompts with the user's state for GRPO (paper, 4.1).
+
+Every row says where it comes from and how its label came about.  Making rows drops nothing: an `Example` carries what
+was measured of it, and `discover_lib.dataset.filters` keeps or drops it for a reason that is counted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from discover_lib.base.token_counts import TokenCount, WireMessage
+from discover_lib.base.words import words
+from discover_lib.core.conversation import Candidate, Conversation, Message, Turn
+from discover_lib.core.roles import Judge, UserVoice
+from discover_lib.core.rules import Rules
+from discover_lib.core.simulator import UserSimulator
+from discover_lib.dataset.pairs import DatasetError, LabelledTurn, labelled_turns, under
+from discover_lib.runs.store import to_json
+
+Kind = Literal["sft", "preference", "prompt"]
+Text = Literal["content", "notation"]
+
+STATE_FORMAT = "discover-state/1"
+GRPO_TAU = 500.0  # the paper's τ for GRPO
+SHINGLE = 3  # words that are compared at a time
+SIMILARITY = f"Jaccard of {SHINGLE}-word shingles"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The run that conversations come from, as every row names it.
+
+    Attributes:
+        run: its name, e.g. the folder's.
+        prompts: prompt name → SHA-256; empty if no language model took part.
+    """
+
+    run: str
+    judge: str = ""
+    voice: str = ""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    code_version: str = ""
+
+    @classmethod
+    def of_run(cls, name: str, configuration: Mapping[str, Any]) -> Origin:
+        """From a run's configuration, as its store keeps it."""
+        who = configuration["engine"]
+        return cls(name, who["judge"], who["voice"], configuration["prompts"], configuration["code_version"])
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """How conversations become rows.
+
+    Attributes:
+        rules: labels under these, from the stored judgements; None for the run's own.
+        system: "none", "collaborative" (the prompt of the paper's trained models), or the text of a system message.
+        text: what the assistant's turns hold: what people read, or the miniature's notation for a tiny model.
+        grpo_tau: τ of prompt rows, in the run's unit of tokens; None keeps that of the rules.
+        tokens: how lengths are counted.
+        final: SFT rows end with the finished piece, where the run was assessed and has one: a small model that never
+            practises building it forgets to.
+    """
+
+    rules: Rules | None = None
+    system: str = "none"
+    text: Text = "content"
+    grpo_tau: float | None = GRPO_TAU
+    tokens: TokenCount = field(default_factory=TokenCount)
+    final: bool = True
+
+    @cached_property
+    def system_text(self) -> str:
+        return system_text(self.system)
+
+
+@dataclass(frozen=True)
+class Example:
+    """What may become a row.
+
+    Attributes:
+        train: exactly what a trainer is given; empty if there is no label.
+        provenance: where it comes from and how its label came about: plain values, one column each.
+        problem: why it cannot be a row whatever the filters are, or None.
+        n_tokens: of the longest sequence that a trainer would see; 0 without a label.
+        margin, similarity: of a preference pair.
+        leaks: leaking user messages in it.
+        identity: equal for rows that teach the same.
+    """
+
+    kind: Kind
+    artifact: str
+    train: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    problem: str | None = None
+    n_tokens: int = 0
+    margin: float | None = None
+    similarity: float | None = None
+    empty: bool = False
+    identical: bool = False
+    leaks: int = 0
+    invalid: bool = False
+    identity: str = ""
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """All columns: what is trained on, then the provenance."""
+        return {**self.train, **self.provenance}
+
+
+# -- making examples ------------------------------------------------------------------------------------------------
+
+
+def examples(
+    kind: Kind, conversations: Iterable[Conversation], origin: Origin, options: RowOptions | None = None
+) -> Iterator[Example]:
+    """Every example that the conversations hold, fit for training or not.
+
+    SFT: one per conversation, as it went.  Preference: one per turn, the best against the worst candidate.  Prompt: one
+    per turn, the conversation before it and the user's state as JSON (see `restore`).
+
+    Raises:
+        DatasetError: notation is asked for where an assistant wrote none, or other rules for judgements not kept.
+    """
+    options = options or RowOptions()
+    make = {"sft": _sft, "preference": _preferences, "prompt": _prompts}[kind]
+    for conversation in conversations:
+        yield from make(conversation, origin, options)
+
+
+def _sft(conversation: Conversation, origin: Origin, options: RowOptions) -> Iterator[Example]:
+    labelled = list(labelled_turns(conversation, options.rules))
+    messages = _wire(conversation.messages(), options)
+    while messages and messages[-1]["role"] == "user":  # an answer that nobody answered is nothing to learn from
+        messages.pop()
+    if options.final and conversation.final is not None:
+        final = conversation.final
+        asked = [Message("user", final.request), Message("assistant", final.reply.text, final.reply.notation)]
+        messages += [{"role": each.role, "content": _text(each, options.text)} for each in asked]
+    unfinished = conversation.stop in (None, "error") or not labelled
+    rewards = [each.turn.candidate.reward for each in labelled]
+    rules = options.rules or conversation.rules
+    yield Example(
+        "sft",
+        _artifact(conversation),
+        {} if unfinished else {"messages": messages},
+        {
+            **_provenance(conversation, origin, options, rules),
+            "turns": len(labelled),
+            "with_final": options.final and conversation.final is not None,
+            "stop": conversation.stop,
+            "reward": sum((each.total for each in rewards if each), 0.0),
+            "rewards": to_json([each and each.to_dict() for each in rewards]),
+            "chosen_assistants": to_json([each.turn.reply.assistant for each in labelled]),
+            "n_candidates": max((len(each.turn.candidates) for each in labelled), default=0),
+            # Under other rules than the run's, another candidate than the one that went on may have been the best.
+            "turns_not_best": sum(each.label.best not in (None, each.turn.chosen) for each in labelled),
+            "counting": _countings([each.turn.candidate for each in labelled]),
+            **_length(messages, options),
+        },
+        problem="unfinished" if unfinished else None,
+        n_tokens=options.tokens.count(messages),
+        empty=any(not each["content"].strip() for each in messages if each["role"] == "assistant"),
+        leaks=_leaks(conversation.turns[:-1]),
+        invalid=not readable(messages),
+        identity=digest(messages),
+    )
+
+
+def _preferences(conversation: Conversation, origin: Origin, options: RowOptions) -> Iterator[Example]:
+    for labelled in labelled_turns(conversation, options.rules):
+        yield _preference(conversation, labelled, origin, options)
+
+
+def _preference(conversation: Conversation, labelled: LabelledTurn, origin: Origin, options: RowOptions) -> Example:
+    turn, label = labelled.turn, labelled.label
+    rules = options.rules or conversation.rules
+    known = {
+        **_provenance(conversation, origin, options, rules),
+        "turn": turn.index,
+        "n_candidates": len(turn.candidates),
+        "went_on": turn.chosen,
+        "focus": to_json(turn.focus),
+        "focus_kept": labelled.focus_kept,
+        "look_ahead": max(len(each.ahead) for each in turn.candidates),
+    }
+    artifact, leaks = _artifact(conversation), _leaks(conversation.turns[: turn.index - 1])
+    if label.best is None or label.worst is None:
+        return Example("preference", artifact, {}, known, problem=label.problem, leaks=leaks)
+    prompt = _wire(conversation.messages(turn.index - 1), options)
+    chosen, rejected = (_wire([_said(each)], options) for each in (labelled.best, labelled.worst))
+    texts = chosen[0]["content"], rejected[0]["content"]
+    margin, similarity = _total(labelled.best) - _total(labelled.worst), similarity_of(*texts)
+    longest = max((chosen, rejected), key=lambda reply: options.tokens.count(prompt + reply))
+    known |= _side("chosen", label.best, labelled.best) | _side("rejected", label.worst, labelled.worst)
+    known |= {
+        "margin": margin,
+        "similarity": similarity,
+        "similarity_measure": SIMILARITY,
+        "counting": _countings([labelled.best, labelled.worst]),
+        **_length(prompt + longest, options),
+    }
+    return Example(
+        "preference",
+        artifact,
+        {"prompt": prompt, "chosen": chosen, "rejected": rejected} if label.problem is None else {},
+        known,
+        problem=label.problem,
+        n_tokens=known["n_tokens"],
+        margin=margin,
+        similarity=similarity,
+        empty=not all(text.strip() for text in texts),
+        identical=plain(texts[0]) == plain(texts[1]),
+        leaks=leaks,
+        invalid=not readable([*prompt, *chosen, *rejected]),
+        identity=digest([prompt, chosen, rejected]),
+    )
+
+
+def _prompts(conversation: Conversation, origin: Origin, options: RowOptions) -> Iterator[Example]:
+    rules = options.rules or conversation.rules
+    rules = rules if options.grpo_tau is None else grpo_rules(rules, options.grpo_tau)
+    scored = under(conversation, rules)
+    user = digest([scored.tree.to_dict(), rules.to_dict(), scored.seed])
+    for turn in scored.turns:
+        past = scored.turns[: turn.index - 1]
+        prompt = _wire(scored.messages(turn.index - 1), options)
+        length = _length(prompt, options)
+        yield Example(
+            "prompt",
+            _artifact(conversation),
+            {"prompt": prompt, "state": state_json(scored, turn.index - 1)},
+            {**_provenance(conversation, origin, options, rules), "turn": turn.index, **length},
+            n_tokens=length["n_tokens"],
+            leaks=_leaks(past),
+            invalid=not readable(prompt),
+            identity=digest([user, prompt, turn.before.to_dict()]),
+        )
+
+
+def system_text(policy: str) -> str:
+    """The system message of a policy; "" for none."""
+    if policy == "none":
+        return ""
+    if policy == "collaborative":
+        from discover_lib.engines.llm.prompting import render
+
+        return render("collaborative")[0]["content"]
+    return policy
+
+
+def grpo_rules(rules: Rules, tau: float = GRPO_TAU) -> Rules:
+    """The GRPO variant of rules: another τ.  Of the paper's rules it is `Rules.paper_grpo()`."""
+    return rules if rules.tau == tau else rules.replace(name=f"{rules.name}, GRPO", tau=tau)
+
+
+def _wire(messages: Iterable[Message], options: RowOptions) -> list[WireMessage]:
+    """Messages as a trainer takes them.  A conversation is opened by the system message; a reply alone is not."""
+    wire = [{"role": each.role, "content": _text(each, options.text)} for each in messages]
+    if options.system_text and wire and wire[0]["role"] == "user":
+        return [{"role": "system", "content": options.system_text}, *wire]
+    return wire
+
+
+def _text(message: Message, form: Text) -> str:
+    if form == "content" or message.role == "user":
+        return message.content
+    if message.notation is None:
+        raise DatasetError("an assistant of this run wrote no notation; make the rows with text='content'")
+    return message.notation
+
+
+def _said(candidate: Candidate) -> Message:
+    return Message("assistant", candidate.reply.text, candidate.reply.notation)
+
+
+def _total(candidate: Candidate) -> float:
+    assert candidate.reward is not None
+    return candidate.reward.total
+
+
+def _artifact(conversation: Conversation) -> str:
+    return str(conversation.setting.get("artifact", ""))
+
+
+def readable(messages: Iterable[WireMessage]) -> bool:
+    """Whether all texts are valid Unicode: a model can cut a character in half."""
+    try:
+        for each in messages:
+            each["content"].encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _leaks(turns: Iterable[Turn]) -> int:
+    return sum(bool(turn.leaks) for turn in turns)
+
+
+def _countings(candidates: Iterable[Candidate]) -> str:
+    """How the replies' tokens were counted; rewards of several ways are hardly comparable, so all are named."""
+    return " / ".join(sorted({each.reply.counting for each in candidates}))
+
+
+def _length(messages: Sequence[WireMessage], options: RowOptions) -> dict[str, Any]:
+    return {"n_tokens": options.tokens.count(messages), "length_counting": options.tokens.name}
+
+
+def _provenance(conversation: Conversation, origin: Origin, options: RowOptions, rules: Rules) -> dict[str, Any]:
+    """The columns that all kinds share.
+
+    Names that trainers give a meaning to (text, prompts, completion ...) are not used here or below.
+    """
+    setting = conversation.setting
+    return {
+        "run": origin.run,
+        "artifact": _artifact(conversation),
+        "domain": str(setting.get("domain", "")),
+        "trial": setting.get("trial", 0),
+        "seed": conversation.seed,
+        "assistants": to_json(setting.get("assistants", [])),
+        "judge": origin.judge,
+        "voice": origin.voice,
+        "prompts_hash": digest(origin.prompts) if origin.prompts else "",
+        "code_version": origin.code_version,
+        "rules": rules.name,
+        "rules_hash": digest(rules.to_dict()),
+        "relabelled": options.rules not in (None, conversation.rules),
+        "system_policy": options.system if options.system in ("none", "collaborative") else "own text",
+        "text_form": options.text,
+    }
+
+
+def _side(name: str, place: int, candidate: Candidate) -> dict[str, Any]:
+    """The columns of one half of a pair."""
+    assert candidate.reward is not None
+    return {
+        f"{name}_index": place,
+        f"{name}_assistant": candidate.reply.assistant,
+        f"{name}_kind": candidate.evaluation.kind if candidate.evaluation else "",
+        f"{name}_reward": candidate.reward.total,
+        f"{name}_discovered": candidate.reward.discovered,
+        f"{name}_penalty": candidate.reward.penalty,
+        f"{name}_shares": to_json(candidate.reward.shares),
+        f"{name}_tokens": candidate.reply.n_tokens,
+    }
+
+
+# -- the state of a prompt row --------------------------------------------------------------------------------------
+
+
+def state_json(conversation: Conversation, turns: int) -> str:
+    """The user after `turns` turns as JSON: all that decides what happens next, replies not chosen left out."""
+    past = tuple(
+        dataclasses.replace(turn, candidates=(turn.candidate,), chosen=0) for turn in conversation.turns[:turns]
+    )
+    kept = dataclasses.replace(conversation, turns=past, stop=None).to_dict()
+    return to_json({**kept, "format": STATE_FORMAT, "conversation_format": kept["format"]})
+
+
+def restore(row: Mapping[str, Any] | str, judge: Judge, voice: UserVoice) -> UserSimulator:
+    """The simulated user of a prompt row, exactly as it was: `consider(reply)` gives the reply's reward.
+
+    Args:
+        row: a prompt row, or its state alone.
+
+    Raises:
+        DatasetError: it holds no state of this version.
+    """
+    text = row if isinstance(row, str) else row.get("state")
+    try:
+        data = json.loads(text or "")
+        if data["format"] != STATE_FORMAT:
+            raise DatasetError(f"a state of format {data['format']!r}; this version reads {STATE_FORMAT!r}")
+        conversation = Conversation.from_dict({**data, "format": data["conversation_format"]})
+    except (json.JSONDecodeError, TypeError, KeyError) as error:
+        raise DatasetError(f"not the state of a prompt row ({type(error).__name__}: {error})") from None
+    return UserSimulator.resume(conversation, judge, voice)
+
+
+# -- small measures -------------------------------------------------------------------------------------------------
+
+
+def plain(text: str) -> tuple[str, ...]:
+    """The words of a text, without case, punctuation and spaces; of a text without words its characters."""
+    return tuple(words(text)) or tuple("".join(text.split()))
+
+
+def similarity_of(one: str, other: str) -> float:
+    """How alike two texts are, 0 to 1: the share of `SHINGLE`-word runs that both hold."""
+    ours, theirs = _shingles(one), _shingles(other)
+    return len(ours & theirs) / len(ours | theirs) if ours or theirs else 1.0
+
+
+def _shingles(text: str) -> set[tuple[str, ...]]:
+    found = plain(text)
+    return {found[place : place + SHINGLE] for place in range(max(1, len(found) - SHINGLE + 1))} if found else set()
+
+
+def digest(value: Any) -> str:
+    """A short hash of plain JSON values."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

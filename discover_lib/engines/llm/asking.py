@@ -1,0 +1,78 @@
+"""How every role asks its model: a rendered prompt, one structured call, and failures named by the role's boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from discover_lib.core.roles import RoleError
+from discover_lib.engines.llm.calls.client import LLMClient
+from discover_lib.engines.llm.calls.records import LLMError, Request
+from discover_lib.engines.llm.calls.structured import StructuredError, ask_structured
+from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts, one_line
+
+T = TypeVar("T", bound=BaseModel)
+Check = Callable[[T], str | None]  # one line naming the defect, or None
+
+EXCERPT = 200  # characters of an unusable answer that an error shows; the whole stands in its cause
+ENDS_THE_RUN = {"stopped", "budget", "auth"}  # kinds of LLMError that are no fault of one reply
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model as a role uses it.
+
+    Attributes:
+        name: a LiteLLM model name.
+        temperature: None leaves it to the provider.
+        max_tokens: of one answer; an answer that is cut off is a failure, never guessed at.
+    """
+
+    client: LLMClient
+    name: str
+    temperature: float | None = None
+    max_tokens: int | None = None
+    prompts: PromptSet = field(default_factory=default_prompts)
+
+    def request(self, messages: WireMessages, purpose: str, *, seed: int | None = None, sample: int = 0) -> Request:
+        return Request(
+            model=self.name,
+            messages=messages,
+            purpose=purpose,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            sample=sample,
+            seed=seed,
+        )
+
+    def answer(
+        self, prompt: str, values: dict[str, str], answer: type[T], check: Check[T], *, purpose: str, seed: int | None
+    ) -> T:
+        """The checked answer to a prompt.
+
+        Raises:
+            StructuredError: no usable answer after one re-ask that named the defect.
+            LLMError: no answer at all.
+        """
+        request = self.request(self.prompts.render(prompt, **values), purpose, seed=seed)
+        return ask_structured(self.client, request, answer, check).value
+
+
+@contextmanager
+def failing_as(error_type: type[RoleError], what: str) -> Iterator[None]:
+    """Turn a call that failed into the role's own error, `what` in front.
+
+    A call that was stopped, or refused for want of budget or of a key, says nothing about the reply or the artifact:
+    such an `LLMError` passes as it is and ends the run instead of marking one turn as failed.
+    """
+    try:
+        yield
+    except LLMError as error:
+        if error.kind in ENDS_THE_RUN:
+            raise
+        came_back = f"; it said: {one_line(error.raw[-1])[:EXCERPT]}" if isinstance(error, StructuredError) else ""
+        raise error_type(f"{what}: {error}{came_back}") from error

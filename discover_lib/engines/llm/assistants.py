@@ -1,0 +1,114 @@
+"""Language models as assistants: any LiteLLM model, as it is or with one of our system prompts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.core.conversation import Message, Reply
+from discover_lib.core.roles import AssistantError
+from discover_lib.engines.llm.asking import Model, failing_as
+from discover_lib.engines.llm.calls.client import LLMClient
+from discover_lib.engines.llm.calls.records import Completion, Request
+from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts
+
+TEMPERATURE = 0.7
+MAX_TOKENS = 2048
+REPORTED = "completion tokens reported by the provider"
+
+# What follows the "+" in an assistant's name → its system prompt.
+STYLES = {"co-creation": "co_creation", "collaborative": "collaborative", "clarifying": "clarifying"}
+
+# Servers without a parser for it leave a model's thinking in its text; it is no part of what the user reads.
+_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+
+
+class LLMAssistant:
+    """Answers a conversation by a language model; it sees the messages and nothing else.
+
+    Args:
+        name: what records call it.
+        system: text of a system message, or "" for none.
+        sample: tells several samples of one model apart; each is asked for and cached by itself.
+    """
+
+    def __init__(
+        self,
+        client: LLMClient,
+        model: str,
+        name: str = "",
+        *,
+        system: str = "",
+        temperature: float | None = TEMPERATURE,
+        max_tokens: int | None = MAX_TOKENS,
+        sample: int = 0,
+    ) -> None:
+        self.name = name or model
+        self.system = system
+        self.sample = sample
+        self.model = Model(client, model, temperature, max_tokens)
+
+    def reply(self, messages: Sequence[Message], seed: int) -> Reply:
+        request = self._request(messages, seed)
+        with failing_as(AssistantError, f"{self.name} did not reply"):
+            return self._read(self.model.client.complete(request))
+
+    def stream(self, messages: Sequence[Message], seed: int, on_text: Callable[[str], None]) -> Reply:
+        """As `reply`, with the whole text so far handed to `on_text` as it grows.
+
+        Raises:
+            AssistantError: no reply could be had.
+        """
+        request = self._request(messages, seed)
+        with failing_as(AssistantError, f"{self.name} did not reply"):
+            return self._read(self.model.client.stream(request, on_text))
+
+    def _request(self, messages: Sequence[Message], seed: int) -> Request:
+        system: WireMessages = ({"role": "system", "content": self.system},) if self.system else ()
+        spoken: WireMessages = tuple({"role": each.role, "content": each.content} for each in messages)
+        return self.model.request((*system, *spoken), "assistant", seed=seed, sample=self.sample)
+
+    def _read(self, completion: Completion) -> Reply:
+        text = _THINKING.sub("", completion.text).strip()
+        if not text:
+            line = f"{self.name} replied with nothing (finish reason {completion.finish_reason!r})"
+            raise AssistantError(line, (completion.text,))
+        if completion.completion_tokens is None:
+            return Reply(text, count_tokens(text), COUNTING, self.name)
+        return Reply(text, completion.completion_tokens, REPORTED, self.name)
+
+
+def model_and_style(name: str) -> tuple[str, str]:
+    """The two halves of an assistant's name; the style is "" where it has none.
+
+    Raises:
+        ValueError: no model before the "+".
+    """
+    model, _, style = name.rpartition("+")
+    if style not in STYLES:  # a "+" may belong to the model's own name
+        return name, ""
+    if not model:
+        raise ValueError(f"assistant {name!r} names no model; write MODEL or MODEL+{'|'.join(STYLES)}")
+    return model, style
+
+
+def llm_assistant(
+    client: LLMClient,
+    name: str,
+    *,
+    sample: int = 0,
+    temperature: float | None = TEMPERATURE,
+    max_tokens: int | None = MAX_TOKENS,
+    prompts: PromptSet | None = None,
+) -> LLMAssistant:
+    """The assistant that a command line names: "MODEL" as it is, or "MODEL+STYLE" with a style of `STYLES`.
+
+    Raises:
+        ValueError: no model before the "+".
+    """
+    model, style = model_and_style(name)
+    system = (prompts or default_prompts()).render(STYLES[style])[0]["content"] if style else ""
+    return LLMAssistant(
+        client, model, name, system=system, temperature=temperature, max_tokens=max_tokens, sample=sample
+    )

@@ -1,0 +1,199 @@
+"""Straight to an OpenAI-compatible server (vLLM, llama.cpp, LM Studio ...): one HTTP request, nothing around it.
+
+LiteLLM takes three to seven milliseconds of processor time for a call, which is too much for the hundreds in flight
+that a local server is asked to answer; this takes a tenth of that.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discover_lib.engines.llm.calls.records import LLMError, Request
+from discover_lib.engines.llm.calls.wire import (
+    OnText,
+    WireReply,
+    failure,
+    kind_of_status,
+    response_format,
+    seconds_of,
+    sent_messages,
+    sent_parameters,
+)
+
+if TYPE_CHECKING:
+    import aiohttp
+
+PREFIX = "openai/"
+# Providers of LiteLLM that are a server of one's own and speak this wire: provider → the address if none is set.
+OWN_SERVERS = {"hosted_vllm": None, "lm_studio": None, "llamafile": "http://127.0.0.1:8080/v1"}
+BIGGEST_LINE = 2**22  # bytes of one event of a stream
+CONNECT_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class OwnServer:
+    """Where a server of one's own is; its variables are those that LiteLLM reads."""
+
+    address: str
+    key_variable: str  # need not be set
+
+    @classmethod
+    def of(cls, model: str) -> OwnServer | None:
+        """The server of a model such as "hosted_vllm/NAME"; None for any other, or where no address is known."""
+        provider, _, name = model.partition("/")
+        if not name or provider not in OWN_SERVERS:
+            return None
+        address = os.environ.get(f"{provider.upper()}_API_BASE") or OWN_SERVERS[provider]
+        return cls(address, f"{provider.upper()}_API_KEY") if address else None
+
+
+class DirectWire:
+    """Sends requests to `api_base`, for the model that follows the provider in their names.
+
+    Args:
+        api_base: such as "http://localhost:8000/v1".
+        key_variable: environment variable that holds this server's key, if it wants one.
+        native_schema: send the schema of a structured answer along.
+        key_needed: whether a `key_variable` that is not set is an error.
+    """
+
+    def __init__(
+        self, api_base: str, key_variable: str | None = None, native_schema: bool = False, *, key_needed: bool = True
+    ) -> None:
+        self._key_needed = key_needed
+        self._url = api_base.rstrip("/") + "/chat/completions"
+        self._key_variable = key_variable
+        self._native_schema = native_schema
+        self._session: aiohttp.ClientSession | None = None
+
+    def prepare(self, model: str) -> tuple[str, ...]:
+        if self._key_needed and self._key_variable and not os.environ.get(self._key_variable):
+            raise LLMError(f"{model}: {self._key_variable} is not set; set it in the environment or in .env", "auth")
+        importlib.import_module("aiohttp")  # here and not in the loop, where it would hold up every call
+        return ()
+
+    async def send(self, request: Request, on_text: OnText | None) -> WireReply:
+        import aiohttp
+
+        body = self._body(request, streamed=on_text is not None)
+        try:
+            async with self._open().post(self._url, json=body, headers=self._headers()) as response:
+                if response.status != 200:
+                    said = (await response.read()).decode("utf-8", "replace")
+                    raise _refusal(request, response.status, said, response.headers.get("retry-after"))
+                if on_text:
+                    return await _read_stream(request, _events(response), on_text)
+                return _read_whole(request, await response.read())
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # a ValueError is an endless line of a stream
+            reached = not isinstance(error, aiohttp.ClientConnectorError)
+            said = _said(error)
+            raise failure(request, "connection", f"no answer from {self._url}", said, perhaps_billed=reached) from None
+
+    async def close(self) -> None:
+        if self._session:
+            await self._session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        if self._session is None:
+            # Only the client's own limits hold: how many at once, and how long a reply may take.
+            timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS)
+            connector = aiohttp.TCPConnector(limit=0)
+            self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=BIGGEST_LINE)
+        return self._session
+
+    def _headers(self) -> dict[str, str]:
+        key = os.environ.get(self._key_variable) if self._key_variable else None
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def _body(self, request: Request, streamed: bool) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": request.model.partition("/")[2], "messages": sent_messages(request)}
+        body |= sent_parameters(request)
+        if request.schema is not None and self._native_schema:
+            body["response_format"] = response_format(request.schema)
+        if streamed:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        return body
+
+
+def _refusal(request: Request, status: int, text: str, retry_after: str | None) -> LLMError:
+    try:
+        data = json.loads(text)
+        error = data["error"] if "error" in data else data["detail"]  # the latter where FastAPI answers
+        message = error["message"] if isinstance(error, dict) else str(error)
+    except (ValueError, KeyError, TypeError):
+        message = text
+    kind = kind_of_status(status, text)
+    return failure(request, kind, f"HTTP {status}", str(message), seconds_of(retry_after))
+
+
+def _read_whole(request: Request, raw: bytes) -> WireReply:
+    try:
+        data = json.loads(raw)
+        if data.get("error"):
+            raise failure(request, "server", "an error instead of a reply", str(data["error"]))
+        choice = data["choices"][0]
+        text = _text(choice["message"].get("content"))
+        return WireReply(text, *_tokens(data.get("usage"), text), choice.get("finish_reason"))
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        start = raw[:80].decode("utf-8", "replace")
+        raise failure(request, "server", "the reply is no chat completion", start, perhaps_billed=True) from None
+
+
+async def _read_stream(request: Request, events: AsyncIterator[bytes], on_text: OnText) -> WireReply:
+    pieces: list[str] = []
+    finish: str | None = None
+    usage: Any = None
+    ended = False
+    async for event in events:
+        if event == b"[DONE]":
+            ended = True
+            break
+        try:
+            data = json.loads(event)
+            if data.get("error"):
+                raise failure(request, "server", "an error within the stream", str(data["error"]))
+            usage = data.get("usage") or usage
+            choices = data.get("choices") or [{}]
+            piece = _text((choices[0].get("delta") or {}).get("content"))
+            finish = choices[0].get("finish_reason") or finish
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise failure(request, "server", "the stream holds no chat completion", perhaps_billed=True) from None
+        if piece:
+            pieces.append(piece)
+            on_text("".join(pieces))
+    if not ended and finish is None:
+        raise failure(request, "connection", "the stream was cut before its end", perhaps_billed=True)
+    text = "".join(pieces)
+    return WireReply(text, *_tokens(usage, text), finish)
+
+
+async def _events(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    async for line in response.content:
+        if line.startswith(b"data:"):
+            yield line.removeprefix(b"data:").strip()
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):  # parts, as some servers send them
+        return "".join(str(part.get("text", "")) for part in content)
+    if content is not None and not isinstance(content, str):
+        raise TypeError("a content is text")
+    return content or ""
+
+
+def _tokens(usage: Any, text: str) -> tuple[int | None, int | None]:
+    counts = usage if isinstance(usage, dict) else {}
+    prompt, completion = counts.get("prompt_tokens"), counts.get("completion_tokens")
+    # No prompt is empty, and no text costs nothing: such zeros are a count that was not made.
+    return (prompt or None), (completion if completion or (completion == 0 and not text) else None)
+
+
+def _said(error: Exception) -> str:
+    return str(error) or type(error).__name__

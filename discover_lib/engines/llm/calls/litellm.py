@@ -1,0 +1,195 @@
+"""Through LiteLLM: every provider it knows, by its names for models.  The only module that touches LiteLLM."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+import warnings
+from collections.abc import Mapping
+from functools import lru_cache
+from types import ModuleType
+from typing import Any, Literal
+
+from discover_lib.engines.llm.calls.records import LLMError, Request
+from discover_lib.engines.llm.calls.wire import (
+    OnText,
+    WireReply,
+    failure,
+    kind_of_status,
+    response_format,
+    seconds_of,
+    sent_messages,
+    sent_parameters,
+)
+
+NativeSchema = Literal["auto", "always", "never"]
+SENT = ("temperature", "max_tokens", "seed")
+# Some client libraries insist on a key, also for servers that want none.
+NO_KEY = "none"
+# LiteLLM wraps what the provider said in the names of its own exceptions.
+_WRAPPING = re.compile(r"^(?:litellm\.)?(?:\w+Error: |(?:litellm\.)?\w+Error: |\w+Exception - )+")
+
+_import_lock = threading.Lock()
+
+
+@lru_cache(maxsize=1)
+def _import_litellm() -> ModuleType:
+    """LiteLLM, told to be quiet and to stay offline.  Takes seconds the first time."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else importing it downloads a price list
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # else importing it reads a .env of its own choice
+    import litellm
+
+    # A remark of pydantic about the types of a provider's library, of no use to anybody here.
+    warnings.filterwarnings("ignore", message=".*`ReadOnly` qualifier")
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    litellm.drop_params = True  # what is dropped is said: see LiteLLMWire.prepare
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return litellm
+
+
+def load() -> ModuleType:
+    """LiteLLM, imported once; safe to call from several threads."""
+    with _import_lock:
+        return _import_litellm()
+
+
+class LiteLLMWire:
+    """Sends requests through LiteLLM, one attempt each.
+
+    Args:
+        api_base: address of one's own, handed to the provider's client.
+        key_variable: environment variable that holds the key for `api_base`.
+        native_schema: "auto" sends the schema of a structured answer where LiteLLM says that the model takes one.
+        timeout_seconds: of one attempt.
+    """
+
+    def __init__(
+        self,
+        api_base: str | None = None,
+        key_variable: str | None = None,
+        native_schema: NativeSchema = "auto",
+        timeout_seconds: float = 120.0,
+    ) -> None:
+        self._api_base = api_base
+        self._key_variable = key_variable
+        self._native_schema = native_schema
+        self._timeout_seconds = timeout_seconds
+
+    def prepare(self, model: str) -> tuple[str, ...]:
+        litellm = load()
+        try:
+            litellm.get_llm_provider(model)
+        except Exception:  # of many classes: LiteLLM's own and those of the providers' libraries
+            raise LLMError(
+                f"{model}: no provider of this name; write provider/model, e.g. anthropic/claude-sonnet-4-5",
+                "bad_request",
+            ) from None
+        self._check_key(litellm, model)
+        taken = litellm.get_supported_openai_params(model) or SENT
+        return tuple(name for name in SENT if name not in taken)
+
+    def _check_key(self, litellm: ModuleType, model: str) -> None:
+        if self._api_base:
+            missing = [self._key_variable] if self._key_variable and not os.environ.get(self._key_variable) else []
+        else:
+            needed = litellm.validate_environment(model)
+            wanting = [] if needed["keys_in_environment"] else needed["missing_keys"]
+            missing = [name for name in wanting if name.endswith(("KEY", "TOKEN"))]
+        if missing:
+            names = " or ".join(missing)
+            raise LLMError(f"{model}: {names} is not set; set it in the environment or in .env", "auth")
+
+    async def send(self, request: Request, on_text: OnText | None) -> WireReply:
+        litellm = load()
+        try:
+            answer = await litellm.acompletion(**self._arguments(litellm, request, streamed=on_text is not None))
+            return await _read_stream(request, answer, on_text) if on_text else _read_whole(request, answer)
+        except LLMError:
+            raise
+        except Exception as error:  # of many classes: LiteLLM's own and those of the providers' libraries
+            raise _error(request, error) from None
+
+    async def close(self) -> None:
+        """Nothing: LiteLLM's connections serve all clients of the process, and it closes them when that ends."""
+
+    def _arguments(self, litellm: ModuleType, request: Request, streamed: bool) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            "model": request.model,
+            "messages": sent_messages(request),
+            "num_retries": 0,  # retries have one owner, and it is the client
+            "timeout": self._timeout_seconds,
+        }
+        arguments |= sent_parameters(request)
+        if self._api_base:
+            # Never the provider's own key: it is not this server's business.
+            key = os.environ.get(self._key_variable) if self._key_variable else None
+            arguments |= {"api_base": self._api_base, "api_key": key or NO_KEY}
+        if request.schema is not None and self._takes_schema(litellm, request.model):
+            arguments["response_format"] = response_format(request.schema)
+        if streamed:
+            arguments |= {"stream": True, "stream_options": {"include_usage": True}}
+        return arguments
+
+    def _takes_schema(self, litellm: ModuleType, model: str) -> bool:
+        if self._native_schema == "auto":
+            return bool(litellm.supports_response_schema(model))
+        return self._native_schema == "always"
+
+
+def _read_whole(request: Request, answer: Any) -> WireReply:
+    if not answer.choices:
+        raise failure(request, "server", "the reply is no chat completion", perhaps_billed=True)
+    choice = answer.choices[0]
+    return WireReply(choice.message.content or "", *_tokens(getattr(answer, "usage", None)), choice.finish_reason)
+
+
+async def _read_stream(request: Request, stream: Any, on_text: OnText) -> WireReply:
+    pieces: list[str] = []
+    async for chunk in stream:
+        piece = chunk.choices[0].delta.content if chunk.choices else None
+        if piece:
+            pieces.append(piece)
+            on_text("".join(pieces))
+    # LiteLLM ends every stream with a "stop" and a count of its own, so look at what was really received.
+    finish = getattr(stream, "received_finish_reason", None)
+    if finish is None:
+        raise failure(request, "connection", "the stream was cut before its end", perhaps_billed=True)
+    counted = [usage for chunk in stream.chunks if (usage := getattr(chunk, "usage", None))]
+    return WireReply("".join(pieces), *_tokens(counted[-1] if counted else None), finish)
+
+
+def _tokens(usage: Any) -> tuple[int | None, int | None]:
+    """Prompt and completion tokens; LiteLLM writes 0 where the provider did not count."""
+    prompt = getattr(usage, "prompt_tokens", None) or None
+    return prompt, (getattr(usage, "completion_tokens", None) if prompt else None)
+
+
+def _error(request: Request, error: Exception) -> LLMError:
+    litellm = load()
+    status = getattr(error, "status_code", None)
+    message = str(error)
+    if isinstance(error, litellm.Timeout | TimeoutError):
+        kind = kind_of_status(408)
+    elif isinstance(error, litellm.ContentPolicyViolationError):
+        return failure(request, "content", "refused by the provider's content filter", message)
+    elif isinstance(status, int):
+        kind = kind_of_status(status, message)
+        if kind == "server" and "onnection" in message:
+            kind = "connection"
+    else:
+        kind = "server"
+    response = getattr(error, "response", None)
+    headers: Mapping[str, str] = getattr(response, "headers", None) or {}
+    what = f"HTTP {status}" if isinstance(status, int) else type(error).__name__
+    return failure(
+        request,
+        kind,
+        what,
+        _WRAPPING.sub("", message),
+        seconds_of(headers.get("retry-after")),
+        perhaps_billed=kind in ("timeout", "connection"),  # LiteLLM does not tell whether the provider was reached
+    )

@@ -1,0 +1,85 @@
+"""Totals of what a client does."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+
+from discover_lib.engines.llm.calls.records import Completion, Kind, LLMError, Lost, Request, Tally, Usage
+
+
+class Meter:
+    """Adds up what the client does; thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tallies: dict[str, Tally] = {}
+        self._failures: Counter[str] = Counter()
+        self._retries: Counter[str] = Counter()
+        self._structured: dict[str, Counter[str]] = {}
+        self._left_out: dict[str, tuple[str, ...]] = {}
+
+    def done(self, request: Request, completion: Completion) -> None:
+        counted = completion.prompt_tokens is not None and completion.completion_tokens is not None
+        self._add(
+            request,
+            calls=1,
+            attempts=completion.attempts,
+            prompt_tokens=completion.prompt_tokens or 0,
+            completion_tokens=completion.completion_tokens or 0,
+            calls_without_tokens=not counted,
+            cost=completion.cost or 0.0,
+            calls_of_unknown_price=completion.cost is None,
+        )
+
+    def cached(self, request: Request) -> None:
+        self._add(request, cached=1)
+
+    def failed(self, request: Request, error: LLMError) -> None:
+        self._add(request, failed=1, attempts=error.attempts)
+        with self._lock:
+            self._failures[error.kind] += 1
+
+    def lost(self, request: Request, attempt: Lost) -> None:
+        self._add(
+            request,
+            lost=1,
+            prompt_tokens=attempt.prompt_tokens or 0,
+            completion_tokens=attempt.completion_tokens or 0,
+            cost=attempt.cost or 0.0,
+            calls_of_unknown_price=attempt.cost is None,
+        )
+
+    def retried(self, kind: Kind) -> None:
+        with self._lock:
+            self._retries[kind] += 1
+
+    def structured(self, purpose: str, outcome: str) -> None:
+        with self._lock:
+            self._structured.setdefault(purpose, Counter())[outcome] += 1
+
+    def left_out(self, model: str, parameters: tuple[str, ...]) -> None:
+        with self._lock:
+            if parameters and model not in self._left_out:
+                self._left_out[model] = parameters
+                logging.getLogger(__name__).warning("%s does not take %s", model, ", ".join(parameters))
+
+    def snapshot(self) -> Usage:
+        with self._lock:
+            sums: Counter[str] = Counter()
+            for tally in self._tallies.values():
+                sums.update(vars(tally))
+            return Usage(
+                Tally(**sums),
+                dict(self._tallies),
+                dict(self._failures),
+                dict(self._retries),
+                dict(sum(self._structured.values(), Counter())),
+                {purpose: dict(outcomes) for purpose, outcomes in self._structured.items()},
+                dict(self._left_out),
+            )
+
+    def _add(self, request: Request, **more: float) -> None:
+        with self._lock:
+            self._tallies[request.purpose] = self._tallies.get(request.purpose, Tally()).plus(**more)

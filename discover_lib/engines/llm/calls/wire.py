@@ -1,0 +1,159 @@
+"""What the two ways to a model share: their reply, their errors, keys that never show."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from discover_lib.engines.llm.calls.records import Kind, LLMError, Request
+
+OnText = Callable[[str], None]
+LINE_LENGTH = 300  # characters of a provider's message that an error keeps
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
+_SECRET_LENGTH = 8  # shorter values of such variables are settings, not secrets
+_SECRET_FORM = re.compile(
+    r"(?i)\b(?:sk|pk|gsk|hf|xai|key)[-_][\w-]{6,}[\w*-]*|\bAIza[\w-]{20,}|\bbearer\s+[\w.~+/*-]{6,}=*"
+)
+
+
+@dataclass(frozen=True)
+class WireReply:
+    """A provider's reply as it came: no price, no judgement.  Tokens are None where the provider did not count."""
+
+    text: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    finish_reason: str | None
+
+
+class Wire(Protocol):
+    """One way to send a request.  Sends once; retries have another owner."""
+
+    def prepare(self, model: str) -> tuple[str, ...]:
+        """Check, before anything is sent, that `model` can be asked; returns the parameters that it does not take.
+
+        May take seconds the first time (imports).
+
+        Raises:
+            LLMError: kind "auth" (a key is missing: its variable is named) or "bad_request" (no such provider).
+        """
+        ...
+
+    async def send(self, request: Request, on_text: OnText | None) -> WireReply:
+        """One attempt; with `on_text` as a stream, which is called with the text so far.
+
+        Raises:
+            LLMError: with its kind.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
+def sent_messages(request: Request) -> list[dict[str, str]]:
+    """The messages as they are sent: half a surrogate pair, as a cut text may end with, is nothing to send."""
+    return [{**each, "content": _whole_characters(each["content"])} for each in request.messages]
+
+
+def _whole_characters(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def sent_parameters(request: Request) -> dict[str, Any]:
+    """What is sent beside the messages, under OpenAI's names."""
+    values = {"temperature": request.temperature, "max_tokens": request.max_tokens, "seed": request.sent_seed}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def kind_of_status(status: int, message: str = "") -> Kind:
+    """The kind of error that an HTTP status stands for."""
+    if status in (401, 402, 403) or (status == 429 and "insufficient_quota" in message):
+        return "auth"  # an empty account answers 429 as well, and waiting does not fill it
+    if status in (425, 429):
+        return "rate_limit"
+    if status in (408, 504):
+        return "timeout"
+    return "server" if status >= 500 else "bad_request"
+
+
+def seconds_of(retry_after: str | None) -> float | None:
+    """A retry-after header in seconds; None where it is absent or a date (the own back-off serves then)."""
+    try:
+        seconds = float(retry_after or "")
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < float("inf") else None
+
+
+def redact(text: str) -> str:
+    """`text` without anything that looks like a key or is the value of a secret environment variable."""
+    for name, value in os.environ.items():
+        if len(value) >= _SECRET_LENGTH and _SECRET_NAME.search(name.upper()) and value in text:
+            text = text.replace(value, "[key]")
+    return _SECRET_FORM.sub("[key]", text)
+
+
+def one_line(text: str) -> str:
+    """A message as one line of bearable length, keys removed."""
+    line = " ".join(redact(text).split())
+    return line if len(line) <= LINE_LENGTH else f"{line[:LINE_LENGTH]} ..."
+
+
+def failure(
+    request: Request,
+    kind: Kind,
+    what: str,
+    message: str = "",
+    retry_after_seconds: float | None = None,
+    *,
+    perhaps_billed: bool = False,
+) -> LLMError:
+    """The error of one attempt."""
+    line = f"{request.model}: {what}" + (f": {one_line(message)}" if message.strip() else "")
+    return LLMError(line, kind, attempts=1, retry_after_seconds=retry_after_seconds, perhaps_billed=perhaps_billed)
+
+
+def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameter that asks for an answer of this JSON schema."""
+    strict = strict_schema(schema)
+    form = {"name": "answer", "schema": strict or dict(schema), "strict": strict is not None}
+    return {"type": "json_schema", "json_schema": form}
+
+
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The schema as strict modes want it (all fields required, no others, no defaults), or None if it cannot be.
+
+    A field of free-form keys (a mapping) has no strict form.
+    """
+
+    def strict(node: Any) -> Any:
+        if isinstance(node, list):
+            return [strict(each) for each in node]
+        if not isinstance(node, dict):
+            return node
+        if node.get("type") == "object" and "properties" not in node:
+            raise _FreeFormError
+        kept = {key: strict(value) for key, value in node.items() if key not in ("default", "title", "properties")}
+        if "properties" in node:
+            # Names of fields are not keywords: a field may well be called "title".
+            kept["properties"] = {name: strict(value) for name, value in node["properties"].items()}
+            kept["required"] = list(node["properties"])
+            kept["additionalProperties"] = False
+        return kept
+
+    try:
+        return dict(strict(dict(schema)))
+    except _FreeFormError:
+        return None
+
+
+class _FreeFormError(Exception):
+    pass

@@ -1,0 +1,136 @@
+"""A language model as the judge: one structured call per reply (paper, appendix A.2.1).
+
+The model sees the intents that `walk` may ask about and nothing else of the tree.  Its verdicts go through the same
+`walk` as the miniature's, so the same truth gives the same `Evaluation`: what the walk does not reach is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from discover_lib.core.conversation import Message, Reply
+from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.roles import JudgeError
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Evaluation, IntentState, Verdict, focus, walk
+from discover_lib.engines.llm.answers import JudgedIntent, ResponseEvaluation
+from discover_lib.engines.llm.asking import Model, failing_as
+from discover_lib.engines.llm.calls.client import LLMClient
+from discover_lib.engines.llm.prompting import PromptSet, default_prompts, listed, one_line, quoted, transcript
+
+TEMPERATURE = 0.0  # the same reply should get the same verdict
+MAX_TOKENS = 8192
+
+
+class LLMJudge:
+    """Judges replies by a language model.
+
+    Args:
+        client, model: who answers.
+        temperature: of the judge, part of every run's record.
+        prompts: where `response_evaluation` comes from.
+    """
+
+    def __init__(
+        self,
+        client: LLMClient,
+        model: str,
+        *,
+        temperature: float | None = TEMPERATURE,
+        max_tokens: int | None = MAX_TOKENS,
+        prompts: PromptSet | None = None,
+    ) -> None:
+        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts())
+
+    def evaluate(
+        self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
+    ) -> Evaluation:
+        shown = askable(tree, state, rules)
+
+        def check(answer: ResponseEvaluation) -> str | None:
+            return defect(answer, shown, tree, state, rules)
+
+        values = {
+            "artifact_type": tree.artifact_type,
+            "conversation": transcript(messages),
+            "reply": quoted("reply", reply.text),
+            "intents": describe_focus(tree, state, rules, shown),
+            "wishes": describe_wishes(tree, state, rules, shown),
+        }
+        with failing_as(JudgeError, "the reply could not be judged"):
+            answer = self.model.answer(
+                "response_evaluation", values, ResponseEvaluation, check, purpose="judge", seed=None
+            )
+        verdicts = close_upwards(read_verdicts(answer, shown), tree, shown)
+        reached = walk(tree, state, rules, lambda intent: verdicts[intent.id])
+        return Evaluation(answer.kind, reached, one_line(answer.kind_reason))
+
+
+def askable(tree: IntentTree, state: IntentState, rules: Rules) -> frozenset[str]:
+    """Ids of all intents that a walk over this state can ask about, whatever is found on the way."""
+    return frozenset(verdict.intent_id for verdict in walk(tree, state, rules, lambda each: Verdict(each.id, True)))
+
+
+def describe_focus(tree: IntentTree, state: IntentState, rules: Rules, shown: frozenset[str]) -> str:
+    """The trees in focus as an outline; an intent that is not asked about is "settled"."""
+
+    def line(intent: Intent) -> str:
+        status = state[intent.id].name.lower() if intent.id in shown else "settled"
+        return f"{'  ' * (tree.depth(intent.id) - 1)}- [{intent.id}] ({status}) {one_line(intent.text)}"
+
+    lines = [line(intent) for root in focus(tree, state, rules) for intent in tree[root].walk()]
+    return "\n".join(lines) or "(none)"
+
+
+def describe_wishes(tree: IntentTree, state: IntentState, rules: Rules, shown: frozenset[str]) -> str:
+    """What is asked for outside the focus: discovered, not yet satisfied."""
+    inside = focus(tree, state, rules)
+    outside = [each for each in tree.intents.values() if each.id in shown and tree.root_of[each.id] not in inside]
+    return listed(f"[{intent.id}] {one_line(intent.text)}" for intent in outside)
+
+
+def read_verdicts(answer: ResponseEvaluation, shown: frozenset[str]) -> dict[str, Verdict]:
+    """Id → verdict, of those asked about.  Near misses count only where an intent was missed, each once."""
+    return {each.id: _verdict(each) for each in answer.intents if each.id in shown}
+
+
+def _verdict(judged: JudgedIntent) -> Verdict:
+    near = () if judged.engaged else tuple(dict.fromkeys(map(one_line, judged.near_misses)))
+    return Verdict(judged.id, judged.engaged, near, one_line(judged.reason))
+
+
+def close_upwards(verdicts: Mapping[str, Verdict], tree: IntentTree, shown: frozenset[str]) -> dict[str, Verdict]:
+    """`verdicts` with everything above an engaged intent engaged too: the more specific one implies it."""
+    closed = dict(verdicts)
+    for intent_id, verdict in verdicts.items():
+        above = tree.parents[intent_id] if verdict.engaged else None
+        while above is not None:
+            if above in shown and not (above in closed and closed[above].engaged):
+                closed[above] = Verdict(above, True, (), f"met with {intent_id}: {verdict.reason}")
+            above = tree.parents[above]
+    return closed
+
+
+def defect(
+    answer: ResponseEvaluation, shown: frozenset[str], tree: IntentTree, state: IntentState, rules: Rules
+) -> str | None:
+    """What is wrong with the ids of an answer, in words for whoever gave it, or None."""
+    given = [each.id for each in answer.intents]
+    inside = focus(tree, state, rules)
+    displayed = shown | {intent_id for intent_id, root in tree.root_of.items() if root in inside}
+    unknown = [intent_id for intent_id in given if intent_id not in displayed]
+    if unknown:
+        return f"there is no intent {unknown[0]!r}; the ids are {', '.join(sorted(shown))}"
+    twice = sorted({intent_id for intent_id in given if given.count(intent_id) > 1})
+    if twice:
+        return f"intent {twice[0]!r} has more than one entry"
+    verdicts = close_upwards(read_verdicts(answer, shown), tree, shown)
+    missing: list[str] = []
+
+    def decide(intent: Intent) -> Verdict:
+        if intent.id not in verdicts:
+            missing.append(intent.id)
+        return verdicts.get(intent.id, Verdict(intent.id, False))
+
+    walk(tree, state, rules, decide)
+    return f"there is no entry for {', '.join(missing)}" if missing else None

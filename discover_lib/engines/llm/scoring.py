@@ -1,0 +1,86 @@
+"""A language model as the scorer of conversations: satisfaction, interactivity, behaviour (paper, 4.2 and B.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from discover_lib.core.conversation import Conversation, Reply
+from discover_lib.core.intents import IntentTree
+from discover_lib.engines.llm.answers import BehaviourAnnotation, Interactivity, SatisfactionScores
+from discover_lib.engines.llm.asking import Model, failing_as
+from discover_lib.engines.llm.calls.client import LLMClient
+from discover_lib.engines.llm.prompting import PromptSet, default_prompts, one_line, quoted, transcript
+from discover_lib.metrics.behaviour import TurnBehaviour
+from discover_lib.metrics.satisfaction import LeafScore
+from discover_lib.metrics.scorer import InteractivityRating, ScoreError
+
+TEMPERATURE = 0.0
+MAX_TOKENS = 8192
+
+
+class LLMScorer:
+    """Scores by a language model, one structured call a question; arguments as of `LLMJudge`."""
+
+    def __init__(
+        self,
+        client: LLMClient,
+        model: str,
+        *,
+        temperature: float | None = TEMPERATURE,
+        max_tokens: int | None = MAX_TOKENS,
+        prompts: PromptSet | None = None,
+    ) -> None:
+        self.name = model
+        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts())
+
+    def satisfaction(self, tree: IntentTree, reply: Reply) -> tuple[LeafScore, ...]:
+        leaves = tree.leaves()
+        values = {
+            "artifact_type": tree.artifact_type,
+            "artifact": quoted("artifact", reply.text),
+            "requirements": "\n".join(f"- [{leaf}] {one_line(tree.text(leaf))}" for leaf in leaves),
+        }
+
+        def check(answer: SatisfactionScores) -> str | None:
+            return each_once([each.id for each in answer.scores], leaves, "id")
+
+        with failing_as(ScoreError, "satisfaction could not be scored"):
+            answer = self.model.answer(
+                "satisfaction_judge", values, SatisfactionScores, check, purpose="satisfaction", seed=None
+            )
+        scores = {each.id: LeafScore(each.id, each.score, one_line(each.reason)) for each in answer.scores}
+        return tuple(scores[leaf] for leaf in leaves)
+
+    def interactivity(self, conversation: Conversation) -> InteractivityRating:
+        values = {"conversation": transcript(conversation.messages())}
+        with failing_as(ScoreError, "interactivity could not be rated"):
+            answer = self.model.answer(
+                "interactivity_judge", values, Interactivity, lambda _: None, purpose="interactivity", seed=None
+            )
+        return InteractivityRating(answer.score, one_line(answer.reason))
+
+    def behaviour(self, conversation: Conversation) -> tuple[TurnBehaviour, ...]:
+        turns = [turn.index for turn in conversation.turns]
+        values = {"conversation": transcript(conversation.messages()), "turns": ", ".join(map(str, turns))}
+
+        def check(answer: BehaviourAnnotation) -> str | None:
+            return each_once([str(each.turn) for each in answer.turns], [str(turn) for turn in turns], "turn")
+
+        with failing_as(ScoreError, "behaviour could not be annotated"):
+            answer = self.model.answer(
+                "behaviour_annotation", values, BehaviourAnnotation, check, purpose="behaviour", seed=None
+            )
+        found = {each.turn: TurnBehaviour(each.turn, each.behaviour, one_line(each.reason)) for each in answer.turns}
+        return tuple(found[turn] for turn in turns)
+
+
+def each_once(given: Sequence[str], wanted: Collection[str], what: str) -> str | None:
+    """What keeps `given` from being exactly `wanted`, in words for whoever gave it, or None."""
+    unknown = [each for each in given if each not in wanted]
+    if unknown:
+        return f"there is no {what} {unknown[0]!r}; give {', '.join(wanted)}"
+    twice = [each for each in given if given.count(each) > 1]
+    if twice:
+        return f"{what} {twice[0]!r} has more than one entry"
+    missing = [each for each in wanted if each not in given]
+    return f"there is no entry for {what} {', '.join(missing)}" if missing else None

@@ -1,0 +1,126 @@
+"""A language model as the user's voice: one structured call per message (paper, appendix A.2.3).
+
+The voice sees the conversation and the filtered view, never the tree.  What it says is checked for length, for plain
+text and for words that, as far as the view tells, the user cannot know; one re-ask names the defect.  A message that is
+still defective is used all the same, and the turn keeps its flaws: a simulated user with a flaw that is known is worth
+more than a conversation thrown away, and `Turn.leaks` keeps what really leaked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from discover_lib.base.leaks import find_leaks
+from discover_lib.core.conversation import Message
+from discover_lib.core.roles import VoiceError
+from discover_lib.core.view import UserView
+from discover_lib.engines.llm.answers import UserMessage
+from discover_lib.engines.llm.asking import Model, failing_as
+from discover_lib.engines.llm.calls.client import LLMClient
+from discover_lib.engines.llm.calls.structured import StructuredError
+from discover_lib.engines.llm.prompting import PromptSet, default_prompts, one_line, transcript
+
+TEMPERATURE = 0.7
+MAX_TOKENS = 2048
+MAX_WORDS = 40
+
+_MARKUP = re.compile(r"```|^\s*(?:[-*•]|\d+[.)])\s|^#|\*\*|__|</?[a-zA-Z][^>]*>|\[\d+(?:\.\d+)*\]", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """What is wrong with a message: its kind, and a line for whoever wrote it."""
+
+    kind: str  # "length", "markup" or "leak"
+    line: str
+
+
+class LLMVoice:
+    """Speaks for a user by a language model."""
+
+    def __init__(
+        self,
+        client: LLMClient,
+        model: str,
+        *,
+        temperature: float | None = TEMPERATURE,
+        max_tokens: int | None = MAX_TOKENS,
+        prompts: PromptSet | None = None,
+    ) -> None:
+        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts())
+
+    def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
+        heard: list[str] = []
+
+        def check(answer: UserMessage) -> str | None:
+            heard.append(plain(answer.message))
+            found = find_flaws(heard[-1], view, messages)
+            return "; ".join(flaw.line for flaw in found) or None
+
+        values = {
+            "conversation": transcript(messages),
+            "achieved": describe_items(view.achieved, view),
+            "pursuing": view.pursuing or "nothing",
+            "items": describe_items(view.items, view),
+        }
+        with failing_as(VoiceError, "the user's message could not be had"):
+            try:
+                answer = self.model.answer("user_reply", values, UserMessage, check, purpose="voice", seed=seed)
+            except StructuredError:
+                if not heard:
+                    raise
+                return min(
+                    reversed(heard), key=lambda said: len(find_flaws(said, view, messages))
+                )  # a later one on a tie
+        return plain(answer.message)
+
+    def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
+        return tuple(flaw.kind for flaw in find_flaws(message, view, messages))
+
+
+def plain(message: str) -> str:
+    """The message without white space around it and without quotation marks around the whole of it."""
+    message = message.strip()
+    for opening, closing in ('""', "''", "“”"):
+        inner = message[1:-1]
+        if len(message) > 1 and message[0] == opening and message[-1] == closing and closing not in inner:
+            return inner.strip()
+    return message
+
+
+def describe_items(intent_ids: Sequence[str], view: UserView) -> str:
+    """The items of a view, one a line, each followed by what the last reply did about it."""
+    return "\n".join(_item_lines(intent_ids, view)) or "(none)"
+
+
+def _item_lines(intent_ids: Sequence[str], view: UserView) -> Iterator[str]:
+    for intent_id in intent_ids:
+        yield f"- [{intent_id}] {one_line(view.texts[intent_id])}"
+        if intent_id in view.changed:
+            yield "  new: this changed with the last reply"
+        if note := one_line(view.notes.get(intent_id, "")):
+            yield f"  what happened: {note}"
+
+
+def find_flaws(message: str, view: UserView, messages: Sequence[Message]) -> list[Flaw]:
+    """What is wrong with a message, as far as view and conversation tell."""
+    found = []
+    if (length := len(message.split())) > MAX_WORDS:
+        found.append(Flaw("length", f"the message has {length} words; at most {MAX_WORDS}"))
+    if "\n" in message or _MARKUP.search(message):
+        found.append(Flaw("markup", "the message must be plain text on one line, without lists, markup or ids"))
+    if told := worded(message, view, messages):
+        named = ", ".join(repr(word) for word in told)
+        found.append(Flaw("leak", f"the user does not know this yet and cannot put it into words: avoid {named}"))
+    return found
+
+
+def worded(message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
+    """Words of `message`, in order, that only a fuzzy or latent item holds and that nobody has said yet."""
+    if view.pursuing not in ("fuzzy", "latent"):
+        return ()
+    hidden = {intent_id: view.texts[intent_id] for intent_id in view.items}
+    known = [*(view.texts[intent_id] for intent_id in view.achieved), *(each.content for each in messages)]
+    return tuple(dict.fromkeys(leak.word for leak in find_leaks(message, hidden, known) if leak.how == "verbatim"))

@@ -1,0 +1,119 @@
+"""How a model is spoken to and understood: plain chat, or the miniature's notation.
+
+Everything else in training is blind to it: rows go in through `encode`, completions come out through `decode`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from discover_lib.base.token_counts import WireMessage
+from discover_lib.core.conversation import Candidate, Message, Reply
+from discover_lib.dataset.rows import Text
+from discover_lib.metrics.behaviour import Behaviour
+
+TINY_MARK = "tiny.json"  # a model folder that holds it speaks the notation
+Spoken = Message | Mapping[str, Any]
+
+
+class Dialect(Protocol):
+    """One way of speaking."""
+
+    @property
+    def text(self) -> Text:
+        """Which form of the assistant's turns the training rows must hold."""
+        ...
+
+    def encode(self, messages: Sequence[Spoken], domain: str) -> list[WireMessage]:
+        """A conversation as the chat template takes it."""
+        ...
+
+    def decode(self, text: str, n_tokens: int, domain: str, messages: Sequence[Message]) -> Reply:
+        """What the model said, after `messages`, in `n_tokens` of its own tokens without the end mark."""
+        ...
+
+    def is_broken(self, reply: Reply) -> bool:
+        """Whether the reply does not hold to the language."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlainChat:
+    """Ordinary chat models: text in, text out, lengths in the model's own tokens."""
+
+    base: str
+    system: str = ""
+    text: Text = "content"
+
+    def encode(self, messages: Sequence[Spoken], domain: str) -> list[WireMessage]:
+        wire = [_wire(each) for each in messages]
+        if self.system and wire and wire[0]["role"] == "user":
+            return [{"role": "system", "content": self.system}, *wire]
+        return wire
+
+    def decode(self, text: str, n_tokens: int, domain: str, messages: Sequence[Message]) -> Reply:
+        return Reply(text, n_tokens, f"tokenizer of {self.base}", "policy")
+
+    def is_broken(self, reply: Reply) -> bool:
+        return not reply.text.strip()
+
+
+@dataclass(frozen=True)
+class Notation:
+    """The tiny language model's: see `discover_lib.engines.local.tiny_language`."""
+
+    text: Text = "notation"
+
+    def encode(self, messages: Sequence[Spoken], domain: str) -> list[WireMessage]:
+        from discover_lib.engines.local.tiny_language import encode_messages
+
+        return encode_messages(messages, domain)
+
+    def decode(self, text: str, n_tokens: int, domain: str, messages: Sequence[Message]) -> Reply:
+        from discover_lib.engines.local.tiny_language import decode
+
+        return decode(text, domain, messages, "policy")
+
+    def is_broken(self, reply: Reply) -> bool:
+        from discover_lib.engines.local.tiny_language import is_broken
+
+        return is_broken(reply)
+
+
+def dialect_of(base: str, system: str = "") -> Dialect:
+    """The dialect of a base model, by what lies in its folder."""
+    return Notation() if (Path(base) / TINY_MARK).is_file() else PlainChat(base, system)
+
+
+def tiny_domains(base: str) -> tuple[str, ...] | None:
+    """The domains that a tiny model knows; None for other models."""
+    try:
+        return tuple(json.loads((Path(base) / TINY_MARK).read_text(encoding="utf-8"))["domains"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def behaviour(candidate: Candidate, domain: str) -> Behaviour | None:
+    """What a judged reply mainly does: open up, or build.
+
+    In the miniature's domains by what the reply shows; elsewhere a piece counts as building and talk as opening up.
+    """
+    if candidate.evaluation is None:
+        return None
+    if domain:
+        from discover_lib.engines.miniature.lexicon import load_lexicon
+        from discover_lib.engines.miniature.reading import read_reply
+        from discover_lib.engines.miniature.scoring import behaviour_of
+
+        return behaviour_of(1, read_reply(candidate.reply.text, domain), load_lexicon(domain)).behaviour
+    return "convergent" if candidate.evaluation.kind == "artifact" else "divergent"
+
+
+def _wire(message: Spoken) -> WireMessage:
+    if isinstance(message, Message):
+        return {"role": message.role, "content": message.content}
+    return {"role": message["role"], "content": message["content"]}

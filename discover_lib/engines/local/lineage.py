@@ -1,0 +1,186 @@
+"""Where an adapter comes from: the base, the earlier stages merged into it, the data, all by content.
+
+`lineage.json` lies beside the adapter in a run's folder.  An adapter's own configuration names the path that its base
+had on the machine that trained it, which says nothing about what it was; here paths are relative to the run's folder
+and checked against a hash, so that a folder of runs can be moved as a whole and a changed base is noticed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from discover_lib.base.files import write_json
+
+FILE, ADAPTER = "lineage.json", "adapter"
+FORMAT = "discover-lineage/1"
+LIBRARIES = ("torch", "transformers", "trl", "peft", "datasets", "accelerate", "unsloth", "bitsandbytes")
+EDGE_BYTES = 1 << 20  # of a large file's beginning and end that its hash reads
+NOT_CONTENT = (".md", ".bin.tmp", ".lock")  # notes and leftovers beside a model
+
+
+class LineageError(ValueError):
+    """Where an adapter comes from cannot be told, or is not there any more; one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model or adapter: `path` is a folder (absolute, or relative to the run's) or a hub's model id."""
+
+    path: str
+    hash: str = ""
+    stage: str = "base"
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """What is known of one adapter.
+
+    Attributes:
+        merged: adapters merged into the base before training, in order.
+        continued: the adapter that was trained on, if one was.
+        data: folder, digest and numbers of the rows.
+    """
+
+    stage: str
+    base: Source
+    merged: tuple[Source, ...]
+    continued: Source | None
+    recipe: Mapping[str, Any]
+    data: Mapping[str, Any]
+    run: str
+    seed: int
+    backend: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Beside the adapter of a run's folder, local paths relative to it."""
+        write_json(folder / FILE, {"format": FORMAT, **dataclasses.asdict(self._mapped(relative_to, folder))})
+
+    @classmethod
+    def read(cls, folder: Path) -> Lineage:
+        """Of a run's folder, local paths made absolute.
+
+        Raises:
+            LineageError: there is none, or it is damaged.
+        """
+        try:
+            data = json.loads((folder / FILE).read_text(encoding="utf-8"))
+            if data.pop("format") != FORMAT:
+                raise LineageError(f"{folder / FILE}: another format than {FORMAT!r}")
+            read = cls(
+                **{
+                    **data,
+                    "base": Source(**data["base"]),
+                    "merged": tuple(Source(**each) for each in data["merged"]),
+                    "continued": Source(**data["continued"]) if data["continued"] else None,
+                }
+            )
+        except FileNotFoundError:
+            raise LineageError(f"{folder}: no {FILE} here; name the folder of a finished training run") from None
+        except (OSError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise LineageError(f"{folder / FILE}: damaged ({type(error).__name__}: {error})") from None
+        return read._mapped(absolute_from, folder)
+
+    def _mapped(self, change: Any, folder: Path) -> Lineage:
+        def moved(source: Source) -> Source:
+            return dataclasses.replace(source, path=change(source.path, folder))
+
+        return dataclasses.replace(
+            self,
+            base=moved(self.base),
+            merged=tuple(map(moved, self.merged)),
+            continued=moved(self.continued) if self.continued else None,
+        )
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A base and the adapters to be put on it, in order; together they are one model."""
+
+    base: Source
+    adapters: tuple[Source, ...] = ()
+
+
+def adapter_chain(folder: Path) -> Chain:
+    """The base and all adapters of a trained model, by the folder of its run or its adapter.
+
+    Raises:
+        LineageError: there is no lineage, or the base or an adapter is missing or has changed.
+    """
+    run = folder.parent if folder.name == ADAPTER and not (folder / FILE).exists() else folder
+    lineage = Lineage.read(run)
+    own = Source(str((run / ADAPTER).resolve()), stage=lineage.stage)
+    if not (run / ADAPTER).is_dir():
+        raise LineageError(f"{run}: the training has no adapter yet; let it finish")
+    for each in (lineage.base, *lineage.merged):
+        verify(each)
+    return Chain(lineage.base, (*lineage.merged, dataclasses.replace(own, hash=content_hash(own.path))))
+
+
+def verify(source: Source) -> None:
+    """Whether a source is still what it was.
+
+    Raises:
+        LineageError: it is missing, or its content has changed.
+    """
+    if not is_local(source.path):
+        if Path(source.path).is_absolute():
+            raise LineageError(f"{source.path}: the {source.stage} is not there any more; put it back or train anew")
+        return
+    if source.hash and content_hash(source.path) != source.hash:
+        raise LineageError(f"{source.path}: the {source.stage} has changed since; its adapters do not fit it any more")
+
+
+def is_local(path: str) -> bool:
+    return Path(path).is_dir()
+
+
+def content_hash(path: str | Path) -> str:
+    """A hash of what a model folder holds: names, sizes and both ends of every file; "" of a hub's model id.
+
+    Reading whole files would take minutes for large models; weights differ at their ends, too.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        return ""
+    found = hashlib.blake2b(digest_size=16)
+    for file in sorted(each for each in folder.iterdir() if each.is_file()):
+        if file.name.endswith(NOT_CONTENT) or file.name.startswith("."):
+            continue
+        size = file.stat().st_size
+        found.update(f"{file.name}\0{size}\0".encode())
+        with file.open("rb") as data:
+            found.update(data.read(EDGE_BYTES))
+            if size > 2 * EDGE_BYTES:
+                data.seek(-EDGE_BYTES, os.SEEK_END)
+                found.update(data.read(EDGE_BYTES))
+    return found.hexdigest()
+
+
+def relative_to(path: str, folder: Path) -> str:
+    """A local folder's path as seen from the run's folder; a hub's model id as it is."""
+    return os.path.relpath(Path(path).resolve(), folder.resolve()) if is_local(path) else path
+
+
+def absolute_from(path: str, folder: Path) -> str:
+    """The reverse of `relative_to`; relative paths begin with a dot there, which no model id does."""
+    return str((folder / path).resolve()) if path.startswith(".") else path
+
+
+def versions() -> dict[str, str]:
+    """Versions of the libraries that took part, as far as they are installed."""
+    found = {}
+    for name in LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,172 @@
+"""A language model on this machine as an assistant: loaded once, asked by many conversations, answering in batches.
+
+Conversations run in threads of their own and ask as they go; whoever finds the model free takes everybody's questions
+along.  A reply depends on its conversation and seed alone (see `sampling`), so results are those of one by one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from discover_lib.core.conversation import Message, Reply
+from discover_lib.core.roles import AssistantError
+from discover_lib.engines.local.sampling import Draw, draw, exact
+from discover_lib.engines.local.tiny_language import MAX_REPLY_TOKENS, decode, encode_messages
+
+TEMPERATURE = 0.7  # of evaluation, as for models behind an API
+MAX_NEW_TOKENS = 1024
+IN_FLIGHT = 128  # conversations at once
+GATHER_SECONDS = 0.015  # more than a simulated user takes to answer
+
+
+@dataclass
+class _Question:
+    draw: Draw
+    answer: list[int] | None = None
+    error: BaseException | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.answer is not None or self.error is not None
+
+
+@dataclass
+class LocalModel:
+    """A model of `transformers` with its tokenizer.  Thread-safe.
+
+    Attributes:
+        name: what records call it.
+        model: taken over: set to evaluation, a small one to double precision, so not one that is still being trained.
+        speaks_notation: it is a tiny model of the miniature and is told and read in the notation.
+        system: text of a system message for other models, or "".
+    """
+
+    name: str
+    model: Any
+    tokenizer: Any
+    speaks_notation: bool
+    system: str = ""
+    temperature: float = TEMPERATURE
+    max_new_tokens: int = MAX_NEW_TOKENS
+    _waiting: list[_Question] = field(default_factory=list, repr=False)
+    _door: threading.Condition = field(default_factory=threading.Condition, repr=False)
+    _busy: bool = False  # somebody leads: has the model answer all that wait
+    _crowd: bool = False  # whether the last batch held several questions
+
+    def __post_init__(self) -> None:
+        if self.speaks_notation:
+            self.max_new_tokens = min(self.max_new_tokens, MAX_REPLY_TOKENS)
+        self.model = exact(self.model).eval()
+
+    def prompt(self, messages: Sequence[Message], domain: str) -> tuple[int, ...]:
+        """Token ids of a conversation, up to where the reply begins."""
+        if self.speaks_notation:
+            wire = encode_messages(messages, domain)
+        else:
+            wire = [{"role": each.role, "content": each.content} for each in messages]
+            wire = [*([{"role": "system", "content": self.system}] if self.system else []), *wire]
+        text = self.tokenizer.apply_chat_template(wire, tokenize=False, add_generation_prompt=True)
+        return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def answer(self, draws: Sequence[Draw]) -> list[list[int]]:
+        """The token ids of replies; questions that wait in other threads are answered along with these."""
+        questions = [_Question(each) for each in draws]
+        with self._door:
+            self._waiting += questions
+        while self._is_mine_to_lead(questions):
+            try:
+                self._gather()
+                with self._door:
+                    batch, self._waiting = self._waiting, []
+                self._answer_all(batch)
+            finally:
+                with self._door:
+                    self._busy = False
+                    self._door.notify_all()
+        answers = []
+        for question in questions:
+            if question.error is not None:
+                raise AssistantError(f"{self.name} did not reply: {question.error}") from question.error
+            assert question.answer is not None
+            answers.append(question.answer)
+        return answers
+
+    def _is_mine_to_lead(self, questions: Sequence[_Question]) -> bool:
+        """Wait until these questions are answered (False), or until the model is free to answer them (True)."""
+        with self._door:
+            while not all(each.done for each in questions):
+                if not self._busy:
+                    self._busy = True
+                    return True
+                self._door.wait()
+            return False
+
+    def _gather(self) -> None:
+        """Where several ask at a time, wait until nobody new has come for a moment: one batch is cheaper than two."""
+        seen = len(self._waiting)
+        if seen <= 1 and not self._crowd:
+            return
+        while True:
+            time.sleep(GATHER_SECONDS)
+            if len(self._waiting) == seen:
+                break
+            seen = len(self._waiting)
+        self._crowd = seen > 1
+
+    def _answer_all(self, batch: Sequence[_Question]) -> None:
+        try:
+            replies = draw(
+                self.model,
+                [each.draw for each in batch],
+                temperature=self.temperature,
+                max_new_tokens=self.max_new_tokens,
+                end=end_tokens(self.model, self.tokenizer),
+                pad=self.tokenizer.pad_token_id or 0,
+            )
+        except Exception as error:  # everybody in the batch must hear of it
+            for question in batch:
+                question.error = error
+            return
+        for question, reply in zip(batch, replies, strict=True):
+            question.answer = reply
+
+
+def end_tokens(model: Any, tokenizer: Any) -> tuple[int, ...]:
+    """Ids of which each ends a reply: the tokenizer's, and those that the model's own settings name."""
+    named = model.generation_config.eos_token_id
+    listed = named if isinstance(named, list) else [named]
+    return tuple(dict.fromkeys(each for each in (tokenizer.eos_token_id, *listed) if each is not None))
+
+
+class LocalAssistant:
+    """A local model as the assistant of one domain."""
+
+    def __init__(self, model: LocalModel, domain: str) -> None:
+        self.name = model.name
+        self.domain = domain
+        self._model = model
+
+    def reply(self, messages: Sequence[Message], seed: int) -> Reply:
+        return self.reply_batch([(messages, seed)])[0]
+
+    def reply_batch(self, asked: Sequence[tuple[Sequence[Message], int]]) -> list[Reply]:
+        """Replies to several conversations at once, each as it would be alone.
+
+        Raises:
+            AssistantError: the model failed.
+        """
+        draws = [Draw(self._model.prompt(messages, self.domain), seed) for messages, seed in asked]
+        answers = self._model.answer(draws)
+        return [self._reply(ids, messages) for ids, (messages, _) in zip(answers, asked, strict=True)]
+
+    def _reply(self, ids: Sequence[int], messages: Sequence[Message]) -> Reply:
+        text = self._model.tokenizer.decode(ids, skip_special_tokens=True)
+        if self._model.speaks_notation:
+            return decode(text, self.domain, messages, self.name)
+        if not text.strip():
+            raise AssistantError(f"{self.name} replied with nothing")
+        return Reply(text.strip(), len(ids), f"tokens of {self.name}", self.name)

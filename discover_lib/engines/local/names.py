@@ -1,0 +1,271 @@
+"""Models on this machine by name: the tiny language model, and any folder of `transformers` with adapters on it.
+
+```
+tiny                       the base of the tiny language model, pretrained at first use
+hf:DIR                     a model's folder, or the folder of a training run: its base and all its adapters
+hf:DIR+ADAPTER+ADAPTER     a model with adapters put on it in this order, each a folder of weights
+hf:DIR+collaborative       the same with one of the system prompts that API models have, too
+```
+
+`merge` writes such a model as one folder, which vLLM or `transformers serve` then offer to everything that speaks to
+an API (`serving`).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from discover_lib.engines.local.lineage import ADAPTER, FILE, LineageError, adapter_chain, content_hash
+from discover_lib.engines.local.model import LocalAssistant, LocalModel
+
+TINY, PREFIX = "tiny", "hf:"
+MARK = "tiny.json"  # lies in the folder of every tiny model
+COLLABORATIVE = "collaborative"
+TOLD_EVERY = 100  # steps of pretraining
+
+
+class LocalModelError(ValueError):
+    """A name or folder that is no usable model; one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class LocalName:
+    """A local model's name, taken apart: its folder (None: the tiny base), adapters in order, and a system prompt."""
+
+    name: str
+    folder: Path | None
+    adapters: tuple[Path, ...] = ()
+    style: str = ""
+
+
+def is_local(name: str) -> bool:
+    """Whether an assistant's name means a model on this machine."""
+    return name == TINY or name.startswith(PREFIX)
+
+
+def parse_name(name: str) -> LocalName:
+    """Take a name apart and look its folders up; the folder of a training run becomes its base and adapters.
+
+    Raises:
+        LocalModelError: a folder is missing or holds no model, or the adapters do not fit it any more.
+    """
+    from discover_lib.engines.llm.assistants import STYLES
+
+    if name == TINY:
+        return LocalName(name, None)
+    parts = name.removeprefix(PREFIX).split("+")
+    style = parts.pop() if parts[-1] in STYLES else ""
+    first, *rest = _folders(parts)
+    base, adapters = _with_adapters(first)
+    for each in rest:
+        adapters += _adapters_of(each)
+    style = style or (COLLABORATIVE if adapters else "")  # the paper's trained models are given that prompt
+    return LocalName(name, base, adapters, style)
+
+
+def _folders(parts: Sequence[str]) -> list[Path]:
+    """The folders that a name lists; a "+" may belong to a folder's own name, the longest that is there is meant."""
+    folders, rest = [], list(parts)
+    while rest:
+        taken = next((n for n in range(len(rest), 0, -1) if Path("+".join(rest[:n])).is_dir()), 1)
+        folders.append(Path("+".join(rest[:taken])))
+        rest = rest[taken:]
+    return folders
+
+
+def _with_adapters(folder: Path) -> tuple[Path, tuple[Path, ...]]:
+    """The base that a folder stands for, and what belongs on it."""
+    if not folder.is_dir():
+        raise LocalModelError(f"{folder}: no such folder; name one that holds a model or a training run")
+    if _is_run(folder):
+        try:
+            chain = adapter_chain(folder)
+        except LineageError as error:
+            raise LocalModelError(str(error)) from None
+        return Path(chain.base.path), tuple(Path(each.path) for each in chain.adapters)
+    if not (folder / "config.json").is_file():
+        raise LocalModelError(f"{folder}: no model here (no config.json) and no finished training run (no {FILE})")
+    return folder, ()
+
+
+def _adapters_of(folder: Path) -> tuple[Path, ...]:
+    """An adapter alone, or that of a run."""
+    own = folder / ADAPTER if (folder / ADAPTER).is_dir() else folder
+    if not (own / "adapter_config.json").is_file():
+        raise LocalModelError(f"{folder}: no adapter here (no adapter_config.json)")
+    return (own,)
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / FILE).is_file() or (folder.name == ADAPTER and (folder.parent / FILE).is_file())
+
+
+def check_local(name: str, domain: str) -> None:
+    """Check a name before any work starts.
+
+    Raises:
+        LocalModelError: what `parse_name` raises; no torch; or a tiny model that does not speak the domain.
+    """
+    from importlib.util import find_spec
+
+    domains = tiny_domains(parse_name(name).folder)
+    if domains is not None and domain not in domains:
+        spoken = ", ".join(domains)
+        raise LocalModelError(f"{name!r} is a tiny model of {spoken}; it does not speak {domain or 'other domains'!r}")
+    for library in ("torch", "transformers", "peft"):
+        if find_spec(library) is None:
+            raise LocalModelError(f"{name!r} needs {library}: install what training needs with 'make train'")
+
+
+def tiny_domains(folder: Path | None) -> tuple[str, ...] | None:
+    """The domains of a tiny model (None for the base of all domains); None if the folder holds another model."""
+    import json
+
+    from discover_lib.engines.local.tiny_language import known_domains
+
+    if folder is None:
+        return known_domains()
+    mark = folder / MARK
+    return tuple(json.loads(mark.read_text(encoding="utf-8"))["domains"]) if mark.is_file() else None
+
+
+def fingerprint(name: str) -> str:
+    """Equal for names that mean the same weights, so that a run is not gone on with by another model.
+
+    Raises:
+        LocalModelError: see `parse_name`.
+    """
+    found = parse_name(name)
+    if found.folder is None:
+        from discover_lib.engines.local.tiny_model import TinyRecipe
+
+        return TinyRecipe().key
+    return "+".join(content_hash(each) for each in (found.folder, *found.adapters))
+
+
+_LOADING = threading.Lock()
+
+
+def local_assistant(name: str, domain: str) -> LocalAssistant:
+    """The assistant of that name; a model is loaded once for all domains and threads.
+
+    Raises:
+        LocalModelError: see `check_local`.
+    """
+    check_local(name, domain)
+    with _LOADING:
+        return LocalAssistant(_loaded(name), domain)
+
+
+@lru_cache(maxsize=8)  # a base, what was trained on it, and some more to compare with
+def _loaded(name: str) -> LocalModel:
+    found = parse_name(name)
+    folder = found.folder
+    folder = folder or _tiny_base()
+    model, tokenizer = load(folder, found.adapters)
+    tiny = (folder / MARK).is_file()
+    return LocalModel(name, model, tokenizer, speaks_notation=tiny, system="" if tiny else _system(found.style))
+
+
+def _tiny_base() -> Path:
+    """The tiny model's base; pretraining it for the first time takes minutes, which standard error says."""
+    from discover_lib.engines.local.tiny_model import Pretraining, ensure_base
+
+    def tell(progress: Pretraining) -> None:
+        if progress.step % TOLD_EVERY == 0 or progress.step == progress.steps:
+            print(f"tiny model, made once: {progress}", file=sys.stderr, flush=True)
+
+    return ensure_base(report=tell)
+
+
+def _system(style: str) -> str:
+    from discover_lib.engines.llm.assistants import STYLES
+    from discover_lib.engines.llm.prompting import render
+
+    return render(STYLES[style])[0]["content"] if style else ""
+
+
+def on_gpu() -> bool:
+    """Whether models are put on a GPU here."""
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
+    """(model, tokenizer), with the adapters merged in their order; on the GPU in its own precision if there is one.
+
+    Raises:
+        LocalModelError: what lies there cannot be loaded.
+    """
+    import torch
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    cuda = on_gpu()
+    if not cuda:
+        torch.set_num_threads(1)  # more of them wait for each other; processes side by side gain more
+    try:
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto" if cuda else torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers in a way that is going to change
+            for adapter in adapters:
+                model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+    except (OSError, ValueError, RuntimeError) as error:
+        line = " ".join(str(error).split())
+        raise LocalModelError(f"{folder}: cannot be loaded ({line:.200})") from error
+    return (model.to("cuda") if cuda else model).eval(), tokenizer
+
+
+# -- one folder, to be served ---------------------------------------------------------------------------------------
+
+
+def merge(name: str, folder: Path) -> Path:
+    """Write a local model with all its adapters as one folder.
+
+    Raises:
+        LocalModelError: the name is none, or the folder holds something already.
+    """
+    import shutil
+
+    found = parse_name(name)
+    if folder.exists() and any(folder.iterdir()):
+        raise LocalModelError(f"{folder}: not empty; name a new folder for the merged model")
+    base = found.folder or _tiny_base()
+    model, tokenizer = load(base, found.adapters)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    if (base / MARK).is_file():
+        shutil.copy(base / MARK, folder / MARK)
+    return folder
+
+
+def serving(folder: Path, *, served_as: str = "discover", port: int = 8000) -> dict[str, str]:
+    """How to serve a merged model and use it as any other: the commands, by what they are for.
+
+    A tiny model is not for serving: its ear and its notation live in this library.
+
+    Raises:
+        LocalModelError: the folder holds a tiny model, or none.
+    """
+    if not (folder / "config.json").is_file():
+        raise LocalModelError(f"{folder}: no merged model here; write one with merge() first")
+    if (folder / MARK).is_file():
+        raise LocalModelError(f"{folder}: a tiny model speaks the notation; use it as hf:{folder}, no server can")
+    where = f"http://localhost:{port}/v1"
+    return {
+        "vllm": f"vllm serve {folder} --served-model-name {served_as} --port {port}",
+        "transformers": f"transformers serve {folder} --port {port}",
+        "assistant (vllm)": f"openai/{served_as} --api-base {where}",
+        "assistant (transformers)": f"openai/{folder} --api-base {where}",
+    }

@@ -1,0 +1,281 @@
+"""The tiny language model's language: its words, its tokenizer, and how conversations are put to it.
+
+The model reads and writes the compact notation (`notation`), one token a word.  What a user says reaches it through
+what the lexicon hears (`reading.read_user`), as a transcript of at most a few words:
+
+```
+want subject bird colour navy       asked for plainly
+like subject heron                  found good
+hint setting waterside              something other is wanted near this value
+doubt setting                       something is not right yet in this dimension
+something                           nothing that could be acted on was heard: "something is missing"
+final                               the finished piece is asked for
+```
+
+This is the model's ear, not part of what it learns: it understands no English, and a message of which the lexicon
+hears nothing is `something` to it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from discover_lib.core.conversation import Message, Reply
+from discover_lib.engines.miniature.beliefs import believe, is_whole
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, Lexicon, LexiconError, load_lexicon
+from discover_lib.engines.miniature.notation import (
+    COUNTING,
+    TOKENS_PER_WORD,
+    VERBS,
+    Move,
+    NotationError,
+    count_words,
+    is_notation,
+    parse,
+    write,
+)
+from discover_lib.engines.miniature.reading import ReplyReading, UserReading, read_reply, read_user
+from discover_lib.engines.miniature.rendering import make_reply
+
+PAD, UNKNOWN, END, USER, ASSISTANT = "<pad>", "<unk>", "<e>", "<u>", "<a>"
+HEARD = ("want", "like", "hint", "doubt", "something", "final")
+MAX_TOKENS = 512  # of a conversation; five turns and a final piece stay below 300
+MAX_REPLY_TOKENS = 56  # the longest draft with samples beside it has fewer
+BROKEN = "(a reply that cannot be read)"  # shown in place of broken notation: nothing may be found in it
+
+# The marks of who speaks stand outside what is learnt; nothing blank may open the marked part, since a whitespace
+# tokenizer has no token that begins there.
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "{% if message['role'] == 'system' %}{{ message['content'] }}"
+    "{% elif message['role'] == 'user' %}{{ ' <u> ' + message['content'] + ' <e>' }}"
+    "{% else %}{{ ' <a> ' }}{% generation %}{{ message['content'] + ' <e>' }}{% endgeneration %}"
+    "{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ ' <a> ' }}{% endif %}"
+)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """All words that a model knows; a word's place is its token id.
+
+    A word that several domains use is one token: what it means follows from the domain that opens the conversation.
+    """
+
+    domains: tuple[str, ...]
+    words: tuple[str, ...]
+
+    @property
+    def ids(self) -> Mapping[str, int]:
+        return _ids(self.words)
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of words separated by blanks."""
+        ids = self.ids
+        unknown = ids[UNKNOWN]
+        return [ids.get(word, unknown) for word in text.split()]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return " ".join(self.words[place] for place in ids)
+
+
+@lru_cache(maxsize=8)
+def _ids(words: tuple[str, ...]) -> Mapping[str, int]:
+    return {word: place for place, word in enumerate(words)}
+
+
+def known_domains() -> tuple[str, ...]:
+    """All domains that there is a lexicon of."""
+    return ALL_DOMAINS
+
+
+@lru_cache(maxsize=8)
+def vocabulary(domains: tuple[str, ...]) -> Vocabulary:
+    """The words of some domains: marks, verbs, what is heard of a user, dimensions and values.
+
+    Raises:
+        LexiconError: no domain, an unknown one, or a value that shares its name with a mark or a verb.
+    """
+    if not domains:
+        raise LexiconError("a vocabulary needs at least one domain")
+    reserved = (PAD, UNKNOWN, END, USER, ASSISTANT, *VERBS, "/", "?", *HEARD, *domains)
+    words = dict.fromkeys(reserved)
+    for domain in domains:
+        lexicon = load_lexicon(domain)
+        for word in (*lexicon.dimensions, *lexicon.values):
+            if word in reserved:
+                raise LexiconError(f"{domain}: {word!r} is a word of the notation; give the value another id")
+            words[word] = None
+    return Vocabulary(domains, tuple(words))
+
+
+# -- the tokenizer as files -----------------------------------------------------------------------------------------
+
+
+def save_tokenizer(words: Vocabulary, folder: Path) -> None:
+    """Write the tokenizer files of a model, as `AutoTokenizer.from_pretrained(folder)` reads them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_json(folder / "tokenizer.json", _tokenizer(words))
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "eos_token": END,
+        "pad_token": PAD,
+        "unk_token": UNKNOWN,
+        "padding_side": "left",
+        "model_max_length": MAX_TOKENS,
+        "clean_up_tokenization_spaces": False,
+    }
+    _write_json(folder / "tokenizer_config.json", settings)
+    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
+
+
+def _tokenizer(words: Vocabulary) -> dict[str, Any]:
+    """The tokenizer in the file format of the `tokenizers` library: whole words, split at blanks."""
+    special = [
+        {
+            "id": words.ids[word],
+            "content": word,
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": True,
+        }
+        for word in (PAD, UNKNOWN, END)
+    ]
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": special,
+        "normalizer": None,
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "post_processor": None,
+        "decoder": None,
+        "model": {"type": "WordLevel", "vocab": dict(words.ids), "unk_token": UNKNOWN},
+    }
+
+
+def _write_json(path: Path, data: Any) -> None:
+    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+# -- what the model is told, and what it said -----------------------------------------------------------------------
+
+
+def encode_messages(messages: Iterable[Message | Mapping[str, Any]], domain: str) -> list[dict[str, str]]:
+    """A conversation as the chat template takes it: the domain, then transcripts and notation in turn.
+
+    Args:
+        messages: records, or mappings with role and content (a training row's); system messages are left out.
+        domain: of the piece that is talked about.
+    """
+    wire = [{"role": "system", "content": domain}]
+    for message in messages:
+        role, content, notation = _parts(message)
+        if role == "user":
+            wire.append({"role": "user", "content": transcript(read_user(content, domain), domain)})
+        elif role == "assistant":
+            wire.append({"role": "assistant", "content": notation or as_notation(content, domain)})
+    return wire
+
+
+def prompt_text(wire: Sequence[Mapping[str, str]], *, reply_next: bool = True) -> str:
+    """What `CHAT_TEMPLATE` makes of encoded messages, for those who have no tokenizer at hand."""
+    parts = []
+    for message in wire:
+        mark = {"system": (), "user": (USER,), "assistant": (ASSISTANT,)}[message["role"]]
+        parts += [*mark, message["content"], *([END] if mark else [])]
+    return " ".join([*parts, *([ASSISTANT] if reply_next else [])])
+
+
+def _parts(message: Message | Mapping[str, Any]) -> tuple[str, str, str | None]:
+    if isinstance(message, Message):
+        return message.role, message.content, message.notation
+    return message["role"], message["content"], None
+
+
+def transcript(reading: UserReading, domain: str) -> str:
+    """What was heard of a user's message, in the model's words."""
+    lexicon = load_lexicon(domain)
+    parts: list[str] = []
+    for word, values in (("want", reading.wanted), ("like", reading.liked), ("hint", reading.hinted)):
+        if values:
+            parts += [word, *(f"{lexicon.values[value].dimension} {value}" for value in values)]
+    if reading.doubted:
+        parts += ["doubt", *reading.doubted]
+    if reading.final:
+        parts.append("final")
+    elif not reading.wanted and not reading.doubted:
+        parts.append("something")
+    return " ".join(parts)
+
+
+def as_notation(text: str, domain: str) -> str:
+    """A reply in the notation: as it stands if it is that, else what can be read in it."""
+    if is_notation(text):
+        return " ".join(text.split())
+    lexicon = load_lexicon(domain)
+    return write(_moves_of(read_reply(text, domain), lexicon), lexicon)
+
+
+def _moves_of(reading: ReplyReading, lexicon: Lexicon) -> list[Move]:
+    """What a reply in other words does, as far as the notation can say it."""
+    options = [tuple(option) for option in reading.options if option]
+    if reading.kind == "artifact":
+        wholes = [option for option in options if is_whole(option, lexicon)]
+        samples = [value for option in options if option not in wholes for value in option]
+        drafts = [Move("draft", _that_fit(option, lexicon)) for option in wholes[-1:]]
+        return [*drafts, *_alternatives("show", samples, lexicon)] or [Move("pass")]
+    asked = [Move("ask", dimension=name) for name in reading.dimensions_asked]
+    return [*_alternatives("maybe", [value for option in options for value in option], lexicon), *asked] or [
+        Move("pass")
+    ]
+
+
+def _alternatives(verb: str, values: Iterable[str], lexicon: Lexicon) -> list[Move]:
+    by_dimension: dict[str, dict[str, None]] = {}
+    for value in values:
+        by_dimension.setdefault(lexicon.values[value].dimension, {})[value] = None
+    return [
+        Move("show" if verb == "show" else "maybe", tuple(found), name)
+        for name, found in by_dimension.items()
+        if len(found) > 1
+    ]
+
+
+def _that_fit(values: Sequence[str], lexicon: Lexicon) -> tuple[str, ...]:
+    kept: list[str] = []
+    for value in values:
+        name = lexicon.values[value].dimension
+        if sum(lexicon.values[each].dimension == name for each in kept) < lexicon.dimensions[name].holds:
+            kept.append(value)
+    return tuple(kept)
+
+
+def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: str = "") -> Reply:
+    """What the model said as a reply: rendered if it is notation, else `BROKEN`, with its words kept as notation.
+
+    Args:
+        messages: the conversation before it; drawn samples carry what is already agreed in it.
+    """
+    lexicon = load_lexicon(domain)
+    written = " ".join(text.split())
+    try:
+        moves = parse(written, lexicon)
+    except NotationError:
+        return Reply(BROKEN, max(1, count_words(written)) * TOKENS_PER_WORD, COUNTING, assistant, written)
+    known = believe(messages, lexicon).known_leaves() if any(move.verb == "show" for move in moves) else ()
+    reply = make_reply(moves, lexicon, assistant, known)
+    return dataclasses.replace(reply, n_tokens=count_words(written) * TOKENS_PER_WORD)  # what is said twice costs twice
+
+
+def is_broken(reply: Reply) -> bool:
+    """Whether a reply of `decode` broke the notation."""
+    return reply.text == BROKEN

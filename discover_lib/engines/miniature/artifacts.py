@@ -1,0 +1,59 @@
+"""Artifacts of the miniature: generated ones by seed (500 to train on, 100 to evaluate on), and those of `data/`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from discover_lib.base.seeds import derive_rng, unit_uniform
+from discover_lib.core.conversation import Artifact
+from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.rendering import is_drawn, render_artifact
+
+Split = Literal["train", "eval"]
+SPLIT_SIZES: dict[Split, int] = {"train": 500, "eval": 100}
+EVAL_SHARE = 1 / 6
+DIMENSIONS_PER_ARTIFACT = (6, 8)
+
+
+def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
+    """Artifact `index` of a split: six to eight dimensions (as far as there are so many) with a value each, rendered.
+
+    The splits are disjoint by construction: a combination of values belongs to one of them by its hash.
+
+    Raises:
+        ValueError: no such artifact.
+    """
+    if not 0 <= index < SPLIT_SIZES[split]:
+        raise ValueError(f"the {split} split of {domain} has artifacts 0 to {SPLIT_SIZES[split] - 1}, not {index}")
+    lexicon = load_lexicon(domain)
+    fewest, most = DIMENSIONS_PER_ARTIFACT
+    rng = derive_rng(domain, split, index)
+    subject = next(name for name, dimension in lexicon.dimensions.items() if dimension.asked)
+    while True:
+        names = rng.sample(list(lexicon.dimensions), rng.randint(fewest, min(most, len(lexicon.dimensions))))
+        if subject not in names:  # what a request names first; without it no conversation starts
+            continue
+        values = sorted(
+            value
+            for name in names
+            for value in rng.sample(lexicon.dimensions[name].leaves, rng.randint(1, lexicon.dimensions[name].holds))
+        )
+        if (unit_uniform(domain, *values) < EVAL_SHARE) == (split == "eval"):
+            break
+    artifact_id = f"{domain}-{split}-{index:03d}"
+    return Artifact(artifact_id, lexicon.artifact_type, render_artifact(values, lexicon), domain=domain)
+
+
+def generate_artifacts(domain: str, split: Split, count: int) -> list[Artifact]:
+    """The first `count` artifacts of a split."""
+    return [generate_artifact(domain, split, index) for index in range(count)]
+
+
+def written_artifacts(domain: str, data: Path) -> list[Artifact]:
+    """The hand-written artifacts under `data/artifacts/<domain>/`, by name."""
+    lexicon = load_lexicon(domain)
+    suffixes = lexicon.form.suffixes if lexicon.form else (".svg" if is_drawn(domain) else ".md",)
+    folder = data / "artifacts" / domain
+    paths = sorted(path for path in folder.glob("*") if path.suffix in suffixes)
+    return [Artifact(path.stem, lexicon.artifact_type, path.read_text("utf-8"), domain=domain) for path in paths]

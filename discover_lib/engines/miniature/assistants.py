@@ -1,0 +1,257 @@
+"""The scripted assistants: whole policies, each a few lines over what the conversation lets one believe.
+
+They see the conversation and nothing else; only the oracle, an upper bound, is shown the user's intents.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable, Sequence
+
+from discover_lib.base.seeds import derive_rng
+from discover_lib.core.conversation import Message, Reply
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Discovery, IntentState, focus
+from discover_lib.engines.miniature.beliefs import Beliefs, believe
+from discover_lib.engines.miniature.judge import requirement
+from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
+from discover_lib.engines.miniature.notation import Move
+from discover_lib.engines.miniature.rendering import make_reply
+from discover_lib.metrics.satisfaction import asks_for_final
+
+N_ALTERNATIVES = 3
+Policy = Callable[[Beliefs, random.Random], list[Move]]
+
+
+class ScriptedAssistant:
+    """An assistant that plays one of `POLICIES` in one domain."""
+
+    def __init__(self, name: str, domain: str) -> None:
+        self.name = name
+        self.lexicon = load_lexicon(domain)
+        self._policy = POLICIES[name]
+
+    def reply(self, messages: Sequence[Message], seed: int) -> Reply:
+        beliefs, rng = believe(messages, self.lexicon), derive_rng(seed, self.name)
+        if beliefs.latest.final and self.name not in DEAF:
+            moves = [Move("draft", final_draft(beliefs, rng))]
+        else:
+            moves = self._policy(beliefs, rng)
+        return make_reply(moves, self.lexicon, self.name, beliefs.known_leaves())
+
+
+class OracleAssistant:
+    """Builds exactly what the user's intents ask for: all of the tree in focus and all that is already known.
+
+    As the finished piece it builds everything.
+    """
+
+    name = "oracle"
+
+    def __init__(self, domain: str) -> None:
+        self.lexicon = load_lexicon(domain)
+
+    def reply_knowing(self, tree: IntentTree, state: IntentState, messages: Sequence[Message], seed: int) -> Reply:
+        final = asks_for_final(messages[-1].content)
+        shown = {root.id for root in tree.roots} if final else set(focus(tree, state, Rules.paper())[:1])
+        leaves = [requirement(tree.text(leaf), self.lexicon.domain) for leaf in tree.leaves()]
+        wanted: list[str] = []
+        for intent in tree.intents.values():
+            if tree.root_of[intent.id] in shown or state[intent.id] is Discovery.DISCOVERED:
+                for value in requirement(intent.text, self.lexicon.domain):
+                    wanted += self._realised_by(value, [asked for leaf in leaves for asked in leaf])
+        return make_reply([Move("draft", self._that_fit(wanted))], self.lexicon, self.name)
+
+    def _realised_by(self, value: str, asked: Sequence[str]) -> list[str]:
+        """Leaves that the tree itself asks for below `value`, or any one leaf where the tree stops above the leaves."""
+        below = self.lexicon.leaves_under(value)
+        return [leaf for leaf in below if leaf in asked] or [below[0]]
+
+    def _that_fit(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        """At most as many values of each dimension as a piece can hold."""
+        kept: list[str] = []
+        for value in dict.fromkeys(wanted):
+            dimension = self.lexicon.values[value].dimension
+            held = sum(self.lexicon.values[each].dimension == dimension for each in kept)
+            if held < self.lexicon.dimensions[dimension].holds:
+                kept.append(value)
+        return tuple(kept)
+
+
+def draft(beliefs: Beliefs, rng: random.Random) -> list[Move]:
+    """Drafts at once and revises: honours what was asked, redraws what was doubted, keeps the rest."""
+    return [Move("draft", next_draft(beliefs, rng))]
+
+
+def ask(beliefs: Beliefs, rng: random.Random) -> list[Move]:
+    """Asks about one aspect after the other and never makes anything."""
+    return [Move("ask", dimension=_next_dimension(beliefs, rng, done=beliefs.asked))]
+
+
+def options(beliefs: Beliefs, rng: random.Random) -> list[Move]:
+    """Always names alternatives and never makes anything."""
+    return [alternatives("maybe", beliefs, rng)]
+
+
+def show(beliefs: Beliefs, rng: random.Random) -> list[Move]:
+    """Always makes samples of one dimension and never a whole."""
+    return [alternatives("show", beliefs, rng)]
+
+
+def adaptive(beliefs: Beliefs, rng: random.Random) -> list[Move]:
+    """Diverges while the user is vague, converges when the user is clear.
+
+    Clear down to the detail: builds.  Vague about something it can name: shows samples of that.  Nothing to go by
+    ("something is missing"): puts a fresh whole on the table, to find out what it is about.
+    """
+    wishes = beliefs.open_wishes()
+    if wishes and all(beliefs.lexicon.values[wish].is_leaf for wish in wishes):
+        return draft(beliefs, rng)
+    if wishes or beliefs.doubted():
+        return [alternatives("show", beliefs, rng)]
+    return [Move("draft", fresh_draft(beliefs, rng))]
+
+
+def mixed(beliefs: Beliefs, rng: random.Random) -> list[Move]:
+    """A draft and samples beside it, every turn."""
+    return [*draft(beliefs, rng), alternatives("show", beliefs, rng)]
+
+
+def verbose(beliefs: Beliefs, rng: random.Random) -> list[Move]:
+    """Drafts, and talks it through twice."""
+    values = next_draft(beliefs, rng)
+    return [Move("draft", values), Move("recap", values), Move("recap", values)]
+
+
+def silent(beliefs: Beliefs, rng: random.Random) -> list[Move]:
+    """Says nothing of substance."""
+    return [Move("pass")]
+
+
+def random_moves(beliefs: Beliefs, rng: random.Random) -> list[Move]:
+    """A random kind of reply with random values; hears nothing."""
+    deaf = Beliefs(beliefs.lexicon)
+    return rng.choice([draft, ask, options, show])(deaf, rng)
+
+
+POLICIES: dict[str, Policy] = {
+    "draft": draft,
+    "ask": ask,
+    "options": options,
+    "adaptive": adaptive,
+    "mixed": mixed,
+    "random": random_moves,
+    "silent": silent,
+    "verbose": verbose,
+}
+SCRIPTED = (*POLICIES, OracleAssistant.name)
+DEAF = ("random", "silent")  # the others build what they believe as soon as the finished piece is asked for
+
+
+def scripted_assistant(name: str, domain: str) -> ScriptedAssistant | OracleAssistant:
+    """The scripted assistant of that name.
+
+    Raises:
+        ValueError: no such assistant.
+    """
+    if name == OracleAssistant.name:
+        return OracleAssistant(domain)
+    if name not in POLICIES:
+        raise ValueError(f"unknown assistant {name!r}; the scripted ones are {', '.join(SCRIPTED)}")
+    return ScriptedAssistant(name, domain)
+
+
+# -- pieces of policies -------------------------------------------------------------------------------------------
+
+
+def next_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
+    """A complete draft: agreed leaves, then the last draft's values, redrawn where asked, doubted or not yet tried."""
+    return _complete(beliefs, rng, redrawn=beliefs.doubted() or (_vague_guess(beliefs, rng) if beliefs.draft else None))
+
+
+def final_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
+    """The finished piece: agreed leaves and the last draft's values, anything else only where there is neither."""
+    return _complete(beliefs, rng, redrawn=None)
+
+
+def _complete(beliefs: Beliefs, rng: random.Random, redrawn: str | None) -> tuple[str, ...]:
+    """Values for every dimension; in `redrawn` the last draft's are not kept."""
+    values: list[str] = []
+    agreed = beliefs.known_leaves()
+    for name, dimension in beliefs.lexicon.dimensions.items():
+        kept = [value for value in agreed if beliefs.lexicon.values[value].dimension == name]
+        pool = _open_leaves(beliefs, name)
+        if name != redrawn:
+            kept += [value for value in beliefs.draft if value in pool and value not in kept]
+        fresh = [value for value in pool if value not in kept and value not in beliefs.tried]
+        fresh = fresh or [value for value in pool if value not in kept]
+        wanted = min(dimension.holds, 2)
+        missing = max(0, wanted - len(kept))
+        values += kept[: dimension.holds] + rng.sample(fresh, min(missing, len(fresh)))
+    return tuple(values)
+
+
+def fresh_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
+    """A complete draft that keeps agreed leaves only and draws everything else anew, untried values first."""
+    return next_draft(dataclasses.replace(beliefs, draft=()), rng)
+
+
+def _open_leaves(beliefs: Beliefs, dimension: str) -> list[str]:
+    """Leaves of a dimension that what is known leaves possible."""
+    below = beliefs.within(dimension)
+    return list(beliefs.lexicon.leaves_under(below) if below else beliefs.lexicon.dimensions[dimension].leaves)
+
+
+def _vague_guess(beliefs: Beliefs, rng: random.Random) -> str | None:
+    """Where to change something when the user only says that something is missing: anywhere not settled."""
+    if beliefs.open_wishes():
+        return None
+    open_dimensions = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
+    return rng.choice(open_dimensions) if open_dimensions else None
+
+
+def _next_dimension(beliefs: Beliefs, rng: random.Random, done: Sequence[str]) -> str:
+    """The dimension that the user doubts or wishes in, else the one least dealt with that is not settled."""
+    doubted = beliefs.doubted()
+    if doubted:
+        return doubted
+    wished = [beliefs.lexicon.values[wish].dimension for wish in beliefs.open_wishes()]
+    unsettled = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
+    wished = [name for name in wished if name in unsettled and name not in done[-1:]]
+    if wished:
+        return wished[0]
+    pool = unsettled or list(beliefs.lexicon.dimensions)
+    fewest = min(done.count(name) for name in pool)
+    return rng.choice([name for name in pool if done.count(name) == fewest])
+
+
+def alternatives(verb: str, beliefs: Beliefs, rng: random.Random) -> Move:
+    """Alternatives of one dimension, spread over what is still open below what is known."""
+    dimension = _next_dimension(beliefs, rng, done=beliefs.explored)
+    below = beliefs.within(dimension)
+    values = spread(beliefs.lexicon, dimension, below, beliefs.tried, rng)
+    return Move("show" if verb == "show" else "maybe", tuple(values), dimension)
+
+
+def spread(lexicon: Lexicon, dimension: str, below: str | None, tried: Sequence[str], rng: random.Random) -> list[str]:
+    """Up to three untried leaves, taken in turn from the branches below `below` (or below the whole dimension)."""
+    branches = list(lexicon.values[below].children if below else lexicon.dimensions[dimension].tops)
+    if below and not branches:  # a leaf: go back to its own row
+        branches = [below, *lexicon.siblings(below)]
+    rng.shuffle(branches)
+    rows = []
+    for branch in branches:
+        leaves = [leaf for leaf in lexicon.leaves_under(branch) if leaf not in tried]
+        rng.shuffle(leaves)
+        rows.append(leaves)
+    chosen: list[str] = []
+    while len(chosen) < N_ALTERNATIVES and any(rows):
+        for row in rows:
+            if row and len(chosen) < N_ALTERNATIVES:
+                chosen.append(row.pop())
+    everything = [leaf for branch in branches for leaf in lexicon.leaves_under(branch)]
+    while len(chosen) < 2:  # all tried: offer again
+        chosen.append(rng.choice([leaf for leaf in everything if leaf not in chosen]))
+    return chosen

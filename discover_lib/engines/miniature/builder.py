@@ -1,0 +1,108 @@
+"""The miniature's tree builder: recognise values in a finished piece, climb their taxonomies, join them to a forest.
+
+The four stages are the paper's (appendix A.1).  Synthesis: the most specific values that the piece shows.
+Abstraction: one step up the taxonomy at a time.  Organisation: chains that share a broader value become one tree.
+Initial request: one asked-for root, said broadly; nothing below it is given away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discover_lib.base.seeds import unit_uniform
+from discover_lib.base.svg import SvgError
+from discover_lib.base.words import STOP_WORDS, words
+from discover_lib.core.conversation import Artifact
+from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.roles import BuildError, BuiltTree, Recognised
+from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
+from discover_lib.engines.miniature.reading import read_artifact
+
+MIN_DIMENSIONS = 3
+
+
+class MiniatureBuilder:
+    """Builds trees from any artifact of one domain, not only from the miniature's own."""
+
+    def __init__(self, domain: str) -> None:
+        self.domain = domain
+        self.lexicon = load_lexicon(domain)
+
+    def build(self, artifact: Artifact) -> BuiltTree:
+        """See the module.
+
+        Raises:
+            BuildError: the artifact cannot be read, or shows too little that the lexicon knows.
+        """
+        found = self._synthesise(artifact)
+        chains = [tuple(reversed(self.lexicon.lineages[value])) for value in found]
+        tops = self._order_of_roots(artifact, [chain[0] for chain in chains])
+        roots = tuple(_organise(top, chains, self.lexicon, str(place)) for place, top in enumerate(tops, start=1))
+        request = self.lexicon.request.format(items=self.lexicon.values[tops[0]].say)
+        tree = IntentTree(
+            artifact_type=self.lexicon.artifact_type,
+            topic=artifact.topic or self._topic(tops[0]),
+            initial_request=request,
+            initially_discovered=("1",),
+            roots=roots,
+        )
+        recognised = tuple(
+            Recognised(self.lexicon.values[value].text, self.lexicon.values[value].dimension, reason)
+            for value, reason in found.items()
+        )
+        return BuiltTree(tree, recognised, abstraction_levels(chains, self.lexicon))
+
+    def _topic(self, value: str) -> str:
+        """One to three words that tell what the piece is broadly about."""
+        telling = [word for word in words(self.lexicon.values[value].say) if word not in STOP_WORDS]
+        return " ".join(telling[:3])
+
+    def _synthesise(self, artifact: Artifact) -> dict[str, str]:
+        """The most specific values that the artifact shows, at most as many a dimension as a piece can hold."""
+        if not artifact.text.strip():
+            raise BuildError(f"{artifact.id}: the artifact is empty")
+        try:
+            shown = read_artifact(artifact.text, self.domain, artifact.id)
+        except SvgError as error:
+            raise BuildError(f"{artifact.id}: {error}") from None
+        found: dict[str, str] = {}
+        for name, dimension in self.lexicon.dimensions.items():
+            values = [value for value in shown if self.lexicon.values[value].dimension == name]
+            found |= {value: shown[value] for value in values[: dimension.holds]}
+        dimensions = list(dict.fromkeys(self.lexicon.values[value].dimension for value in found))
+        if len(dimensions) < MIN_DIMENSIONS:
+            seen = ", ".join(self.lexicon.values[value].say for value in found) or "nothing"
+            raise BuildError(
+                f"{artifact.id}: too little to build from: recognised {seen} ({len(dimensions)} of the "
+                f"{MIN_DIMENSIONS} aspects needed); build it with a language model instead (--engine MODEL)"
+            )
+        return found
+
+    def _order_of_roots(self, artifact: Artifact, tops: Sequence[str]) -> list[str]:
+        """One root that a request can name comes first; the rest as this user cares about them.
+
+        People differ in what they care about first, so the order is drawn, from the artifact's text alone.
+        """
+        unique = list(dict.fromkeys(tops))
+        asked = [top for top in unique if self.lexicon.dimensions[self.lexicon.values[top].dimension].asked]
+        first = (asked or unique)[0]
+        rest = [top for top in unique if top != first]
+        return [first, *sorted(rest, key=lambda top: unit_uniform(artifact.text, "root", top))]
+
+
+def _organise(value: str, chains: Sequence[tuple[str, ...]], lexicon: Lexicon, intent_id: str) -> Intent:
+    """The tree of all chains that pass through `value`."""
+    below = list(dict.fromkeys(chain[chain.index(value) + 1] for chain in chains if value in chain[:-1]))
+    children = tuple(
+        _organise(child, chains, lexicon, f"{intent_id}.{place}") for place, child in enumerate(below, start=1)
+    )
+    return Intent(intent_id, lexicon.values[value].text, children)
+
+
+def abstraction_levels(chains: Sequence[tuple[str, ...]], lexicon: Lexicon) -> tuple[tuple[str, ...], ...]:
+    """Level 0 holds the most specific requirements; each level above holds what one step up the taxonomy leaves."""
+    levels = []
+    for step in range(max(map(len, chains))):
+        values = dict.fromkeys(chain[-1 - step] for chain in chains if step < len(chain))
+        levels.append(tuple(lexicon.values[value].text for value in values))
+    return tuple(levels)

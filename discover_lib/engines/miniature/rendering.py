@@ -1,0 +1,149 @@
+"""From notation to the real thing: drawings, prose and code that people, judges and exports see.
+
+The rendering of a value shows that value and no other; `reading` gets it back out by looking at the rendering alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from textwrap import indent
+
+from discover_lib.core.conversation import Reply
+from discover_lib.engines.miniature import notation
+from discover_lib.engines.miniature.lexicon import Form, Lexicon, Value, load_lexicon
+from discover_lib.engines.miniature.notation import COUNTING, TOKENS_PER_WORD, Move, NotationError, in_order
+
+LINES_PER_PARAGRAPH = 3
+
+
+def is_drawn(domain: str) -> bool:
+    return domain == "svg_drawing"
+
+
+def render_artifact(values: Iterable[str], lexicon: Lexicon) -> str:
+    """A finished piece that realises exactly these leaf values: an SVG, a text or a program."""
+    ordered = tuple(in_order(values, lexicon))
+    if is_drawn(lexicon.domain):
+        return _drawn(ordered)
+    return _written(lexicon.domain, ordered)
+
+
+@lru_cache(maxsize=2048)
+def _drawn(values: tuple[str, ...]) -> str:
+    from discover_lib.engines.miniature.svg.draw import draw
+
+    return draw(values)
+
+
+@lru_cache(maxsize=2048)
+def _written(domain: str, values: tuple[str, ...]) -> str:
+    lexicon = load_lexicon(domain)
+    if lexicon.form:
+        return _framed(values, lexicon.form, lexicon)
+    lines = [lexicon.values[value].line for value in values]
+    paragraphs = [
+        " ".join(lines[start : start + LINES_PER_PARAGRAPH]) for start in range(0, len(lines), LINES_PER_PARAGRAPH)
+    ]
+    return "\n\n".join([f"# {title_of(values, lexicon)}", *paragraphs])
+
+
+def _framed(values: Sequence[str], form: Form, lexicon: Lexicon) -> str:
+    """The form's frame with the lines of every part in their place."""
+    slots = {}
+    for name, part in form.parts.items():
+        lines = [lexicon.values[value].line for value in values if _part_of(value, lexicon) == name]
+        items = [part.item.replace("$n", str(n)).replace("$line", line) for n, line in enumerate(lines, start=1)]
+        slots[f"${name}"] = part.joint.join(items)
+    rows = []
+    for row in form.frame.replace("$title", title_of(values, lexicon)).splitlines():
+        filling = slots.get(row.strip())
+        if filling is None:
+            rows.append(row)
+        elif filling:
+            rows.append(indent(filling, row[: row.index("$")]))
+    return "\n".join(rows).strip()
+
+
+def _part_of(value: str, lexicon: Lexicon) -> str:
+    return lexicon.dimensions[lexicon.values[value].dimension].part
+
+
+def title_of(values: Sequence[str], lexicon: Lexicon) -> str:
+    """The piece's title: what is said of the first value that a request would name."""
+    asked = [value for value in values if lexicon.dimensions[lexicon.values[value].dimension].asked]
+    return without_article((asked or list(values))[0], lexicon).capitalize()
+
+
+def without_article(value_id: str, lexicon: Lexicon) -> str:
+    say = lexicon.values[value_id].say
+    head, _, rest = say.partition(" ")
+    return rest if head in ("a", "an", "the", "some") else say
+
+
+def the(value: Value) -> str:
+    """`say` as a thing already there: "a heron" → "the heron"."""
+    head, _, rest = value.say.partition(" ")
+    return f"the {rest}" if head in ("a", "an", "the", "some") else value.say
+
+
+def render_moves(moves: Sequence[Move], lexicon: Lexicon, known: Iterable[str] = ()) -> str:
+    """What people see of a reply.
+
+    Args:
+        known: leaf values that the user has asked for or liked; drawn samples carry them, so that alternatives differ
+            in one thing only.
+    """
+    return "\n\n".join(_render_move(move, lexicon, tuple(known)) for move in moves)
+
+
+def _render_move(move: Move, lexicon: Lexicon, known: tuple[str, ...]) -> str:
+    say = {value: lexicon.values[value].say for value in move.values}
+    aspect = lexicon.dimensions[move.dimension].aspect if move.dimension else ""
+    match move.verb:
+        case "draft":
+            noun = "drawing" if is_drawn(lexicon.domain) else "draft"
+            return f"Here is a {noun}.\n\n{_exhibit(render_artifact(move.values, lexicon), lexicon)}"
+        case "show":
+            shown = [_sample(value, lexicon, known) for value in move.values]
+            labelled = [f"{letter}.\n\n{sample}" for letter, sample in zip("ABCDEFGH", shown, strict=False)]
+            return "\n\n".join(["Here are a few small samples.", *labelled])
+        case "maybe":
+            *first, last = say.values()
+            return f"For {aspect}, would you prefer {', '.join(first)} or {last}?"
+        case "ask":
+            return f"What would you want for {aspect}?"
+        case "recap":
+            return f"To go through it once more: {', '.join(say.values())}."
+    return "All right."
+
+
+def _sample(value: str, lexicon: Lexicon, known: tuple[str, ...]) -> str:
+    if not is_drawn(lexicon.domain):
+        return _exhibit(lexicon.values[value].line, lexicon)
+    dimension = lexicon.values[value].dimension
+    kept = [each for each in known if lexicon.values[each].dimension != dimension]
+    return _exhibit(render_artifact([*kept, value], lexicon), lexicon)
+
+
+def _exhibit(text: str, lexicon: Lexicon) -> str:
+    """Mark off what was made from what is said about it: drawings and code are fenced, prose is quoted."""
+    language = "svg" if is_drawn(lexicon.domain) else lexicon.form.language if lexicon.form else ""
+    if language:
+        return f"```{language}\n{text}\n```"
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+
+
+def make_reply(moves: Sequence[Move], lexicon: Lexicon, assistant: str, known: Iterable[str] = ()) -> Reply:
+    """A `Reply` that carries both forms, its length counted on the notation."""
+    written = notation.write(moves, lexicon)
+    tokens = notation.count_words(written) * TOKENS_PER_WORD
+    return Reply(render_moves(moves, lexicon, known), tokens, COUNTING, assistant, written)
+
+
+def typed_reply(text: str, lexicon: Lexicon, known: Iterable[str] = ()) -> str | Reply:
+    """What a person typed: rendered if it is notation, as it stands otherwise."""
+    try:
+        return make_reply(notation.parse(text.strip(), lexicon), lexicon, "you", known)
+    except NotationError:
+        return text

@@ -1,0 +1,453 @@
+"""An SVG as a scene: what is painted, in order, with inherited style and transformations resolved.
+
+`scene_of` sorts what it finds into background, frame, figure, companions and text, so that `svg_read` can measure each.
+It understands presentation attributes, `style`, simple `<style>` rules, nested groups, `use`, symbols and units.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from xml.etree.ElementTree import Element
+
+from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.svg.geometry import (
+    Box,
+    Matrix,
+    length,
+    local_area,
+    local_box,
+    matrix_of,
+    moved,
+    multiply,
+    numbers,
+    path_points,
+    polygon_points,
+    union,
+)
+
+MAX_SHAPES = 4000  # shapes measured in one drawing; what lies beyond changes no verdict worth the time
+MAX_USE_DEPTH = 8  # `use` of `use` of …; also ends circles
+
+_STYLED = frozenset(
+    """fill stroke stroke-width stroke-dasharray stroke-linecap opacity fill-opacity stroke-opacity color display
+    visibility style class font-family font-size text-transform""".split()
+)
+_SHAPES = frozenset(("path", "rect", "circle", "ellipse", "polygon", "polyline", "line"))
+_GROUPS = frozenset(("g", "a", "svg", "switch"))
+_DRAWN = _SHAPES | _GROUPS | {"use", "text"}
+_LABELS = ("id", "class", "aria-label", "data-name", "data-icon", "{http://www.inkscape.org/namespaces/inkscape}label")
+_LABEL_SET = frozenset(_LABELS)
+_FILE_NAME = "{http://sodipodi.sourceforge.net/DTD/sodipodi-0.dtd}docname"
+_XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
+_CSS_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
+_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_NAME_BREAK = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|[_\d.]+")
+
+BACKGROUND_REACH = 0.97  # share of the canvas that a background covers each way
+BACKGROUND_AREA = 0.992  # share of its box that it covers: a tile whose corners are clearly rounded is no background
+FRAME_REACH = 0.86  # share of the canvas that a frame spans each way; icons keep a margin below that
+
+Style = Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Shape:
+    """One painted shape."""
+
+    element: Element
+    tag: str
+    box: Box  # on the canvas
+    style: Style  # inherited and own
+    matrix: Matrix | None  # None where nothing is transformed
+    fill: str
+    stroke: str
+    area: float  # that it covers on the canvas; of lines, that of the box they span before any turning
+
+    @property
+    def scale(self) -> float:
+        """How much longer a length becomes on the canvas."""
+        return math.sqrt(abs(self.matrix[0] * self.matrix[3] - self.matrix[1] * self.matrix[2])) if self.matrix else 1.0
+
+    @property
+    def stroke_width(self) -> float:
+        """On the canvas."""
+        width = length(self.style.get("stroke-width", "1"))
+        return (1.0 if width is None else width) * self.scale
+
+    @property
+    def alpha(self) -> float:
+        """Opacity of the fill, 0 to 1, of its groups included."""
+        own = length(self.style.get("fill-opacity"), 1.0)
+        return float(self.style.get("alpha", 1.0)) * (1.0 if own is None else own)
+
+
+@dataclass(slots=True)
+class Writing:
+    """One `<text>` element."""
+
+    words: str
+    y: float  # baseline, on the canvas
+    size: float
+    family: str
+
+
+@dataclass(slots=True)
+class Scene:
+    """What an SVG paints."""
+
+    canvas: Box
+    has_format: bool  # the drawing itself says how wide and tall it is
+    is_clipped: bool  # parts are cut by clip paths, so what lies beyond the canvas may never have been meant to show
+    ids: dict[str, Element]
+    names: list[str]  # what the drawing as a whole is called: title, description, labels of the outermost element
+    part_names: list[str]  # labels, ids and classes inside it, in order
+    background: Shape | None = None
+    frames: list[Shape] = field(default_factory=list)
+    figure: list[Shape] = field(default_factory=list)
+    units: list[tuple[object, Box]] = field(default_factory=list)  # (what kind of unit, its box); like units repeat
+    writing: list[Writing] = field(default_factory=list)
+
+    @property
+    def width(self) -> float:
+        return self.canvas[2] - self.canvas[0]
+
+    @property
+    def height(self) -> float:
+        return self.canvas[3] - self.canvas[1]
+
+
+@lru_cache(maxsize=16384)
+def shown_values(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(subjects, company) that a title, id or class names, in order; "fishBoat_2" is read as "fish Boat"."""
+    lexicon = load_lexicon("svg_drawing")
+    found = lexicon.find_cues(_NAME_BREAK.sub(" ", label))
+    return (
+        tuple(value for value in found if lexicon.values[value].dimension == "subject"),
+        tuple(value for value in found if lexicon.values[value].dimension == "company"),
+    )
+
+
+@lru_cache(maxsize=16384)
+def local_name(tag: object) -> str:
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def scene_of(root: Element) -> Scene:
+    """Sort what `root` (from `parse_svg`) paints."""
+    reader = _Reader(root)
+    scene = reader.read(skip_company=True)
+    if not scene.figure:  # the drawing shows nothing but a sun, say
+        scene = reader.read(skip_company=False)
+    return scene
+
+
+class _Reader:
+    """Walks one drawing.  State: the scene being filled, and the style sheet."""
+
+    def __init__(self, root: Element) -> None:
+        self.root = root
+        self.ids: dict[str, Element] = {}
+        self.css: dict[str, dict[str, str]] = {}
+        self.titles: list[str] = []
+        self.labels: list[str] = []
+        self.is_clipped = False
+        self.own_labels = sum(name in root.attrib for name in _LABELS)
+        for element in root.iter():
+            self._note(element)
+
+    def _note(self, element: Element) -> None:
+        attributes = element.attrib
+        if "id" in attributes:
+            self.ids[attributes["id"]] = element
+        if not _LABEL_SET.isdisjoint(attributes):
+            self.labels += [attributes[name] for name in _LABELS if name in attributes]
+        self.is_clipped |= "clip-path" in attributes
+        tag = local_name(element.tag)
+        if tag == "title" and element.text:
+            self.titles.insert(0, element.text)
+        elif tag == "desc" and element.text:
+            self.titles.append(element.text)
+        elif tag == "style" and element.text:
+            self._read_css(element.text)
+
+    def _read_css(self, css: str) -> None:
+        for selectors, body in _CSS_RULE.findall(_CSS_COMMENT.sub("", css)):
+            for selector in selectors.split(","):
+                self.css.setdefault(selector.strip(), {}).update(_declarations(body))
+
+    def read(self, *, skip_company: bool) -> Scene:
+        canvas, has_format = _canvas(self.root)
+        names = [*self.titles, *self.labels[: self.own_labels]]
+        if _FILE_NAME in self.root.attrib:
+            names.append(self.root.attrib[_FILE_NAME])
+        self.scene = Scene(canvas, has_format, self.is_clipped, self.ids, names, self.labels[self.own_labels :])
+        self.size = (self.scene.width, self.scene.height)
+        self.skip_company = skip_company
+        self.painted: list[tuple[Shape, int]] = []
+        self.unit_kinds: list[tuple[object, ...]] = []
+        self.copies: list[tuple[object, Box]] = []
+        self.first_use: dict[str, tuple[Matrix | None, int, int]] = {}
+        self._read_units()
+        self._sort()
+        return self.scene
+
+    def _read_units(self) -> None:
+        """Walk the top-level children one by one: each may be one of several like units."""
+        parent, matrix, style = self.root, None, self._style({}, self.root)
+        children = [child for child in parent if local_name(child.tag) in _DRAWN]
+        while len(children) == 1 and local_name(children[0].tag) in ("g", "a") and not _says_subject(children[0]):
+            parent = children[0]
+            matrix, style = self._matrix(matrix, parent), self._style(style, parent)
+            children = [child for child in parent if local_name(child.tag) in _DRAWN]
+        for child in children:
+            self._start_unit(child)
+            self._walk(child, matrix, style, 0)
+
+    def _start_unit(self, element: Element) -> None:
+        self.unit_kinds.append((local_name(element.tag), tuple(local_name(each.tag) for each in element)))
+
+    def _walk(self, element: Element, matrix: Matrix | None, style: Style, uses: int) -> None:
+        tag = local_name(element.tag)
+        attributes = element.attrib
+        if tag not in _DRAWN or (self.skip_company and _is_company(attributes)):
+            return
+        if self.css or not _STYLED.isdisjoint(attributes):
+            style = self._style(style, element)
+            if style.get("display") == "none" or style.get("visibility") == "hidden":
+                return
+        if "transform" in attributes:
+            matrix = self._matrix(matrix, element)
+        if tag in _SHAPES:
+            self._paint(element, tag, matrix, style)
+        elif tag == "use":
+            self._walk_use(element, matrix, style, uses)
+        elif tag == "text":
+            self._write(element, matrix, style)
+        else:
+            if tag == "svg":
+                matrix = _viewport(element, matrix)
+            for child in element:
+                self._walk(child, matrix, style, uses)
+
+    def _paint(self, element: Element, tag: str, matrix: Matrix | None, style: Style) -> None:
+        box = local_box(tag, element.attrib, *self.size)
+        if box is None or len(self.painted) >= MAX_SHAPES:
+            return
+        fill, stroke = _paint(style, "fill", "black"), _paint(style, "stroke", "none")
+        if fill == stroke == "none":
+            return
+        area = local_area(tag, element.attrib, box) if fill != "none" else (box[2] - box[0]) * (box[3] - box[1])
+        if matrix:
+            area *= abs(matrix[0] * matrix[3] - matrix[1] * matrix[2])
+        shape = Shape(element, tag, moved(box, matrix) if matrix else box, style, matrix, fill, stroke, area)
+        if fill == "none":
+            reach = shape.stroke_width / 2
+            left, top, right, bottom = shape.box
+            shape.box = (left - reach, top - reach, right + reach, bottom + reach)
+            shape.area += 2 * reach * (right - left + bottom - top + 2 * reach)  # a straight line has no box of its own
+        self.painted.append((shape, len(self.unit_kinds) - 1))
+
+    def _walk_use(self, element: Element, matrix: Matrix | None, style: Style, uses: int) -> None:
+        attributes = element.attrib
+        name = attributes.get("href", attributes.get(_XLINK_HREF, "")).removeprefix("#")
+        target = self.ids.get(name)
+        if target is None or uses >= MAX_USE_DEPTH:
+            return
+        if "x" in attributes or "y" in attributes:
+            x, y = length(attributes.get("x"), self.size[0]), length(attributes.get("y"), self.size[1])
+            matrix = multiply(matrix, (1, 0, 0, 1, x or 0, y or 0))
+        if uses == 0 and name in self.first_use and self._copy(name, matrix):
+            return
+        self.unit_kinds.append(("use", name))
+        before = len(self.painted)
+        if local_name(target.tag) == "symbol":
+            style, inner = self._style(style, target), _viewport(target, matrix, attributes)
+            for child in target:
+                self._walk(child, inner, style, uses + 1)
+        else:
+            self._walk(target, matrix, style, uses + 1)
+        if uses == 0:
+            self.first_use.setdefault(name, (matrix, before, len(self.painted)))
+
+    def _copy(self, name: str, matrix: Matrix | None) -> bool:
+        """Note a further copy of what was used before, if it is only shifted; that spares walking it again."""
+        first, before, after = self.first_use[name]
+        here, there = matrix or (1, 0, 0, 1, 0, 0), first or (1, 0, 0, 1, 0, 0)
+        if here[:4] != there[:4] or before == after:
+            return False
+        left, top, right, bottom = union([shape.box for shape, _ in self.painted[before:after]])
+        dx, dy = here[4] - there[4], here[5] - there[5]
+        self.copies.append((("use", name), (left + dx, top + dy, right + dx, bottom + dy)))
+        return True
+
+    def _write(self, element: Element, matrix: Matrix | None, style: Style) -> None:
+        words = " ".join("".join(element.itertext()).split())
+        if style.get("text-transform") in ("uppercase", "lowercase"):
+            words = words.upper() if style["text-transform"] == "uppercase" else words.lower()
+        y = length((element.get("y") or "0").split()[0], self.size[1]) or 0.0
+        x = length((element.get("x") or "0").split()[0], self.size[0]) or 0.0
+        where = moved((x, y, x, y), matrix) if matrix else (x, y, x, y)
+        size = length(style.get("font-size", "16")) or 16.0
+        if words:
+            scale = abs(matrix[3]) if matrix else 1.0
+            self.scene.writing.append(Writing(words, where[1], size * scale, style.get("font-family", "").lower()))
+
+    def _matrix(self, outer: Matrix | None, element: Element) -> Matrix | None:
+        own = matrix_of(element.attrib.get("transform", ""))
+        return multiply(outer, own) if own else outer
+
+    def _style(self, inherited: Style, element: Element) -> Style:
+        """Inherited and own style; opacity, which is not inherited, gathers in `alpha`."""
+        attributes = element.attrib
+        own = {name: value for name, value in attributes.items() if name in _STYLED}
+        if self.css:
+            for selector in _selectors(element):
+                own.update(self.css.get(selector, ()))
+        if "style" in own:
+            own.update(_declarations(own["style"]))
+        style = {**inherited, **{name: value for name, value in own.items() if value != "inherit"}}
+        if "opacity" in own:
+            style["alpha"] = str(float(inherited.get("alpha", 1.0)) * (length(own["opacity"], 1.0) or 0.0))
+        return style
+
+    def _sort(self) -> None:
+        """Tell background and frames from the figure, and gather the figure's units."""
+        scene = self.scene
+        boxes: dict[int, list[Box]] = {}
+        looks: dict[int, tuple[str, str]] = {}  # like units have like paints
+        for shape, unit in self.painted:
+            if shape.fill != "none" and not scene.figure and _covers(shape, scene):
+                scene.background = shape
+                if shape.stroke != "none":
+                    scene.frames.append(shape)
+            elif shape.fill == "none" and _spans(shape.box, scene) and _goes_around(shape):
+                scene.frames.append(shape)
+            else:
+                scene.figure.append(shape)
+                boxes.setdefault(unit, []).append(shape.box)
+                looks.setdefault(unit, (shape.fill, shape.stroke))
+        if not scene.figure:  # a ring, say, that goes around nothing is what there is to see
+            scene.figure = [shape for shape in scene.frames if shape.fill == "none"]
+            scene.frames = [shape for shape in scene.frames if shape.fill != "none"]
+            boxes = {0: [shape.box for shape in scene.figure]} if scene.figure else {}
+        kinds = [
+            kind if kind[0] == "use" else (*kind, *looks.get(unit, ())) for unit, kind in enumerate(self.unit_kinds)
+        ]
+        scene.units = [(kinds[unit], union(each)) for unit, each in boxes.items()] + self.copies
+        if not scene.has_format and scene.figure:
+            scene.canvas = union([shape.box for shape, _ in self.painted])
+
+
+def _is_company(attributes: Mapping[str, str]) -> bool:
+    for name in _LABELS:
+        if name in attributes:
+            subjects, company = shown_values(attributes[name])
+            if company and not subjects:
+                return True
+    return False
+
+
+def _says_subject(element: Element) -> bool:
+    return any(name in element.attrib and shown_values(element.attrib[name])[0] for name in _LABELS)
+
+
+def _paint(style: Style, name: str, default: str) -> str:
+    paint = style.get(name, default)
+    if paint == "currentColor" or paint == "currentcolor":
+        return style.get("color", "black")
+    return paint
+
+
+def _selectors(element: Element) -> Iterator[str]:
+    """The simple selectors that match an element, the weakest first."""
+    tag = local_name(element.tag)
+    yield from ("*", tag)
+    for name in element.attrib.get("class", "").split():
+        yield from (f".{name}", f"{tag}.{name}")
+    if "id" in element.attrib:
+        yield f"#{element.attrib['id']}"
+
+
+@lru_cache(maxsize=4096)
+def _declarations(style: str) -> dict[str, str]:
+    pairs = (declaration.partition(":") for declaration in style.split(";"))
+    return {name.strip().lower(): value.replace("!important", "").strip() for name, _, value in pairs if value.strip()}
+
+
+def _canvas(root: Element) -> tuple[Box, bool]:
+    """The canvas in user units, and whether the drawing states it."""
+    box = numbers(root.get("viewBox", ""))
+    if len(box) == 4 and box[2] > 0 and box[3] > 0:
+        return (box[0], box[1], box[0] + box[2], box[1] + box[3]), True
+    width, height = root.get("width", ""), root.get("height", "")
+    if width and height and not width.endswith("%") and not height.endswith("%"):
+        w, h = length(width), length(height)
+        if w and h and w > 0 and h > 0:
+            return (0.0, 0.0, w, h), True
+    return (0.0, 0.0, 300.0, 150.0), False
+
+
+def _viewport(element: Element, matrix: Matrix | None, sizes: Mapping[str, str] | None = None) -> Matrix | None:
+    """The matrix inside a nested `svg` or a used `symbol`, which may have its own viewBox."""
+    get = (sizes or element.attrib).get
+    if sizes is None and ("x" in element.attrib or "y" in element.attrib):
+        matrix = multiply(matrix, (1, 0, 0, 1, length(get("x")) or 0, length(get("y")) or 0))
+    box = numbers(element.attrib.get("viewBox", ""))
+    if len(box) != 4 or not box[2] or not box[3]:
+        return matrix
+    width = length(get("width") or element.attrib.get("width")) or box[2]
+    height = length(get("height") or element.attrib.get("height")) or box[3]
+    scale = min(width / box[2], height / box[3])
+    x, y = (width - box[2] * scale) / 2 - box[0] * scale, (height - box[3] * scale) / 2 - box[1] * scale
+    return multiply(matrix, (scale, 0, 0, scale, x, y))
+
+
+def _goes_around(shape: Shape) -> bool:
+    """Whether a shape without fill runs along the edges of its box, corners included, as a frame does."""
+    if shape.matrix is not None and abs(shape.scale - 1) > 1e-6:
+        return False  # drawn in units of its own: part of the figure, like the ring behind an emblem
+    if shape.tag not in ("path", "polygon", "polyline"):
+        return shape.tag != "line"
+    attributes = shape.element.attrib
+    points = path_points(attributes.get("d", "")) if shape.tag == "path" else polygon_points(attributes["points"])
+    xs, ys = zip(*points, strict=True)
+    left, top, width, height = min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)
+    if not width or not height:
+        return False
+    places = [((x - left) / width, (y - top) / height) for x, y in points]
+    on_edges = all(min(x, 1 - x, y, 1 - y) <= 0.08 for x, y in places)
+    corners = {(x > 0.5, y > 0.5) for x, y in places if max(min(x, 1 - x), min(y, 1 - y)) <= 0.2}
+    return on_edges and len(corners) == 4
+
+
+def _covers(shape: Shape, scene: Scene) -> bool:
+    """Whether a filled shape covers all but a sliver of the canvas."""
+    left, top, right, bottom = shape.box
+    if not _reaches(shape.box, scene.canvas) or shape.area < BACKGROUND_AREA * (right - left) * (bottom - top):
+        return False
+    radius = length(shape.element.attrib.get("rx"), 0.0) or 0.0
+    return radius * shape.scale <= 0.03 * min(scene.width, scene.height)
+
+
+def _reaches(box: Box, canvas: Box) -> bool:
+    """Whether `box` reaches over all but a sliver of the canvas."""
+    slack_x, slack_y = (
+        (canvas[2] - canvas[0]) * (1 - BACKGROUND_REACH),
+        (canvas[3] - canvas[1]) * (1 - BACKGROUND_REACH),
+    )
+    return (
+        box[0] <= canvas[0] + slack_x
+        and box[1] <= canvas[1] + slack_y
+        and box[2] >= canvas[2] - slack_x
+        and box[3] >= canvas[3] - slack_y
+    )
+
+
+def _spans(box: Box, scene: Scene) -> bool:
+    """Whether `box` goes around nearly all of the canvas, and not beyond it."""
+    width, height = box[2] - box[0], box[3] - box[1]
+    return FRAME_REACH <= width / scene.width <= 1.02 and FRAME_REACH <= height / scene.height <= 1.02

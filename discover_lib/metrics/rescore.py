@@ -1,0 +1,326 @@
+"""Scoring again without a new call: recorded judgements under other rules, and which conclusions would flip.
+
+A replay walks each reply as the other rules would have a judge walk it, and takes the recorded verdicts.  What it
+cannot know is counted, not guessed: a verdict on an intent that the judge was not shown (`unjudged`: it then counts as
+not engaged), and the turns after a conversation that ended where the other rules would have gone on (`cut_short`).
+Messages, and whatever replies other messages would have led to, stay as they were.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.reward import length_penalty, reward
+from discover_lib.core.rules import Rules
+from discover_lib.core.simulator import start_under
+from discover_lib.core.state import Evaluation, IntentState, Verdict, advance, finished, walk
+from discover_lib.metrics.intervals import Comparison, compare
+from discover_lib.metrics.results import MEASURE, Pool, mean_of
+from discover_lib.metrics.scores import EMERGING, ConversationScores, moves_through, scores_of
+
+Change = Literal["same", "lost", "gained", "reversed"]
+RESCORED = ("discovery", "proportion", "reward")  # the measures that settings bear upon
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to score what was recorded.
+
+    Attributes:
+        axis, value: what is changed and to what, in words.
+        turns: count only so many turns.
+        leaves_only: score the flat list of the most specific intents instead of the whole hierarchy.
+    """
+
+    axis: str
+    value: str
+    rules: Rules
+    emerging: float = EMERGING
+    turns: int | None = None
+    leaves_only: bool = False
+
+    @property
+    def label(self) -> str:
+        return f"{self.axis} = {self.value}" if self.value else self.axis
+
+
+def settings_around(rules: Rules, turns: int) -> list[Setting]:
+    """What a sensitivity map tries: one point changed at a time, around the rules and turns of a run."""
+    found = [Setting("p", f"{p:g}", rules.replace(p=p)) for p in (0.0, 0.1, 0.25, 0.5, 1.0) if p != rules.p]
+    found += [Setting("λ", f"{factor:g} ×", rules.replace(lam=factor * rules.lam)) for factor in (0.0, 2.0, 5.0)]
+    found += [Setting("τ", f"{factor:g} ×", rules.replace(tau=factor * rules.tau)) for factor in (0.5, 2.0)]
+    found += [
+        Setting("emerging counts", f"{weight:g}", rules, emerging=weight) for weight in (0.0, 1.0) if weight != EMERGING
+    ]
+    repeated = "per_conversation" if rules.near_misses == "per_reply" else "per_reply"
+    found.append(Setting("near misses count", repeated.replace("_", " "), rules.replace(near_misses=repeated)))
+    focus = "unsatisfied_leaf" if rules.focus == "undiscovered" else "undiscovered"
+    found.append(Setting("focus", focus.replace("_", " "), rules.replace(focus=focus)))
+    other = Rules.paper() if rules.name.startswith("authors") else Rules.authors()
+    found.append(Setting("rules", other.name, other))
+    found.append(Setting("leaves only", "", rules, leaves_only=True))
+    found += [Setting("turns", str(number), rules, turns=number) for number in range(1, turns)]
+    return found
+
+
+class RescoreError(ValueError):
+    """What was recorded cannot be scored again; the message is one line that says why."""
+
+
+# -- one conversation ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A conversation's course under other rules.
+
+    Attributes:
+        moves: as of `ConversationScores`.
+        shares: per turn, intent → its part of R_d.
+        tokens: per turn that would have been taken.
+        asked, unjudged: verdicts that the rules call for, and those of them that were never given.
+        cut_short: it ended where these rules would have gone on.
+    """
+
+    moves: Mapping[str, tuple[int, int]]
+    shares: tuple[Mapping[str, float], ...]
+    tokens: tuple[int, ...]
+    asked: int
+    unjudged: int
+    cut_short: bool
+
+
+def replayed(conversation: Conversation, rules: Rules) -> Replayed:
+    """Replay the recorded judgements of a conversation under other rules.
+
+    Raises:
+        RescoreError: a turn has no recorded judgement, as in runs that were imported from the authors' files.
+    """
+    tree = conversation.tree
+    start = state = start_under(rules, conversation)
+    after: list[IntentState] = []
+    shares, tokens = [], []
+    asked = unjudged = 0
+    for turn in conversation.turns:
+        if finished(tree, state, rules):
+            break
+        recorded = turn.candidate.evaluation
+        if recorded is None:
+            raise RescoreError(f"turn {turn.index} has no recorded verdicts; only runs of this program keep them")
+        evaluation, unknown = as_walked(tree, state, recorded, rules)
+        asked, unjudged = asked + len(evaluation.verdicts), unjudged + unknown
+        before, (state, _) = state, advance(tree, state, evaluation, rules)
+        after.append(state)
+        shares.append(reward(tree, before, state, turn.reply.n_tokens, rules).shares)
+        tokens.append(turn.reply.n_tokens)
+    early = conversation.stop in ("all_discovered", "all_satisfied")
+    cut_short = early and len(after) == len(conversation.turns) and not finished(tree, state, rules)
+    return Replayed(moves_through(tree, start, after), tuple(shares), tuple(tokens), asked, unjudged, cut_short)
+
+
+def as_walked(tree: IntentTree, state: IntentState, recorded: Evaluation, rules: Rules) -> tuple[Evaluation, int]:
+    """The recorded verdicts that a judge would have been asked for in this state, and how many of them are unknown."""
+    given = {verdict.intent_id: verdict for verdict in recorded.verdicts}
+    unknown = 0
+
+    def decide(intent: Intent) -> Verdict:
+        nonlocal unknown
+        if intent.id not in given:
+            unknown += 1
+        return given.get(intent.id) or Verdict(intent.id, False, reason="not judged")
+
+    return Evaluation(recorded.kind, walk(tree, state, rules, decide), recorded.kind_reason), unknown
+
+
+def rescored(scores: ConversationScores, course: Replayed, tree: IntentTree, setting: Setting) -> ConversationScores:
+    """The scores of a conversation under a setting, from its replay under the setting's rules."""
+    counted = set(tree.leaves()) if setting.leaves_only else set(tree.intents)
+    last = len(course.tokens) if setting.turns is None else min(setting.turns, len(course.tokens))
+    moves = {
+        intent: (emerged if emerged <= last else 0, found if found <= last else 0)
+        for intent, (emerged, found) in course.moves.items()
+        if intent in counted
+    }
+    rewards = tuple(
+        sum((share for intent, share in shares.items() if intent in counted), 0.0) + length_penalty(n, setting.rules)
+        for shares, n in zip(course.shares[:last], course.tokens[:last], strict=True)
+    )
+    return dataclasses.replace(scores, moves=moves, rewards=rewards, tokens=course.tokens[:last])
+
+
+# -- many conversations ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Recheck:
+    """Whether replaying under the run's own rules gives what was recorded.
+
+    Attributes:
+        unequal: places of conversations whose replay differs; none, unless something is wrong.
+    """
+
+    conversations: int
+    unequal: tuple[int, ...]
+
+    @property
+    def sentence(self) -> str:
+        equal = self.conversations - len(self.unequal)
+        return f"{equal} of {self.conversations} conversations score again as recorded, in every move and reward"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the comparisons say under one setting, beside what they say under the run's own.
+
+    Attributes:
+        means: measure → assistant → mean over artifacts.
+        changes: measure → (ours, theirs) → what became of the conclusion: "same"; "lost", no longer distinguishable;
+            "gained", distinguishable only now; "reversed".
+        asked, unjudged, cut_short: see `Replayed`; over all conversations.
+    """
+
+    setting: Setting
+    means: Mapping[str, Mapping[str, float]]
+    changes: Mapping[str, Mapping[tuple[str, str], Change]]
+    asked: int
+    unjudged: int
+    cut_short: int
+
+    def flips(self, measure: str) -> int:
+        """Conclusions that are not the same."""
+        return sum(change != "same" for change in self.changes[measure].values())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "axis": self.setting.axis,
+            "value": self.setting.value,
+            "rules": self.setting.rules.to_dict(),
+            "emerging": self.setting.emerging,
+            "turns": self.setting.turns,
+            "leaves_only": self.setting.leaves_only,
+            "means": {measure: dict(row) for measure, row in self.means.items()},
+            "changes": {
+                measure: [{"ours": ours, "theirs": theirs, "change": each} for (ours, theirs), each in row.items()]
+                for measure, row in self.changes.items()
+            },
+            "asked": self.asked,
+            "unjudged": self.unjudged,
+            "cut_short": self.cut_short,
+        }
+
+
+@dataclass(frozen=True)
+class SensitivityMap:
+    """Every setting's outcome, around the run's own comparisons."""
+
+    recheck: Recheck
+    base: Mapping[str, Sequence[Comparison]]  # measure → comparisons under the run's own rules
+    outcomes: Sequence[Outcome]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "recheck": {"conversations": self.recheck.conversations, "unequal": list(self.recheck.unequal)},
+            "base": {measure: [each.to_dict() for each in row] for measure, row in self.base.items()},
+            "outcomes": [each.to_dict() for each in self.outcomes],
+        }
+
+
+@dataclass(frozen=True)
+class _Course:
+    """One conversation with its recorded scores and its replays."""
+
+    scores: ConversationScores
+    tree: IntentTree
+    replays: Mapping[Rules, Replayed]  # by the rules without λ and τ, which no course depends on
+
+
+def _course_rules(rules: Rules) -> Rules:
+    return dataclasses.replace(rules, name="", lam=0.0, tau=0.0)
+
+
+def sensitivity(
+    conversations: Iterable[tuple[int, Conversation]], rules: Rules, settings: Sequence[Setting] | None = None
+) -> SensitivityMap:
+    """Score recorded conversations under every setting and say which conclusions change.
+
+    Args:
+        conversations: (place, conversation), read one at a time.
+        rules: that the run was made under.
+        settings: by default `settings_around` the rules and the longest conversation.
+
+    Raises:
+        RescoreError: no conversation, or one without recorded judgements.
+    """
+    wanted = settings_around(rules, 1) if settings is None else list(settings)
+    every = list(dict.fromkeys(_course_rules(each.rules) for each in (Setting("", "", rules), *wanted)))
+    courses, unequal = [], []
+    for place, conversation in conversations:
+        recorded = scores_of(conversation, place)
+        course = _Course(recorded, conversation.tree, {each: replayed(conversation, each) for each in every})
+        if _under(course, Setting("", "", rules)) != recorded:
+            unequal.append(place)
+        courses.append(course)
+    if not courses:
+        raise RescoreError("there is no finished conversation to score again")
+    if settings is None:
+        wanted = settings_around(rules, max(each.scores.turns for each in courses))
+    base = _compared(Pool(_under(each, Setting("", "", rules)) for each in courses))
+    outcomes = [_outcome(each, courses, base) for each in wanted]
+    return SensitivityMap(Recheck(len(courses), tuple(unequal)), base, outcomes)
+
+
+def _under(course: _Course, setting: Setting) -> ConversationScores:
+    return rescored(course.scores, course.replays[_course_rules(setting.rules)], course.tree, setting)
+
+
+def _compared(pool: Pool) -> dict[str, list[Comparison]]:
+    values = {measure: pool.values(measure) for measure in RESCORED}
+    return {measure: compare(found) for measure, found in values.items()}
+
+
+def _outcome(setting: Setting, courses: Sequence[_Course], base: Mapping[str, Sequence[Comparison]]) -> Outcome:
+    pool = Pool((_under(each, setting) for each in courses), emerging=setting.emerging)
+    found = _compared(pool)
+    replays = [each.replays[_course_rules(setting.rules)] for each in courses]
+    return Outcome(
+        setting,
+        {measure: _means(pool, measure) for measure in RESCORED},
+        {measure: _changes(base[measure], found[measure]) for measure in RESCORED},
+        sum(each.asked for each in replays),
+        sum(each.unjudged for each in replays),
+        sum(each.cut_short for each in replays),
+    )
+
+
+def _means(pool: Pool, measure: str) -> dict[str, float]:
+    return {name: mean_of(values) for name, values in pool.values(measure).items() if values}
+
+
+def _changes(base: Sequence[Comparison], found: Sequence[Comparison]) -> dict[tuple[str, str], Change]:
+    """Pairs without a comparison on one side (eq. 4 defined on no user) count as not distinguishable there."""
+    before = {(each.ours, each.theirs): each.conclusion for each in base}
+    after = {(each.ours, each.theirs): each.conclusion for each in found}
+    return {pair: _change(before.get(pair, 0), after.get(pair, 0)) for pair in dict.fromkeys([*before, *after])}
+
+
+def _change(before: int, after: int) -> Change:
+    if before == after:
+        return "same"
+    if after == 0:
+        return "lost"
+    return "gained" if before == 0 else "reversed"
+
+
+def change_lines(outcome: Outcome) -> list[str]:
+    """What changes under a setting, in words: one line a measure, or one that says that nothing does."""
+    lines = []
+    for measure, row in outcome.changes.items():
+        changed = [f"{ours}–{theirs} {change}" for (ours, theirs), change in row.items() if change != "same"]
+        if changed:
+            lines.append(f"{MEASURE[measure].label}: {', '.join(changed)}")
+    return lines or ["no conclusion changes"]

@@ -1,0 +1,212 @@
+"""What an evaluation keeps of one conversation: the assessment made after it, and the numbers that tables need.
+
+A `ConversationScores` is small and plain: a thousand are read in a moment, without the conversations themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from discover_lib.core.conversation import Conversation, FinalTurn, Stop
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.state import Discovery, IntentState
+from discover_lib.metrics.behaviour import Behaviour, TurnBehaviour, letters
+from discover_lib.metrics.satisfaction import LeafScore
+from discover_lib.metrics.scorer import InteractivityRating
+
+VERSION = 1  # of the plain form of `ConversationScores`; one of another version is made anew from the conversation
+EMERGING = 0.5  # what an emerging intent counts (paper, eq. 4)
+
+
+@dataclass(frozen=True)
+class ScoringFailure:
+    """A part of an assessment that could not be had, and what came back."""
+
+    part: str  # "final", "satisfaction", "interactivity" or "behaviour"
+    message: str
+    came_back: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"part": self.part, "message": self.message, "came_back": list(self.came_back)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ScoringFailure:
+        return cls(data["part"], data["message"], tuple(data["came_back"]))
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What was found about one finished conversation; a part that is None is unscored, and `failures` say why."""
+
+    scorer: str
+    final: FinalTurn | None = None
+    satisfaction: tuple[LeafScore, ...] | None = None
+    interactivity: InteractivityRating | None = None
+    behaviour: tuple[TurnBehaviour, ...] | None = None
+    failures: tuple[ScoringFailure, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "scorer": self.scorer,
+            "final": self.final.to_dict() if self.final else None,
+            "satisfaction": None if self.satisfaction is None else [each.to_dict() for each in self.satisfaction],
+            "interactivity": self.interactivity.to_dict() if self.interactivity else None,
+            "behaviour": None if self.behaviour is None else [each.to_dict() for each in self.behaviour],
+            "failures": [each.to_dict() for each in self.failures],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Assessment:
+        leaves, turns = data["satisfaction"], data["behaviour"]
+        return cls(
+            data["scorer"],
+            FinalTurn.from_dict(data["final"]) if data["final"] else None,
+            None if leaves is None else tuple(map(LeafScore.from_dict, leaves)),
+            InteractivityRating.from_dict(data["interactivity"]) if data["interactivity"] else None,
+            None if turns is None else tuple(map(TurnBehaviour.from_dict, turns)),
+            tuple(map(ScoringFailure.from_dict, data["failures"])),
+        )
+
+
+@dataclass(frozen=True)
+class ConversationScores:
+    """The numbers of one conversation.
+
+    Attributes:
+        place: of the conversation in its run.
+        moves: every intent that was hidden at the start → the turns after which it was emerging or more, and
+            discovered; 0 where it never was.
+        rewards: per turn; None where the turn has none.
+        tokens: per turn, of the replies that the conversation went on with.
+        final_tokens: of the finished piece, where one was asked for.
+        leaves: leaf → 1 to 5, or None where satisfaction is unscored.
+        interactivity: 0 to 1, or None.
+        behaviours: per turn, or None.
+        leaks: user messages that said what the user could not know.
+        failed: parts of the assessment that could not be had.
+    """
+
+    place: int
+    domain: str
+    artifact: str
+    trial: int
+    assistant: str
+    stop: Stop | None
+    moves: Mapping[str, tuple[int, int]]
+    rewards: tuple[float | None, ...]
+    tokens: tuple[int, ...]
+    final_tokens: int | None = None
+    leaves: Mapping[str, int] | None = None
+    interactivity: float | None = None
+    behaviours: tuple[Behaviour | None, ...] | None = None
+    leaks: int = 0
+    failed: tuple[str, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        """The user: the same artifact and trial is the same user for every assistant."""
+        return f"{self.artifact}/{self.trial}"
+
+    @property
+    def turns(self) -> int:
+        return len(self.tokens)
+
+    def levels(self, turn: int | None = None, emerging: float = EMERGING) -> dict[str, float]:
+        """Hidden intent → 0, `emerging` or 1 after so many turns (by default at the end)."""
+        last = self.turns if turn is None else turn
+        return {
+            intent: 1.0 if 0 < found <= last else emerging if 0 < emerged <= last else 0.0
+            for intent, (emerged, found) in self.moves.items()
+        }
+
+    def proportion(self, turn: int | None = None, emerging: float = EMERGING) -> float | None:
+        """Share of the hidden intents that was found, those emerging as `emerging`; None if none was hidden."""
+        levels = self.levels(turn, emerging)
+        return sum(levels.values()) / len(levels) if levels else None
+
+    @property
+    def reward(self) -> float | None:
+        """Mean reward per turn, over the turns that have one."""
+        known = [each for each in self.rewards if each is not None]
+        return sum(known) / len(known) if known else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "domain": self.domain,
+            "artifact": self.artifact,
+            "trial": self.trial,
+            "assistant": self.assistant,
+            "stop": self.stop,
+            "moves": {intent: list(turns) for intent, turns in self.moves.items()},
+            "rewards": list(self.rewards),
+            "tokens": list(self.tokens),
+            "final_tokens": self.final_tokens,
+            "leaves": None if self.leaves is None else dict(self.leaves),
+            "interactivity": self.interactivity,
+            "behaviours": None if self.behaviours is None else letters(self.behaviours),
+            "leaks": self.leaks,
+            "failed": list(self.failed),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], place: int) -> ConversationScores:
+        names: dict[str, Behaviour | None] = {"D": "divergent", "C": "convergent", "-": None}
+        turns = data["behaviours"]
+        return cls(
+            place=place,
+            moves={intent: (emerged, found) for intent, (emerged, found) in data["moves"].items()},
+            rewards=tuple(data["rewards"]),
+            tokens=tuple(data["tokens"]),
+            behaviours=None if turns is None else tuple(names[letter] for letter in turns),
+            failed=tuple(data["failed"]),
+            **{name: data[name] for name in _PLAIN},
+        )
+
+
+_PLAIN = ("domain", "artifact", "trial", "assistant", "stop", "final_tokens", "leaves", "interactivity", "leaks")
+
+
+def scores_of(conversation: Conversation, place: int, assessment: Assessment | None = None) -> ConversationScores:
+    """The numbers of a finished conversation; without an assessment it is unscored in what that would hold."""
+    setting, turns = conversation.setting, conversation.turns
+    found = assessment or Assessment("")
+    return ConversationScores(
+        place=place,
+        domain=setting.get("domain") or "",
+        artifact=setting["artifact"],
+        trial=setting["trial"],
+        assistant="+".join(setting["assistants"]),
+        stop=conversation.stop,
+        moves=moves_of(conversation),
+        rewards=tuple(turn.candidate.reward.total if turn.candidate.reward else None for turn in turns),
+        tokens=tuple(turn.reply.n_tokens for turn in turns),
+        final_tokens=found.final.reply.n_tokens if found.final else None,
+        leaves=None if found.satisfaction is None else {each.intent_id: each.score for each in found.satisfaction},
+        interactivity=found.interactivity.score if found.interactivity else None,
+        behaviours=None if found.behaviour is None else tuple(each.behaviour for each in found.behaviour),
+        leaks=sum(bool(turn.leaks) for turn in turns),
+        failed=tuple(each.part for each in found.failures),
+    )
+
+
+def moves_of(conversation: Conversation) -> dict[str, tuple[int, int]]:
+    """Hidden intent → the turns after which it was emerging or more, and discovered; 0 for never."""
+    return moves_through(conversation.tree, conversation.start, [turn.after for turn in conversation.turns])
+
+
+def moves_through(tree: IntentTree, start: IntentState, after: Sequence[IntentState]) -> dict[str, tuple[int, int]]:
+    """As `moves_of`, through the states after each turn."""
+    moves = {}
+    for intent in tree.intents:
+        if start[intent] is Discovery.DISCOVERED:
+            continue
+        emerged = found = 0
+        for number, state in enumerate(after, 1):
+            level = state[intent]
+            emerged = emerged or (number if level is not Discovery.UNDISCOVERED else 0)
+            found = found or (number if level is Discovery.DISCOVERED else 0)
+        moves[intent] = (emerged, found)
+    return moves

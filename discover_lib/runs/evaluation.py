@@ -1,0 +1,429 @@
+"""Evaluation: assistants × artifacts × trials from identical states, assessed, with intervals (paper, section 4.2).
+
+An evaluation is a run like any other, and resumes like one: first its conversations, then, for every finished one, the
+final turn and the scores of it.  `assess` does the second part for any run.  `load_scores` reads what tables and
+figures need without the conversations; `discover_lib.metrics.results` makes results of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+from discover_lib.base.files import rounded, whole_file, write_json
+from discover_lib.base.seeds import derive_seed
+from discover_lib.core.conversation import Conversation, FinalTurn, Message, Reply
+from discover_lib.core.roles import Assistant, RoleError, SeesIntents, ask
+from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
+from discover_lib.metrics.intervals import INTERVAL, TEST
+from discover_lib.metrics.rescore import SensitivityMap, sensitivity
+from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, results_by_scope, tidy_rows
+from discover_lib.metrics.satisfaction import FINAL_REQUEST, LeaveOut
+from discover_lib.metrics.scorer import Scorer
+from discover_lib.metrics.scores import VERSION, Assessment, ConversationScores, ScoringFailure, scores_of
+from discover_lib.runs.options import (
+    LaidOut,
+    RunOptions,
+    RunOptionsError,
+    execute,
+    lay_out,
+    lay_out_together,
+    processes_for,
+)
+from discover_lib.runs.runner import ENDS_THE_RUN, Halt, Progress, Report, failed_call, failure_of
+from discover_lib.runs.store import RunStore, StoreError
+from discover_lib.runs.units import map_in_processes
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.client import ClientSettings
+
+RESULTS_FORMAT = "discover-results/1"
+RESULTS_FILE, SCORES_FILE, SENSITIVITY_FILE = "results.json", "scores.csv", "sensitivity.json"
+_SAID_OF_A_RUN = ("domain", "engine", "assistants", "trials", "turns", "seed", "kind")
+CHUNK = 32  # conversations assessed at once where nothing is waited for
+T = TypeVar("T")
+
+
+class Told(Protocol):
+    """Shows how the assessment goes: so many of so many conversations."""
+
+    def __call__(self, done: int, total: int, /) -> None: ...
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """How an assessment ended.
+
+    Attributes:
+        failed: conversations of which a part could not be scored; the same again tries them again.
+        halted: why it ended before all were assessed, if it did.
+    """
+
+    done: int
+    failed: int
+    halted: Halt | None = None
+    message: str = ""
+
+
+# -- the conversations -----------------------------------------------------------------------------------------------
+
+
+def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> LaidOut:
+    """The conversations of an evaluation over one or several domains, or over `options.trees`.  Spends nothing.
+
+    Raises:
+        RunOptionsError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
+    """
+    if options.candidates is not None or options.look_ahead:
+        raise RunOptionsError("an evaluation has one reply a turn; candidates and look-ahead belong to 'synthesize'")
+    if len(set(domains)) < len(domains):
+        raise RunOptionsError("a domain is named twice")
+    run = lay_out_together(options, domains) if domains else lay_out(options)
+    configuration = {**run.configuration, "kind": "evaluate", "final_request": FINAL_REQUEST}
+    configuration["domain"] = ", ".join(domains) or None
+    return dataclasses.replace(run, configuration=configuration)
+
+
+def is_evaluation(run: LaidOut) -> bool:
+    """Whether a run's conversations are assessed when they are finished."""
+    return run.configuration.get("kind") == "evaluate"
+
+
+def evaluate(
+    run: LaidOut,
+    folder: Path,
+    *,
+    concurrency: int = 1,
+    settings: ClientSettings | None = None,
+    budget_dollars: float | None = None,
+    progress: Progress | None = None,
+    told: Told | None = None,
+    stop: threading.Event | None = None,
+) -> tuple[Report, Assessed]:
+    """Run and assess what is unfinished of an evaluation; arguments as of `discover_lib.runs.options.execute`.
+
+    Raises:
+        StoreError, RunError: as `execute`.
+    """
+    how: dict[str, Any] = {"settings": settings, "budget_dollars": budget_dollars, "stop": stop}
+    report = execute(run, folder, concurrency=concurrency, progress=progress, **how)
+    if report.halted is not None:
+        return report, Assessed(0, 0, report.halted, report.message)
+    return report, assess(run, folder, concurrency=concurrency, told=told, **how)
+
+
+# -- the assessment --------------------------------------------------------------------------------------------------
+
+
+def assess(
+    run: LaidOut,
+    folder: Path,
+    *,
+    concurrency: int = 1,
+    settings: ClientSettings | None = None,
+    budget_dollars: float | None = None,
+    told: Told | None = None,
+    stop: threading.Event | None = None,
+) -> Assessed:
+    """Ask for the final piece of every finished conversation that has none yet, and score it.
+
+    Who judged the run scores it.  A part that fails leaves the conversation unscored in it and is tried again the next
+    time.  Ctrl-C or `stop` ends it and keeps what is finished.
+
+    Raises:
+        StoreError: the run cannot be read or written to.
+    """
+    stop = stop or threading.Event()
+    with RunStore.write(folder, run.configuration) as store:
+        places = store.unassessed()
+        for place in places:
+            _forget_failures(store, place)
+        keep = _Keeper(store, len(places), told)
+        try:
+            if not run.models:
+                return _assess_in_processes(run, folder, places, keep, processes_for(run, concurrency), stop)
+            from discover_lib.engines.llm.calls.client import Budget, LLMClient
+
+            budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)
+            with LLMClient(settings, cache=store, budget=budget, stop=stop) as client:
+                engines = RoleEngines(run.options.spec, client)
+                return _assess_in_threads(store, engines, places, keep, concurrency, stop)
+        except KeyboardInterrupt:
+            stop.set()
+            return keep.ended("stopped")
+
+
+class _Keeper:
+    """Commits assessments as they come and counts them."""
+
+    def __init__(self, store: RunStore, total: int, told: Told | None) -> None:
+        self._store, self._total, self._told = store, total, told
+        self._done = self._failed = 0
+
+    def __call__(self, place: int, data: Mapping[str, Any], digest: Mapping[str, Any]) -> None:
+        failed = bool(data["failures"])
+        self._store.put_assessment(place, data, digest, failed=failed)
+        self._done, self._failed = self._done + 1, self._failed + failed
+        if self._told is not None:
+            self._told(self._done, self._total)
+
+    def ended(self, halted: Halt | None = None, message: str = "") -> Assessed:
+        return Assessed(self._done, self._failed, halted, message)
+
+
+def _forget_failures(store: RunStore, place: int) -> None:
+    """Have the answers that could not be used asked for anew."""
+    for failure in (store.assessment(place) or {}).get("failures", ()):
+        store.forget_answers(failure["came_back"])
+
+
+def _assess_in_processes(
+    run: LaidOut, folder: Path, places: Sequence[int], keep: _Keeper, processes: int, stop: threading.Event
+) -> Assessed:
+    places = sorted(places, key=lambda place: run.units[place].assistants)  # an assistant's together: it is asked once
+    chunks = [_Chunk(folder, run.options.spec, tuple(places[at : at + CHUNK])) for at in range(0, len(places), CHUNK)]
+    fresh = bool(run.local)  # torch does not survive a fork
+    with closing(map_in_processes(_assess_chunk, chunks, processes, chunk=1, fresh=fresh)) as results:
+        for rows in results:
+            for place, data, digest in rows:
+                keep(place, data, digest)
+            if stop.is_set():
+                return keep.ended("stopped")
+    return keep.ended()
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Conversations that one worker assesses."""
+
+    folder: Path
+    spec: EngineSpec
+    places: tuple[int, ...]
+
+
+def _assess_chunk(chunk: _Chunk) -> list[tuple[int, dict[str, Any], dict[str, Any]]]:
+    """(place, assessment, digest) of every conversation, in plain form for another process."""
+    engines = RoleEngines(chunk.spec)
+    with RunStore.read(chunk.folder) as store:
+        conversations = [store.conversation(place) for place in chunk.places]
+    finals = final_turns(conversations, engines)
+    rows = []
+    for place, conversation, final in zip(chunk.places, conversations, finals, strict=True):
+        assessment = assessed(conversation, engines.scorer(conversation.setting["domain"]), final)
+        rows.append((place, assessment.to_dict(), scores_of(conversation, place, assessment).to_dict()))
+    return rows
+
+
+def _assess_in_threads(
+    store: RunStore, engines: Engines, places: Sequence[int], keep: _Keeper, concurrency: int, stop: threading.Event
+) -> Assessed:
+    """One conversation a thread: its few calls wait on one another, the conversations do not."""
+
+    def work(place: int) -> tuple[Assessment, ConversationScores]:
+        conversation = store.conversation(place)
+        (final,) = final_turns([conversation], engines)
+        found = assessed(conversation, engines.scorer(conversation.setting["domain"]), final)
+        return found, scores_of(conversation, place, found)
+
+    pool = ThreadPoolExecutor(max(1, min(concurrency, len(places) or 1)))
+    try:
+        waiting = {pool.submit(work, place): place for place in places}
+        for done in as_completed(waiting):
+            try:
+                found, digest = done.result()
+            except Exception as error:
+                kind = failed_call(error)
+                if kind not in ENDS_THE_RUN:
+                    raise
+                return keep.ended(kind, str(error))
+            keep(waiting[done], found.to_dict(), digest.to_dict())
+            if stop.is_set():
+                return keep.ended("stopped")
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)  # calls in flight are paid for: let them reach the cache
+    return keep.ended()
+
+
+@runtime_checkable
+class RepliesTogether(Protocol):
+    """An assistant that answers many conversations at once, each as it would alone."""
+
+    def reply_batch(self, asked: Sequence[tuple[Sequence[Message], int]]) -> Sequence[Reply]: ...
+
+
+def final_turns(conversations: Sequence[Conversation], engines: Engines) -> list[FinalTurn | ScoringFailure]:
+    """The finished pieces of conversations, each asked of the assistant that held it, or why there is none.
+
+    An assistant that `RepliesTogether` is asked for all its conversations at once.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for at, conversation in enumerate(conversations):
+        setting = conversation.setting
+        groups.setdefault((setting["assistants"][0], setting["domain"]), []).append(at)
+    finals: dict[int, FinalTurn | ScoringFailure] = {}
+    for (name, domain), members in groups.items():
+        assistant = engines.assistant(name, domain)
+        held = [conversations[at] for at in members]
+        if isinstance(assistant, RepliesTogether):
+            found = _answer_together(assistant, held)
+        else:
+            found = _answer_alone(assistant, held)
+        finals |= zip(members, found, strict=True)
+    return [finals[at] for at in range(len(conversations))]
+
+
+def _answer_together(
+    assistant: RepliesTogether, conversations: Sequence[Conversation]
+) -> Sequence[FinalTurn | ScoringFailure]:
+    replies = _tried("final", lambda: assistant.reply_batch([final_question(each) for each in conversations]))
+    if isinstance(replies, ScoringFailure):
+        return [replies] * len(conversations)
+    return [FinalTurn(FINAL_REQUEST, reply) for reply in replies]
+
+
+def _answer_alone(
+    assistant: Assistant | SeesIntents, conversations: Sequence[Conversation]
+) -> Sequence[FinalTurn | ScoringFailure]:
+    def final(conversation: Conversation) -> FinalTurn:
+        messages, seed = final_question(conversation)
+        return FinalTurn(FINAL_REQUEST, ask(assistant, conversation.tree, conversation.state, messages, seed))
+
+    return [_tried("final", lambda each=each: final(each)) for each in conversations]  # type: ignore[misc]
+
+
+def final_question(conversation: Conversation) -> tuple[tuple[Message, ...], int]:
+    """What the assistant is asked for the finished piece, and with which seed."""
+    messages = conversation.messages()
+    if messages[-1].role == "user":  # the last turn was answered; what was said there comes with the request
+        said = Message("user", f"{messages[-1].content}\n\n{FINAL_REQUEST}")
+        return (*messages[:-1], said), derive_seed(conversation.seed, "final")
+    return (*messages, Message("user", FINAL_REQUEST)), derive_seed(conversation.seed, "final")
+
+
+def assessed(conversation: Conversation, scorer: Scorer, final: FinalTurn | ScoringFailure) -> Assessment:
+    """Everything that an evaluation wants to know about a finished conversation; what fails is unscored."""
+    failures: list[ScoringFailure] = []
+
+    def part(name: str, score: Callable[[], T]) -> T | None:
+        found = _tried(name, score)
+        if isinstance(found, ScoringFailure):
+            failures.append(found)
+            return None
+        return found
+
+    satisfaction = None
+    if isinstance(final, ScoringFailure):
+        failures.append(final)
+    else:
+        satisfaction = part("satisfaction", lambda: scorer.satisfaction(conversation.tree, final.reply))
+    return Assessment(
+        scorer.name,
+        None if isinstance(final, ScoringFailure) else final,
+        satisfaction,
+        part("interactivity", lambda: scorer.interactivity(conversation)),
+        part("behaviour", lambda: scorer.behaviour(conversation)),
+        tuple(failures),
+    )
+
+
+def _tried(name: str, score: Callable[[], T]) -> T | ScoringFailure:
+    try:
+        return score()
+    except RoleError as error:
+        failure = failure_of(error, 0)
+        return ScoringFailure(name, failure.message, failure.came_back)
+
+
+# -- results ---------------------------------------------------------------------------------------------------------
+
+
+def load_scores(folder: Path) -> list[ConversationScores]:
+    """The scores of every finished conversation of a run, assessed or not, in the order of the plan.
+
+    Assessed ones are read from their digests; only the others are read whole.
+
+    Raises:
+        StoreError: there is no run.
+    """
+    with RunStore.read(folder) as store:
+        return list(_scores(store))
+
+
+def _scores(store: RunStore) -> Iterator[ConversationScores]:
+    digests = store.digests()
+    for row in store.listing():
+        if row.stop in (None, "error"):
+            continue
+        digest = digests.get(row.place)
+        if digest is not None and digest.get("version") == VERSION:
+            yield ConversationScores.from_dict(digest, row.place)
+        else:
+            found = store.assessment(row.place)
+            yield scores_of(store.conversation(row.place), row.place, Assessment.from_dict(found) if found else None)
+
+
+def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]:
+    """The results of a run so far, in plain form: what was run and how it was judged, then every scope's results.
+
+    Raises:
+        StoreError: there is no run, or nothing in it is finished.
+    """
+    with RunStore.read(folder) as store:
+        scores = list(_scores(store))
+        if not scores:
+            raise StoreError(f"{folder}: no conversation of this run is finished; resume it first")
+        configuration, counts = store.configuration, store.counts()
+        failures = store.failures_by_role()
+        unassessed = len(set(store.unassessed()))
+    return {
+        "format": RESULTS_FORMAT,
+        "run": {name: configuration.get(name) for name in _SAID_OF_A_RUN} | {"code": configuration.get("code_version")},
+        "rules": configuration["rules"],
+        "conversations": {"planned": counts.units, "finished": counts.finished, "failed": counts.failed},
+        "failures_by_role": failures,
+        "unassessed": unassessed,
+        "interval": INTERVAL,
+        "test": TEST,
+        "leaves_left_out": leave_out,
+        "measures": {measure.name: measure.meaning for measure in MEASURES},
+        "scopes": [each.to_dict() for each in results_by_scope(scores, leave_out).values()],
+    }
+
+
+def write_evaluation(folder: Path, leave_out: LeaveOut = "none") -> list[ConversationScores]:
+    """Write `results.json` and `scores.csv` (a row per conversation) beside the run's store; returns the scores.
+
+    Both can be made again from the store at any time.
+
+    Raises:
+        StoreError: as `results_of_run`.
+    """
+    write_json(folder / RESULTS_FILE, rounded(results_of_run(folder, leave_out)))
+    scores = load_scores(folder)
+    with whole_file(folder / SCORES_FILE) as file:
+        table = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows(rounded(tidy_rows(Pool(scores, leave_out))))
+    return scores
+
+
+def write_sensitivity(folder: Path) -> SensitivityMap:
+    """Score a run again under other rules, and write which conclusions change to `sensitivity.json`.
+
+    Raises:
+        StoreError: there is no run, or nothing in it is finished.
+    """
+    with RunStore.read(folder) as store:
+        places = [row.place for row in store.listing() if row.stop not in (None, "error")]
+        if not places:
+            raise StoreError(f"{folder}: no conversation of this run is finished; resume it first")
+        found = sensitivity(((place, store.conversation(place)) for place in places), store.rules)
+    write_json(folder / SENSITIVITY_FILE, rounded(found.to_dict()))
+    return found

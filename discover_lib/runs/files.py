@@ -1,0 +1,91 @@
+"""Reading files that people bring, trees and artifacts: one clear line for each way in which a file can be wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from discover_lib.core.conversation import Artifact
+from discover_lib.core.intents import MAX_DEPTH, IntentTree, TreeError
+
+MAX_BYTES = 1_000_000
+
+# What people call the types, and the miniature's domain for each.
+DOMAIN_WORDS = {
+    "svg_drawing": ("svg", "drawing", "icon", "logo", "illustration"),
+    "technical_writing": ("technical", "article", "explainer", "report", "documentation", "guide", "news"),
+    "creative_writing": ("creative", "story", "fiction", "tale", "novel", "essay", "poem"),
+    "travel_plan": ("travel", "trip", "itinerary", "holiday", "vacation"),
+    "dataviz_code": ("dataviz", "data-viz", "visualization", "visualisation", "chart", "plot", "plotting", "vega-lite"),
+    "paper_abstract": ("abstract", "paper"),
+    "image_prompt": ("prompt", "text-to-image"),
+    "web_component": ("component", "widget", "web", "html"),
+}
+
+
+class ArtifactFileError(ValueError):
+    """An artifact file that cannot be used; the message names it and says what to do."""
+
+
+def domain_of_type(artifact_type: str) -> str:
+    """The miniature's domain for an artifact type in people's words, e.g. "svg drawing" or "short story".
+
+    Raises:
+        ArtifactFileError: no domain fits.
+    """
+    spoken = artifact_type.lower().replace("_", " ").split()
+    for domain, known in DOMAIN_WORDS.items():
+        if any(word in spoken for word in known):
+            return domain
+    raise ArtifactFileError(
+        f"the miniature has no domain for the type {artifact_type!r}; "
+        "use 'svg drawing', 'short story', 'technical article', 'travel plan', 'data-viz code', 'paper abstract', "
+        "'image prompt' or 'web component'"
+    )
+
+
+def read_artifact_file(path: Path, artifact_type: str, domain: str) -> Artifact:
+    """Read one file.
+
+    Raises:
+        ArtifactFileError: missing, a folder, empty, larger than 1 MB, binary, or not UTF-8.
+    """
+    try:
+        size = path.stat().st_size
+        if not path.is_file():
+            raise ArtifactFileError(f"{path}: not a file")
+        if size > MAX_BYTES:
+            raise ArtifactFileError(f"{path}: {size / 1e6:.1f} MB is too large for an artifact; at most 1 MB")
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ArtifactFileError(f"{path}: cannot be read ({error.strerror or error})") from None
+    if b"\0" in raw:
+        raise ArtifactFileError(f"{path}: looks binary; an artifact is a text file (SVG, Markdown or plain text)")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ArtifactFileError(f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+    if not text.strip():
+        raise ArtifactFileError(f"{path}: the file is empty")
+    return Artifact(path.stem, artifact_type, text, domain=domain)
+
+
+def load_tree(path: Path) -> IntentTree:
+    """Read one tree from a JSON file: a tree itself, or an object that holds one under 'tree'.
+
+    Raises:
+        TreeError: the file is missing, not JSON, or no valid tree; the message names the file.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        return IntentTree.from_dict(data["tree"] if isinstance(data, dict) and "tree" in data else data)
+    except OSError as error:
+        raise TreeError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except UnicodeDecodeError:
+        raise TreeError(f"{path}: not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise TreeError(f"{path}: not JSON (line {error.lineno}: {error.msg})") from None
+    except RecursionError:
+        raise TreeError(f"{path}: nested too deep to be an intent tree (at most {MAX_DEPTH} levels)") from None
+    except TreeError as error:
+        raise TreeError(f"{path}: {error}") from None

@@ -1,0 +1,368 @@
+"""A run from what was asked for: checked, laid out in units with their configuration, and executed into a folder.
+
+Commands and notebooks go through `lay_out` and `execute`, so both give the same results and resume each other's runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.roles import JudgeError
+from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.rules import Rules
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
+from discover_lib.runs.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
+from discover_lib.runs.store import RunStore, to_json
+from discover_lib.runs.units import Summary, Unit, plan_units, summarise, write_json, write_lines
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.client import ClientSettings
+
+FORMAT = "discover-run/1"
+LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
+
+
+class RunOptionsError(ValueError):
+    """What was asked for cannot be run; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What decides the results of a run.
+
+    Attributes:
+        assistants: scripted ones by name, or LiteLLM models as MODEL or MODEL+STYLE.
+        domain: generated artifacts of this domain, with the miniature's trees; or
+        trees: a folder of tree files (JSON).
+        split: which of the generated artifacts: those to train on, or the others, to evaluate on.
+        engine: who judges and speaks for the user, unless `judge` or `voice` names another.
+        artifacts: at most so many artifacts.
+        candidates: None lets every assistant have conversations of its own; a number lets all of them answer every
+            turn of one conversation, each so many times, and the best goes on.
+        prompts: folder of prompts in place of ours.
+        look_ahead: reward candidates for so many turns beyond their own, played by `reward_assistant`.
+    """
+
+    assistants: tuple[str, ...]
+    domain: str | None = None
+    trees: Path | None = None
+    engine: str = MINIATURE
+    judge: str | None = None
+    voice: str | None = None
+    artifacts: int = 20
+    trials: int = 1
+    turns: int = MAX_TURNS
+    candidates: int | None = None
+    rules: Rules = field(default_factory=Rules.paper)
+    seed: int = 0
+    prompts: Path | None = None
+    split: Literal["train", "eval"] = "eval"
+    look_ahead: int = 0
+    reward_assistant: str = ""
+
+    @property
+    def everyone(self) -> tuple[str, ...]:
+        """All assistants that take part, the one that plays the look-ahead included."""
+        return (*self.assistants, self.reward_assistant) if self.look_ahead else self.assistants
+
+    @property
+    def spec(self) -> EngineSpec:
+        return EngineSpec(
+            judge=self.judge or self.engine,
+            voice=self.voice or self.engine,
+            prompts=str(self.prompts) if self.prompts else None,
+        )
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """A run ready to be planned or executed."""
+
+    options: RunOptions
+    trees: Mapping[str, tuple[str, IntentTree]]  # artifact → (domain, tree)
+    units: tuple[Unit, ...]
+    configuration: Mapping[str, Any]  # what a store compares before it resumes
+
+    @property
+    def models(self) -> list[str]:
+        """The language models that take part; none if everything is the miniature."""
+        return self.options.spec.models(self.options.everyone)
+
+    @property
+    def local(self) -> list[str]:
+        """The assistants that are models on this machine."""
+        from discover_lib.engines.local.names import is_local
+
+        return [name for name in self.options.everyone if is_local(name)]
+
+
+def lay_out(options: RunOptions) -> LaidOut:
+    """Check what was asked for and lay its conversations out.  Spends nothing.
+
+    Raises:
+        RunOptionsError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
+    """
+    spec = options.spec
+    for role, engine in (("engine", options.engine), ("judge", spec.judge), ("voice", spec.voice)):
+        if engine != MINIATURE and not is_model(engine):
+            raise RunOptionsError(
+                f"unknown {role} {engine!r}; give 'miniature' or a LiteLLM model name such as openai/NAME"
+            )
+    trees = _generated(options) if options.domain is not None and options.trees is None else _from_folder(options)
+    for domain in sorted({domain for domain, _ in trees.values()}):
+        _check_assistants(options, domain)
+    who = spec.judge if spec.judge == spec.voice else f"{spec.judge} (judge), {spec.voice} (voice)"
+    units = plan_units(
+        trees,
+        options.assistants,
+        trials=options.trials,
+        turns=options.turns,
+        rules=options.rules,
+        seed=options.seed,
+        engine=who,
+        candidates=options.candidates,
+        look_ahead=options.look_ahead,
+        reward_assistant=options.reward_assistant,
+    )
+    return LaidOut(options, trees, tuple(units), _configuration(options, spec, trees))
+
+
+def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
+    """One run over several domains, one after the other.
+
+    Raises:
+        RunOptionsError: naming what cannot be done.
+    """
+    parts = [lay_out(dataclasses.replace(options, domain=domain)) for domain in domains]
+    units = [unit for part in parts for unit in part.units]
+    configuration = dict(parts[0].configuration) | {
+        "domain": ", ".join(domains),
+        "artifacts": {key: value for part in parts for key, value in part.configuration["artifacts"].items()},
+    }
+    trees = {artifact: tree for part in parts for artifact, tree in part.trees.items()}
+    placed = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
+    return LaidOut(parts[0].options, trees, placed, configuration)
+
+
+def check_access(run: LaidOut, settings: ClientSettings | None) -> None:
+    """Check that the models of a run can be asked: providers are known, keys are there.  Sends nothing.
+
+    Raises:
+        RunOptionsError: naming the model and the variable that is missing.
+    """
+    if not run.models:
+        return
+    from discover_lib.engines.llm.calls.client import LLMClient, LLMError
+
+    with LLMClient(settings) as client:
+        for model in run.models:
+            try:
+                client.warm_up(model)
+            except LLMError as error:
+                raise RunOptionsError(str(error)) from None
+
+
+def execute(
+    run: LaidOut,
+    folder: Path,
+    *,
+    concurrency: int = 1,
+    settings: ClientSettings | None = None,
+    budget_dollars: float | None = None,
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+) -> Report:
+    """Run what is unfinished of a run into its folder, a new one or one that this very run was begun in.
+
+    Args:
+        concurrency: processes for the miniature, conversations in flight for language models.
+        settings: how language models are reached; may differ when a run is resumed.
+        budget_dollars: of the whole run, what it has already cost included; refuses models of unknown price.
+
+    Raises:
+        StoreError: the folder holds something else, or cannot be written to.
+        RunError: the run broke; what is finished is kept.
+    """
+    notes = {"api_base": settings.api_base if settings else None}
+    with RunStore.write(folder, run.configuration, notes) as store:
+        if not run.models and not run.local:
+            return run_in_processes(store, run.units, processes=concurrency, progress=progress, stop=stop)
+        if not run.models:
+            processes = processes_for(run, concurrency)
+            how: dict[str, Any] = {"progress": progress, "stop": stop}
+            if processes > 1:
+                spec, together = run.options.spec, LOCAL_IN_FLIGHT
+                return run_groups_in_processes(store, run.units, spec, processes=processes, together=together, **how)
+            together = max(concurrency, LOCAL_IN_FLIGHT)  # a local model answers many conversations at once
+            return run_in_threads(store, run.units, RoleEngines(run.options.spec), concurrency=together, **how)
+        from discover_lib.engines.llm.calls.client import Budget, LLMClient
+
+        stop = stop or threading.Event()
+        budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)
+        with LLMClient(settings, cache=store, budget=budget, stop=stop) as client:
+            engines = RoleEngines(run.options.spec, client)
+            return run_in_threads(store, run.units, engines, concurrency=concurrency, progress=progress, stop=stop)
+
+
+def processes_for(run: LaidOut, wanted: int) -> int:
+    """Processes among which the miniature and models on this machine are divided; one where a GPU holds these."""
+    if not run.local:
+        return wanted
+    from discover_lib.engines.local.names import on_gpu
+
+    return 1 if on_gpu() else wanted
+
+
+def write_results(folder: Path) -> list[Summary]:
+    """Write what a run has so far beside its store, for readers of files; returns the summary per assistant.
+
+    `run.json` is the configuration, `conversations.jsonl` the finished conversations in the order of the plan,
+    `summary.json` the table.  All can be made again from the store at any time.
+    """
+    with RunStore.read(folder) as store:
+        write_json(folder / "run.json", store.configuration)
+        write_lines(folder / "conversations.jsonl", (each.to_dict() for each in store.conversations()))
+        summaries = summarise(store.conversations())
+    write_json(folder / "summary.json", [dataclasses.asdict(each) for each in summaries])
+    return summaries
+
+
+def is_model(name: str) -> bool:
+    """Whether a name can be a LiteLLM model's: it names a provider, or LiteLLM's table knows it."""
+    from discover_lib.engines.llm.assistants import STYLES
+    from discover_lib.engines.llm.calls.prices import provider_of
+
+    model, _, style = name.rpartition("+")
+    model = model if style in STYLES else name
+    return bool(model) and ("/" in model or provider_of(model) != model)
+
+
+# -- what a run consists of ---------------------------------------------------------------------------------------
+
+
+def _generated(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifacts
+
+    assert options.domain is not None
+    size = SPLIT_SIZES[options.split]
+    if options.artifacts > size:
+        raise RunOptionsError(f"the {options.split} split has {size} artifacts, not {options.artifacts}")
+    builder = engine(options.domain).builder
+    artifacts = generate_artifacts(options.domain, options.split, options.artifacts)
+    return {each.id: (options.domain, builder.build(each).tree) for each in artifacts}
+
+
+def _from_folder(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
+    folder = options.trees
+    if folder is None or options.domain is not None:
+        raise RunOptionsError("give either --domain or --trees")
+    if not folder.is_dir():
+        raise RunOptionsError(f"{folder}: no such folder")
+    paths = sorted(folder.glob("*.json"))[: options.artifacts]
+    if not paths:
+        raise RunOptionsError(f"{folder}: no tree files (*.json); make some with 'discover build'")
+    found = {}
+    for path in paths:
+        tree = load_tree(path)
+        found[path.stem] = (_domain_of(tree, options), tree)
+        if options.spec.judge == MINIATURE:
+            _check_decidable(path, *found[path.stem])
+    return found
+
+
+def _domain_of(tree: IntentTree, options: RunOptions) -> str:
+    """The miniature domain of a tree; "" for another kind of artifact, which only language models can play."""
+    try:
+        return domain_of_type(tree.artifact_type)
+    except ArtifactFileError:
+        if MINIATURE in (options.spec.judge, options.spec.voice):
+            raise
+        return ""
+
+
+def _check_decidable(path: Path, domain: str, tree: IntentTree) -> None:
+    from discover_lib.engines.miniature.judge import requirement
+
+    for intent in tree.intents.values():
+        try:
+            requirement(intent.text, domain)
+        except JudgeError as error:
+            raise RunOptionsError(f"{path}: intent {intent.id!r}: {error}") from None
+
+
+def _check_assistants(options: RunOptions, domain: str) -> None:
+    from discover_lib.engines.local.names import LocalModelError, check_local, is_local
+    from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
+
+    if not options.assistants:
+        raise RunOptionsError("give at least one --assistant")
+    twice = [name for name in options.assistants if options.assistants.count(name) > 1]
+    if twice:
+        raise RunOptionsError(f"assistant {twice[0]!r} is named twice; for several samples of one use --candidates")
+    if bool(options.look_ahead) != bool(options.reward_assistant):
+        raise RunOptionsError("a look-ahead needs both a number of turns and the assistant that plays them")
+    for name in options.everyone:
+        if name in SCRIPTED and domain:
+            scripted_assistant(name, domain)
+        elif name in SCRIPTED:
+            raise RunOptionsError(f"assistant {name!r} is scripted and knows the miniature's domains only")
+        elif is_local(name):
+            try:
+                check_local(name, domain)
+            except LocalModelError as error:
+                raise RunOptionsError(str(error)) from None
+        elif not is_model(name):
+            raise RunOptionsError(
+                f"unknown assistant {name!r}; the scripted ones are {', '.join(SCRIPTED)}; "
+                "a model on this machine is 'tiny' or hf:DIR; "
+                "anything else is a LiteLLM model name such as openai/NAME"
+            )
+
+
+def _configuration(
+    options: RunOptions, spec: EngineSpec, trees: Mapping[str, tuple[str, IntentTree]]
+) -> dict[str, Any]:
+    from discover_lib import __version__
+    from discover_lib.engines.local.names import fingerprint, is_local
+
+    extra: dict[str, Any] = {}
+    if options.look_ahead:
+        extra = {"look_ahead": options.look_ahead, "reward_assistant": options.reward_assistant}
+    if local := {name: fingerprint(name) for name in options.everyone if is_local(name)}:
+        extra["local"] = local
+    return extra | {
+        "format": FORMAT,
+        "code_version": __version__,
+        "kind": "simulate" if options.candidates is None else "synthesize",
+        "domain": options.domain,
+        "engine": {"judge": spec.judge, "voice": spec.voice},
+        "assistants": list(options.assistants),
+        "candidates": options.candidates,
+        "trials": options.trials,
+        "turns": options.turns,
+        "seed": options.seed,
+        "rules": options.rules.to_dict(),
+        "prompts": _prompt_hashes(options),
+        "artifacts": {artifact_id: _fingerprint(tree) for artifact_id, (_, tree) in trees.items()},
+    }
+
+
+def _prompt_hashes(options: RunOptions) -> dict[str, str]:
+    if not options.spec.models(options.everyone):
+        return {}
+    from discover_lib.engines.llm.prompting import PromptSet, default_prompts
+
+    return (PromptSet(options.prompts) if options.prompts else default_prompts()).hashes()
+
+
+def _fingerprint(tree: IntentTree) -> str:
+    return hashlib.sha256(to_json(tree.to_dict()).encode()).hexdigest()[:16]

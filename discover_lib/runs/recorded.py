@@ -1,0 +1,155 @@
+"""Recorded conversations: trees, replies and judgements of a capable model, to step through without a key.
+
+Each file under `data/recorded/<domain>/` holds one artifact, the stages that led to its tree, and for most of them a
+session of five turns with two candidate replies each.  Only judgements and messages are taken from the file; states,
+rewards and views are computed from them here, by the same code as everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discover_lib.base.leaks import leaked_words
+from discover_lib.base.paths import data_folder
+from discover_lib.core.conversation import Artifact, Conversation, Message, Reply, Turn
+from discover_lib.core.intents import IntentTree, TreeError
+from discover_lib.core.rules import Rules
+from discover_lib.core.simulator import score_candidate
+from discover_lib.core.state import Evaluation, finished, focus, initial_state
+from discover_lib.core.view import user_view
+
+COUNTING = "words × 4/3, rounded"
+RULES = Rules.paper().replace(token_unit="words × 4/3")
+NOTE = "recorded: one capable model wrote the tree, the replies and the judgements; an illustration, not evidence"
+
+
+class RecordedError(ValueError):
+    """A recorded file that is missing or cannot be read; the message names it and says what to do."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One file of `data/recorded`: an artifact, its tree and the sessions recorded with it."""
+
+    path: Path
+    domain: str
+    artifact_id: str
+    title: str
+    topic: str
+    sessions: tuple[str, ...]  # ids; empty where only the tree was recorded
+
+    @property
+    def name(self) -> str:
+        """`domain/artifact id`, which `load_recorded` takes."""
+        return f"{self.domain}/{self.artifact_id}"
+
+    def artifact(self) -> Artifact:
+        data = _read(self.path)["artifact"]
+        return Artifact(data["id"], data["type"], data["text"], data["topic"], self.domain)
+
+    def tree(self) -> IntentTree:
+        return _tree(_read(self.path), self.path)
+
+
+def recorded_index(folder: Path | None = None) -> list[Recorded]:
+    """What is recorded, sorted by domain and artifact; empty if the folder is not there."""
+    return [_entry(path) for path in sorted((folder or data_folder() / "recorded").glob("*/*.json"))]
+
+
+def find_recorded(name: str, folder: Path | None = None) -> Recorded:
+    """The entry called `name`: an artifact id, or `domain/artifact id`.
+
+    Raises:
+        RecordedError: nothing, or more than one thing, is called so.
+    """
+    index = recorded_index(folder)
+    found = [entry for entry in index if name in (entry.name, entry.artifact_id)]
+    if len(found) != 1:
+        choices = ", ".join(entry.artifact_id for entry in index) or "nothing; is the data folder there?"
+        raise RecordedError(f"{len(found)} recorded artifacts are called {name!r}; there is: {choices}")
+    return found[0]
+
+
+def load_recorded(source: Path | str, folder: Path | None = None) -> list[Conversation]:
+    """The conversations of one recorded file, given by path or by name; an empty list where only a tree is recorded.
+
+    Raises:
+        RecordedError: no such file or name, or a file that is not of the recorded form.
+    """
+    entry = _entry(source) if isinstance(source, Path) else find_recorded(source, folder)
+    data = _read(entry.path)
+    tree = _tree(data, entry.path)
+    try:
+        return [_conversation(tree, session, entry) for session in data["sessions"]]
+    except (KeyError, TypeError, IndexError, ValueError) as error:
+        raise RecordedError(f"{entry.path}: not a recorded session ({type(error).__name__}: {error})") from error
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecordedError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except ValueError as error:
+        raise RecordedError(f"{path}: not JSON ({error})") from None
+
+
+def _tree(data: Mapping[str, Any], path: Path) -> IntentTree:
+    try:
+        return IntentTree.from_dict(data["tree"])
+    except (KeyError, TreeError) as error:
+        raise RecordedError(f"{path}: no valid tree under 'tree' ({error})") from None
+
+
+def _entry(path: Path) -> Recorded:
+    data = _read(path)
+    try:
+        artifact_id, topic = data["artifact"]["id"], data["artifact"]["topic"]
+        sessions = tuple(session["id"] for session in data["sessions"])
+    except (KeyError, TypeError) as error:
+        raise RecordedError(f"{path}: not a recorded artifact (missing {error})") from None
+    title = artifact_id.replace("_", " ").replace("-", " ")
+    return Recorded(path, path.parent.name, artifact_id, title, topic, sessions)
+
+
+def _conversation(tree: IntentTree, session: Mapping[str, Any], entry: Recorded) -> Conversation:
+    start = state = initial_state(tree, RULES, thresholds=session["thresholds"])
+    messages = [Message("user", tree.initial_request)]
+    turns: list[Turn] = []
+    for index, data in enumerate(session["turns"], start=1):
+        candidates = tuple(
+            score_candidate(
+                tree,
+                state,
+                Reply(each["text"], each["tokens"], COUNTING, each["assistant"]),
+                Evaluation.from_dict(each["evaluation"]),
+                RULES,
+            )
+            for each in data["candidates"]
+        )
+        chosen = candidates[data["chosen"]]
+        assert chosen.evaluation is not None
+        reasons = {verdict.intent_id: verdict.reason for verdict in chosen.evaluation.verdicts}
+        view = user_view(tree, chosen.after, RULES, reasons, chosen.transitions)
+        messages.append(Message("assistant", chosen.reply.text))
+        said = data["user_message"]
+        leaks = leaked_words(said, tree, chosen.after, messages)
+        turns.append(
+            Turn(index, state, candidates, data["chosen"], focus(tree, state, RULES), view, said, leaks),
+        )
+        messages.append(Message("user", said))
+        state = chosen.after
+    setting = {
+        "engine": "recorded",
+        "domain": entry.domain,
+        "artifact": entry.artifact_id,
+        "session": session["id"],
+        "assistants": [each["assistant"] for each in session["turns"][0]["candidates"]],
+        "note": NOTE,
+    }
+    stop = finished(tree, state, RULES) or "max_turns"
+    return Conversation(tree, RULES, 0, start, tuple(turns), stop, setting)

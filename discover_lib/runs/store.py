@@ -1,0 +1,685 @@
+"""A run on disk: one SQLite file that loses nothing finished, wherever the process is killed.
+
+It holds the run's configuration, the trees, one row per planned conversation (a *unit*), every finished turn as JSON,
+what went wrong, and every finished model call (which is the cache of calls: a resumed run pays for none twice).  One
+process writes, behind a lock; notebooks and commands read at the same time through `RunStore.read`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from discover_lib.core.conversation import Conversation, FinalTurn, Stop, Turn
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import initial_state
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.records import Completion, Request
+
+FILE = "run.sqlite"
+LOCK = "run.lock"
+APPLICATION = 0x44697363  # "Disc": tells our files from other SQLite files
+SCHEMA_VERSION = 1
+SCHEMA = (
+    "CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE trees (artifact TEXT PRIMARY KEY, domain TEXT NOT NULL, tree TEXT NOT NULL)",
+    """CREATE TABLE units (
+        place INTEGER PRIMARY KEY, artifact TEXT NOT NULL REFERENCES trees, assistants TEXT NOT NULL,
+        trial INTEGER NOT NULL, seed INTEGER NOT NULL, setting TEXT NOT NULL, stop TEXT)""",
+    """CREATE TABLE turns (
+        place INTEGER NOT NULL REFERENCES units, turn INTEGER NOT NULL, discovered INTEGER NOT NULL, reward REAL,
+        tokens INTEGER NOT NULL, chosen TEXT NOT NULL, unscored INTEGER NOT NULL, leaks INTEGER NOT NULL,
+        data TEXT NOT NULL, PRIMARY KEY (place, turn))""",
+    """CREATE TABLE failures (
+        id INTEGER PRIMARY KEY, place INTEGER NOT NULL REFERENCES units, turn INTEGER NOT NULL, role TEXT NOT NULL,
+        kind TEXT NOT NULL, message TEXT NOT NULL, came_back TEXT NOT NULL, ended INTEGER NOT NULL,
+        retried INTEGER NOT NULL DEFAULT 0)""",
+    """CREATE TABLE calls (
+        key TEXT PRIMARY KEY, purpose TEXT NOT NULL, model TEXT NOT NULL, sample INTEGER NOT NULL,
+        request TEXT NOT NULL, reply TEXT NOT NULL, reply_hash TEXT NOT NULL, prompt_tokens INTEGER,
+        completion_tokens INTEGER, cost REAL, seconds REAL NOT NULL, attempts INTEGER NOT NULL)""",
+    "CREATE INDEX calls_by_reply ON calls (reply_hash)",
+    "CREATE INDEX failures_by_unit ON failures (place)",
+)
+# Added to files of the same version that were made without it.
+ASSESSMENTS = """CREATE TABLE IF NOT EXISTS assessments (
+    place INTEGER PRIMARY KEY REFERENCES units, failed INTEGER NOT NULL, data TEXT NOT NULL, digest TEXT NOT NULL)"""
+
+
+class StoreError(Exception):
+    """The run cannot be opened or written as asked; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class UnitRow:
+    """One planned conversation as the store keeps it.  `setting` goes into the conversation as it is."""
+
+    place: int  # position in the run, from 0
+    artifact: str
+    assistants: tuple[str, ...]
+    trial: int
+    seed: int
+    setting: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TurnRow:
+    """A finished turn as the store keeps it: what lists and filters need, and the whole turn as JSON."""
+
+    turn: int
+    discovered: int
+    reward: float | None
+    tokens: int
+    chosen: str
+    unscored: int
+    leaks: int
+    data: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong in one turn, and what came back.
+
+    Attributes:
+        role: judge, voice, assistant ...
+        kind: "content" (an answer came back and could not be used), "timeout", "server" ...; see `LLMError`.
+        came_back: the raw answers that could not be used.
+        ended: it stopped the conversation; otherwise a candidate went unscored and the conversation went on.
+    """
+
+    turn: int
+    role: str
+    kind: str
+    message: str
+    came_back: tuple[str, ...] = ()
+    ended: bool = True
+
+    @property
+    def line(self) -> str:
+        return f"{self.role}, turn {self.turn}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One line of a run's table of contents, read without loading the conversation."""
+
+    place: int
+    artifact: str
+    domain: str
+    assistants: tuple[str, ...]
+    trial: int
+    stop: Stop | None  # None: not finished yet
+    turns: int
+    discovered: int  # intents discovered beyond the initial ones
+    reward: float  # sum over turns
+    tokens: int
+    unscored: int  # candidates whose judgement failed
+    leaks: int  # user messages that said what the user could not know
+
+
+@dataclass(frozen=True)
+class Call:
+    """A finished call, as it was asked and answered.  `cost` is in dollars, None if unknown."""
+
+    key: str
+    purpose: str
+    model: str
+    messages: tuple[Mapping[str, str], ...]
+    seed: int | None
+    text: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost: float | None
+    seconds: float
+    attempts: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How far a run is."""
+
+    units: int
+    finished: int
+    failed: int
+    turns: int
+    turns_open: int  # of conversations not finished
+
+    @property
+    def open(self) -> int:
+        return self.units - self.finished - self.failed
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What the finished calls of a run took.  `cost` sums the known prices, `unpriced` counts the unknown ones."""
+
+    calls: int
+    attempts: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+    unpriced: int
+
+
+class RunStore:
+    """See the module.  Made by `RunStore.write` or `RunStore.read`; also implements the client's `CallCache`."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock_file: sqlite3.Connection | None) -> None:
+        self.path = path
+        self._connection = connection
+        self._lock_file = lock_file
+        self._lock = threading.RLock()  # one connection serves all threads of the writing process
+
+    # -- opening and closing ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def write(cls, folder: Path, configuration: Mapping[str, Any], notes: Mapping[str, Any] | None = None) -> RunStore:
+        """Open a run for writing: a new one in a new or empty folder, or the same one again.
+
+        Args:
+            configuration: everything that decides the results, as plain JSON values; never a key.
+            notes: what is worth knowing but decides nothing (when, where); kept from the first time.
+
+        Raises:
+            StoreError: the folder holds something else, another process is writing to the run, the file is damaged,
+                or the run was made with another configuration.
+        """
+        path = folder / FILE
+        if not path.exists() and any(each.name != LOCK for each in folder.iterdir()):
+            raise StoreError(f"{folder} holds other files and no run; choose another --run folder")
+        with _told(path):
+            store = cls(path, sqlite3.connect(path, check_same_thread=False, isolation_level=None), _locked(folder))
+            try:
+                store._settle(configuration, notes or {})
+            except BaseException:
+                store.close()
+                raise
+        return store
+
+    @classmethod
+    def read(cls, folder: Path) -> RunStore:
+        """Open a run for reading only; it may be going on at the same time.
+
+        Raises:
+            StoreError: there is no run, or the file is not one of ours or damaged.
+        """
+        path = folder / FILE if folder.is_dir() else folder
+        if not path.is_file():
+            raise StoreError(f"{folder}: no run here (no {FILE})")
+        with _told(path):
+            store = cls(path, _read_only(path), None)
+            try:
+                store._check_kind()
+            except BaseException:
+                store.close()
+                raise
+        return store
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+            if self._lock_file is not None:
+                self._lock_file.close()
+
+    def __enter__(self) -> RunStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _settle(self, configuration: Mapping[str, Any], notes: Mapping[str, Any]) -> None:
+        """Set the file up, or find that it holds this very run."""
+        self._connection.execute("PRAGMA synchronous=FULL")  # of this connection; the journal's mode is the file's
+        if self._is_blank():
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            with self._transaction():
+                for statement in SCHEMA:
+                    self._connection.execute(statement)
+                self._connection.execute(f"PRAGMA application_id={APPLICATION}")
+                self._connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+                values = [("configuration", to_json(configuration)), ("notes", to_json(notes))]
+                self._connection.executemany("INSERT INTO run VALUES (?, ?)", values)
+                self._connection.execute(ASSESSMENTS)
+            return
+        self._check_kind()
+        difference = first_difference(self.configuration, json.loads(to_json(configuration)))
+        if difference:
+            raise StoreError(
+                f"{self.path.parent} holds a run with another configuration: {difference}; "
+                "choose another --run folder, or give the same options to resume"
+            )
+        self._connection.execute(ASSESSMENTS)
+
+    def _is_blank(self) -> bool:
+        """Nothing was committed to the file yet: it is new, or its creation was cut off."""
+        return not self._one("SELECT count(*) FROM sqlite_master")[0] and not self._one("PRAGMA application_id")[0]
+
+    def _check_kind(self) -> None:
+        if self._one("PRAGMA application_id")[0] != APPLICATION:
+            raise StoreError(f"{self.path}: an SQLite file, but not a run of this program")
+        version = self._one("PRAGMA user_version")[0]
+        if version != SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path}: a run of format {version}; this version reads format {SCHEMA_VERSION} "
+                "(use the version that made it)"
+            )
+
+    # -- the run ---------------------------------------------------------------------------------------------------
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        return json.loads(self._one("SELECT value FROM run WHERE name = 'configuration'")[0])
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        return json.loads(self._one("SELECT value FROM run WHERE name = 'notes'")[0])
+
+    @property
+    def rules(self) -> Rules:
+        return Rules.from_dict(self.configuration["rules"])
+
+    def add_units(self, trees: Mapping[str, tuple[str, Mapping[str, Any]]], units: Iterable[UnitRow]) -> None:
+        """Write the plan down: artifact → (domain, tree in plain form), and what is to be run.  Idempotent."""
+        with self._transaction():
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO trees VALUES (?, ?, ?)",
+                ((artifact, domain, to_json(tree)) for artifact, (domain, tree) in trees.items()),
+            )
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?, ?, ?, NULL)",
+                (
+                    (each.place, each.artifact, to_json(each.assistants), each.trial, each.seed, to_json(each.setting))
+                    for each in units
+                ),
+            )
+
+    def unfinished(self) -> list[int]:
+        """Places of the units still to be run, or to be run again since they ended in an error."""
+        rows = self._all("SELECT place FROM units WHERE stop IS NULL OR stop = 'error' ORDER BY place")
+        return [place for (place,) in rows]
+
+    def put_turns(
+        self, place: int, turns: Sequence[TurnRow], stop: Stop | None, failures: Iterable[Failure] = ()
+    ) -> None:
+        """Commit finished turns of a unit, why it ended if it did, and what went wrong on the way."""
+        with self._transaction():
+            self._insert_turns(place, turns)
+            self._insert_failures(place, failures)
+            self._connection.execute("UPDATE units SET stop = ? WHERE place = ?", (stop, place))
+
+    def put_whole(
+        self, place: int, turns: Sequence[TurnRow], stop: Stop | None, failures: Iterable[Failure] = ()
+    ) -> None:
+        """Commit a conversation that was run from the start, in place of what was there of it."""
+        with self._transaction():
+            for table in ("turns", "assessments"):
+                self._connection.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
+            self.put_turns(place, turns, stop, failures)
+
+    def put_failures(self, place: int, failures: Iterable[Failure]) -> None:
+        """Commit failures that ended a unit: its stop is then "error"."""
+        self.put_turns(place, (), "error", failures)
+
+    def _insert_turns(self, place: int, turns: Sequence[TurnRow]) -> None:
+        self._connection.executemany(
+            "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            ((place, *dataclasses.astuple(turn)) for turn in turns),
+        )
+
+    def _insert_failures(self, place: int, failures: Iterable[Failure]) -> None:
+        self._connection.executemany(
+            "INSERT INTO failures (place, turn, role, kind, message, came_back, ended) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                (place, each.turn, each.role, each.kind, each.message, to_json(each.came_back), each.ended)
+                for each in failures
+            ),
+        )
+
+    def reopen(self, place: int) -> None:
+        """Make a unit go on if it ended in an error: its last answers that could not be used are asked for anew."""
+        if self._one("SELECT stop FROM units WHERE place = ?", (place,)) != ("error",):
+            return
+        with self._transaction():
+            rows = self._all("SELECT came_back FROM failures WHERE place = ? AND ended AND NOT retried", (place,))
+            self.forget_answers(text for (texts,) in rows for text in json.loads(texts))
+            self._connection.execute("UPDATE failures SET retried = 1 WHERE place = ? AND ended", (place,))
+            self._connection.execute("UPDATE units SET stop = NULL WHERE place = ? AND stop = 'error'", (place,))
+
+    def forget_answers(self, texts: Iterable[str]) -> None:
+        """Drop the cached calls that were answered so, so that they are asked anew."""
+        hashes = {(_hash(text),) for text in texts}
+        with self._transaction():
+            self._connection.executemany("DELETE FROM calls WHERE reply_hash = ?", hashes)
+
+    def put_assessment(self, place: int, data: Mapping[str, Any], digest: Mapping[str, Any], *, failed: bool) -> None:
+        """Commit what an evaluation found about a finished conversation (see `discover_lib.metrics.scores`).
+
+        Args:
+            data: the assessment whole, the final turn under "final".
+            digest: what tables and figures need of the conversation, so that they need not read it.
+            failed: something of it could not be had and is to be tried again.
+        """
+        row = (place, failed, to_json(data), to_json(digest))
+        with self._transaction():
+            self._connection.execute("INSERT OR REPLACE INTO assessments VALUES (?, ?, ?, ?)", row)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def assessment(self, place: int) -> dict[str, Any] | None:
+        """What `put_assessment` was given as `data`, or None."""
+        row = self._one("SELECT data FROM assessments WHERE place = ?", (place,)) if self._assessed else None
+        return json.loads(row[0]) if row else None
+
+    def digests(self) -> dict[int, dict[str, Any]]:
+        """Place → digest of every assessed conversation, in the order of the plan."""
+        rows = self._all("SELECT place, digest FROM assessments ORDER BY place") if self._assessed else []
+        return {place: json.loads(digest) for place, digest in rows}
+
+    def unassessed(self) -> list[int]:
+        """Places of finished conversations without an assessment, or with one that failed in part."""
+        done = "SELECT place FROM assessments WHERE NOT failed" if self._assessed else "SELECT NULL WHERE 0"
+        ended = "SELECT place FROM units WHERE stop IS NOT NULL AND stop != 'error'"
+        rows = self._all(f"{ended} AND place NOT IN ({done}) ORDER BY place")
+        return [place for (place,) in rows]
+
+    @property
+    def _assessed(self) -> bool:
+        """Whether the file has the table at all."""
+        return bool(self._one("SELECT count(*) FROM sqlite_master WHERE name = 'assessments'")[0])
+
+    def conversation(self, place: int) -> Conversation:
+        """One conversation, finished or as far as it is.
+
+        Raises:
+            StoreError: the run has no such unit.
+        """
+        row = self._one(
+            "SELECT tree, seed, stop, setting FROM units JOIN trees USING (artifact) WHERE place = ?", (place,)
+        )
+        if row is None:
+            raise StoreError(f"{self.path.parent}: no conversation {place} in this run")
+        tree, seed, stop, setting = row
+        turns = self._all("SELECT data FROM turns WHERE place = ? ORDER BY turn", (place,))
+        whole = self._rebuilt(IntentTree.from_dict(json.loads(tree)), seed, stop, json.loads(setting), turns)
+        final = (self.assessment(place) or {}).get("final")
+        return dataclasses.replace(whole, final=FinalTurn.from_dict(final)) if final else whole
+
+    def _rebuilt(
+        self, tree: IntentTree, seed: int, stop: Stop | None, setting: Mapping[str, Any], turns: Sequence[tuple[str]]
+    ) -> Conversation:
+        rules = self.rules
+        # The start follows from tree, rules and seed; where a turn is stored, its own record of the start counts.
+        taken = tuple(Turn.from_dict(json.loads(data)) for (data,) in turns)
+        start = taken[0].before if taken else initial_state(tree, rules, seed)
+        return Conversation(tree, rules, seed, start, taken, stop, setting)
+
+    def conversations(self, *, finished: bool = True, **filters: Any) -> Iterator[Conversation]:
+        """Conversations in the order of the plan, one at a time; `filters` are those of `listing`."""
+        for row in self.listing(**filters):
+            if not finished or row.stop not in (None, "error"):
+                yield self.conversation(row.place)
+
+    def flawed(self) -> dict[int, int]:
+        """Place → how many of its user messages are flawed by their voice's own check.  Reads every turn."""
+        return dict(
+            self._all(
+                "SELECT place, count(*) FROM turns WHERE json_array_length(data, '$.flaws') > 0 GROUP BY place", {}
+            )
+        )
+
+    def listing(
+        self,
+        *,
+        artifact: str | None = None,
+        domain: str | None = None,
+        assistant: str | None = None,
+        stop: Stop | Literal["open"] | None = None,
+        failed_role: str | None = None,
+        leaking: bool = False,
+    ) -> list[Listed]:
+        """The run's table of contents in the order of the plan; every filter given must hold.
+
+        `assistant` matches conversations in which it took part, `stop="open"` those not finished, `failed_role`
+        those in which that role failed (and was not retried since).
+        """
+        rows = self._all(
+            """SELECT place, artifact, domain, assistants, trial, stop, count(turn), total(discovered), total(reward),
+                total(tokens), total(unscored), sum(leaks > 0)
+            FROM units JOIN trees USING (artifact) LEFT JOIN turns USING (place)
+            WHERE (:artifact IS NULL OR artifact = :artifact) AND (:domain IS NULL OR domain = :domain)
+                AND (:assistant IS NULL OR EXISTS (SELECT 1 FROM json_each(assistants) WHERE value = :assistant))
+                AND (:stop IS NULL OR coalesce(stop, 'open') = :stop)
+                AND (:role IS NULL OR place IN (SELECT place FROM failures WHERE role = :role AND NOT retried))
+            GROUP BY place HAVING NOT :leaking OR sum(leaks > 0) ORDER BY place""",
+            {
+                "artifact": artifact,
+                "domain": domain,
+                "assistant": assistant,
+                "stop": stop,
+                "role": failed_role,
+                "leaking": leaking,
+            },
+        )
+        return [
+            Listed(place, of, where, tuple(json.loads(names)), trial, why, *_numbers(numbers))
+            for place, of, where, names, trial, why, *numbers in rows
+        ]
+
+    def failures(self, place: int | None = None, *, retried: bool = False) -> list[tuple[int, Failure]]:
+        """(place, failure) of the run or of one unit; those of turns retried since only if asked for."""
+        rows = self._all(
+            "SELECT place, turn, role, kind, message, came_back, ended FROM failures "
+            "WHERE (:place IS NULL OR place = :place) AND (:retried OR NOT retried) ORDER BY place, turn, id",
+            {"place": place, "retried": retried},
+        )
+        return [
+            (of, Failure(turn, role, kind, message, tuple(json.loads(texts)), bool(ended)))
+            for of, turn, role, kind, message, texts, ended in rows
+        ]
+
+    def failures_by_role(self) -> dict[str, int]:
+        """How many failures stand, per role, most first."""
+        rows = self._all("SELECT role, count(*) FROM failures WHERE NOT retried GROUP BY role ORDER BY 2 DESC, 1")
+        return dict(rows)
+
+    def counts(self) -> Counts:
+        units, finished, failed = self._one(
+            "SELECT count(*), total(stop IS NOT NULL AND stop != 'error'), total(stop = 'error') FROM units"
+        )
+        turns, turns_open = self._one("SELECT count(*), total(stop IS NULL) FROM turns JOIN units USING (place)")
+        return Counts(units, int(finished), int(failed), turns, int(turns_open))
+
+    def spent(self) -> Spent:
+        return Spent(
+            *self._one(
+                "SELECT count(*), coalesce(sum(attempts), 0), coalesce(sum(prompt_tokens), 0), "
+                "coalesce(sum(completion_tokens), 0), total(cost), coalesce(sum(cost IS NULL), 0) FROM calls"
+            )
+        )
+
+    def calls(self, purpose: str | None = None) -> Iterator[Call]:
+        """The finished calls, of one purpose or all, in the order in which they were finished."""
+        rows = self._all(
+            "SELECT key, purpose, model, request, reply, prompt_tokens, completion_tokens, cost, seconds, attempts "
+            "FROM calls WHERE :purpose IS NULL OR purpose = :purpose ORDER BY rowid",
+            {"purpose": purpose},
+        )
+        for key, why, model, request, reply, *took in rows:
+            asked = json.loads(request)
+            yield Call(key, why, model, tuple(asked["messages"]), asked["seed"], json.loads(reply)["text"], *took)
+
+    def call_lengths(self) -> dict[str, tuple[int, float, float, float]]:
+        """Purpose → (calls, mean prompt tokens, mean completion tokens, mean seconds), of calls that said both."""
+        rows = self._all(
+            "SELECT purpose, count(*), avg(prompt_tokens), avg(completion_tokens), avg(seconds) FROM calls "
+            "WHERE prompt_tokens IS NOT NULL AND completion_tokens IS NOT NULL GROUP BY purpose"
+        )
+        return {purpose: (count, prompt, completion, seconds) for purpose, count, prompt, completion, seconds in rows}
+
+    # -- the cache of calls (the client's `CallCache`) -------------------------------------------------------------
+
+    def get(self, key: str) -> Completion | None:
+        """The finished call of that key, or None."""
+        from discover_lib.engines.llm.calls.records import Completion
+
+        row = self._one(
+            "SELECT reply, prompt_tokens, completion_tokens, cost, seconds, attempts FROM calls WHERE key = ?", (key,)
+        )
+        if row is None:
+            return None
+        reply, prompt_tokens, completion_tokens, cost, seconds, attempts = row
+        return Completion(
+            **json.loads(reply),
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            cost=cost,
+            seconds=seconds,
+            attempts=attempts,
+            cached=True,
+        )
+
+    def put(self, key: str, request: Request, completion: Completion) -> None:
+        """Keep a finished call.  The request holds no key: those never leave the environment."""
+        asked = {name: value for name, value in vars(request).items() if name != "schema"}  # long, and always the same
+        reply = {"text": completion.text, "finish_reason": completion.finish_reason}
+        with self._transaction():
+            self._connection.execute(
+                "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(key, request.purpose, request.model, request.sample, to_json(asked), to_json(reply)),
+                    *(_hash(completion.text), completion.prompt_tokens, completion.completion_tokens),
+                    *(completion.cost, completion.seconds, completion.attempts),
+                ),
+            )
+
+    # -- SQL -------------------------------------------------------------------------------------------------------
+
+    def _one(self, sql: str, values: Any = ()) -> Any:
+        with self._lock, _told(self.path):
+            return self._connection.execute(sql, values).fetchone()
+
+    def _all(self, sql: str, values: Any = ()) -> list[Any]:
+        with self._lock, _told(self.path):
+            return self._connection.execute(sql, values).fetchall()
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing, on disk when it ends; one inside another is part of it."""
+        with self._lock, _told(self.path):
+            if self._connection.in_transaction:
+                yield
+                return
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+
+def turn_row(turn: Turn) -> TurnRow:
+    """The row of a turn.  Pure: workers make rows, the writer only inserts them."""
+    return TurnRow(
+        turn=turn.index,
+        discovered=len(turn.after.discovered) - len(turn.before.discovered),
+        reward=turn.candidate.reward.total if turn.candidate.reward else None,
+        tokens=turn.reply.n_tokens,
+        chosen=turn.reply.assistant,
+        unscored=sum(each.evaluation is None for each in turn.candidates),
+        leaks=len(turn.leaks),
+        data=to_json(turn.to_dict()),
+    )
+
+
+def first_difference(ours: Any, theirs: Any, name: str = "") -> str | None:
+    """Where two configurations first differ, in words ("turns is 5 in the run and 6 now"), or None."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in dict.fromkeys([*ours, *theirs]):
+            where = f"{name}.{key}" if name else key
+            if key not in ours or key not in theirs:
+                return f"{where} is {'not set' if key not in ours else _short(ours[key])} in the run and " + (
+                    "not set now" if key not in theirs else f"{_short(theirs[key])} now"
+                )
+            difference = first_difference(ours[key], theirs[key], where)
+            if difference:
+                return difference
+        return None
+    return None if ours == theirs else f"{name} is {_short(ours)} in the run and {_short(theirs)} now"
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON that SQLite can hold: text that is no valid Unicode is escaped, anything else stays readable."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, cut off by a model
+        return json.dumps(value, separators=(",", ":"))
+    return text
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _numbers(values: Sequence[float | None]) -> tuple[int, int, float, int, int, int]:
+    turns, discovered, reward, tokens, unscored, leaks = (value or 0 for value in values)
+    return int(turns), int(discovered), float(reward), int(tokens), int(unscored), int(leaks)
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    """A reader beside a writer; of a finished run in a folder that cannot be written to, a reader of what is there."""
+    uri = path.resolve().as_uri()
+    options: dict[str, Any] = {"uri": True, "check_same_thread": False, "isolation_level": None}
+    connection = sqlite3.connect(f"{uri}?mode=ro", **options)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError:  # the file is in WAL mode, and its companions cannot be made here
+        connection.close()
+        connection = sqlite3.connect(f"{uri}?immutable=1", **options)
+    return connection
+
+
+def _locked(folder: Path) -> sqlite3.Connection:
+    """Hold the folder's lock: released by the system however the process ends.
+
+    Raises:
+        StoreError: another process holds it.
+    """
+    lock_file = sqlite3.connect(folder / LOCK, timeout=0, check_same_thread=False, isolation_level=None)
+    try:
+        lock_file.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        lock_file.close()
+        if "locked" in str(error):
+            raise StoreError(f"{folder}: another process is writing to this run; wait for it or stop it") from None
+        raise
+    return lock_file
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say what SQLite finds wrong in one line that names the file."""
+    try:
+        yield
+    except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
+        raise  # ours to mend, not the file's
+    except sqlite3.DatabaseError as error:
+        full = "disk" in str(error) and "full" in str(error)
+        what = "the disk is full; make room and resume" if full else f"damaged, or not a run of this program ({error})"
+        raise StoreError(f"{path}: {what}") from None

@@ -1,0 +1,281 @@
+"""Many conversations: assistants × artifacts × trials, from identical states, and what came out.
+
+Every unit of work has a seed of its own, derived from the run's seed, the artifact and the trial (not the assistant:
+all assistants meet the same user with the same thresholds), so the results do not depend on how many run at once.
+`discover_lib.runs.runner` runs units into a store; `run_units` runs the miniature's without one.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from discover_lib.base.files import whole_file as whole_file
+from discover_lib.base.files import write_json as write_json
+from discover_lib.base.files import write_lines as write_lines
+from discover_lib.base.seeds import derive_seed
+from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rollout import LookAhead, Map, continue_conversation
+from discover_lib.core.rules import Rules
+from discover_lib.core.simulator import UserSimulator
+from discover_lib.core.state import Discovery
+from discover_lib.engines.spec import MINIATURE, Engines, EngineSpec, RoleEngines
+from discover_lib.metrics.discovery import discovery_scores
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+
+CHUNK = 8  # units handed to a worker at once
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One conversation to be run."""
+
+    domain: str
+    artifact_id: str
+    tree: Mapping[str, Any]  # plain form: workers are other processes
+    assistants: tuple[str, ...]  # one, or several whose best goes on
+    trial: int
+    seed: int
+    rules: Mapping[str, Any]
+    turns: int
+    place: int = 0  # in the run
+    engine: str = MINIATURE  # who judges and speaks, as the record names it
+    look_ahead: int = 0  # turns that candidates are rewarded for beyond their own
+    reward_assistant: str = ""  # who plays those turns
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """What the conversation's record says about how it came about."""
+        window = {"look_ahead": self.look_ahead, "reward_assistant": self.reward_assistant} if self.look_ahead else {}
+        return window | {
+            "engine": self.engine,
+            "domain": self.domain,
+            "artifact": self.artifact_id,
+            "assistants": list(self.assistants),
+            "trial": self.trial,
+        }
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What came out for one assistant."""
+
+    assistant: str
+    discovered: Estimate  # intents discovered beyond the initial ones
+    share: Estimate  # of the intents that could be discovered
+    score: float | None  # eq. 4 within this run's assistants
+    reward: Estimate  # per turn
+    tokens: Estimate  # per conversation
+    turns_leaking: int  # user messages that said what the user could not know
+
+    COLUMNS: ClassVar = ("assistant", "discovered", "share of hidden", "eq. 4", "reward per turn", "tokens", "leaks")
+
+    def row(self) -> tuple[str, ...]:
+        """The summary as the cells of a table, under `COLUMNS`."""
+        score = "not defined" if self.score is None else f"{self.score:.2f}"
+        tokens = f"{self.tokens.mean:.0f}"
+        found = (str(self.discovered), str(self.share))
+        return (self.assistant, *found, score, str(self.reward), tokens, str(self.turns_leaking))
+
+
+def plan_units(
+    trees: Mapping[str, tuple[str, IntentTree]],
+    assistants: Sequence[str],
+    *,
+    trials: int,
+    turns: int,
+    rules: Rules,
+    seed: int,
+    engine: str = MINIATURE,
+    candidates: int | None = None,
+    look_ahead: int = 0,
+    reward_assistant: str = "",
+) -> list[Unit]:
+    """All units of a run.  `trees` maps artifact id → (domain, tree).
+
+    With `candidates` all assistants take part in every conversation, each with that many candidate replies a turn, and
+    the best goes on; without it every assistant has conversations of its own.  With `look_ahead` candidates are
+    rewarded for so many turns more, played by `reward_assistant`.
+    """
+    groups: list[tuple[str, ...]] = [(name,) for name in assistants]
+    if candidates is not None:
+        groups = [tuple(name for name in assistants for _ in range(candidates))]
+    plain = {artifact_id: tree.to_dict() for artifact_id, (_, tree) in trees.items()}
+    wanted = [(artifact, trial, group) for artifact in trees for trial in range(trials) for group in groups]
+    return [
+        Unit(
+            domain=trees[artifact_id][0],
+            artifact_id=artifact_id,
+            tree=plain[artifact_id],
+            assistants=group,
+            trial=trial,
+            seed=derive_seed(seed, artifact_id, trial),
+            rules=rules.to_dict(),
+            turns=turns,
+            place=place,
+            engine=engine,
+            look_ahead=look_ahead,
+            reward_assistant=reward_assistant,
+        )
+        for place, (artifact_id, trial, group) in enumerate(wanted)
+    ]
+
+
+def simulator_of(unit: Unit, engines: Engines, so_far: Conversation | None = None) -> UserSimulator:
+    """The user of a unit, at the start or where a stored conversation stands."""
+    judge, voice = engines.judge(unit.domain), engines.voice(unit.domain)
+    if so_far is not None:
+        return UserSimulator.resume(so_far, judge, voice)
+    tree, rules = IntentTree.from_dict(unit.tree), Rules.from_dict(unit.rules)
+    return UserSimulator(tree, judge, voice, rules=rules, seed=unit.seed, setting=unit.setting)
+
+
+def run_unit(
+    unit: Unit,
+    engines: Engines | None = None,
+    *,
+    simulator: UserSimulator | None = None,
+    on_turn: Callable[[Turn], None] | None = None,
+    map: Map = map,
+) -> Conversation:
+    """Run one unit of work, from the start or from where `simulator` stands; the miniature plays unless told otherwise.
+
+    Raises:
+        RoleError: a role could not do its part; what was taken so far is in `simulator`.
+    """
+    engines = engines or RoleEngines(EngineSpec())
+    assistants = [engines.assistant(name, unit.domain) for name in unit.assistants]
+    simulator = simulator or simulator_of(unit, engines)
+    ahead = None
+    if unit.look_ahead:
+        ahead = LookAhead(unit.look_ahead, engines.assistant(unit.reward_assistant, unit.domain))
+    return continue_conversation(simulator, assistants, turns=unit.turns, on_turn=on_turn, map=map, ahead=ahead)
+
+
+def run_units(units: Sequence[Unit], processes: int = 1) -> Iterator[Conversation]:
+    """Conversations of the miniature in the order of `units`, run by one or several processes."""
+    # Plain dictionaries cross the process boundary: they are smaller than pickled records with their indexes.
+    for data in map_in_processes(_run_to_dict, units, processes):
+        yield Conversation.from_dict(data)
+
+
+def _run_to_dict(unit: Unit) -> dict[str, Any]:
+    return run_unit(unit).to_dict()
+
+
+def map_in_processes(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    processes: int,
+    chunk: int = CHUNK,
+    *,
+    fresh: bool = False,
+) -> Generator[Result, None, None]:
+    """`map` over worker processes, in order; closing the iterator drops what has not begun.
+
+    Args:
+        fresh: begin workers anew instead of forking them, for work with libraries that do not survive a fork (torch).
+
+    Raises:
+        BrokenProcessPool: a worker died.
+    """
+    if processes <= 1:
+        yield from map(function, items)
+        return
+    context = multiprocessing.get_context("spawn") if fresh else None
+    pool = ProcessPoolExecutor(min(processes, len(items) or 1), context, _live_and_die_with_the_parent)
+    try:
+        yield from pool.map(function, items, chunksize=chunk)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _live_and_die_with_the_parent() -> None:
+    """Set a worker up: Ctrl-C is the parent's to answer, and a parent that is killed leaves no workers behind."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def leave() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=leave, daemon=True).start()
+
+
+@dataclass(frozen=True)
+class _Digest:
+    """The numbers of one conversation that a summary needs, so that conversations need not stay in memory."""
+
+    assistant: str
+    artifact: str
+    trial: int
+    levels: Mapping[str, float]  # per intent, those discovered from the start left out
+    discovered: int
+    reward: float  # per turn
+    tokens: int
+    leaking: int
+
+
+def summarise(conversations: Iterable[Conversation]) -> list[Summary]:
+    """Per assistant: discovery, reward, tokens, with intervals over artifacts."""
+    groups: dict[str, list[_Digest]] = {}
+    for conversation in conversations:
+        digest = _digest(conversation)
+        groups.setdefault(digest.assistant, []).append(digest)
+    levels = {name: {f"{each.artifact}/{each.trial}": each.levels for each in group} for name, group in groups.items()}
+    shared = set.intersection(*map(set, levels.values())) if levels else set()  # eq. 4 compares the same users only
+    scores = discovery_scores(
+        {name: {unit: rows[unit] for unit in rows if unit in shared} for name, rows in levels.items()}
+    )
+    return [_summary(name, group, scores.mean(name)) for name, group in groups.items()]
+
+
+def newly_discovered(conversation: Conversation) -> int:
+    """Intents discovered in the course of the conversation."""
+    return len(conversation.state.discovered) - len(conversation.start.discovered)
+
+
+def _digest(conversation: Conversation) -> _Digest:
+    setting, turns = conversation.setting, conversation.turns
+    return _Digest(
+        assistant="+".join(setting["assistants"]),
+        artifact=setting["artifact"],
+        trial=setting["trial"],
+        levels={
+            intent_id: conversation.state[intent_id].level
+            for intent_id in conversation.tree.intents
+            if conversation.start[intent_id] is not Discovery.DISCOVERED
+        },
+        discovered=newly_discovered(conversation),
+        reward=sum(turn.candidate.reward.total for turn in turns if turn.candidate.reward) / len(turns),
+        tokens=sum(turn.reply.n_tokens for turn in turns),
+        leaking=sum(bool(turn.leaks) for turn in turns),
+    )
+
+
+def _summary(name: str, group: Sequence[_Digest], score: float | None) -> Summary:
+    def estimate(number: Callable[[_Digest], float]) -> Estimate:
+        by_artifact: dict[str, list[float]] = {}
+        for each in group:
+            by_artifact.setdefault(each.artifact, []).append(number(each))
+        return bootstrap_mean(by_artifact)
+
+    return Summary(
+        assistant=name,
+        discovered=estimate(lambda each: each.discovered),
+        share=estimate(lambda each: each.discovered / len(each.levels)),
+        score=score,
+        reward=estimate(lambda each: each.reward),
+        tokens=estimate(lambda each: each.tokens),
+        turns_leaking=sum(each.leaking for each in group),
+    )

@@ -1,0 +1,271 @@
+"""The simulator as GRPO's live reward: the user is put back as it was, and the reply is judged (paper, section 4.1).
+
+The reward is that of `core.reward`, under the rules that the row carries.  Two things can be added to it, both
+named in the recipe: the turns that would come next, and a penalty for replies that break a small model's language.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any, TypeVar
+
+from discover_lib.core.conversation import Candidate, Reply
+from discover_lib.core.roles import RoleError
+from discover_lib.core.rollout import LookAhead, with_look_ahead
+from discover_lib.core.simulator import UserSimulator
+from discover_lib.dataset.pairs import under
+from discover_lib.dataset.rows import grpo_rules, restore
+from discover_lib.engines.local.dialect import Dialect, behaviour
+from discover_lib.engines.spec import Engines
+from discover_lib.train.recipes import GrpoRecipe
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+RESTORED_USERS = 4096  # kept restored at a time
+MOST_UNSCORED = 0.5  # share of a batch; beyond it the run is stopped
+
+
+class RewardError(RuntimeError):
+    """The reward cannot be had for most replies; training on would teach nothing."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One reply with its reward.
+
+    Attributes:
+        total: None if the judgement failed.
+        kind: "diverging", "building", "broken" or "neither".
+    """
+
+    reply: Reply
+    total: float | None
+    discovered: float = 0.0
+    length: float = 0.0
+    kind: str = "neither"
+    error: str | None = None
+
+
+@dataclass
+class Users:
+    """Simulated users, restored from the states of prompt rows; one that many replies are scored by is kept."""
+
+    engines: Engines
+    tau: float | None = None
+    _kept: OrderedDict[str, UserSimulator] = field(default_factory=OrderedDict)
+
+    def user(self, state: str) -> UserSimulator:
+        """The user of a state.  Shared: `consider` may be called on it, `step` only on a `fresh` one.
+
+        Raises:
+            DatasetError: it is no state of this version.
+        """
+        if state not in self._kept:
+            self._kept[state] = self.fresh(state)
+            if len(self._kept) > RESTORED_USERS:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(state)
+        return self._kept[state]
+
+    def fresh(self, state: str) -> UserSimulator:
+        """The user of a state, as a simulator of its own."""
+        seated = restore(state, _NOBODY, _NOBODY)
+        talk = seated.conversation
+        if self.tau is not None:
+            talk = under(talk, grpo_rules(talk.rules, self.tau))
+        domain = str(talk.setting.get("domain", ""))
+        return UserSimulator.resume(talk, self.engines.judge(domain), self.engines.voice(domain))
+
+
+class _Nobody:
+    """Holds the place of judge and voice until the domain is known."""
+
+    def evaluate(self, *_: Any) -> Any:
+        raise NotImplementedError
+
+    def speak(self, *_: Any) -> str:
+        raise NotImplementedError
+
+
+_NOBODY = _Nobody()
+
+
+def domain_of(simulator: UserSimulator) -> str:
+    return str(simulator.conversation.setting.get("domain", ""))
+
+
+@dataclass
+class Scorer:
+    """Judges replies of the policy, many at a time, and keeps what became of them.
+
+    Attributes:
+        threads: judgements at a time; 1 for judges that compute rather than wait.
+        seconds: spent in simulators since the count was last taken.
+    """
+
+    users: Users
+    dialect: Dialect
+    recipe: GrpoRecipe
+    threads: int = 1
+    seconds: float = 0.0
+
+    def score(self, simulator: UserSimulator, text: str, n_tokens: int) -> tuple[Candidate, Scored]:
+        """One reply to a user as it stands; with the recipe's look-ahead, worth what comes after it, too."""
+        domain = domain_of(simulator)
+        reply = self.dialect.decode(text, n_tokens, domain, simulator.messages)
+        candidate = simulator.consider(reply)
+        if self.recipe.look_ahead:
+            try:
+                candidate = with_look_ahead(simulator, candidate, self._ahead(domain))
+            except RoleError as error:  # the voice or the assistant ahead
+                candidate = Candidate(reply, None, simulator.state, error=f"looking ahead: {error}")
+        return candidate, scored(candidate, domain, self.dialect, self.recipe.broken_penalty)
+
+    def each(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """`function` of every item, in order, as many at a time as there are threads; counted as simulator's time."""
+        with self._counted():
+            if self.threads == 1:
+                return [function(item) for item in items]
+            with ThreadPoolExecutor(self.threads) as pool:
+                return list(pool.map(function, items))
+
+    def taken_seconds(self) -> float:
+        """Seconds since the last call."""
+        taken, self.seconds = self.seconds, 0.0
+        return taken
+
+    def _ahead(self, domain: str) -> LookAhead:
+        assistant = self.users.engines.assistant(self.recipe.look_ahead_assistant, domain)
+        return LookAhead(self.recipe.look_ahead, assistant)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - begun
+
+
+def scored(candidate: Candidate, domain: str, dialect: Dialect, broken_penalty: float = 0.0) -> Scored:
+    """The reward of a judged reply, with what may be taken off it; unscored if the judgement failed."""
+    reply, earned = candidate.reply, candidate.reward
+    if earned is None:
+        return Scored(reply, None, error=candidate.error)
+    if dialect.is_broken(reply):
+        return Scored(reply, earned.total - broken_penalty, earned.discovered, earned.penalty, "broken")
+    kinds = {"divergent": "diverging", "convergent": "building", None: "neither"}
+    return Scored(reply, earned.total, earned.discovered, earned.penalty, kinds[behaviour(candidate, domain)])
+
+
+def parts(scores: Iterable[Scored]) -> dict[str, float]:
+    """Means over the scored replies, as they are logged; the share that could not be scored among them."""
+    every = list(scores)
+    known = [each for each in every if each.total is not None]
+    found = {"share/unscored": 1 - len(known) / len(every)} if every else {}
+    if known:
+        found |= {
+            "reward/discovered": fmean(each.discovered for each in known),
+            "reward/length": fmean(each.length for each in known),
+            "reply_tokens": fmean(each.reply.n_tokens for each in known),
+        }
+        for kind in ("diverging", "building", "broken"):
+            found[f"share/{kind}"] = fmean(each.kind == kind for each in known)
+    return found
+
+
+@dataclass
+class SimulatorReward:
+    """A reward function as TRL calls it: completions in, rewards out, None where a judgement failed.
+
+    Attributes:
+        last: the prompts, replies and rewards of the last batch, for the written samples.
+    """
+
+    scorer: Scorer
+    tokenizer: Any
+    last: list[tuple[str, Scored]] = field(default_factory=list)
+
+    def __call__(
+        self,
+        prompts: Sequence[Any],
+        completions: Sequence[Any],
+        completion_ids: Sequence[Sequence[int]],
+        state: Sequence[str],
+        log_metric: Callable[[str, float], None] | None = None,
+        **_: Any,
+    ) -> list[float | None]:
+        """Rewards of a batch.
+
+        Args:
+            completion_ids: the replies' tokens; their text is read from these.
+            state: of the user that each reply is for, as in the row.
+
+        Raises:
+            RewardError: more than half of the judgements of the batch failed.
+        """
+        users = [self.scorer.users.user(each) for each in state]
+        said = [self._said(ids) for ids in completion_ids]
+
+        def judge(place: int) -> Scored:
+            return self.scorer.score(users[place], *said[place])[1]
+
+        scores = self.scorer.each(judge, range(len(said)))
+        self.last = list(zip(state, scores, strict=True))
+        report(scores, self.scorer, log_metric)
+        return [each.total for each in scores]
+
+    def _said(self, ids: Sequence[int]) -> tuple[str, int]:
+        return said(ids, self.tokenizer)
+
+
+def said(ids: Sequence[int], tokenizer: Any) -> tuple[str, int]:
+    """A reply's text and its length in tokens, the end mark left out."""
+    kept = [each for each in ids if each not in (tokenizer.eos_token_id, tokenizer.pad_token_id)]
+    return tokenizer.decode(kept, skip_special_tokens=True).strip(), len(kept)
+
+
+def report(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[str, float], None] | None) -> None:
+    """Log the parts of a batch's rewards.
+
+    Raises:
+        RewardError: more than half of the judgements failed.
+    """
+    failed = [each for each in scores if each.total is None]
+    if len(failed) > MOST_UNSCORED * len(scores):
+        raise RewardError(f"{len(failed)} of {len(scores)} replies could not be judged; the last: {failed[-1].error}")
+    if log_metric is not None:
+        for name, value in {**parts(scores), "simulator/seconds": scorer.taken_seconds()}.items():
+            log_metric(name, value)
+
+
+def sample_of(prompt: Sequence[Mapping[str, str]], scores: Iterable[Scored]) -> dict[str, Any]:
+    """A line of `samples.jsonl`, but for the step: what was asked, and each reply with what it earned."""
+    return {
+        "prompt": list(prompt),
+        "replies": [
+            {
+                "text": each.reply.text,
+                "notation": each.reply.notation,
+                "reward": each.total,
+                "kind": each.kind,
+                "n_tokens": each.reply.n_tokens,
+            }
+            for each in scores
+        ],
+    }
+
+
+def sibling_scores(last: Sequence[tuple[str, Scored]]) -> tuple[str, list[Scored]] | None:
+    """One prompt's state and the group of replies to it, out of a batch."""
+    if not last:
+        return None
+    state = last[0][0]
+    return state, [each for there, each in last if there == state]

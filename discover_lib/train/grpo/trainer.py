@@ -1,0 +1,324 @@
+"""Group relative policy optimisation with the live simulator as reward (paper, section 4.1).
+
+A run has one or more rounds.  Before a round prompts can be collected from the model's own conversations; after it the
+model talks to held-out users over whole conversations, and the best round's adapter is kept: a reward of single turns
+can rise while discovery over a conversation falls.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from transformers import TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+
+from discover_lib.base.files import write_json, write_lines
+from discover_lib.base.seeds import derive_rng, derive_seed
+from discover_lib.engines.local.dialect import Dialect
+from discover_lib.train import arguments
+from discover_lib.train.backend import Backend
+from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users
+from discover_lib.train.dpo import settle_reference
+from discover_lib.train.grpo.generation import Sampler, seeded
+from discover_lib.train.grpo.probes import told
+from discover_lib.train.grpo.reward import Scored, Scorer, SimulatorReward, Users, report, sample_of, sibling_scores
+from discover_lib.train.grpo.rollouts import Player, RolloutError, own_prefixes, probe
+from discover_lib.train.recipes import GrpoRecipe
+from discover_lib.train.recorder import Recorder
+
+ROUNDS = "rounds"
+Probe = Callable[[int], Mapping[str, Any]]  # after a number of rounds: what is measured, "probe/discovered" among it
+
+
+@dataclass(frozen=True)
+class Table:
+    """The prompts of a round, in an order that depends on seed and place alone: a run that is gone on with keeps it.
+
+    Attributes:
+        first: the place of the round's first prompt in the whole run.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    seed: int
+    number: int = 0
+    first: int = 0
+
+    def row(self, place: int) -> Mapping[str, Any]:
+        """The row at a place of the run; every row once before one comes again."""
+        epoch, at = divmod(place - self.first, len(self.rows))
+        return self.rows[_order(len(self.rows), self.seed, self.number, epoch)[at]]
+
+
+@lru_cache(maxsize=4)
+def _order(n: int, seed: int, number: int, epoch: int) -> list[int]:
+    order = list(range(n))
+    derive_rng(seed, "order", number, epoch).shuffle(order)
+    return order
+
+
+class RoundsTrainer(GRPOTrainer):
+    """GRPO whose prompts can be exchanged between rounds: the data set holds places, `table` the rows in them."""
+
+    table: Table
+    current: Sequence[Mapping[str, Any]] = ()
+
+    def _generate_and_score_completions(self, inputs: Any) -> Any:
+        self.current = [dict(self.table.row(each["place"])) for each in inputs]
+        return super()._generate_and_score_completions(list(self.current))
+
+
+@dataclass
+class SeveralTurns:
+    """Rollouts over several turns: the model's part is trained on, the user's words between are masked out."""
+
+    player: Player
+    turns: int
+    last: list[tuple[str, Scored]] = field(default_factory=list)
+    _totals: list[float | None] = field(default_factory=list)
+
+    def roll_out(self, prompts: Sequence[Any], trainer: RoundsTrainer) -> dict[str, Any]:
+        """What TRL's `rollout_func` returns, for users looked up by their place in the batch."""
+        states = [str(each["state"]) for each in trainer.current]
+        talks = self.player.roll_out([self.player.scorer.users.fresh(each) for each in states], self.turns)
+        if any(not each.completion_ids for each in talks):
+            raise RolloutError("a prompt leaves no room for a reply; lower max_completion or leave longer prompts out")
+        self.last = [(state, score) for state, talk in zip(states, talks, strict=True) for score in talk.scores[:1]]
+        self._totals = [each.total for each in talks]
+        report(
+            [score for talk in talks for score in talk.scores],
+            self.player.scorer,
+            trainer._log_metric,
+        )
+        return {
+            "prompt_ids": [each.prompt_ids for each in talks],
+            "completion_ids": [each.completion_ids for each in talks],
+            "logprobs": None,
+            "env_mask": [each.own for each in talks],
+        }
+
+    def __call__(self, prompts: Sequence[Any], **_: Any) -> list[float | None]:
+        """The whole conversations' rewards, in the order of the rollouts."""
+        return list(self._totals)
+
+
+@dataclass
+class Rounds:
+    """What happens between rounds.  All of it lies on disk, so that a run that was killed goes on in its round.
+
+    Attributes:
+        player: talks to users for prefixes, at the training temperature.
+        probe: None where there is nobody held out.
+    """
+
+    recipe: GrpoRecipe
+    folder: Path
+    seed: int
+    rows: Sequence[Mapping[str, Any]]
+    users: Sequence[Mapping[str, Any]]
+    player: Player
+    probe: Probe | None
+    steps: int
+    report: Callable[[str], None]
+
+    @property
+    def steps_per_round(self) -> int:
+        return max(1, self.steps // self.recipe.rounds)
+
+    @property
+    def prompts_per_round(self) -> int:
+        return -(-self.steps_per_round // self.recipe.iterations) * self.recipe.prompts_per_step
+
+    def table(self, number: int) -> Table:
+        """The prompts of round `number` (0 for the first): the rows, or the model's own prefixes."""
+        if not self.recipe.own_prefixes:
+            return Table(self.rows, self.seed)
+        return Table(self._own(number), self.seed, number, number * self.prompts_per_round)
+
+    def _own(self, number: int) -> list[dict[str, Any]]:
+        path = self.folder / ROUNDS / f"prompts-{number + 1}.jsonl"
+        if not path.exists():
+            write_lines(path, self._collect(number))
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+    def _collect(self, number: int) -> list[dict[str, Any]]:
+        needed = self.prompts_per_round
+        order = list(self.users)
+        derive_rng(self.seed, "prefixes", number).shuffle(order)
+        turns = self.recipe.probe_turns
+        found: list[dict[str, Any]] = []
+        with seeded(derive_seed(self.seed, "prefixes", number)):
+            while order and len(found) < needed:
+                some = order[: max(1, -(-(needed - len(found)) // turns))]
+                order = order[len(some) :]
+                simulators = [self.player.scorer.users.fresh(each["state"]) for each in some]
+                found += own_prefixes(self.player.play(simulators, turns))
+        if not found:
+            raise RolloutError("no prompt could be collected from the model's own conversations; set own_prefixes off")
+        self.report(f"round {number + 1}: {len(found)} prompts from the model's own conversations")
+        return found
+
+    def measure(self, number: int) -> Mapping[str, Any]:
+        """Discovery over whole conversations after `number` rounds, measured once."""
+        path = self.folder / ROUNDS / f"probe-{number}.json"
+        if not path.exists():
+            write_json(path, dict(self.probe(number)) if self.probe else {})
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return found if isinstance(found, dict) else {}
+
+    def keep(self, number: int, model: Any) -> None:
+        """Save the adapter as it is after `number` rounds."""
+        folder = self.folder / ROUNDS / f"round-{number}"
+        shutil.rmtree(folder, ignore_errors=True)
+        model.save_pretrained(str(folder), selected_adapters=["default"])
+
+    def best(self) -> int | None:
+        """The round after which most was discovered, the first of equals; None if nothing was measured."""
+        found = {
+            number: value
+            for number in range(1, self.recipe.rounds + 1)
+            if (self.folder / ROUNDS / f"round-{number}").is_dir()
+            and (value := self.measure(number).get("probe/discovered")) is not None
+        }
+        return max(found, key=lambda number: (found[number], -number)) if found else None
+
+
+class RoundsCallback(TrainerCallback):
+    """Runs the rounds beside the trainer's steps."""
+
+    def __init__(self, rounds: Rounds, trainer: RoundsTrainer, recorder: Recorder) -> None:
+        self.rounds, self.trainer, self.recorder = rounds, trainer, recorder
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self.rounds.probe and state.global_step == 0:
+            self._measured(0, state)
+        self._enter(state.global_step)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step % self.rounds.steps_per_round and state.global_step != state.max_steps:
+            return
+        number = min(state.global_step // self.rounds.steps_per_round, self.rounds.recipe.rounds)
+        if self.rounds.probe:
+            self.rounds.keep(number, self.trainer.model)
+            self._measured(number, state)
+        if state.global_step < state.max_steps:
+            self._enter(state.global_step)
+
+    def _enter(self, step: int) -> None:
+        number = min(step // self.rounds.steps_per_round, self.rounds.recipe.rounds - 1)
+        self.trainer.table = self.rounds.table(number)
+
+    def _measured(self, number: int, state: Any) -> None:
+        found = self.rounds.measure(number)
+        if found:
+            self.recorder.write(state, {"round": number, **found})
+            when = f"after round {number} of {self.rounds.recipe.rounds}" if number else "before training"
+            self.rounds.report(f"{when}: {told(found)}")
+
+
+@dataclass
+class GrpoRun:
+    """A GRPO trainer with what belongs to it."""
+
+    trainer: RoundsTrainer
+    rounds: Rounds
+    reward: SimulatorReward | SeveralTurns
+    dialect: Dialect
+
+    def samples(self) -> list[dict[str, Any]]:
+        """One prompt of the last batch with the replies to it, as people read them."""
+        group = sibling_scores(self.reward.last)
+        if group is None:
+            return []
+        state, scores = group
+        messages = self.rounds.player.scorer.users.user(state).messages
+        return [sample_of([{"role": each.role, "content": each.content} for each in messages], scores)]
+
+
+def grpo_run(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    source: TrainingRows,
+    recipe: GrpoRecipe,
+    backend: Backend,
+    folder: Path,
+    seed: int,
+    *,
+    dialect: Dialect,
+    users: Users,
+    threads: int,
+    report: Callable[[str], None],
+    probe: Probe | None = None,
+) -> GrpoRun:
+    """A trainer of a model that wears its adapter already; see `sft.sft_trainer`.
+
+    Args:
+        rows: of `data.trainer_row`: prompt, state and domain.
+        source: all rows, for the users that own prefixes and probes are about.
+        threads: judgements at a time.
+        probe: measures in place of our own probe.
+    """
+    scorer = Scorer(users, dialect, recipe, threads)
+    sampler = Sampler(
+        model,
+        tokenizer,
+        recipe.max_completion,
+        recipe.temperature,
+        recipe.top_p,
+        recipe.top_k,
+        recipe.repetition_penalty,
+    )
+    player = Player(sampler, scorer, dialect, recipe.max_length)
+    reward = SeveralTurns(player, recipe.multi_turn) if recipe.multi_turn > 1 else SimulatorReward(scorer, tokenizer)
+    steps = recipe.steps(len(rows))
+    places = -(-steps // recipe.iterations) * recipe.prompts_per_step
+    values = arguments.common(recipe, backend, folder, seed) | arguments.grpo(recipe) | {"max_steps": steps}
+    several = {"rollout_func": reward.roll_out} if isinstance(reward, SeveralTurns) else {}
+    trainer = RoundsTrainer(
+        model=model,
+        reward_funcs=[reward],
+        args=arguments.configuration(GRPOConfig, values),
+        train_dataset=Dataset.from_list([{"prompt": rows[0]["prompt"], "place": place} for place in range(places)]),
+        processing_class=tokenizer,
+        **several,
+    )
+    trainer.table = Table(rows, seed)
+    settle_reference(trainer.model, recipe)
+    plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads)
+    rounds = Rounds(
+        recipe,
+        folder,
+        seed,
+        rows,
+        starting_users(source.train),
+        Player(sampler, plain, dialect, recipe.max_length, remember=True),
+        probe or _own_probe(recipe, source, sampler, plain, dialect, seed),
+        steps,
+        report,
+    )
+    return GrpoRun(trainer, rounds, reward, dialect)
+
+
+def _own_probe(
+    recipe: GrpoRecipe, source: TrainingRows, sampler: Sampler, scorer: Scorer, dialect: Dialect, seed: int
+) -> Probe | None:
+    """The probe on held-out users, the same ones and the same draws every time; None where there are none."""
+    rows = starting_users(source.held_out)[: recipe.probe_users]
+    if not rows:
+        return None
+    cooler = replace(sampler, temperature=recipe.probe_temperature, top_p=1.0, top_k=0, repetition_penalty=1.0)
+    player = Player(cooler, scorer, dialect, recipe.max_length)
+    names = [f"{domain_of(row)}/{row_name(row)}" for row in rows]
+
+    def measure(number: int) -> Mapping[str, Any]:
+        users = [scorer.users.fresh(row["state"]) for row in rows]
+        return probe(player, users, names, recipe.probe_turns, derive_seed(seed, "probe"))
+
+    return measure

@@ -1,0 +1,809 @@
+"""Pictures: the intent tree as it is being discovered, and curves over turns.
+
+The tree is one plotly figure.  `intent_figure` makes a still one; `IntentFigure` keeps one `FigureWidget` and repaints
+it in place, sending only what changed, so that nodes never move between steps.  The state of an intent shows by shape
+and by colour: ○ undiscovered, ◆ emerging, ● discovered; a tick inside is satisfied, a heavier outline is the frontier
+(what a reply could move now), a glow is what moved this turn, a band is the dimension in focus.
+
+This is the only module that uses plotly, and it imports it when a picture is made.
+"""
+
+from __future__ import annotations
+
+import html
+import textwrap
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Discovery, IntentState, Transition
+from discover_lib.core.state import focus as roots_in_focus
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Layout = Literal["outline", "layered"]
+ThemeName = Literal["light", "dark"]
+
+FONT = "PT Sans, system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, sans-serif"  # marimo's, where it is served
+ROW = 23  # px, one line of the outline
+LINE = 15  # px, each further line of a wrapped requirement
+INDENT = 24  # px per level of the outline
+ROOT_GAP = 12  # px between two dimensions
+LABEL_CHARS = 84  # characters in a line of a label, less what the indent takes
+LEVEL_HEIGHT = 86  # px between two levels of the layered drawing
+LAYERED_WIDTH = 640  # px for which labels of the layered drawing are fitted; half of a page's width
+FAR_RIGHT = 6000.0  # px, beyond any screen
+LABEL_GAP = 16  # px from a node's middle to its label
+LABELS_AT_ONCE = 260  # more labels than this make a step slow: then only the rows near the focus carry theirs
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of one theme: told apart by colour-blind eyes, text at least 4.5:1 and shapes 3:1 against the paper."""
+
+    paper: str
+    text: str
+    quiet: str  # text of intents still hidden
+    line: str
+    hidden: str  # outline of a node still hidden
+    frontier: str
+    discovered: str
+    emerging: str
+    emerging_line: str
+    glow: str
+    glow_line: str
+    band: str
+    selected: str
+    tick: str
+    grid: str
+
+
+THEMES: Mapping[ThemeName, Theme] = {
+    "light": Theme(
+        paper="#ffffff",
+        text="#1a222c",
+        quiet="#5a6573",
+        line="#c3cad3",
+        hidden="#8a94a1",
+        frontier="#31548c",
+        discovered="#0a7566",
+        emerging="#e69f00",
+        emerging_line="#8f5f00",
+        glow="rgba(253, 186, 140, 0.55)",
+        glow_line="#c2410c",
+        band="#edf3fc",
+        selected="#7a3fa0",
+        tick="#ffffff",
+        grid="#dce1e7",
+    ),
+    "dark": Theme(
+        paper="#191f27",
+        text="#e9edf2",
+        quiet="#a4afbc",
+        line="#46525f",
+        hidden="#7b8794",
+        frontier="#9dbcf0",
+        discovered="#41cdb3",
+        emerging="#efb94c",
+        emerging_line="#ffd98a",
+        glow="rgba(168, 90, 36, 0.60)",
+        glow_line="#ff9d5c",
+        band="#1c2735",
+        selected="#d3a4f0",
+        tick="#0c1a18",
+        grid="#313b47",
+    ),
+}
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999")  # Okabe and Ito, for curves
+SYMBOLS = {
+    Discovery.UNDISCOVERED: "circle",
+    Discovery.EMERGING: "diamond",
+    Discovery.DISCOVERED: "circle",
+}
+STATE_NAMES = {
+    Discovery.UNDISCOVERED: "○ undiscovered",
+    Discovery.EMERGING: "◆ emerging",
+    Discovery.DISCOVERED: "● discovered",
+}
+
+
+# -- where things stand --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where every intent is drawn, fixed for the life of a figure.
+
+    Attributes:
+        x, y: intent id → position; outline: px from the top left corner, y downwards; layered: leaf number and level.
+        width: right edge in units of x, or None where one unit is one px and the figure is as wide as its place.
+        height: px.
+        lines: outline only: id → its label as it is broken into lines.
+        bands: root id → (x0, x1, y0, y1) around its tree.
+    """
+
+    layout: Layout
+    x: Mapping[str, float]
+    y: Mapping[str, float]
+    width: float | None
+    height: int
+    lines: Mapping[str, tuple[str, ...]]
+    bands: Mapping[str, tuple[float, float, float, float]]
+
+
+def place_outline(tree: IntentTree) -> Placement:
+    """One intent a row, indented by depth, a gap between dimensions; a long requirement takes more lines."""
+    x, y, lines, bands = {}, {}, {}, {}
+    top = 6.0
+    for root in tree.roots:
+        first = top
+        for intent in root.walk():
+            depth = tree.depth(intent.id) - 1
+            lines[intent.id] = _wrapped(intent.text, LABEL_CHARS - 4 * depth, most=3)
+            x[intent.id] = 20.0 + INDENT * depth
+            height = ROW + LINE * (len(lines[intent.id]) - 1)
+            y[intent.id] = top + height / 2
+            top += height
+        bands[root.id] = (2.0, FAR_RIGHT, first - 3, top + 3)
+        top += ROOT_GAP
+    return Placement("outline", x, y, None, round(top - ROOT_GAP + 8), lines, bands)
+
+
+def place_layered(tree: IntentTree) -> Placement:
+    """A level a row, leaves in order, every parent above the middle of its children."""
+    import networkx
+
+    graph = tree.to_networkx()
+    x: dict[str, float] = {}
+    bands = {}
+    column = 0.0
+    for root in tree.roots:
+        first = column
+        for intent_id in networkx.dfs_postorder_nodes(graph, root.id):
+            children = list(graph.successors(intent_id))
+            if children:
+                x[intent_id] = sum(x[child] for child in children) / len(children)
+            else:
+                x[intent_id] = column
+                column += 1
+        bands[root.id] = (first - 0.6, column - 0.4, 0.0, 0.0)
+        column += 0.5
+    y = {intent_id: float(tree.depth(intent_id)) for intent_id in tree.intents}
+    deepest = max(y.values())
+    bands = {root_id: (x0, x1, 0.1, deepest + 0.45) for root_id, (x0, x1, _, _) in bands.items()}
+    return Placement("layered", x, y, column, round(LEVEL_HEIGHT * (deepest + 0.45)) + 20, {}, bands)
+
+
+def _wrapped(text: str, width: int, most: int) -> tuple[str, ...]:
+    """`text` in at most `most` lines of `width` characters; the rest becomes an ellipsis."""
+    return tuple(textwrap.wrap(" ".join(text.split()), max(12, width), max_lines=most, placeholder=" …")) or ("",)
+
+
+def _edges(tree: IntentTree, place: Placement) -> tuple[list[float | None], list[float | None]]:
+    """Elbows from parent down and across in the outline, straight lines in the layered drawing.
+
+    One unbroken line a root, drawn there and back: plotly makes an element of every piece between gaps, and thousands
+    of them slow each step.
+    """
+
+    def around(intent: Intent) -> Iterator[tuple[float, float]]:
+        here = (place.x[intent.id], place.y[intent.id])
+        yield here
+        for child in intent.children:
+            elbow = (here[0], place.y[child.id]) if place.layout == "outline" else here
+            yield elbow
+            yield from around(child)
+            yield elbow
+        yield here
+
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for root in tree.roots:
+        for x, y in around(root):
+            xs.append(x)
+            ys.append(y)
+        xs.append(None)
+        ys.append(None)
+    return xs, ys
+
+
+# -- what is drawn at one moment -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What the tree is to show: a state, and what one reply did to get there.
+
+    Attributes:
+        transitions: of the turn that led to `state`.
+        focus: roots in focus; those that the rules name are taken if it is None.
+        reasons: intent id → the judge's reason in this turn.
+        selected: an intent to mark.
+    """
+
+    state: IntentState
+    transitions: tuple[Transition, ...] = ()
+    focus: tuple[str, ...] | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    selected: str | None = None
+
+
+def frontier(tree: IntentTree, state: IntentState, in_focus: Collection[str]) -> frozenset[str]:
+    """Intents that a reply could move now: in a tree that the judge is shown, not discovered, under a known parent."""
+    return frozenset(
+        intent.id
+        for root_id in in_focus
+        for intent in tree[root_id].walk()
+        if state[intent.id] is not Discovery.DISCOVERED and _opened(tree, state, intent)
+    )
+
+
+def _opened(tree: IntentTree, state: IntentState, intent: Intent) -> bool:
+    parent = tree.parents[intent.id]
+    return parent is None or state[parent] is Discovery.DISCOVERED
+
+
+BAND, EDGES, GLOW, NODES, MARKS, TICKS, LABELS = range(7)  # the traces of a figure, in drawing order
+
+
+class _Painter:
+    """Turns a `Moment` into the properties of the traces that depend on it.
+
+    Every intent has a plain ring in NODES, which never changes; what looks different is drawn over it in small traces.
+    A step then sends and redraws little, however large the tree.
+    """
+
+    def __init__(self, tree: IntentTree, rules: Rules, place: Placement, theme: Theme) -> None:
+        self.tree, self.rules, self.place, self.theme = tree, rules, place, theme
+        self.ids = tuple(tree.intents)
+        self.crowded = len(self.ids) > LABELS_AT_ONCE
+        self.size = 13 if place.layout == "outline" else _layered_node_size(place)
+        self.titles = [_hover_title(intent) for intent in tree.intents.values()]
+
+    def paint(self, moment: Moment) -> list[dict[str, Any]]:
+        """Properties per trace, in the order BAND … LABELS."""
+        in_focus = moment.focus
+        if in_focus is None:
+            in_focus = roots_in_focus(self.tree, moment.state, self.rules)
+        movable = frontier(self.tree, moment.state, in_focus)
+        return [
+            self._band(in_focus),
+            {},
+            self._at(_moved(moment)),
+            {} if self.crowded else {"hovertext": self._hover(moment, movable)},
+            self._marks(moment, movable),
+            self._at(key for key in self.ids if key in moment.state.satisfied),
+            self._labels(moment, in_focus),
+        ]
+
+    def _at(self, intent_ids: Iterable[str], right: float = 0.0) -> dict[str, Any]:
+        chosen = list(intent_ids)
+        return {"x": [self.place.x[key] + right for key in chosen], "y": [self.place.y[key] for key in chosen]}
+
+    def _band(self, in_focus: Collection[str]) -> dict[str, Any]:
+        xs: list[float | None] = []
+        ys: list[float | None] = []
+        for root_id in in_focus:
+            x0, x1, y0, y1 = self.place.bands[root_id]
+            xs += [x0, x1, x1, x0, x0, None]
+            ys += [y0, y0, y1, y1, y0, None]
+        return {"x": xs, "y": ys}
+
+    def _marks(self, moment: Moment, movable: frozenset[str]) -> dict[str, Any]:
+        """The intents that look other than hidden: known, half known, in reach, selected."""
+        theme, state = self.theme, moment.state
+        fills = (theme.paper, theme.emerging, theme.discovered)
+        rings = (theme.hidden, theme.emerging_line, theme.discovered)
+        chosen = [
+            key
+            for key in self.ids
+            if state[key] is not Discovery.UNDISCOVERED or key in movable or key == moment.selected
+        ]
+
+        def ring(key: str) -> tuple[str, float]:
+            if key == moment.selected:
+                return theme.selected, 3.5
+            return (theme.frontier, 2.6) if key in movable else (rings[state[key]], 1.5)
+
+        outlines = [ring(key) for key in chosen]
+        return self._at(chosen) | {
+            "marker.symbol": [SYMBOLS[state[key]] for key in chosen],
+            "marker.color": [fills[state[key]] for key in chosen],
+            "marker.line.color": [color for color, _ in outlines],
+            "marker.line.width": [width for _, width in outlines],
+        }
+
+    def _hover(self, moment: Moment, movable: frozenset[str]) -> list[str]:
+        moves = {move.intent_id: move for move in moment.transitions}
+        return [
+            "<br>".join([title, *_hover_lines(key, moment, moves.get(key), key in movable)])
+            for key, title in zip(self.ids, self.titles, strict=True)
+        ]
+
+    def _labels(self, moment: Moment, in_focus: Collection[str]) -> dict[str, Any]:
+        marked = {*_moved(moment)} | ({moment.selected} if moment.selected else set())
+        if self.place.layout == "layered":
+            return self._layered_labels(moment, marked)
+        shown = self._rows_with_labels(marked, in_focus)
+        state, theme = moment.state, self.theme
+        known = {Discovery.DISCOVERED, Discovery.EMERGING}
+        return self._at(shown, right=LABEL_GAP) | {
+            "text": [_bold("<br>".join(map(_safe, self.place.lines[key])), key in marked) for key in shown],
+            "textfont.color": [theme.text if state[key] in known else theme.quiet for key in shown],
+        }
+
+    def _rows_with_labels(self, marked: Collection[str], in_focus: Collection[str]) -> list[str]:
+        """All rows; of a crowded tree the dimensions' names, what is marked, and the trees in focus."""
+        if not self.crowded:
+            return list(self.ids)
+        near = [key for key in self.ids if self.tree.root_of[key] in in_focus][:LABELS_AT_ONCE]
+        wanted = {*marked, *near, *(root.id for root in self.tree.roots[:LABELS_AT_ONCE])}
+        return [key for key in self.ids if key in wanted]
+
+    def _layered_labels(self, moment: Moment, marked: Collection[str]) -> dict[str, Any]:
+        """The dimensions' names above, and what is marked wherever its label hits no other."""
+        assert self.place.width is not None
+        per_column = LAYERED_WIDTH / max(self.place.width, 1)
+        boxes: list[tuple[float, float, float]] = []  # y, left, right in px
+        shown: list[tuple[str, str]] = []
+        for root in self.tree.roots:
+            x0, x1, _, _ = self.place.bands[root.id]
+            width = int((x1 - x0) * per_column / 6.2)
+            if width >= 6:
+                shown.append((root.id, "<br>".join(map(_safe, _wrapped(root.text, width, most=3)))))
+        for key in sorted(marked, key=lambda key: (key != moment.selected, self.place.x[key])):
+            lines = _wrapped(self.tree.text(key), 20, most=3)
+            half = max(map(len, lines)) * 3.2 + 4
+            centre, level = self.place.x[key] * per_column, self.place.y[key]
+            if self.tree.parents[key] is None:
+                continue
+            if any(y == level and left < centre + half and centre - half < right for y, left, right in boxes):
+                continue
+            boxes.append((level, centre - half, centre + half))
+            shown.append((key, _bold("<br>".join(map(_safe, lines)), True)))
+        state, theme = moment.state, self.theme
+        above = [self.tree.parents[key] is None for key, _ in shown]
+        gap = LABEL_GAP / LEVEL_HEIGHT
+        return {
+            "x": [self.place.x[key] for key, _ in shown],
+            "y": [self.place.y[key] + (-gap if up else gap) for (key, _), up in zip(shown, above, strict=True)],
+            "text": [text for _, text in shown],
+            "textfont.color": [theme.quiet if state[key] is Discovery.UNDISCOVERED else theme.text for key, _ in shown],
+            "textposition": ["top center" if up else "bottom center" for up in above],
+        }
+
+
+def _layered_node_size(place: Placement) -> int:
+    assert place.width is not None
+    return int(min(15, max(5, LAYERED_WIDTH / max(place.width, 1) * 0.62)))
+
+
+def _safe(text: str) -> str:
+    """`text` without what plotly would take for markup."""
+    return html.escape(text, quote=False)
+
+
+def _bold(text: str, yes: bool) -> str:
+    return f"<b>{text}</b>" if yes else text
+
+
+def _moved(moment: Moment) -> list[str]:
+    """Intents that this turn moved or satisfied, each once."""
+    return list(dict.fromkeys(move.intent_id for move in moment.transitions if move.moved or move.satisfied))
+
+
+def _hover_title(intent: Intent) -> str:
+    """The requirement, as the pointer shows it whatever the state; of a crowded tree this is all that it shows."""
+    return "<br>".join(f"<b>{_safe(line)}</b>" for line in _wrapped(intent.text, 60, most=8))
+
+
+def _hover_lines(intent_id: str, moment: Moment, move: Transition | None, movable: bool) -> list[str]:
+    """What the pointer shows below the title: state, what this turn did and why, what is left of θ."""
+    state = moment.state
+    satisfied = " · ✓ satisfied" if intent_id in state.satisfied else ""
+    lines = [f"{intent_id} · {STATE_NAMES[state[intent_id]]}{satisfied}" + (" · can move now" if movable else "")]
+    if move is not None:
+        lines.append(f"this turn: {told(move)}")
+    if reason := moment.reasons.get(intent_id):
+        lines += [f"<i>{_safe(line)}</i>" for line in _wrapped(f"judge: {reason}", 64, most=6)]
+    if state[intent_id] is not Discovery.DISCOVERED and intent_id in state.thresholds:
+        theta = state.thresholds[intent_id]
+        left = ", ".join(f"{each:.2f}" for each in theta) if isinstance(theta, tuple) else f"{theta:.2f}"
+        lines.append(f"θ left: {left or 'none'}")
+    return lines
+
+
+def told(move: Transition) -> str:
+    """One transition in words: "undiscovered → emerging, near miss (0.50 against θ 0.31)"."""
+    parts = []
+    if move.moved:
+        parts.append(f"{move.before.name.lower()} → {move.after.name.lower()}")
+    if move.satisfied:
+        parts.append("now satisfied")
+    if move.cause == "direct":
+        parts.append("met directly")
+    elif move.score is not None and move.theta is not None:
+        parts.append(f"near miss, score {move.score:.2f} against θ {move.theta:.2f}")
+    return ", ".join(parts)
+
+
+# -- figures -------------------------------------------------------------------------------------------------------
+
+
+def intent_figure(
+    tree: IntentTree,
+    state: IntentState,
+    transitions: tuple[Transition, ...] = (),
+    focus: tuple[str, ...] | None = None,
+    reasons: Mapping[str, str] | None = None,
+    selected: str | None = None,
+    *,
+    rules: Rules | None = None,
+    layout: Layout = "outline",
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """The tree at one moment as a still plotly figure (see `Moment` for the arguments)."""
+    import plotly.graph_objects as go
+
+    place = _place(tree, layout)
+    painter = _Painter(tree, rules or Rules.paper(), place, THEMES[theme])
+    moment = Moment(state, tuple(transitions), focus, reasons or {}, selected)
+    figure = go.Figure(_traces(painter), _layout(painter))
+    for trace, properties in zip(figure.data, painter.paint(moment), strict=True):
+        trace.update(_nested(properties))
+    return figure
+
+
+class IntentFigure:
+    """The intent tree as one live `FigureWidget`, repainted in place.
+
+    Args:
+        tree: fixed for the life of the figure; positions are computed from it once per layout.
+        rules: decide which trees are in focus.
+    """
+
+    def __init__(
+        self,
+        tree: IntentTree,
+        state: IntentState,
+        *,
+        rules: Rules | None = None,
+        layout: Layout = "outline",
+        theme: ThemeName = "light",
+    ) -> None:
+        import plotly.graph_objects as go
+
+        self.tree = tree
+        self.rules = rules or Rules.paper()
+        self.layout: Layout = layout
+        self._theme = THEMES[theme]
+        self._moment = Moment(state)
+        self._painter = _Painter(tree, self.rules, _place(tree, layout), self._theme)
+        self._shown = self._painter.paint(self._moment)
+        self.widget: go.FigureWidget = go.FigureWidget(_traces(self._painter), _layout(self._painter))
+        for trace, properties in zip(self.widget.data, self._shown, strict=True):
+            trace.update(_nested(properties))
+        # FigureWidget has no public way to set these.  Over the outline the wheel scrolls the page.
+        self.widget._config = {**PAGE_CONFIG, "scrollZoom": layout == "layered"}
+
+    def update(
+        self,
+        state: IntentState,
+        transitions: tuple[Transition, ...] = (),
+        focus: tuple[str, ...] | None = None,
+        reasons: Mapping[str, str] | None = None,
+        selected: str | None = None,
+    ) -> None:
+        """Show another moment on the same widget, in one message that carries only what changed."""
+        self._moment = Moment(state, tuple(transitions), focus, reasons or {}, selected)
+        self._repaint()
+
+    @property
+    def selected(self) -> str | None:
+        """The intent that is marked."""
+        return self._moment.selected
+
+    def select(self, intent_id: str | None) -> None:
+        """Mark one intent, or none."""
+        self.update(self._moment.state, self._moment.transitions, self._moment.focus, self._moment.reasons, intent_id)
+
+    def set_layout(self, layout: Layout) -> None:
+        """Draw the same moment in the other layout, on the same widget (the wheel keeps doing what it did)."""
+        if layout == self.layout:
+            return
+        self.layout = layout
+        self._painter = _Painter(self.tree, self.rules, _place(self.tree, layout), self._theme)
+        self._shown = self._painter.paint(self._moment)
+        with self.widget.batch_update():
+            self.widget.update_layout(_layout(self._painter))
+            for trace, fixed, changing in zip(self.widget.data, _traces(self._painter), self._shown, strict=True):
+                trace.update({key: value for key, value in fixed.items() if key != "type"} | _nested(changing))
+
+    def on_select(self, callback: Callable[[str], None]) -> None:
+        """Call `callback` with an intent's id when it is clicked, once per click."""
+        last_id, last_time = "", 0.0
+
+        def clicked(trace: Any, points: Any, state: Any) -> None:
+            nonlocal last_id, last_time
+            if not points.point_inds:
+                return
+            intent_id = self._painter.ids[points.point_inds[0]]
+            now = time.monotonic()
+            # Plotly reports one click twice within a few milliseconds.
+            if intent_id == last_id and now - last_time < 0.3:
+                return
+            last_id, last_time = intent_id, now
+            callback(intent_id)
+
+        self.widget.data[NODES].on_click(clicked)
+
+    def _repaint(self) -> None:
+        painted = self._painter.paint(self._moment)
+        with self.widget.batch_update():
+            for trace, before, after in zip(self.widget.data, self._shown, painted, strict=True):
+                for path, value in after.items():
+                    if before[path] != value:
+                        trace[path] = value
+        self._shown = painted
+
+
+PAGE_CONFIG: Mapping[str, Any] = {
+    "displayModeBar": False,
+    "scrollZoom": False,
+    "responsive": True,
+    "doubleClick": "reset",
+}
+
+
+def _place(tree: IntentTree, layout: Layout) -> Placement:
+    if layout not in ("outline", "layered"):
+        raise ValueError(f"unknown layout {layout!r}; choose outline or layered")
+    return place_outline(tree) if layout == "outline" else place_layered(tree)
+
+
+def _traces(painter: _Painter) -> list[dict[str, Any]]:
+    """The traces of a tree without what depends on the moment."""
+    place, theme = painter.place, painter.theme
+    edge_x, edge_y = _edges(painter.tree, place)
+    everywhere = {
+        "x": [place.x[key] for key in painter.ids],
+        "y": [place.y[key] for key in painter.ids],
+    }
+    shared = {"type": "scatter", "hoverinfo": "skip", "showlegend": False}
+    outline = place.layout == "outline"
+    label_font = {"family": FONT, "size": 13 if outline else 11.5}
+    return [
+        shared | {"name": "in focus", "mode": "none", "fill": "toself", "fillcolor": theme.band},
+        shared
+        | {"name": "parent to child", "mode": "lines", "line": {"color": theme.line, "width": 1.3}}
+        | {"x": edge_x, "y": edge_y},
+        shared
+        | {
+            "name": "moved this turn",
+            "mode": "markers",
+            "marker": {
+                "size": painter.size + 12,
+                "color": theme.glow,
+                "line": {"color": theme.glow_line, "width": 1.6},
+            },
+            "cliponaxis": False,
+        },
+        shared
+        | everywhere
+        | {
+            "name": "intents",
+            "mode": "markers",
+            # Smaller than what may be drawn over it, so that a diamond covers it.
+            "marker": {
+                "size": painter.size - 2,
+                "color": theme.paper,
+                "line": {"color": theme.hidden, "width": 1.5},
+                "opacity": 1,
+            },
+            "hoverinfo": "text",
+            "hovertext": painter.titles,
+            "cliponaxis": False,
+        },
+        shared
+        | {
+            "name": "known or in reach",
+            "mode": "markers",
+            "marker": {"size": painter.size, "opacity": 1},
+            "cliponaxis": False,
+        },
+        shared
+        | {
+            "name": "satisfied",
+            "mode": "text",
+            "text": "✓",
+            "textposition": "middle center",
+            "textfont": {"family": FONT, "size": max(6, painter.size - 3), "color": theme.tick, "weight": 700},
+        },
+        shared
+        | {
+            "name": "requirements",
+            "mode": "text",
+            "textposition": "middle right" if outline else "top center",
+            "textfont": label_font,
+            "cliponaxis": outline,
+        },
+    ]
+
+
+def _layout(painter: _Painter) -> dict[str, Any]:
+    place, theme = painter.place, painter.theme
+    outline = place.layout == "outline"
+    hidden = {"visible": False, "zeroline": False, "showgrid": False}
+    if outline:
+        # One unit is one px on both axes: the height fixes y, and x shows as much as there is room for.
+        x_axis = {"range": [0, 200], "fixedrange": True, "scaleanchor": "y", "scaleratio": 1}
+        x_axis |= {"constrain": "range", "constraintoward": "left"}
+        y_axis = {"range": [place.height, 0], "fixedrange": True}
+    else:
+        assert place.width is not None
+        deepest = max(place.y.values())
+        margin = max(0.6, 70 * place.width / LAYERED_WIDTH)  # room for half a label at either end
+        x_axis = {"range": [-margin, place.width - 1.5 + margin], "fixedrange": False, "scaleanchor": False}
+        y_axis = {"range": [deepest + 0.5, 0.05], "fixedrange": False}
+    return {
+        "autosize": True,
+        "height": place.height,
+        "margin": {"l": 0, "r": 0, "t": 0, "b": 0, "pad": 0},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": FONT, "color": theme.text, "size": 13},
+        "showlegend": False,
+        "hovermode": "closest",
+        "hoverdistance": 14,
+        "dragmode": "pan",
+        "hoverlabel": {
+            "bgcolor": theme.paper,
+            "bordercolor": theme.line,
+            "align": "left",
+            "font": {"family": FONT, "size": 12.5, "color": theme.text},
+            "namelength": 0,
+        },
+        "xaxis": hidden | x_axis,
+        "yaxis": hidden | y_axis,
+    }
+
+
+def legend(theme: ThemeName = "light") -> str:
+    """What shapes and colours of the tree mean, as one HTML line in the look of the drawing."""
+    colors = THEMES[theme]
+
+    def mark(shape: str, label: str) -> str:
+        picture = f'<svg width="18" height="18" viewBox="-9 -9 18 18" aria-hidden="true">{shape}</svg>'
+        return f'<span style="display:inline-flex;gap:5px;align-items:center">{picture}{label}</span>'
+
+    ring = f'<circle r="5.5" fill="{colors.paper}" stroke="{colors.hidden}" stroke-width="1.5"/>'
+    known = f'<circle r="6.5" fill="{colors.discovered}"/>'
+    half = f'<path d="M0-8 8 0 0 8-8 0z" fill="{colors.emerging}" stroke="{colors.emerging_line}" stroke-width="1.5"/>'
+    tick = f'<path d="M-3 .2-.8 2.6 3.2-2.4" fill="none" stroke="{colors.tick}" stroke-width="1.8"/>'
+    reach = f'<circle r="6" fill="{colors.paper}" stroke="{colors.frontier}" stroke-width="2.6"/>'
+    glow = f'<circle r="8" fill="{colors.glow}" stroke="{colors.glow_line}"/><circle r="5" fill="{colors.discovered}"/>'
+    band = f'<rect x="-9" y="-7" width="18" height="14" rx="3" fill="{colors.band}" stroke="{colors.line}"/>'
+    entries = (
+        (ring, "undiscovered"),
+        (half, "emerging"),
+        (known, "discovered"),
+        (known + tick, "satisfied"),
+        (reach, "can move now"),
+        (glow, "moved this turn"),
+        (band, "in focus"),
+    )
+    line = "".join(mark(shape, label) for shape, label in entries)
+    style = f"display:flex;flex-wrap:wrap;gap:2px 14px;font-size:13px;color:{colors.quiet}"
+    return f'<div class="viz-legend" style="{style}">{line}</div>'
+
+
+def discovery_curve(
+    conversations: Mapping[str, Conversation], turn: int | None = None, *, theme: ThemeName = "light"
+) -> go.Figure:
+    """Intents discovered (and, dashed, emerging too) after each turn, a line per conversation.
+
+    Args:
+        conversations: label → conversation; a branch and what it came from, or several assistants.
+        turn: the turn being looked at, marked by a vertical line.
+    """
+    import plotly.graph_objects as go
+
+    return go.Figure(*_curve(conversations, turn, THEMES[theme]))
+
+
+def _curve(
+    conversations: Mapping[str, Conversation], turn: int | None, colors: Theme
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Traces and layout as plain data: building plotly's own objects for them takes a quarter of a second."""
+    traces = []
+    for index, (label, conversation) in enumerate(conversations.items()):
+        known, forming = _counts(conversation)
+        line = {"shape": "hv", "color": SERIES[index % len(SERIES)]}
+        shared = {"type": "scatter", "x": list(range(len(known)))}
+        traces.append(
+            shared
+            | {"y": forming, "mode": "lines", "line": line | {"width": 1.4, "dash": "dot"}}
+            | {"name": f"{_safe(label)}, with emerging", "hoverinfo": "skip"}
+        )
+        traces.append(
+            shared
+            | {"y": known, "mode": "lines+markers", "line": line | {"width": 2.4, "dash": "solid"}}
+            | {"marker": {"size": 8, "color": line["color"]}, "name": _safe(label)}
+            | {"hovertemplate": f"{_safe(label)}<br>after turn %{{x}}: %{{y}} discovered<extra></extra>"}
+        )
+    longest = max((len(each.turns) for each in conversations.values()), default=0)
+    layout = _curve_layout(colors, longest, several=len(conversations) > 1)
+    mark = {"type": "line", "x0": turn, "x1": turn, "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
+    line_style = {"color": colors.frontier, "width": 1, "dash": "dash"}
+    return traces, layout | {"shapes": [] if turn is None else [mark | {"line": line_style}]}
+
+
+class CurveFigure:
+    """`discovery_curve` as one live `FigureWidget`, brought up to date in place."""
+
+    def __init__(
+        self, conversations: Mapping[str, Conversation], turn: int | None = None, *, theme: ThemeName = "light"
+    ) -> None:
+        import plotly.graph_objects as go
+
+        self._theme = THEMES[theme]
+        self._shown = _curve(conversations, turn, self._theme)
+        self.widget: go.FigureWidget = go.FigureWidget(*self._shown)
+        self.widget._config = dict(PAGE_CONFIG)
+
+    def update(self, conversations: Mapping[str, Conversation], turn: int | None = None) -> None:
+        """Show these conversations (see `discovery_curve`); only what changed is sent."""
+        (old_traces, old_layout), (traces, layout) = self._shown, _curve(conversations, turn, self._theme)
+        self._shown = (traces, layout)
+        if len(traces) != len(old_traces):
+            self.widget.data = ()
+            self.widget.add_traces(traces)
+            old_traces = traces
+        with self.widget.batch_update():
+            for trace, old, new in zip(self.widget.data, old_traces, traces, strict=True):
+                trace.update({key: value for key, value in new.items() if value != old[key]})
+            self.widget.layout.update({key: value for key, value in layout.items() if value != old_layout[key]})
+
+
+def _counts(conversation: Conversation) -> tuple[list[int], list[int]]:
+    """Discovered intents, and discovered or emerging ones, after each turn from the start on."""
+    known, forming = [], []
+    for turn in range(len(conversation.turns) + 1):
+        levels = list(conversation.state_after(turn).discovery.values())
+        known.append(sum(level is Discovery.DISCOVERED for level in levels))
+        forming.append(sum(level is not Discovery.UNDISCOVERED for level in levels))
+    return known, forming
+
+
+def _curve_layout(colors: Theme, longest: int, several: bool) -> dict[str, Any]:
+    axis = {"gridcolor": colors.grid, "zeroline": False, "linecolor": colors.line, "tickcolor": colors.line}
+    return {
+        "height": 230,
+        "margin": {"l": 48, "r": 12, "t": 8, "b": 42},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": FONT, "color": colors.quiet, "size": 12},
+        "showlegend": several,
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "xaxis": axis | {"title": "turn", "dtick": 1, "range": [-0.15, max(longest, 1) + 0.25], "showgrid": False},
+        "yaxis": axis | {"title": "intents discovered", "rangemode": "tozero", "tickformat": "d", "nticks": 5},
+        "hovermode": "closest",
+        "dragmode": False,
+    }
+
+
+def _nested(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """`{"marker.line.color": c}` as `{"marker": {"line": {"color": c}}}`."""
+    result: dict[str, Any] = {}
+    for path, value in properties.items():
+        *above, last = path.split(".")
+        inner = result
+        for name in above:
+            inner = inner.setdefault(name, {})
+        inner[last] = value
+    return result

@@ -1,0 +1,72 @@
+"""Who plays what, as chosen in a form."""
+
+from typing import Any
+
+import pytest
+
+from discover_lib.app.controls import (
+    MODEL,
+    Choice,
+    ChoiceError,
+    builder_stages,
+    chooser,
+    domain_labels,
+    plan_table,
+    read_choice,
+)
+from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
+
+pytestmark = pytest.mark.slow
+
+ROLES = ("judge", "voice", "assistant")
+
+
+def filled(**given: Any) -> dict[str, Any]:
+    empty = {"model": "", "other": "", "style": "", "api_base": "", "key_variable": ""}
+    return {**dict.fromkeys(ROLES, "miniature"), **empty, **given}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"model": "openai/m", "api_base": "http://x/v1"}, Choice()),
+        ({"judge": MODEL, "model": " openai/m "}, Choice(judge="openai/m")),
+        (
+            {"assistant": MODEL, "model": "openai/m", "style": "clarifying"},
+            Choice(assistant="openai/m+clarifying"),
+        ),
+        (
+            {"voice": MODEL, "assistant": MODEL, "model": "openai/m", "other": "openai/n", "api_base": "http://x/v1"},
+            Choice(voice="openai/m", assistant="openai/n", api_base="http://x/v1"),
+        ),
+    ],
+)
+def test_a_form_is_read_and_shown_again(given: dict[str, Any], expected: Choice) -> None:
+    assert read_choice(filled(**given)) == expected
+    shown = chooser(ROLES, expected).element.value
+    assert read_choice(shown) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"judge": MODEL}, "no model is named"),
+        ({"judge": MODEL, "model": "gpt-99"}, "'gpt-99' names no model"),
+        ({"judge": MODEL, "model": "openai/m", "api_base": "localhost"}, "api_base is a URL"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ChoiceError, match=said):
+        read_choice(filled(**given))
+
+
+def test_an_unknown_price_is_said_and_a_known_one_added_up() -> None:
+    assert read_choice(None) == Choice()
+    unknown = plan_table(builder_stages(Choice(builder="openai/m", api_base="http://x/v1")), "")
+    assert "unknown" in unknown and "$" not in unknown
+    assert "$" in plan_table(builder_stages(Choice(builder="anthropic/claude-sonnet-4-5")), "")
+
+
+def test_choosers_offer_the_papers_kinds_first_and_the_unseen_ones_after_them():
+    assert tuple(domain_labels().values()) == DOMAINS + UNSEEN_DOMAINS
+    assert list(domain_labels())[0::4] == ["SVG drawing", "Data-viz code"]

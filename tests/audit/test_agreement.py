@@ -1,0 +1,218 @@
+"""Agreement: measures against examples worked by hand and published ones, and the desk around them."""
+
+import io
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discover_lib.audit.agreement import (
+    KIND,
+    Label,
+    LabelError,
+    NoisyJudge,
+    agreements,
+    ask_judges,
+    cohen_kappa,
+    disagreements,
+    flips,
+    krippendorff_alpha,
+    moments_of,
+    percent_agreement,
+    read_labels,
+    recorded_labels,
+    write_label_sheet,
+)
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.roles import JudgeError
+from discover_lib.engines.miniature import engine
+from discover_lib.metrics.shares import share_of
+from discover_lib.runs.options import RunOptions, lay_out
+from discover_lib.runs.units import run_unit
+
+
+def table(yes_yes: int, yes_no: int, no_yes: int, no_no: int) -> list[tuple[str, str]]:
+    cells = {("y", "y"): yes_yes, ("y", "n"): yes_no, ("n", "y"): no_yes, ("n", "n"): no_no}
+    return [pair for pair, count in cells.items() for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "kappa"),
+    [
+        # p_o = 35/50, p_e = 1/2·3/5 + 1/2·2/5 = 1/2: (0.7 − 0.5) / 0.5
+        pytest.param(table(20, 5, 10, 15), 0.4, id="fifty grant proposals"),
+        pytest.param(table(45, 15, 25, 15), 0.1304, id="the same agreement of 60 %, other margins"),
+        pytest.param(table(25, 35, 5, 35), 0.2593, id="and others again"),
+        pytest.param(table(3, 0, 0, 2), 1.0, id="perfect"),
+        pytest.param(table(0, 1, 1, 0), -1.0, id="opposite"),
+        pytest.param(table(1, 1, 1, 1), 0.0, id="as by chance"),
+        pytest.param(table(4, 0, 0, 0), None, id="one value only: not defined"),
+        pytest.param([], None, id="nothing to compare"),
+    ],
+)
+def test_kappa_by_hand(pairs: list[tuple[str, str]], kappa: float | None) -> None:
+    assert cohen_kappa(pairs) == (None if kappa is None else pytest.approx(kappa, abs=5e-5))
+
+
+def columns(*raters: str) -> list[tuple[str, ...]]:
+    """Units from one string per rater; "." is missing."""
+    return [tuple(value for value in unit if value != ".") for unit in zip(*raters, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("units", "alpha"),
+    [
+        # Krippendorff's own worked examples of nominal data ("Computing Krippendorff's Alpha-Reliability").
+        pytest.param(columns("0100000000", "1110010010"), 0.095, id="two raters, ten units, two values"),
+        pytest.param(columns("aabbdcccedda", "babbbccceddd"), 0.692, id="two raters, twelve units, five values"),
+        pytest.param(
+            columns("123321412...", "1233224125.3", ".3332342251.", "12332441251."),
+            0.743,
+            id="four raters, missing values",
+        ),
+        # Two units: (y, y) and (y, n). D_o = 1 pair of 4 values: 2/4; D_e = 2·3·1/(4·3) = 1/2: α = 0.
+        pytest.param([("y", "y"), ("y", "n")], 0.0, id="by hand"),
+        pytest.param([("y", "y"), ("n", "n"), ("y",)], 1.0, id="perfect; a single value is not paired"),
+        pytest.param([("y", "y")], None, id="one value only"),
+        pytest.param([], None, id="nothing"),
+    ],
+)
+def test_alpha_by_hand(units: list[tuple[str, ...]], alpha: float | None) -> None:
+    assert krippendorff_alpha(units) == (None if alpha is None else pytest.approx(alpha, abs=6e-4))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=2, max_size=40))
+def test_measures_are_symmetric_and_at_most_one(pairs: list[tuple[str, str]]) -> None:
+    mirrored = [(other, one) for one, other in pairs]
+    for measure in (percent_agreement, cohen_kappa, krippendorff_alpha):
+        found = measure(pairs)
+        assert (found is None) == (measure(mirrored) is None)
+        if found is not None:
+            assert found == pytest.approx(measure(mirrored)) and found <= 1
+            assert (found == 1) == all(one == other for one, other in pairs)
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "expected"),
+    [
+        (0, 0, (None, None, None)),
+        (0, 10, (0.0, 0.0, 0.2775)),  # z² / (n + z²)
+        (10, 10, (1.0, 0.7225, 1.0)),
+        (5, 10, (0.5, 0.2366, 0.7634)),
+        (81, 263, (0.308, 0.2553, 0.3662)),  # Newcombe (1998), table I
+    ],
+)
+def test_the_wilson_interval(hits: int, n: int, expected: tuple[float | None, ...]) -> None:
+    found = share_of(hits, n)
+    for got, wanted in zip((found.value, found.low, found.high), expected, strict=True):
+        assert got == (None if wanted is None else pytest.approx(wanted, abs=1e-4))
+
+
+# -- the desk ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def talks() -> dict[str, Conversation]:
+    units = lay_out(RunOptions(("draft", "adaptive"), domain="technical_writing", artifacts=4)).units
+    return {f"no. {unit.place}": run_unit(unit) for unit in units}
+
+
+JUDGE = engine("technical_writing").judge
+
+
+class FailsOnTurnOne:
+    def evaluate(self, tree, state, messages, reply, rules):
+        if len(messages) == 1:
+            raise JudgeError("no answer")
+        return JUDGE.evaluate(tree, state, messages, reply, rules)
+
+
+def test_a_judge_agrees_with_its_own_record() -> None:
+    labels = [*recorded_labels(talks()), *ask_judges(moments_of(talks()), {"again": lambda _: JUDGE})]
+    assert disagreements(labels) == []
+    found = {each.group: each for each in agreements(labels)}
+    assert found["all intents"].n == sum(each.intent != KIND for each in labels) / 2 > 50
+    assert found["all intents"].one_sided == 0
+    for each in found.values():
+        assert each.alpha.value in (1.0, None) and each.percent is not None and each.percent.value == 1.0
+
+
+def test_a_set_error_rate_is_recovered_inside_its_interval() -> None:
+    noisy = {"one": lambda _: JUDGE, "noisy": lambda _: NoisyJudge(JUDGE, 0.1, seed=3)}
+    found = {each.group: each for each in agreements(ask_judges(moments_of(talks()), noisy))}
+    percent = found["all intents"].percent
+    assert percent is not None and percent.low is not None and percent.high is not None
+    assert percent.low <= 0.9 <= percent.high and percent.value != 1
+    assert found["kind of reply"].percent is not None and found["kind of reply"].percent.value == 1
+
+
+def test_a_failed_judgement_is_missing_and_never_a_no() -> None:
+    labels = list(ask_judges(moments_of(talks()), {"one": lambda _: JUDGE, "fails": lambda _: FailsOnTurnOne()}))
+    failed = [each for each in labels if each.judge == "fails" and each.turn == 1]
+    assert [(each.intent, each.value) for each in failed] == [(KIND, None)] * len(talks())
+    assert disagreements(labels) == []
+    kinds = next(each for each in agreements(labels) if each.group == "kind of reply")
+    assert (kinds.n, kinds.one_sided) == (len(moments_of(talks())) - len(talks()), len(talks()))
+
+
+def test_flips_count_answers_that_changed_on_repeat() -> None:
+    judges = {"steady": lambda _: JUDGE, "restless": lambda repeat: NoisyJudge(JUDGE, 0.3, seed=repeat)}
+    found = {each.judge: each for each in flips(ask_judges(moments_of(talks()), judges, repeats=2))}
+    assert found["steady"].share.hits == 0 and found["steady"].repeats == 2
+    # Two draws of rate 0.3 differ in 2 · 0.3 · 0.7 = 42 % of the intents; kinds never flip, so the share is below it.
+    assert 0.15 < (found["restless"].share.value or 0) < 0.5
+
+
+def test_three_judges_get_an_alpha_of_all_and_kappas_of_two() -> None:
+    told = [Label(judge, "a", 1, "1", value, 1) for judge, value in (("x", "yes"), ("y", "yes"), ("z", "no"))]
+    told += [Label(judge, "b", 1, "1", "no", 1) for judge in "xyz"]
+    found = {each.judges: each for each in agreements(told) if each.group == "all intents"}
+    assert set(found) == {("x", "y"), ("x", "z"), ("y", "z"), ("x", "y", "z")}
+    assert found["x", "y"].kappa is not None and found["x", "y"].kappa.value == 1
+    assert found["x", "y", "z"].kappa is None
+    # values: 2 yes, 4 no of n = 6; D_o: unit a has 4 unequal ordered pairs / 2; 1 − 5 · 2 / 16
+    assert found["x", "y", "z"].alpha.value == pytest.approx(1 - 5 * 2 / 16)
+
+
+# -- labels by people ------------------------------------------------------------------------------------------------
+
+
+def test_a_sheet_filled_in_is_read_back(tmp_path: Path) -> None:
+    moments = moments_of(talks())[:2]
+    sheet = io.StringIO()
+    rows = write_label_sheet(moments, sheet, "ada")
+    lines = sheet.getvalue().splitlines()
+    assert len(lines) == rows + 1 and len({line.split(",")[3] for line in lines}) > 3
+    path = tmp_path / "labels.csv"
+    first = moments[0]
+    path.write_text(
+        "judge,conversation,turn,intent,label,remark\n"
+        f"ada,{first.conversation},1,,artifact,a draft\n"
+        f"ada,{first.conversation},1,1,no,\n"
+        f"ada,{first.conversation},1,1.1,,\n"
+    )
+    read = read_labels(path, moments)
+    assert [(each.judge, each.intent, each.value, each.depth) for each in read] == [
+        ("ada", KIND, "artifact", 0),
+        ("ada", "1", "no", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("judge,turn\n", "no column conversation, intent, label"),
+        ("judge,conversation,turn,intent,label\na,nowhere,1,1,yes\n", "line 2: there is no turn '1' of a conversation"),
+        ("judge,conversation,turn,intent,label\na,no. 0,x,1,yes\n", "line 2: there is no turn 'x'"),
+        ("judge,conversation,turn,intent,label\na,no. 0,1,77,yes\n", "line 2: there is no intent '77'"),
+        ("judge,conversation,turn,intent,label\na,no. 0,1,1,maybe\n", "write yes or no"),
+        ("judge,conversation,turn,intent,label\na,no. 0,1,,yes\n", "write artifact or dialogue_act"),
+    ],
+)
+def test_a_sheet_that_cannot_be_used_names_the_line(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text(text)
+    with pytest.raises(LabelError, match=told):
+        read_labels(path, moments_of(talks()))

@@ -1,0 +1,213 @@
+"""The panel certificate: a sound user passes, a judge that cannot judge does not, and pages are told."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import llm_brain
+import pytest
+from llm_server import FakeServer
+
+from discover_lib import IntentState, IntentTree, Message, Reply, Rules
+from discover_lib.audit.certificate import (
+    ENOUGH,
+    FILE,
+    PANEL,
+    RELATIONS,
+    Certificate,
+    CertificateError,
+    Kind,
+    _verdict,
+    certificate_warning,
+    certify,
+    certify_run,
+    lay_out_panel,
+    read_certificate,
+    run_panel,
+    subject_of,
+)
+from discover_lib.base.seeds import unit_uniform
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.state import Evaluation, Verdict, walk
+from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.metrics.intervals import Estimate
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.views import audit as show_audit
+
+DOMAIN = "technical_writing"
+FEW = 24
+
+
+def trees(artifacts: int = FEW) -> dict[str, tuple[str, IntentTree]]:
+    return dict(lay_out(RunOptions(("silent",), domain=DOMAIN, artifacts=artifacts)).trees)
+
+
+class Blunt:
+    """A judge that answers every question the same way, or by a coin."""
+
+    def __init__(self, engaged: bool | None) -> None:
+        self.engaged = engaged
+
+    def evaluate(
+        self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
+    ) -> Evaluation:
+        def decide(intent):
+            engaged = unit_uniform(reply.text, intent.id) < 0.2 if self.engaged is None else self.engaged
+            return Verdict(intent.id, engaged)
+
+        return Evaluation("artifact", walk(tree, state, rules, decide))
+
+
+class WithJudge(RoleEngines):
+    def __init__(self, judge: Blunt) -> None:
+        super().__init__(EngineSpec())
+        self._judge = judge
+
+    def judge(self, domain: str):
+        return self._judge
+
+
+def certified(judge: Blunt | None = None, artifacts: int = 6) -> Certificate:
+    engines = WithJudge(judge) if judge else None
+    return certify(run_panel(trees(artifacts), Rules.paper(), engines=engines), {"engine": "test"})
+
+
+@pytest.fixture(scope="module")
+def sound() -> Certificate:
+    return certified(artifacts=FEW)
+
+
+def test_the_miniature_passes(sound: Certificate) -> None:
+    assert sound.result == "passed", sound.line
+    assert list(sound.found) == list(PANEL) and sound.artifacts == FEW
+    assert {each.relation for each in sound.tested} == set(RELATIONS)
+    assert f"all {len(RELATIONS)} relations held" in sound.line and f"n = {FEW}" in sound.line
+
+
+def test_a_judge_that_says_yes_to_everything_fails_since_silence_finds_something() -> None:
+    result = certified(Blunt(True))
+    holds = {each.relation.text: each.holds for each in result.tested}
+    assert result.result == "failed" and holds["silent finds nothing"] == "violated"
+    assert result.line.startswith("violated: silent finds nothing")
+
+
+def test_a_judge_that_says_no_to_everything_decides_nothing() -> None:
+    result = certified(Blunt(False))
+    assert result.result == "undecided"
+    assert {each.holds for each in result.tested if each.relation.kind == "above"} == {"not distinguishable"}
+
+
+@pytest.mark.slow
+def test_a_judge_that_throws_a_coin_fails() -> None:
+    assert certified(Blunt(None), artifacts=10).result == "failed"
+
+
+def test_too_few_artifacts_certify_nothing(sound: Certificate) -> None:
+    small = dataclasses.replace(sound, artifacts=ENOUGH - 1)
+    assert small.result == "undecided" and "too small" in small.line
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "kind", "holds"),
+    [
+        (0.01, 0.2, "above", "held"),
+        (0.0, 0.2, "above", "not distinguishable"),
+        (-0.2, -0.01, "above", "violated"),
+        (-0.1, 0.1, "above", "not distinguishable"),
+        (-0.01, 0.1, "not below", "held"),
+        (-0.03, 0.1, "not below", "not distinguishable"),
+        (-0.3, -0.03, "not below", "violated"),
+        (0.0, 0.02, "nothing", "held"),
+        (0.0, 0.03, "nothing", "not distinguishable"),
+        (0.03, 0.2, "nothing", "violated"),
+        (None, None, "above", "not distinguishable"),
+    ],
+)
+def test_where_the_interval_lies_decides(low: float | None, high: float | None, kind: Kind, holds: str) -> None:
+    assert _verdict(Estimate(0.5, low, high, 10, 10), kind) == holds
+
+
+def test_a_certificate_survives_the_disk(sound: Certificate) -> None:
+    assert Certificate.from_dict(json.loads(json.dumps(sound.to_dict()))) == sound
+
+
+def test_a_panel_with_somebody_missing_is_refused() -> None:
+    talks = run_panel(trees(2), Rules.paper(), panel=("silent", "draft"))
+    with pytest.raises(CertificateError, match="no conversations of oracle"):
+        certify(talks, {})
+
+
+def test_a_panel_on_different_artifacts_is_refused() -> None:
+    talks: list[Conversation] = run_panel(trees(2), Rules.paper())
+    with pytest.raises(CertificateError, match="same artifacts"):
+        certify(talks[:-1], {})
+
+
+# -- in a run's folder ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    execute(lay_out(RunOptions(("draft",), domain=DOMAIN, artifacts=2, turns=2)), folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_a_run_is_warned_of_until_its_user_is_certified(run: Path) -> None:
+    assert "No certificate" in (certificate_warning(run) or "") and "Not certified" in show_audit.certificate_line(run)
+    panel = lay_out_panel(run, artifacts=FEW)
+    assert len(panel.trees) == FEW and panel.options.turns == 2
+    certificate = certify_run(run, panel)
+    assert read_certificate(run) == certificate and certificate.turns == 2
+    if certificate.result == "passed":
+        assert certificate_warning(run) is None and "Certified." in show_audit.certificate_line(run)
+    else:
+        assert "is not certified" in (certificate_warning(run) or "")
+
+
+def test_a_failed_certificate_and_one_of_another_user_are_told(run: Path, sound: Certificate) -> None:
+    panel = lay_out_panel(run, artifacts=2)
+    passed = dataclasses.replace(sound, subject=subject_of(panel.configuration))
+    path = run / FILE
+    path.write_text(json.dumps(passed.to_dict()))
+    assert certificate_warning(run) is None
+
+    tested = [dataclasses.replace(passed.tested[0], holds="violated"), *passed.tested[1:]]
+    path.write_text(json.dumps(dataclasses.replace(passed, tested=tuple(tested)).to_dict()))
+    assert "failed its certificate: violated: silent finds nothing" in (certificate_warning(run) or "")
+
+    other = passed.subject | {"engine": {"judge": "openai/x", "voice": "miniature"}}
+    path.write_text(json.dumps(dataclasses.replace(passed, subject=other).to_dict()))
+    assert "of another simulator (its engine differ" in (certificate_warning(run) or "")
+
+    path.write_text("{}")
+    assert "not a certificate" in (certificate_warning(run) or "")
+
+
+@pytest.mark.slow
+def test_asking_for_the_same_panel_again_changes_nothing(run: Path) -> None:
+    first = certify_run(run, lay_out_panel(run, artifacts=3))
+    assert certify_run(run, lay_out_panel(run, artifacts=3)) == first
+    assert certify_run(run, lay_out_panel(run, artifacts=2)).artifacts == 2
+
+
+@pytest.mark.slow
+def test_a_language_model_as_the_user_is_certified_through_the_same_seam(tmp_path: Path) -> None:
+    """The server plays the miniature's user, so the panel must come out as the miniature's does."""
+    model, folder = f"openai/miniature:{DOMAIN}", tmp_path / "run"
+    folder.mkdir()
+    with FakeServer(llm_brain.answer) as server:
+        settings = ClientSettings(api_base=server.api_base, env_file=None)
+        options = RunOptions(("draft",), domain=DOMAIN, engine=model, artifacts=1, turns=2)
+        execute(lay_out(options), folder, settings=settings)
+        panel = lay_out_panel(folder, artifacts=3)
+        assert panel.models == [model]
+        found = certify_run(folder, panel, concurrency=8, settings=settings)
+    own = certify(run_panel(panel.trees, Rules.paper(), turns=2), {})
+    assert {name: each.mean for name, each in found.found.items()} == {n: each.mean for n, each in own.found.items()}
+    assert found.subject["prompts"].keys() == {"response_evaluation", "user_reply"}
+    assert "is not certified" in (certificate_warning(folder) or "")

@@ -1,0 +1,136 @@
+"""Where in a reply an intent was met, worked by hand, and over what the miniature's assistants say."""
+
+import pytest
+
+from discover_lib.audit.evidence import Evidence, evidence, finding, found_by_one, parting
+from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Discovery, Evaluation, Verdict, advance, initial_state
+from discover_lib.core.view import user_view
+
+TREE = IntentTree.from_dict(
+    {
+        "artifact_type": "short story",
+        "topic": "a visit",
+        "initial_request": "write me a story",
+        "initially_discovered": [],
+        "roots": [{"id": "1", "text": "Takes place on a farm", "children": [{"id": "1.1", "text": "Keeps sheep"}]}],
+    }
+)
+RULES = Rules.paper()
+SQUARE, CIRCLE = (
+    f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><title>{name}</title></svg>'
+    for name in ("A red square", "A blue circle")
+)
+
+
+def talk(*replies: tuple[str, str], near: tuple[str, ...] = (), domain: str = "") -> Conversation:
+    """A conversation whose replies all engage root 1, or nearly miss it, each with a judge's reason."""
+    start = state = initial_state(TREE, RULES, 0, thresholds={"1": 0.2, "1.1": 0.9})
+    turns = []
+    for index, (text, reason) in enumerate(replies, 1):
+        judged = Evaluation("artifact", (Verdict("1", not near, near, reason),))
+        after, transitions = advance(TREE, state, judged, RULES)
+        candidate = Candidate(Reply(text, 9, "words"), judged, after, transitions)
+        turns.append(Turn(index, state, (candidate,), 0, ("1",), user_view(TREE, after, RULES)))
+        state = after
+    setting = {"domain": domain, "artifact": "a", "trial": 0, "assistants": ["x"]}
+    return Conversation(TREE, RULES, 0, start, tuple(turns), "max_turns", setting)
+
+
+def found(conversation: Conversation) -> Evidence:
+    seen = finding(conversation, "1")
+    assert seen is not None
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "sentence"),
+    [
+        ("It rained. The sheep farm slept. Nobody came.", "the text says “sheep farm”", "The sheep farm slept."),
+        ("It rained on the Sheep-Farm; we left", 'it says "sheep farm"', "It rained on the Sheep-Farm; we left"),
+        ("Pick one:\n\n1. A sheep farm, at dawn.\n2. A pier.", "“sheep farm”", "A sheep farm, at dawn."),
+        ("> # On sheep farms\n>\n> Rain.", "the text says “sheep farm”", "On sheep farms"),
+        ("A **sheep farm. At** dawn. Rain.", "“sheep farm”", "A **sheep farm. At** dawn. Rain."),
+        ("The sheepfarmer left. A sheep farm stood.", "“sheep farm”", "A sheep farm stood."),
+    ],
+)
+def test_the_sentence_that_the_reason_quotes_is_found(text: str, reason: str, sentence: str) -> None:
+    seen = found(talk((text, reason)))
+    assert seen.how == "quoted" and seen.span is not None
+    assert text[slice(*seen.span)] == sentence
+
+
+def test_without_a_quote_the_closest_sentence_is_a_guess_and_a_far_one_is_none() -> None:
+    text = "We drove all day. The farm lay in the valley."
+    seen = found(talk((text, "the setting fits")))
+    assert seen.how == "guessed" and seen.span is not None and text[slice(*seen.span)] == "The farm lay in the valley."
+    lost = found(talk(("We drove all day.", "the setting fits")))
+    assert (lost.how, lost.span, lost.drawing, lost.reason) == (None, None, None, "the setting fits")
+
+
+def test_a_quote_inside_a_drawing_names_the_drawing() -> None:
+    text = f"A.\n\n```svg\n{SQUARE}\n```\n\nB.\n\n```svg\n{CIRCLE}\n```"
+    seen = found(talk((text, "the drawing is named “A blue circle”")))
+    assert (seen.drawing, seen.span, seen.how) == (1, None, "quoted")
+
+
+def test_a_drawing_is_read_again_where_the_reason_quotes_nothing() -> None:
+    from discover_lib.engines.miniature.lexicon import load_lexicon
+    from discover_lib.engines.miniature.reading import read_artifact
+    from discover_lib.engines.miniature.rendering import render_artifact
+
+    lexicon = load_lexicon("svg_drawing")
+    plain, lined = (render_artifact(values, lexicon) for values in (["whale"], ["whale", "bold-dark-line"]))
+    reasons = set(read_artifact(lined, "svg_drawing").values()) - set(read_artifact(plain, "svg_drawing").values())
+    reason = next(each for each in sorted(reasons) if "“" not in each)
+    seen = found(talk((f"{plain}\n{lined}", reason), domain="svg_drawing"))
+    assert (seen.drawing, seen.how) == (1, "read")
+
+
+def test_a_near_miss_that_formed_an_intent_is_its_evidence() -> None:
+    """p·1 = 0.25 > θ = 0.2: one step a reply, so the second reply is the one that discovers."""
+    reason = "not this, but close: the text says “vineyard”"
+    conversation = talk(("A vineyard.", reason), ("A vineyard. Again.", reason), near=("Takes place in a vineyard",))
+    seen = found(conversation)
+    assert (seen.turn, seen.transition.cause) == (2, "tangential")
+    first = conversation.turns[0]
+    emerged = evidence(conversation, first, first.candidate.transitions[0])
+    assert emerged.transition.after is Discovery.EMERGING and emerged.span == (0, len("A vineyard."))
+
+
+def test_what_was_never_discovered_has_no_evidence() -> None:
+    assert finding(talk(("Rain.", "nothing")), "1.1") is None
+
+
+def test_two_conversations_part_where_their_states_first_differ() -> None:
+    direct = talk(("A farm.", "“farm”"), ("More.", "“farm”"))
+    slow = talk(("Rain.", ""), ("Rain.", ""), near=("Takes place in a town",))
+    assert parting(direct, direct) is None and parting(direct, slow) == 1
+    assert found_by_one(direct, slow) == ([], [])  # both have it after two turns
+    short = talk(("Rain.", ""), near=("Takes place in a town",))
+    assert found_by_one(direct, short) == (["1"], []) and found_by_one(short, direct) == ([], ["1"])
+
+
+@pytest.mark.parametrize("domain", ["svg_drawing", "creative_writing", "technical_writing"])
+def test_all_that_the_miniature_discovers_can_be_located(domain: str) -> None:
+    from discover_lib.core.rollout import run_conversation
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import generate_artifact
+    from discover_lib.engines.miniature.assistants import scripted_assistant
+
+    world, located = engine(domain), 0
+    tree = world.builder.build(generate_artifact(domain, "eval", 1)).tree
+    for name in ("adaptive", "options", "mixed"):
+        setting = {"domain": domain, "assistants": [name]}
+        held = run_conversation(
+            tree, world.judge, world.voice, [scripted_assistant(name, domain)], seed=3, setting=setting
+        )
+        known = {key for key in tree.intents if held.start[key] is Discovery.DISCOVERED}
+        for key in sorted(held.state.discovered - known):
+            seen = finding(held, key)
+            assert seen is not None
+            assert seen.how in ("quoted", "read") and (seen.span is None) != (seen.drawing is None)
+            located += 1
+    assert located > 5

@@ -1,0 +1,302 @@
+"""The leak audit: its rule by hand, its figures on the planted corpus, silence on clean turns, and the commands."""
+
+import csv
+import io
+import json
+import re
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from command_line import assert_one_line_error, discover
+from hypothesis import given
+from hypothesis import strategies as st
+from notebook_runs import chosen, problems
+from notebook_runs import run as run_notebook
+from scripted import state_of
+
+from discover_lib import Discovery, IntentTree, Message
+from discover_lib.audit.corpus import (
+    BEYOND,
+    DECOYS,
+    PLANTED,
+    TWIN,
+    Corpus,
+    CorpusError,
+    Scored,
+    load_corpus,
+    plant,
+    recorded_talks,
+    score,
+)
+from discover_lib.audit.leaks import Finding, audit, audit_message
+from discover_lib.base.leaks import find_leaks, leaked_words, root, spoken_words
+from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.reading import read_reply
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.recorded import load_recorded, recorded_index
+from discover_lib.runs.units import run_units
+from discover_lib.views import audit as show_audit
+
+# -- the rule ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        "shadow shadows shadowy shadowed shadowing",
+        "practise practised practising",
+        "circle circles circled circling",
+        "dot dots dotted",
+        "spot spotted spotty",
+        "warm warmer warmest warmly",
+        "repeat repeats repeated repeating",
+    ],
+)
+def test_forms_of_a_word_share_a_root(family: str) -> None:
+    assert len({root(word) for word in family.split()}) == 1
+
+
+@pytest.mark.parametrize("pair", ["cat category", "port portrait", "red reduce", "tone stone", "ring string"])
+def test_different_words_do_not(pair: str) -> None:
+    one, other = map(root, pair.split())
+    assert one != other
+
+
+HIDDEN = {"1": "Shows a shadowy harbour", "2": "Leaves out the border, without any frame"}
+
+
+@pytest.mark.parametrize(
+    ("message", "known", "leaks"),
+    [
+        pytest.param("a harbour maybe", [], [("harbour", "harbour", "verbatim")], id="the very word"),
+        pytest.param("more shadows", [], [("shadows", "shadowy", "inflected")], id="another form"),
+        pytest.param("more shadows", ["no shadow there"], [], id="said before, in yet another form"),
+        pytest.param("not a harbour", [], [], id="denied, while the intent wants it"),
+        pytest.param("without a frame", [], [("frame", "frame", "verbatim")], id="denied, as the intent does"),
+        pytest.param("with a frame", [], [], id="wanted, while the intent denies it"),
+        pytest.param("why not a harbour?", [], [("harbour", "harbour", "verbatim")], id="no denial at all"),
+        pytest.param("something is missing", [], [], id="words that carry nothing"),
+    ],
+)
+def test_what_leaks(message: str, known: list[str], leaks: list[tuple[str, str, str]]) -> None:
+    found = find_leaks(message, HIDDEN, known)
+    assert [(each.word, each.meant, each.how) for each in found] == leaks
+    assert all(message[each.start : each.end] == each.word for each in found)
+
+
+@given(st.text(max_size=60))
+def test_every_word_is_found_where_it_stands(text: str) -> None:
+    for each in spoken_words(text):
+        if len(text.lower()) == len(text):
+            assert text.lower().replace("’", "'")[each.start : each.end] == each.word
+
+
+@given(st.text(max_size=40), st.lists(st.text(max_size=40), max_size=3))
+def test_what_was_said_word_for_word_never_leaks(message: str, before: list[str]) -> None:
+    assert find_leaks(message, {"1": message}, [*before, message]) == ()
+
+
+LAND = {"id": "1.1", "text": "Shows an animal that lives on land", "children": [{"id": "1.1.1", "text": "Shows a cat"}]}
+TREE = IntentTree.from_dict(
+    {
+        "artifact_type": "svg drawing",
+        "topic": "animal",
+        "initial_request": "can you draw me an svg with an animal?",
+        "initially_discovered": ["1"],
+        "roots": [
+            {"id": "1", "text": "Shows an animal", "children": [LAND]},
+            {"id": "2", "text": "Colours the sky one plain deep violet over a dotted meadow"},
+        ],
+    }
+)
+START = state_of(TREE, discovered="1", emerging="1.1")
+ASKED = [Message("user", TREE.initial_request), Message("assistant", "Which colours do you like?")]
+
+
+def found(message: str, *said: str, domain: str = "svg_drawing") -> Finding | None:
+    return audit_message(message, TREE, START, [*ASKED, *(Message("assistant", each) for each in said)], domain)
+
+
+@pytest.mark.parametrize(
+    ("message", "intent", "severity", "how"),
+    [
+        pytest.param("a cat", "1.1.1", "alarm", "verbatim", id="an intent of the lexicon's own words"),
+        pytest.param("a kitten maybe", "1.1.1", "alarm", "synonym", id="another name, from the cues"),
+        pytest.param("something like a puppy", "1.1", "alarm", "synonym", id="an example of what is emerging"),
+        pytest.param("plain, i think", "2", "slight", "verbatim", id="one word of many"),
+        pytest.param("a violet meadow", "2", "alarm", "verbatim", id="two words of one intent"),
+    ],
+)
+def test_how_findings_are_graded(message: str, intent: str, severity: str, how: str) -> None:
+    one = found(message)
+    assert one is not None
+    assert (one.intent_id, one.severity, one.leaks[0].how) == (intent, severity, how)
+    assert one.emerging == (intent == "1.1") and all(message[each.start : each.end] for each in one.leaks)
+
+
+def test_what_may_be_said() -> None:
+    assert found("i like the animal, but something about the colours feels off") is None  # a category's everyday name
+    assert found("the cat is nice", "Here is a cat.") is None  # said
+    assert found("a kitten maybe", "Here is a cat.") is None  # said by another name
+    assert found("a kitten maybe", domain="") is None  # without a lexicon nobody knows
+    assert found("no cat, please") is None
+
+
+def test_what_a_drawing_showed_may_be_named() -> None:
+    lexicon = load_lexicon("svg_drawing")
+    for talk in run_units(lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=3)).units):
+        [shown] = read_reply(talk.turns[0].reply.text, "svg_drawing").options
+        before = talk.messages(1)[:2]
+
+        def told(value: str, talk=talk, before=before) -> Finding | None:
+            return audit_message(f"i like {lexicon.values[value].say}", talk.tree, talk.start, before, "svg_drawing")
+
+        assert not any(told(value) for value in shown)
+        wanted = [lexicon.value_of_text(talk.tree.text(leaf)) for leaf in talk.tree.leaves()]
+        assert any(told(value) for value in wanted if value is not None and value not in shown)
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def corpus() -> Corpus:
+    return load_corpus()
+
+
+@cache
+def scored() -> Scored:
+    return score(corpus())
+
+
+def test_precision_and_recall_on_the_planted_corpus() -> None:
+    assert (scored().precision.value or 0) >= 0.95 and (scored().precision.low or 0) >= 0.95
+    assert (scored().recall.value or 0) >= 0.9 and (scored().recall.low or 0) >= 0.9
+    assert scored().recall.n > 500
+    for kind in PLANTED:
+        assert (scored().alarmed((kind,)).value or 0) >= (0.9 if kind != "in part" else 0.7), kind
+    assert scored().alarmed((*DECOYS, TWIN)).hits == 0
+
+
+def test_kinds_that_words_cannot_tell_are_there_and_apart() -> None:
+    assert scored().alarmed(BEYOND).n > 50
+    assert scored().recall.n + scored().alarmed(BEYOND).n == sum(case.leak for case in corpus().cases)
+
+
+@pytest.mark.slow
+def test_the_corpus_is_what_the_generator_makes_of_its_conversations() -> None:
+    talks = [*(talk for name, talk in corpus().talks.items() if not name.startswith("recorded/")), *recorded_talks()]
+    written = [case for case in corpus().cases if case.kind == "free paraphrase"]
+    assert [*plant(talks, seed=0), *written] == list(corpus().cases)
+
+
+def test_twins_are_the_messages_as_they_stood_and_leaks_are_not() -> None:
+    for case in corpus().cases:
+        stood = corpus().talks[case.talk].messages[case.turn - 1]
+        assert (case.message == stood) == (case.kind == TWIN)
+        if case.leak:
+            state = corpus().talks[case.talk].state(case.turn)
+            assert state[case.intent_id] is not Discovery.DISCOVERED
+
+
+@pytest.mark.slow
+def test_no_alarm_in_a_thousand_clean_turns() -> None:
+    turns = 0
+    for domain in ("svg_drawing", "creative_writing", "technical_writing"):
+        everyone = ("random", "options", "ask", "draft", "adaptive", "mixed", "verbose")
+        units = lay_out(RunOptions(everyone, domain=domain, artifacts=14)).units
+        result = audit(run_units(units))
+        turns += result.turns
+        assert result.findings == ()
+    recorded = audit(talk for entry in recorded_index() for talk in load_recorded(entry.path))
+    assert recorded.alarms == () and turns + recorded.turns > 1_000
+
+
+def test_a_broken_corpus_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_text("{}")
+    for name in ("empty.json", "none.json"):
+        with pytest.raises(CorpusError, match=r"make it with tools/plant_leaks\.py"):
+            load_corpus(tmp_path / name)
+
+
+def test_leaked_words_of_the_turn_are_the_verbatim_ones() -> None:
+    assert leaked_words("a dotty violet", TREE, START, ASKED) == ("violet",)
+
+
+# -- shown ------------------------------------------------------------------------------------------------------------
+
+
+def test_words_are_marked_and_everything_is_escaped() -> None:
+    one = found('<b>a cat</b> & "violet"')
+    assert one is not None
+    told = show_audit.finding(one)
+    assert "<b>" not in told and '<mark data-severity="alarm">cat</mark>' in told
+    text = re.sub(r"</?mark[^>]*>", "", show_audit.marked(one))
+    assert "&lt;b&gt;a cat&lt;/b&gt; &amp; &quot;violet&quot;" in text
+
+
+@pytest.mark.slow
+def test_the_page_reads_the_recorded_conversations_too() -> None:
+    shown, defined = run_notebook("65_audit.py", run_choice=chosen(None))
+    assert problems(shown) == []
+    assert defined["audited"].turns == 60 and defined["audited"].alarms == ()
+    assert any("the miniature cannot judge these trees" in text.lower() for text in shown)
+
+
+# -- the commands -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("audited") / "run"
+    folder.mkdir()
+    execute(lay_out(RunOptions(("draft",), domain="creative_writing", artifacts=3)), folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_the_command_audits_certifies_and_compares(run: Path, tmp_path: Path) -> None:
+    uncertified = discover("audit", run)
+    assert uncertified.returncode == 1 and "No certificate" in uncertified.stdout
+    assert "(0 of 12) user turns raise an alarm" in uncertified.stdout
+    told = discover("audit", run, "--certify", "--judge", "miniature", "--repeats", 2, "--out", tmp_path / "audit.json")
+    assert told.returncode == 0, told.stderr + told.stdout
+    assert "certified: the panel came out in order" in told.stdout and "0 disagreements" in told.stdout
+    written = json.loads((tmp_path / "audit.json").read_text())
+    assert written["certificate"]["result"] == "passed" and written["leaks"]["turns"] == 12
+
+
+@pytest.mark.slow
+def test_the_command_refuses_in_one_line(run: Path, tmp_path: Path) -> None:
+    assert_one_line_error(discover("audit"), "give a run's folder, or --corpus")
+    assert_one_line_error(discover("audit", tmp_path), "no run here")
+    assert_one_line_error(discover("audit", run, "--judge", "openai/x"), "give --budget")
+    assert_one_line_error(discover("audit", run, "--judge", "nobody"), "unknown judge 'nobody'")
+    (tmp_path / "labels.csv").write_text("judge\n")
+    assert_one_line_error(discover("audit", run, "--labels", tmp_path / "labels.csv"), "no column conversation")
+
+
+@pytest.mark.slow
+def test_people_label_a_sheet(run: Path, tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.csv"
+    assert (
+        "things to label in 2 conversations"
+        in discover("audit", run, "--label-sheet", sheet, "--conversations", 2).stdout
+    )
+    rows = list(csv.DictReader(io.StringIO(sheet.read_text())))
+    for row in islice((row for row in rows if row["intent"]), 3):
+        row["label"] = "no"
+    with sheet.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    told = discover("audit", run, "--labels", sheet)
+    assert "as recorded / a person" in told.stdout and re.search(r"all intents[^\n]*│ [1-3] ", told.stdout)
+
+
+@pytest.mark.slow
+def test_the_paper_command_says_how_many_follow() -> None:
+    told = discover("paper", "--all")
+    assert told.returncode == 0 and "32 figures: 22 follow, 7 do not, 3 are left open" in told.stdout

@@ -1,0 +1,115 @@
+"""The paper's arithmetic: which printed figures follow from the others, worked by hand."""
+
+import pytest
+
+from discover_lib.audit.tables import (
+    METRICS,
+    NOT_TRANSCRIBED,
+    THE_PAPER,
+    OurResult,
+    beside,
+    check_gain,
+    derived,
+    does_not_follow,
+    our_results,
+    paper_checks,
+    paper_tables,
+)
+from discover_lib.metrics.intervals import bootstrap_mean
+from discover_lib.runs.plan import PAPER_PRINTED
+
+
+@pytest.mark.parametrize(
+    ("baseline", "best", "printed", "computed", "verdict"),
+    [
+        pytest.param(38.2, 42.4, 11.0, 10.99, "follows", id="4.2 / 38.2"),
+        pytest.param(39.0, 45.2, 13.7, 15.90, "does not follow", id="6.2 / 39.0, not 6.2 / 45.2"),
+        pytest.param(39.0, 45.2, 15.9, 15.90, "follows", id="what would follow"),
+        pytest.param(24.9, 81.6, 227, 227.71, "follows", id="rounding of the cells: 81.55 / 24.95 is 226.9 %"),
+        pytest.param(24.9, 81.6, 230, 227.71, "does not follow", id="but no further"),
+        pytest.param(49.1, 49.0, 0, -0.20, "follows", id="49.05 and 49.05 round to both"),
+    ],
+)
+def test_a_gain_follows_if_rounding_allows_it(
+    baseline: float, best: float, printed: float, computed: float, verdict: str
+) -> None:
+    check = check_gain("1", "a gain", baseline, best, printed)
+    assert (check.computed, check.verdict) == (pytest.approx(computed, abs=0.005), verdict)
+
+
+def test_exactly_these_figures_do_not_follow() -> None:
+    assert [each.what for each in does_not_follow()] == [
+        "gain in discover, Qwen, creative writing",
+        "gain in discover, Qwen, technical writing",
+        "tokens saved, Llama, creative writing",
+        "tokens saved, Llama, technical writing",
+        "tokens saved, Qwen, creative writing",
+        "tokens saved, Qwen, SVG drawing",
+        "dollars per conversation",
+    ]
+
+
+def test_the_two_gains_that_do_not_follow_divide_by_the_new_value() -> None:
+    gains = [each for each in does_not_follow() if each.what.startswith("gain")]
+    assert [each.note[-6:] for each in gains] == ["13.7 %", "14.3 %"]
+
+
+def test_what_the_paper_leaves_open_is_no_error() -> None:
+    left = {each.what: each.computed for each in paper_checks() if each.verdict == "left open"}
+    assert left == {
+        "all wins together, creative writing": pytest.approx(97.1),
+        "all wins together, technical writing": pytest.approx(95.3),
+        "all wins together, SVG drawing": pytest.approx(97.2),
+    }
+
+
+def test_every_check_shows_its_arithmetic_and_every_gain_of_table_1_is_checked() -> None:
+    checks = paper_checks()
+    assert all(each.formula and len(each.row()) == 6 for each in checks)
+    assert sum(each.table == "1" for each in checks) == 6 * len(METRICS)
+
+
+def test_the_costs_are_those_of_the_cost_plan() -> None:
+    cost = paper_tables()["cost"]
+    assert {"tree": cost["tree"], "five turns": cost["simulation"], "sum": cost["total"]} == PAPER_PRINTED
+
+
+def test_derived_numbers_by_hand() -> None:
+    found = {each.what: each.value for each in derived()}
+    assert found["gain in discover, data visualisation code"] == pytest.approx(-1.0101, abs=1e-4)
+    assert found["change, Llama, benchmark 2"] == pytest.approx(1.5)
+    assert found["reward, chosen over rejected, SVG drawing"] == pytest.approx(1.30)
+    assert found["tokens at which the penalty reaches its cap, GRPO"] == 1500
+
+
+def test_ours_and_theirs_share_a_shape_and_no_row() -> None:
+    mine = OurResult(
+        "SVG drawing", "adaptive", "miniature, paper rules", discover=bootstrap_mean({"a": [40.0], "b": [44.0]})
+    )
+    rows = beside([mine])
+    assert [each.whose for each in rows] == [THE_PAPER] * 12 + ["ours: miniature, paper rules"]
+    assert len({len(each.row()) for each in rows}) == 1
+    assert rows[-1].cells[0].startswith("42.0 [") and rows[-1].cells[1:] == ("not measured",) * 3
+    assert rows[-1].n == "2 artifacts, 95 % interval"
+    assert all(each.cells[3] == NOT_TRANSCRIBED for each in rows[:12:2])
+
+
+def test_an_evaluation_becomes_rows_in_percent() -> None:
+    cell = {"mean": 0.25, "low": 0.2, "high": 0.3, "n_artifacts": 6, "n_trials": 12}
+    results = {
+        "run": {"domain": "svg_drawing", "engine": {"judge": "miniature", "voice": "miniature"}, "turns": 5},
+        "rules": {"name": "paper"},
+        "scopes": [
+            {
+                "scope": "all",
+                "assistants": ["draft", "ask"],
+                "table": {"draft": {"discovery": cell, "tokens": cell | {"mean": 2.5}, "satisfaction": None}},
+            }
+        ],
+    }
+    [mine] = our_results(results)
+    assert (mine.task, mine.assistant) == ("svg drawing", "draft")
+    assert mine.setting == "miniature, paper rules, 5 turns, pool of 2"
+    assert mine.discover is not None and (mine.discover.mean, mine.discover.low) == (25.0, 20.0)
+    assert mine.kilotokens is not None and mine.kilotokens.mean == 2.5
+    assert mine.satisfy is None and mine.interact is None

@@ -1,0 +1,100 @@
+"""Dataset rows of the authors' code: read into examples of ours and written again without loss."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from discover_lib.core.rules import Rules
+from discover_lib.dataset.authors_rows import examples_of, read_rows, rows_of, rows_of_conversation
+from discover_lib.dataset.filters import sieve
+from discover_lib.dataset.formats import FormatError
+from discover_lib.dataset.rows import Origin, RowOptions, examples
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.runs.units import plan_units, run_units
+
+ORIGIN = Origin("theirs")
+
+
+def row(turn: int, assistant: int, completion: str, score: float | None, **more: object) -> dict:
+    said = [{"role": "user", "content": "a poem"}]
+    said += [{"role": role, "content": f"{role} {n}"} for n in range(1, turn) for role in ("assistant", "user")]
+    made = {"artifact_id": "news1", "conv_id": 1, "turn_id": str(turn), "assistant_index": assistant, "prompt": said}
+    return made | {"completion": completion, "score": score, "criteria_history": [{"hierarchy": []}] * turn} | more
+
+
+THEIRS = [
+    row(1, 0, "A draft.", 1.5),
+    row(1, 1, "A question?", 0.25),
+    row(10, 0, "late", 0.5, source_dir="b"),
+    row(1, 0, "another conversation", 0.0, artifact_id="artifact_1"),
+    row(2, 0, "same", 1.0),
+    row(2, 1, "worth", 1.0),
+    row(3, 0, "unjudged", None, criteria_history='[{"hierarchy": []}]'),
+    row(3, 1, "judged", 2),
+    row(9, 0, "early", 0.5),
+    row(9, 1, "three", -0.5),
+    row(9, 2, "of them", 0.75, unheard_of={"kept": [1, None]}),
+]
+
+
+def test_their_rows_come_back_as_they_were() -> None:
+    assert rows_of(examples_of(THEIRS, ORIGIN)) == THEIRS
+    shuffled = random.Random(0).sample(THEIRS, len(THEIRS))
+    assert rows_of(examples_of(shuffled, ORIGIN)) == shuffled
+
+
+def test_their_rows_become_pairs_by_score_and_what_is_none_is_counted() -> None:
+    kept = sieve(examples_of(THEIRS, ORIGIN))
+    assert kept.counts == {"one_candidate": 2, "failed_judgement": 1, "tie": 1}
+    first, last = kept.kept
+    assert first.train["chosen"][0]["content"] == "A draft." and first.margin == 1.25
+    assert (last.train["chosen"][0]["content"], last.train["rejected"][0]["content"]) == ("of them", "three")
+    assert last.provenance["turn"] == 9
+    assert rows_of(kept.kept) == [*THEIRS[:2], *THEIRS[-3:]]
+
+
+@pytest.mark.parametrize("name", ["rows.json", "rows.jsonl"])
+def test_both_of_their_files_are_read(tmp_path: Path, name: str) -> None:
+    text = json.dumps(THEIRS) if name.endswith("json") else "\n".join(json.dumps(each) for each in THEIRS) + "\n"
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert read_rows(tmp_path / name) == THEIRS
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"turn_id": 3}, r"turn_id must be text"),
+        ({"turn_id": "last"}, "turn_id must be a number"),
+        ({"prompt": "hello"}, "prompt must be a list"),
+        ({"prompt": [{"role": "user"}]}, r"prompt\[0\] has no 'content'"),
+        ({"score": "good"}, "score must be a number"),
+        ({"completion": None}, "completion must be text"),
+    ],
+)
+def test_a_row_that_is_wrong_is_named(tmp_path: Path, change: dict, says: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(THEIRS[0]) + "\n" + json.dumps(THEIRS[1] | change))
+    with pytest.raises(FormatError, match=f"line 2: {says}"):
+        read_rows(path)
+    path.write_text("{")
+    with pytest.raises(FormatError, match="line 1 is not JSON"):
+        read_rows(path)
+    with pytest.raises(FormatError, match="cannot be read"):
+        read_rows(tmp_path / "none.jsonl")
+
+
+def test_our_conversations_as_their_rows_give_our_pairs_again() -> None:
+    domain = "creative_writing"
+    builder = engine(domain).builder
+    trees = {each.id: (domain, builder.build(each).tree) for each in generate_artifacts(domain, "train", 4)}
+    units = plan_units(trees, ["draft", "adaptive"], trials=1, turns=4, rules=Rules.paper(), seed=0, candidates=1)
+    talks = list(run_units(units))
+    theirs = json.loads(json.dumps([row for talk in talks for row in rows_of_conversation(talk)]))
+    again = list(examples_of(theirs, ORIGIN))
+    ours = list(examples("preference", talks, ORIGIN, RowOptions()))
+    assert [each.problem for each in again] == [each.problem for each in ours]
+    assert [each.train for each in again] == [each.train for each in ours]
+    assert rows_of(again) == theirs

@@ -1,0 +1,167 @@
+"""Row sets as files: read back as they were, whole or not at all, with a card that leaves nothing out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.rules import Rules
+from discover_lib.dataset.export import RowSet, Source, from_sharegpt, make_rows, read_rows, to_sharegpt, write_rows
+from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.pairs import DatasetError
+from discover_lib.dataset.rows import Origin, RowOptions
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.store import StoreError
+from discover_lib.runs.units import plan_units, run_units
+
+KINDS = ("sft", "preference", "prompt")
+FILES = ("jsonl", "parquet", "datasets", "sharegpt")
+
+
+def conversations(artifacts: int = 6) -> list[Conversation]:
+    domain = "creative_writing"
+    builder = engine(domain).builder
+    trees = {each.id: (domain, builder.build(each).tree) for each in generate_artifacts(domain, "train", artifacts)}
+    units = plan_units(trees, ["draft", "adaptive"], trials=1, turns=4, rules=Rules.paper(), seed=0, candidates=1)
+    return list(run_units(units))
+
+
+@pytest.fixture(scope="module")
+def sources() -> list[Source]:
+    origin = Origin("a run", "miniature", "miniature", {}, "1")
+    return [Source(origin, conversations())]
+
+
+@pytest.fixture(scope="module")
+def row_sets(sources: list[Source]) -> dict[str, RowSet]:
+    return {kind: make_rows(kind, sources, RowOptions(system="collaborative")) for kind in KINDS}
+
+
+@pytest.mark.parametrize("files", FILES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_read_back_as_they_were(row_sets: dict[str, RowSet], kind: str, files: str, tmp_path: Path) -> None:
+    if files in ("parquet", "datasets"):
+        pytest.importorskip(
+            "pyarrow" if files == "parquet" else "datasets", reason="the extra 'train' is not installed"
+        )
+    rows = row_sets[kind]
+    write_rows(rows, tmp_path / "rows", files)
+    assert read_rows(tmp_path / "rows") == {split: [row.row for row in kept] for split, kept in rows.splits.items()}
+
+
+@pytest.mark.parametrize("files", ["jsonl", "parquet", "sharegpt"])
+def test_hubs_find_the_splits_by_the_card(row_sets: dict[str, RowSet], files: str, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets", reason="the extra 'train' is not installed")
+    datasets.disable_progress_bars()
+    write_rows(row_sets["preference"], tmp_path / "rows", files)
+    loaded = datasets.load_dataset(str(tmp_path / "rows"), cache_dir=str(tmp_path / "cache"))
+    assert {split: len(rows) for split, rows in loaded.items()} == {
+        split: len(kept) for split, kept in row_sets["preference"].splits.items()
+    }
+
+
+def test_the_card_accounts_for_every_example(sources: list[Source], tmp_path: Path) -> None:
+    rows = make_rows("preference", sources, filters=Filters(min_margin=0.5))
+    write_rows(rows, tmp_path / "rows")
+    about = json.loads((tmp_path / "rows" / "dataset.json").read_text("utf-8"))
+    assert about["considered"] == about["kept"] + sum(about["dropped"].values())
+    dropped = (tmp_path / "rows" / "dropped.jsonl").read_text("utf-8").splitlines()
+    assert len(dropped) == sum(about["dropped"].values()) > 0
+    assert all(json.loads(line)["reasons"] and json.loads(line)["artifact"] for line in dropped)
+    card = (tmp_path / "rows" / "README.md").read_text("utf-8")
+    for said in ("A miniature", "No artifact is in two splits", "chosen reward", "a run"):
+        assert said in card
+    assert rows.length.sentence in card and "| margin |" in card and "min_margin 0.5" in card
+
+
+def test_the_card_is_the_same_whenever_it_is_written(row_sets: dict[str, RowSet], tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_rows(row_sets["sft"], tmp_path / name)
+    for path in ("README.md", "dataset.json", "dropped.jsonl", "data/train.jsonl"):
+        assert (tmp_path / "one" / path).read_bytes() == (tmp_path / "two" / path).read_bytes()
+
+
+def test_a_folder_is_written_whole_or_stays_as_it_was(
+    row_sets: dict[str, RowSet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "rows"
+    write_rows(row_sets["sft"], folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    def full(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="disk is full"):
+        patched.setattr("discover_lib.dataset.export.write_json", full)
+        write_rows(row_sets["preference"], folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["rows"]
+    write_rows(row_sets["preference"], folder)
+    assert "chosen" in read_rows(folder)["train"][0]
+
+
+def test_a_folder_of_somebody_elses_is_left_alone(row_sets: dict[str, RowSet], tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(DatasetError, match="other files"):
+        write_rows(row_sets["sft"], tmp_path)
+    with pytest.raises(DatasetError, match="a file stands there"):
+        write_rows(row_sets["sft"], tmp_path / "notes.txt")
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_nothing_left_is_an_error_that_counts(sources: list[Source]) -> None:
+    with pytest.raises(DatasetError, match=r"no preference row is left of \d+: tie \d+, margin \d+"):
+        make_rows("preference", sources, filters=Filters(min_margin=99))
+
+
+def test_what_is_no_row_set_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="no training rows here"):
+        read_rows(tmp_path)
+    for damaged in ("{", "{}", '{"files": "jsonl", "splits": {}, "format": "other"}'):
+        (tmp_path / "dataset.json").write_text(damaged)
+        with pytest.raises(DatasetError) as told:
+            read_rows(tmp_path)
+        assert "\n" not in str(told.value)
+
+
+def test_a_run_on_disk_becomes_rows_unfinished_conversations_included(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    options = RunOptions(("draft", "adaptive"), domain="svg_drawing", artifacts=4, turns=3, candidates=1)
+    execute(lay_out(options), run)
+    rows = make_rows("preference", [Source.of_run(run)])
+    assert rows.sieved.considered == 12 and rows.table.turns == 12
+    (about,) = {(row.provenance["run"], row.provenance["judge"]) for row in rows.sieved.kept}
+    assert about == ("run", "miniature")
+    with pytest.raises(StoreError):
+        Source.of_run(tmp_path)
+
+
+# -- ShareGPT -------------------------------------------------------------------------------------------------------
+
+
+def test_sharegpt_has_the_form_that_others_read(row_sets: dict[str, RowSet]) -> None:
+    pair = to_sharegpt(row_sets["preference"].sieved.kept[0].row)
+    assert pair["system"] and pair["conversations"][0]["from"] == "human"
+    assert pair["chosen"]["from"] == pair["rejected"]["from"] == "gpt"
+    talk = to_sharegpt(row_sets["sft"].sieved.kept[0].row)["conversations"]
+    assert [each["from"] for each in talk[:3]] == ["human", "gpt", "human"]
+
+
+def test_sharegpt_from_elsewhere_becomes_our_rows() -> None:
+    human, gpt = {"from": "human", "value": "hi"}, {"from": "gpt", "value": "hello"}
+    user, assistant = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}
+    assert from_sharegpt({"conversations": [human, gpt]}) == {"messages": [user, assistant]}
+    assert from_sharegpt({"conversations": [human], "id": 7}) == {"prompt": [user], "id": 7}
+    ranked = {"conversations": [human], "chosen": gpt, "rejected": gpt, "system": "Be kind."}
+    assert from_sharegpt(ranked) == {
+        "prompt": [{"role": "system", "content": "Be kind."}, user],
+        "chosen": [assistant],
+        "rejected": [assistant],
+    }
+    for wrong in ({}, {"conversations": [{"from": "robot", "value": ""}]}, {"conversations": ["hi"]}):
+        with pytest.raises(DatasetError, match="not a ShareGPT row"):
+            from_sharegpt(wrong)

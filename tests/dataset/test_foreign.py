@@ -1,0 +1,253 @@
+"""What comes from elsewhere: icons of other people's sets, paragraphs as pasted, replies as people type them."""
+
+import pytest
+
+from discover_lib.core.conversation import Artifact
+from discover_lib.core.roles import BuildError
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
+from discover_lib.engines.miniature.reading import read_artifact, read_reply
+
+# ---- replies that people type: everything that is named, and nothing else
+
+TYPED = {
+    "svg_drawing": {
+        "what about a small navy boat at night?": {"small-figure", "navy", "boat", "dark-backdrop"},
+        "pink please": {"pink"},
+        "could it be a bit bigger?": {"large-figure"},
+        "a tiny cat, top left": {"tiny", "cat", "upper-left"},
+        "make it square": {"square-canvas"},
+        "put it to the left": {"middle-left"},
+        "a sunset behind it?": {"fading-backdrop"},
+        "tall format, it's for my phone": {"nine-to-sixteen"},
+        "could you do it in pastel green": {"mint"},
+        "a red fox with a thick outline": {"red", "fox", "unbroken-line"},
+        "just a silhouette": {"one-paint"},
+        "more colorful!": {"several-hues"},
+        "two tone, black and white": {"two-paints", "black", "pale-neutral"},
+        "can the fish be striped?": {"fish", "striped"},
+        "three of them side by side": {"thrice", "side-by-side"},
+        "tilted to the right a bit": {"leans-right"},
+        "with a title at the top": {"word-above"},
+        "add some waves and a seagull": {"waves", "birds"},
+        "put a circle behind it": {"round-badge"},
+        "a bicycle, or a helicopter": {"road-vehicle", "aircraft"},
+        "something grey": {"neutral"},
+        "a turquoise car on white": {"teal", "car", "white-backdrop"},
+        "make the lines thinner": {"unbroken-line"},
+        "fill the whole canvas": {"huge"},
+        "zoom in so it's cropped at the bottom": {"large-figure", "cut-bottom"},
+        "on a blue background": {"plain-backdrop"},
+        "hmm, not sure, something else": set(),
+        "which of these three directions do you like?": set(),
+    },
+    "creative_writing": {
+        "make it funnier": {"cheerful"},
+        "set it on a train": {"rail-journey"},
+        "could it be by the sea in winter?": {"waterside", "winter"},
+        "a sad ending please": {"sad-close"},
+        "happy ending!": {"warm-close"},
+        "something spooky": {"uneasy"},
+        "more suspenseful": {"tense"},
+        "can the hero be a girl who mends clocks?": {"child", "clockmaker"},
+        "what if her grandma came along?": {"grandmother"},
+        "I'd like it cozier": {"cosy"},
+        "a big storm": {"thunderstorm"},
+        "darker": {"gloomy"},
+        "the villain is a landlord": {"landlord"},
+        "a cliffhanger": {"unresolved"},
+        "a kid who ran away from home": {"runaway"},
+        "a bit sillier": {"absurdity"},
+        "there's an old key in it": {"key"},
+        "he wants to go home": {"homeward"},
+        "a forest in autumn": {"forest", "autumn"},
+        "she finds out the truth": {"truth"},
+        "a ghost story in a museum": {"eerie", "museum"},
+        "a road trip in a camper van": {"camper-van"},
+        "peaceful and quiet": {"gentle"},
+        "some music in it somewhere": {"music-sound"},
+        "with the smell of fresh bread": {"bread"},
+        "hmm, not sure, something else": set(),
+    },
+    "technical_writing": {
+        "for beginners": {"learner-readers"},
+        "aimed at managers": {"managers"},
+        "with numbers and statistics": {"measured"},
+        "step by step please": {"in-steps"},
+        "make it funnier": {"humorous"},
+        "less jargon": {"lay-readers"},
+        "explain how heat pumps work": {"inform", "heat-pump"},
+        "something about AI, for kids": {"machine-learning", "schoolchildren"},
+        "more formal": {"formal"},
+        "maybe a table or a diagram": {"grid-of-values", "drawing"},
+        "what are the risks?": {"harm"},
+        "compare it with the old way of doing it": {"earlier-way"},
+        "some Python code": {"python"},
+        "cite your sources": {"published"},
+        "how much does it cost?": {"cost"},
+        "open with a personal story": {"story-start"},
+        "start with a question": {"question-start"},
+        "in plain English": {"lay-readers"},
+        "friendlier, but still serious": {"friendly", "grave"},
+        "an example from a hospital": {"hospital"},
+        "the environmental impact": {"planet-cost"},
+        "bullet points": {"in-entries"},
+        "for my grandparents": {"retirees"},
+        "a conclusion": {"rounding-up"},
+        "peer reviewed studies": {"peer-reviewed"},
+        "hmm, not sure, can you make it shorter?": set(),
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("domain", "text", "expected"),
+    [(domain, text, expected) for domain, table in TYPED.items() for text, expected in table.items()],
+)
+def test_a_typed_reply_names_what_a_person_means(domain: str, text: str, expected: set[str]) -> None:
+    reading = read_reply(text, domain)
+    assert reading.kind == "dialogue_act"
+    assert {value for option in reading.options for value in option} == expected
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_words_that_only_name_a_value_in_talk_name_nothing_in_a_finished_piece(domain: str) -> None:
+    lexicon = load_lexicon(domain)
+    for value in lexicon.values.values():
+        for phrase in value.talk:
+            assert value.id in lexicon.find_cues(phrase, talk=True), phrase
+            assert value.id not in lexicon.find_cues(phrase), phrase
+
+
+# ---- drawings in the manner of icon sets
+
+ICONS = {
+    "a line icon, thick strokes": (
+        "car-front",
+        """<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24" viewBox="0 0 24 24" fill="none"
+        stroke="currentColor" stroke-width="2" stroke-linecap="round"><rect x="3" y="9" width="18" height="8" rx="2"/>
+        <path d="M5 9l2-5h10l2 5"/><path d="M6 17v3M18 17v3"/></svg>""",
+        {"car", "black", "one-paint", "dark-line", "fairly-large", "square-canvas"},
+    ),
+    "a filled icon without colours of its own": (
+        "store",
+        """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 512"><path d="M20 20H620L600 200H40zM60 220h520
+        v270H60zm60 60v120h140v-120z"/></svg>""",
+        {"building", "black", "one-paint", "huge", "landscape-canvas"},
+    ),
+    "an emoji filed under its code point": (
+        "1f98a",
+        """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 36 36"><path fill="#E8730C" d="M2 2l8 6h16l8-6-2 22
+        -14 10L4 24z"/><path fill="#FFF" d="M10 24h16l-8 8z"/><circle fill="#292F33" cx="13" cy="18" r="2"/></svg>""",
+        {"fox", "pumpkin", "large-figure", "square-canvas"},
+    ),
+    "a flag of three stripes": (
+        "xx",
+        """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 480"><path fill="#0a0" d="M0 0h213v480H0z"/>
+        <path fill="#fff" d="M213 0h214v480H213z"/><path fill="#e02" d="M427 0h213v480H427z"/></svg>""",
+        {"contrasting-hues", "huge", "four-to-three"},
+    ),
+    "a logo on a rounded tile": (
+        "logo",
+        """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><rect width="100" height="100" rx="20"
+        fill="#1565c0"/><circle cx="50" cy="50" r="24" fill="#ffb300"/></svg>""",
+        {"rounded-tile", "yellow", "one-paint", "huge", "square-canvas"},
+    ),
+    "an outlined emoji on a margin": (
+        "1F422",
+        """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 72 72"><g id="color"><path fill="#5c9e31" stroke="none"
+        d="M16 46c0-16 9-24 20-24s20 8 20 24z"/></g><g id="line" fill="none" stroke="#000" stroke-width="2"><path
+        d="M16 46c0-16 9-24 20-24s20 8 20 24z"/></g></svg>""",
+        {"animal", "green", "two-paints", "square-canvas"},
+    ),
+    "a tree, which is no company when it stands alone": (
+        "tree",
+        """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M8 1l6 12H9v2H7v-2H2z"/></svg>""",
+        {"plant", "black", "one-paint", "large-figure", "square-canvas"},
+    ),
+    "a small mark in a corner": (
+        "mark",
+        """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 200"><rect width="200" height="200" fill="#0d0d10"/>
+        <circle cx="40" cy="40" r="20" fill="#ef5da8"/></svg>""",
+        {"pink", "one-paint", "fairly-small", "upper-left", "black-backdrop", "square-canvas"},
+    ),
+}
+
+
+@pytest.mark.parametrize("style", ICONS)
+def test_an_icon_from_elsewhere_is_recognised_and_built(style: str) -> None:
+    name, svg, expected = ICONS[style]
+    assert set(read_artifact(svg, "svg_drawing", name)) == expected
+    built = engine("svg_drawing").builder.build(Artifact(name, "SVG drawing", svg))
+    assert len(built.recognised) == len(expected)
+
+
+def test_the_drawing_s_own_words_count_before_the_file_s_name() -> None:
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><title>A whale</title><circle r="4" cx="4"/></svg>'
+    found = read_artifact(svg, "svg_drawing", "train")
+    assert "whale" in found and "vehicle" not in found
+    assert read_artifact(svg.replace("A whale", ""), "svg_drawing", "train")["vehicle"] == "the file is named “train”"
+    assert "cat" not in read_artifact(svg.replace("A whale", ""), "svg_drawing", "cat-off")
+
+
+@pytest.mark.parametrize(
+    ("d", "box"),
+    [
+        ("M13 21A7.3 10.4 45 1 0 3 11", (3, 5.2, 18.8, 21)),  # a tilted ellipse
+        ("m2 5a.75.75 0 011.5 0", (2, 4.25, 3.5, 5)),  # radii and flags without separators
+    ],
+)
+def test_arcs_of_minified_icons_have_boxes(d: str, box: tuple[float, ...]) -> None:
+    from discover_lib.engines.miniature.svg.geometry import local_box
+
+    assert local_box("path", {"d": d}, 0, 0) == pytest.approx(box, abs=0.15)
+
+
+# ---- paragraphs as people paste them
+
+PASTED = {
+    "creative_writing": {
+        "The ferry was late again. Nadia sat on her suitcase and read the postcard for the tenth time: come before the "
+        "harvest, it said, bring the dog. Rain blew in sideways.": {"ferry-port", "postcard", "harvest", "dog", "rain"},
+        "It snowed that day, fat wet flakes that melted on the coats. Afterwards we ate in the village hall, and my "
+        "uncle told the joke about the bishop.": {"winter", "country", "uncle", "wordplay"},
+        "Once there was a locksmith who could open any door but her own. Each evening she climbed in through the "
+        "bakery window, smelling of cinnamon.": {"locksmith", "bakery", "smell"},
+    },
+    "technical_writing": {
+        "We surveyed 412 nurses in three hospitals. The sample was self-selected, so further research is needed.": {
+            "survey",
+            "hospital",
+            "skewed-sample",
+            "next-study",
+        },
+        "SQL joins confuse people because the diagrams lie. Here is a cheat sheet; try it yourself.": {
+            "sql",
+            "drawing",
+            "in-entries",
+            "task",
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("domain", "text", "expected"),
+    [(domain, text, expected) for domain, table in PASTED.items() for text, expected in table.items()],
+)
+def test_a_pasted_paragraph_is_built_from_what_it_says(domain: str, text: str, expected: set[str]) -> None:
+    assert set(read_artifact(text, domain)) == expected
+    assert len(engine(domain).builder.build(Artifact("pasted", "text", text)).recognised) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("domain", "text", "seen"),
+    [
+        ("creative_writing", "He opened the laptop, closed it, opened it again. He made toast.", "recognised nothing"),
+        ("technical_writing", "A heat pump moves heat instead of making it.", "recognised heat pumps"),
+        ("svg_drawing", '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>', "recognised a square canvas"),
+    ],
+)
+def test_a_refusal_says_what_was_seen_and_how_to_go_on(domain: str, text: str, seen: str) -> None:
+    with pytest.raises(BuildError, match=f"{seen}.*language model"):
+        engine(domain).builder.build(Artifact("mine", "x", text))

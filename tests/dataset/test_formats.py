@@ -1,0 +1,361 @@
+"""Files for others: JSON lines, the table, and the files of the authors' code, read and written without loss."""
+
+import copy
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from discover_lib import Conversation, Discovery, Rules, initial_state
+from discover_lib.app.cli.main import app
+from discover_lib.core.conversation import Artifact
+from discover_lib.core.rollout import run_conversation
+from discover_lib.dataset import authors
+from discover_lib.dataset.formats import FormatError, read_jsonl, to_frame, write_jsonl
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.engines.miniature.assistants import scripted_assistant
+
+# -- what the authors' code writes, by the field names of its release --------------------------------------------------
+
+
+def node(intent_id: str, text: str, aware: float = 0, left: tuple[float, ...] = (), **more: Any) -> dict[str, Any]:
+    plain = {"id": intent_id, "text": text, "children": [], "aware": aware, "satisfied": 0, "reason": ""}
+    return {**plain, "is_update": False, "update_thresholds": list(left), **more}
+
+
+def criteria(*roots: dict[str, Any]) -> list[dict[str, Any]]:
+    checklist = [{"item": "A red fox with a white tail", "satisfied": 0, "aware": 0, "reason": ""}]
+    broad = [{"item": "An animal", "satisfied": 0, "aware": 1, "reason": ""}]
+    levels = [
+        {"description": "An animal.", "checklist": broad, "lateral_alternatives": []},
+        {"description": "A fox, as follows.", "checklist": checklist, "lateral_alternatives": []},
+    ]
+    return [{"criterion": "A fox, as follows.", "abstractions": levels, "hierarchy": list(roots)}]
+
+
+START = criteria(
+    node(
+        "1",
+        "An animal",
+        1,
+        children=[node("1.1", "A fox", 0, (0.7, 0.2), children=[node("1.1.1", "Red", 0, (0.4, 0.9))])],
+    )
+)
+WARMER = criteria(
+    node(
+        "1",
+        "An animal",
+        1,
+        children=[node("1.1", "A fox", 0.5, (0.2,), children=[node("1.1.1", "Red", 0, (0.15, 0.9))])],
+    )
+)
+FOUND = criteria(
+    node(
+        "1",
+        "An animal",
+        1,
+        satisfied=1,
+        reason="shows one",
+        update={"type": "satisfaction", "status": 1},
+        children=[
+            node("1.1", "A fox", 1, satisfied=1, update={"type": "satisfaction", "status": 1},
+                 children=[node("1.1.1", "Red", 0, (0.4, 0.9), update=None)])
+        ],
+    )
+)  # fmt: skip
+
+
+def best_of_n() -> dict[str, Any]:
+    def candidate(place: int, text: str, delta: float, reward: float, after: Any) -> dict[str, Any]:
+        numbers = {"delta_awareness": delta, "delta_satisfaction": 0.0, "reward": reward}
+        return {
+            "assistant_index": place,
+            "assistant_response": text,
+            **numbers,
+            "updated_criteria_objs": copy.deepcopy(after),
+            "full_results": {"singleturn": numbers, "multiturn": numbers},
+            "future_trajectory": {"criteria_history": [], "chat_history": []},
+        }
+
+    say = [("user", "Draw an animal."), ("assistant", "Here is a fox."), ("user", "Nearly."), ("assistant", "A wolf?")]
+    return {
+        "mode": "best_of_n",
+        "artifact_id": "artifact_7",
+        "artifact_text": "<svg/>",
+        "assistant_configs": [
+            {"assistant_index": 0, "model_name": "gpt-5-mini", "system_prompt": "", "user_prompt": None},
+            {"assistant_index": 1, "model_name": "gpt-5-mini", "system_prompt": "Co-create.", "user_prompt": None},
+        ],
+        "conversation": [{"role": role, "content": text} for role, text in [*say, ("user", "Yes, that.")]],
+        "criteria_history": [copy.deepcopy(each) for each in (START, WARMER, FOUND)],
+        "metrics": {"initial_satisfaction": 0.0, "final_awareness": 0.61},
+        "turnwise_scores": [{"turn": 1, "delta_awareness": 0.5}, {"turn": 2, "delta_awareness": 0.5}],
+        "num_turns": 2,
+        "terminated_reason": "max_turns_reached",
+        "total_tokens": 913,
+        "initial_criteria_objs": copy.deepcopy(START),
+        "per_turn_candidates": [
+            {
+                "turn": 1,
+                "chosen_assistant_index": 1,
+                "candidates": [
+                    candidate(0, "A cat.", 0, -0.03, START),
+                    candidate(1, "Here is a fox.", 0.5, 0.38, WARMER),
+                ],
+            },
+            {
+                "turn": 2,
+                "chosen_assistant_index": 0,
+                "candidates": [candidate(0, "A wolf?", 0.5, 0.5, FOUND), candidate(1, "Hm.", 0, -1.0, WARMER)],
+            },
+        ],
+        "assistant_id": None,
+        "trial_id": 2,
+        "timestamp": "2026-02-01T10:00:00",
+        "terminated": True,
+    }
+
+
+def best_of_1() -> dict[str, Any]:
+    data = best_of_n()
+    data |= {"mode": "best_of_1", "per_turn_candidates": None, "assistant_id": 1}
+    return data
+
+
+def written(folder: Path, data: Any, name: str = "best_of_n.json") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+# -- the authors' run files --------------------------------------------------------------------------------------------
+
+
+def test_a_run_file_becomes_a_conversation_with_what_it_knows(tmp_path: Path) -> None:
+    written(tmp_path, seed_file(), "seed.json")
+    talk = authors.read_run_file(written(tmp_path, best_of_n()))
+    assert talk.rules == Rules.authors() and talk.stop == "max_turns"
+    assert talk.tree.artifact_type == "SVG drawing" and talk.tree.initially_discovered == ("1",)
+    first, second = talk.turns
+    assert first.chosen == 1 and first.reply.assistant == "gpt-5-mini #2"
+    assert first.candidate.reward is not None and first.candidate.reward.total == pytest.approx(0.38)
+    assert (first.reply.n_tokens, first.reply.counting) == (370, authors.BY_PENALTY)
+    assert second.candidate.reply.counting != authors.BY_PENALTY  # no penalty, no count
+    assert [(each.intent_id, each.cause, each.score) for each in first.candidate.transitions] == [
+        ("1.1", "tangential", None),
+        ("1.1.1", "tangential", pytest.approx(0.25)),
+    ]
+    assert talk.state["1.1"] is Discovery.DISCOVERED and talk.state.satisfied == {"1", "1.1"}
+    assert all(each.evaluation is None and each.error for turn in talk.turns for each in turn.candidates)
+    assert second.user_message == "Yes, that." and "no verdicts" in talk.setting["note"]
+    assert Conversation.from_dict(json.loads(json.dumps(talk.to_dict()))) == talk
+
+
+@pytest.mark.parametrize("make", [best_of_n, best_of_1])
+def test_a_run_file_comes_back_as_it_was(make: Callable[[], dict[str, Any]], tmp_path: Path) -> None:
+    talk = authors.read_run_file(written(tmp_path, make()))
+    stored = Conversation.from_dict(json.loads(json.dumps(talk.to_dict())))
+    authors.write_run_file(tmp_path / "again.json", stored)
+    assert json.loads((tmp_path / "again.json").read_text()) == make()
+
+
+def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    data = best_of_n()
+    change(data)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda data: data.pop("criteria_history"), "the file has no 'criteria_history'"),
+        (lambda data: data.update(conversation=[]), "conversation is empty"),
+        (lambda data: data["conversation"][0].update(role="system"), "conversation[0].role must be 'user'"),
+        (lambda data: data["conversation"].pop(3) and data["conversation"].pop(3), "conversation has 3 entries"),
+        (lambda data: data.update(terminated_reason=None), "terminated_reason must be text"),
+        (
+            lambda data: data["criteria_history"][0][0]["hierarchy"][0].update(aware=0.7),
+            "criteria_history[0][0].hierarchy[0].aware must be 0, 0.5 or 1",
+        ),
+        (
+            lambda data: data["criteria_history"][0][0]["hierarchy"].append(node("1", "Twice")),
+            "is no intent tree: duplicate id '1'",
+        ),
+        (
+            lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward=None),
+            "per_turn_candidates[1].candidates[0].reward must be a number",
+        ),
+        (
+            lambda data: data["per_turn_candidates"][0].update(chosen_assistant_index=5),
+            "per_turn_candidates[0].chosen_assistant_index names no candidate",
+        ),
+        (lambda data: data["criteria_history"][1].append({}), "updated_criteria_objs"),
+    ],
+)
+def test_a_malformed_run_file_is_one_line(change: Callable[[dict[str, Any]], Any], said: str, tmp_path: Path) -> None:
+    data = wrong(change)
+    if said == "updated_criteria_objs":
+        data["per_turn_candidates"][0]["candidates"][0]["updated_criteria_objs"].append({})
+    path = written(tmp_path, data)
+    with pytest.raises(FormatError) as raised:
+        authors.read_run_file(path)
+    line = str(raised.value)
+    assert said in line and line.startswith(f"{path}: ") and "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"{", "not JSON (line 1"), (b"\xff\xfe", "not UTF-8"), (b"[" * 100_000, "nested too deep")]
+)
+def test_what_is_no_json_is_one_line(content: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "best_of_n.json"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=r"best_of_n\.json") as raised:
+        authors.read_run_file(path)
+    assert said in str(raised.value)
+    with pytest.raises(FormatError, match="no run files"):
+        authors.run_files(tmp_path / "elsewhere")
+
+
+def talk_of(rules: Rules, names: tuple[str, ...] = ("adaptive",)) -> Conversation:
+    domain = "svg_drawing"
+    world, artifact = engine(domain), generate_artifact(domain, "eval", 3)
+    setting = {"engine": "miniature", "domain": domain, "artifact": artifact.id, "assistants": list(names), "trial": 0}
+    assistants = [scripted_assistant(name, domain) for name in names]
+    tree = world.builder.build(artifact).tree
+    return run_conversation(tree, world.judge, world.voice, assistants, rules=rules, seed=5, setting=setting)
+
+
+@pytest.mark.parametrize("rules", [Rules.authors(), Rules.paper()])
+@pytest.mark.parametrize("names", [("adaptive",), ("draft", "options", "ask")])
+def test_our_conversation_survives_their_format(rules: Rules, names: tuple[str, ...], tmp_path: Path) -> None:
+    talk = talk_of(rules, names)
+    assert authors.export_runs(tmp_path, [talk]) == 1
+    (path,) = authors.run_files(tmp_path)
+    assert path.parent.name.startswith("artifact_")
+    back = authors.read_run_file(path)
+    assert back.messages() == tuple(dataclasses.replace(each, notation=None) for each in talk.messages())
+    for turn, known in zip(back.turns, talk.turns, strict=True):
+        assert (turn.chosen, len(turn.candidates)) == (known.chosen, len(known.candidates))
+        for ours, theirs in zip(turn.candidates, known.candidates, strict=True):
+            assert ours.after.discovery == theirs.after.discovery and ours.after.satisfied == theirs.after.satisfied
+            if rules.thresholds == 2:
+                assert ours.after.thresholds == theirs.after.thresholds
+            if len(names) > 1:
+                assert ours.reward is not None and theirs.reward is not None
+                assert ours.reward.total == pytest.approx(theirs.reward.total)
+
+
+# -- seeds, artifacts, settings ----------------------------------------------------------------------------------------
+
+
+def seed_file() -> dict[str, Any]:
+    return {
+        "artifact_id": "artifact_7",
+        "artifact_type": "SVG drawing",
+        "criteria_objs": copy.deepcopy(START),
+        "initial_request": "Draw an animal.",
+        "timestamp": "2026-02-01T09:59:00",
+    }
+
+
+def test_a_seed_opens_a_user_and_comes_back_as_it_was(tmp_path: Path) -> None:
+    seed = authors.read_seed(written(tmp_path, seed_file(), "seed.json"))
+    assert seed.built.levels == (("A red fox with a white tail",), ("An animal",))
+    state = initial_state(seed.built.tree, Rules.authors(), thresholds=seed.thresholds)
+    assert state.thresholds["1.1"] == (0.7, 0.2) and state["1"] is Discovery.DISCOVERED
+    authors.write_seed(tmp_path / "again.json", seed)
+    assert json.loads((tmp_path / "again.json").read_text()) == seed_file()
+
+
+def test_our_tree_survives_as_a_seed(tmp_path: Path) -> None:
+    built = engine("svg_drawing").builder.build(generate_artifact("svg_drawing", "eval", 1))
+    start = initial_state(built.tree, Rules.authors(), 4)
+    authors.write_seed(tmp_path / "seed.json", authors.Seed("one", built, start))
+    back = authors.read_seed(tmp_path / "seed.json")
+    assert back.built.tree == dataclasses.replace(built.tree, topic="")  # they keep no topic
+    assert back.built.levels == built.levels and back.start.thresholds == start.thresholds
+
+
+def test_artifacts_and_settings(tmp_path: Path) -> None:
+    entries = [{"artifact_type": "Article", "text": "One."}, {"artifact_type": "Poem", "text": "Two.", "id": "mine"}]
+    artifacts = authors.read_artifacts(written(tmp_path, entries, "artifacts.json"))
+    assert artifacts == [Artifact("artifact_1", "Article", "One."), Artifact("mine", "Poem", "Two.")]
+    authors.write_artifacts(tmp_path / "again.json", artifacts)
+    assert authors.read_artifacts(tmp_path / "again.json") == artifacts
+    people = [{"model_name": "gpt-5-mini", "system_prompt": "", "temperature": 0.7}]
+    assert authors.read_assistants(written(tmp_path, people, "assistants.json")) == [
+        authors.AssistantSetting("gpt-5-mini", "", None, 0.7)
+    ]
+    user = {"model_name": "claude-haiku-4-5", "temperature": 0.3, "max_tokens": 8192, "update_prob": 0.5}
+    assert authors.read_user(written(tmp_path, user, "user.json")).rules.p == 0.5
+    del user["update_prob"]
+    with pytest.raises(FormatError, match=r"user\.json: the file has no 'update_prob'"):
+        authors.read_user(written(tmp_path, user, "user.json"))
+
+
+# -- our own -----------------------------------------------------------------------------------------------------------
+
+
+def test_json_lines_come_back_and_a_bad_line_is_named(tmp_path: Path) -> None:
+    talks = [talk_of(Rules.paper()), talk_of(Rules.authors(), ("draft", "ask"))]
+    path = tmp_path / "conversations.jsonl"
+    write_jsonl(path, talks)
+    assert list(read_jsonl(path)) == talks
+    for bad, said in [("{", "not JSON"), ("{}", "no conversation"), ("[]", "no conversation")]:
+        path.write_text(f"\n{bad}\n", encoding="utf-8")
+        with pytest.raises(FormatError, match=f"line 2 is {said}"):
+            list(read_jsonl(path))
+    data = talks[0].to_dict()
+    del data["turns"][0]["focus"]
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(FormatError, match="line 1 is no conversation: it has no 'focus'"):
+        list(read_jsonl(path))
+
+
+def test_the_table_has_a_row_per_candidate_and_adds_up(tmp_path: Path) -> None:
+    talk = talk_of(Rules.paper(), ("draft", "options"))
+    imported = authors.read_run_file(written(tmp_path, best_of_n()))
+    frame = to_frame([talk, imported])
+    assert len(frame) == sum(len(turn.candidates) for each in (talk, imported) for turn in each.turns)
+    chosen = frame[frame.chosen & (frame.conversation == 0)]
+    assert list(chosen.reward) == [turn.candidate.reward.total for turn in talk.turns if turn.candidate.reward]
+    assert (frame.discovered + frame.emerging + frame.hidden == frame.conversation.map({0: len(talk.tree), 1: 3})).all()
+    assert (chosen.reward == chosen.reward_discovered + chosen.reward_length).all()
+    assert frame[frame.conversation == 1].error.str.contains("no verdicts").all()
+
+
+# -- by command --------------------------------------------------------------------------------------------------------
+
+
+def discover(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
+    return result.exit_code, result.output
+
+
+def test_a_folder_of_theirs_becomes_a_run_and_a_folder_of_theirs_again(tmp_path: Path) -> None:
+    written(tmp_path / "theirs" / "artifact_7", best_of_n())
+    written(tmp_path / "theirs" / "artifact_7", best_of_1(), "assistant_1_trial_2.json")
+    run, back = tmp_path / "run", tmp_path / "back"
+    code, said = discover("import", tmp_path / "theirs", "--format", "authors", "--run", run)
+    assert (code, "2 conversations" in said, "no verdicts" in said) == (0, True, True), said
+    assert len(list(read_jsonl(run / "conversations.jsonl"))) == 2
+    code, said = discover("export", run, "--format", "authors", "--out", back)
+    assert code == 0 and "cannot hold the judge's verdicts" in said
+    files = authors.run_files(back)
+    assert sorted(json.loads(path.read_text())["mode"] for path in files) == ["best_of_1", "best_of_n"]
+    assert [json.loads(path.read_text()) for path in files if path.stem.startswith("best_of_n")] == [best_of_n()]
+    code, said = discover("export", run, "--format", "jsonl", "--out", back)
+    assert code == 0 and (back / "conversations.jsonl").read_bytes() == (run / "conversations.jsonl").read_bytes()
+
+
+def test_a_broken_file_is_one_line_and_leaves_no_run(tmp_path: Path) -> None:
+    written(tmp_path / "theirs", wrong(lambda data: data.pop("mode")))
+    code, said = discover("import", tmp_path / "theirs", "--run", tmp_path / "run")
+    assert code == 2 and said.strip().endswith("best_of_n.json: the file has no 'mode'")
+    assert not (tmp_path / "run" / "run.sqlite").exists()

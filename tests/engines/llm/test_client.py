@@ -1,0 +1,664 @@
+"""The client against a real HTTP server that misbehaves: retries, limits, sharing, cache, budget, stop, keys."""
+
+from __future__ import annotations
+
+import logging
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import TRANSPORT_FAULTS, FakeServer, Faults, ServerProcess
+
+from discover_lib.engines.llm.calls import prices
+from discover_lib.engines.llm.calls.client import (
+    Budget,
+    ClientSettings,
+    Completion,
+    LLMClient,
+    LLMError,
+    Price,
+    Request,
+)
+from discover_lib.engines.llm.calls.direct import OWN_SERVERS, DirectWire
+from discover_lib.engines.llm.calls.litellm import LiteLLMWire
+from discover_lib.engines.llm.calls.records import LOST_KEY
+from discover_lib.engines.llm.calls.wire import kind_of_status, redact, seconds_of
+
+# LiteLLM reads pydantic models in a way that pydantic is going to drop.
+pytestmark = pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning", "ignore:.*`ReadOnly`")
+
+FAULTS = Faults(timeout_seconds=5.0, retry_after_seconds=0.02)
+QUICK = {"timeout_seconds": 0.25, "first_wait_seconds": 0.01}
+DOLLAR = Price(1e6, 1e6)  # one dollar a token: costs that can be counted on fingers
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FakeServer]:
+    with FakeServer(faults=FAULTS) as running:
+        yield running
+
+
+@pytest.fixture(scope="module", params=["direct", pytest.param("litellm", marks=pytest.mark.slow)])
+def client(server: FakeServer, request: pytest.FixtureRequest) -> Iterator[LLMClient]:
+    """One client for all tests of the wire, so that LiteLLM is imported once; both ways to a model."""
+    wire = "litellm" if request.param == "litellm" else "auto"
+    settings = ClientSettings(api_base=server.api_base, wire=wire, **QUICK)
+    with LLMClient(settings, rng=random.Random(0)) as made:
+        if wire == "litellm":  # what it imports at its first calls does not count as a slow answer
+            server.script.append("429")
+            made.complete(say("warm up"))
+            made.stream(say("warm up", sample=1), lambda text: None)
+        yield made
+
+
+def direct(server: FakeServer, **options: Any) -> LLMClient:
+    own = {name: options.pop(name) for name in ("cache", "budget", "stop") if name in options}
+    return LLMClient(ClientSettings(api_base=server.api_base, **{**QUICK, **options}), rng=random.Random(0), **own)
+
+
+def say(text: str, **parts: Any) -> Request:
+    return Request("openai/fake", ({"role": "user", "content": text},), parts.pop("purpose", "assistant"), **parts)
+
+
+def all_at_once(client: LLMClient, requests: Sequence[Request]) -> list[Completion | LLMError]:
+    def one(request: Request) -> Completion | LLMError:
+        try:
+            return client.complete(request)
+        except LLMError as error:
+            return error
+
+    with ThreadPoolExecutor(len(requests)) as pool:
+        return list(pool.map(one, requests))
+
+
+class Memory:
+    """A cache in a dictionary."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Completion] = {}
+
+    def get(self, key: str) -> Completion | None:
+        return self.kept.get(key)
+
+    def put(self, key: str, request: Request, completion: Completion) -> None:
+        self.kept[key] = completion
+
+
+# -- the wire --------------------------------------------------------------------------------------------------------
+
+
+def test_a_reply_comes_with_its_tokens_and_its_end(client: LLMClient) -> None:
+    completion = client.complete(say("three words here"))
+    assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("three words here", 3, 3)
+    assert (completion.finish_reason, completion.attempts, completion.cached) == ("stop", 1, False)
+    assert completion.cost is None  # nobody knows what this server charges
+
+
+def test_everything_that_decides_the_reply_is_sent(client: LLMClient, server: FakeServer) -> None:
+    client.complete(say("sent whole", temperature=0.5, max_tokens=7, seed=11))
+    body = server.received[-1]
+    assert {name: body.get(name) for name in ("model", "temperature", "max_tokens", "seed")} == {
+        "model": "fake",
+        "temperature": 0.5,
+        "max_tokens": 7,
+        "seed": 11,
+    }
+    assert "purpose" not in body and "sample" not in body
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("fault", TRANSPORT_FAULTS)
+def test_a_fault_of_the_line_is_asked_again_and_the_reply_is_whole(
+    client: LLMClient, server: FakeServer, fault: str, streamed: bool
+) -> None:
+    server.script.append(fault)
+    request = say(f"after {fault} comes the whole text", sample=streamed)
+    completion = client.stream(request, lambda text: None) if streamed else client.complete(request)
+    assert completion.text == request.messages[0]["content"]
+    assert completion.attempts == 2
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_tokens_that_nobody_counted_are_unknown(client: LLMClient, server: FakeServer, streamed: bool) -> None:
+    server.script.append("missing_usage")
+    request = say("no usage", sample=streamed)
+    completion = client.stream(request, lambda text: None) if streamed else client.complete(request)
+    assert completion.text == "no usage"
+    assert completion.prompt_tokens is completion.completion_tokens is completion.cost is None
+
+
+@pytest.mark.parametrize(("status", "kind"), [("400", "bad_request"), ("401", "auth"), ("404", "bad_request")])
+def test_what_can_never_succeed_is_sent_once(client: LLMClient, server: FakeServer, status: str, kind: str) -> None:
+    server.script.append(status)
+    before = server.counts["requests"]
+    with pytest.raises(LLMError, match=rf"^openai/fake: HTTP {status}: .*refused$") as caught:
+        client.complete(say(f"never {status}"))
+    assert (caught.value.kind, caught.value.attempts) == (kind, 1)
+    assert server.counts["requests"] == before + 1
+
+
+def test_a_stream_shows_the_text_so_far_in_the_callers_thread(client: LLMClient) -> None:
+    seen: list[tuple[str, int]] = []
+    completion = client.stream(say("one two three"), lambda text: seen.append((text, threading.get_ident())))
+    assert seen[-1] == ("one two three", threading.get_ident())
+    assert all(completion.text.startswith(text) for text, _ in seen)
+
+
+def test_a_stream_that_is_cut_begins_anew(client: LLMClient, server: FakeServer) -> None:
+    server.script.append("cut_body")
+    seen: list[str] = []
+    client.stream(say("one two three four"), seen.append)
+    assert seen[-1] == "one two three four"
+
+
+# -- retries ---------------------------------------------------------------------------------------------------------
+
+
+def test_attempts_end_with_one_clear_line(server: FakeServer) -> None:
+    server.script.extend(["500"] * 3)
+    with direct(server, max_attempts=3) as client, pytest.raises(LLMError) as caught:
+        client.complete(say("always broken"))
+    assert str(caught.value) == "openai/fake: HTTP 500: something broke (after 3 attempts)"
+    assert (caught.value.kind, caught.value.attempts) == ("server", 3)
+    assert client.usage.failures == {"server": 1}
+    assert client.usage.retries == {"server": 2}
+    assert client.usage.total.attempts == 3
+
+
+def test_retry_after_is_waited_for() -> None:
+    with FakeServer(faults=Faults(retry_after_seconds=0.4)) as patient, direct(patient) as client:
+        patient.script.append("429")
+        assert client.complete(say("patience")).seconds >= 0.4
+
+
+def test_a_provider_that_asks_for_hours_is_not_waited_for() -> None:
+    with FakeServer(faults=Faults(retry_after_seconds=3600)) as patient, direct(patient) as client:
+        patient.script.append("429")
+        with pytest.raises(LLMError, match="asks to wait 3600 s") as caught:
+            client.complete(say("no patience"))
+    assert caught.value.kind == "rate_limit"
+
+
+def test_the_slot_is_free_while_a_call_waits_to_try_again() -> None:
+    with FakeServer(faults=Faults(retry_after_seconds=1.0)) as slow, direct(slow, concurrency=1) as client:
+        slow.script.append("429")
+        waiting = threading.Thread(target=client.complete, args=(say("told to wait"),))
+        waiting.start()
+        time.sleep(0.2)
+        assert client.complete(say("goes ahead")).seconds < 0.5
+        waiting.join()
+
+
+def test_an_empty_reply_is_asked_for_once_more_only(server: FakeServer) -> None:
+    server.script.extend(["empty", "empty"])
+    with direct(server) as client, pytest.raises(LLMError, match=r"the reply is empty \(after 2 attempts\)") as caught:
+        client.complete(say("nothing"))
+    assert caught.value.kind == "content"
+
+
+def test_nobody_there_is_a_failed_connection() -> None:
+    settings = ClientSettings(api_base="http://127.0.0.1:9/v1", max_attempts=2, first_wait_seconds=0.01)
+    with LLMClient(settings) as client, pytest.raises(LLMError, match="no answer from http") as caught:
+        client.complete(say("hello?"))
+    assert caught.value.kind == "connection"
+
+
+# -- many at once ----------------------------------------------------------------------------------------------------
+
+
+def test_calls_queue_for_the_slots() -> None:
+    with FakeServer(latency_seconds=0.05) as busy, direct(busy, concurrency=4) as client:
+        replies = all_at_once(client, [say(f"call {number}") for number in range(16)])
+        assert [each.text for each in replies if isinstance(each, Completion)] == [f"call {n}" for n in range(16)]
+        assert busy.counts["peak"] == 4
+
+
+@pytest.mark.parametrize(
+    "limit", [{"requests_per_minute": 600.0}, {"tokens_per_minute": 6000.0, "expected_completion_tokens": 8}]
+)
+def test_calls_queue_for_what_is_allowed_a_minute(limit: dict[str, float]) -> None:
+    # Ten requests or a hundred tokens a second, of which a second's worth may go at once; a call is 2 + 8 tokens as
+    # expected, so the last five wait; the replies, which use less than that, come when all have been sent.
+    with FakeServer(latency_seconds=0.6) as slow, direct(slow, timeout_seconds=5, **limit) as client:
+        replies = all_at_once(client, [say(f"limited {number}") for number in range(16)])
+    waits = sorted(each.seconds - 0.6 for each in replies if isinstance(each, Completion))
+    assert len(waits) == 16
+    assert waits[-1] >= 0.3
+
+
+def test_duplicates_in_flight_share_one_call() -> None:
+    with FakeServer(latency_seconds=0.2) as busy, direct(busy) as client:
+        replies = all_at_once(client, [say("the same")] * 8)
+        assert busy.counts["requests"] == 1
+        assert sorted(each.cached for each in replies if isinstance(each, Completion)) == [False] + [True] * 7
+        assert (client.usage.total.calls, client.usage.total.cached) == (1, 7)
+
+
+@pytest.mark.parametrize(
+    ("seed", "sent"), [(None, None), (0, 0), (2**31 - 1, 2**31 - 1), (2**31 + 5, 5), (-1, 2**31 - 1)]
+)
+def test_seeds_are_sent_as_31_bits_and_told_apart_by_all_of_them(
+    client: LLMClient, server: FakeServer, seed: int | None, sent: int | None
+) -> None:
+    client.complete(say("seeded", seed=seed))
+    assert server.received[-1].get("seed") == sent
+    assert say("seeded", seed=5).key != say("seeded", seed=2**31 + 5).key
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("provider", OWN_SERVERS)
+@pytest.mark.parametrize("key", [None, "a-key-of-ones-own"])
+def test_a_server_of_ones_own_is_sent_straight_what_litellm_would_send(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch, provider: str, key: str | None
+) -> None:
+    monkeypatch.setenv(f"{provider.upper()}_API_BASE", server.api_base)
+    monkeypatch.delenv(f"{provider.upper()}_API_KEY", raising=False)
+    if key:
+        monkeypatch.setenv(f"{provider.upper()}_API_KEY", key)
+    messages = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": f"for {provider}"})
+    request = Request(f"{provider}/family/model", messages, "assistant", 0.5, 99, seed=2**40 + 3)
+    sent = []
+    for wire in ("auto", "litellm"):
+        settings = ClientSettings(wire=wire, env_file=None, timeout_seconds=20)  # type: ignore[arg-type]
+        with LLMClient(settings) as client:
+            client.complete(request)
+            client.stream(replace(request, sample=1), lambda text: None)
+            ways = [type(way) for way in client._wires.values()]
+        assert ways == [DirectWire if wire == "auto" else LiteLLMWire]
+        assert not key or server.headers["authorization"] == f"Bearer {key}"
+        sent.append([server.received[-2], server.received[-1]])
+    assert sent[0] == sent[1] and sent[0][0]["model"] == "family/model"
+
+
+def test_half_a_surrogate_pair_goes_through(client: LLMClient, server: FakeServer) -> None:
+    cut = "a boat \ud83d"  # models cut text anywhere, and the next prompt repeats it
+    assert say(cut).key != say("a boat").key
+    assert client.complete(say(cut)).text == "a boat \ufffd"
+
+
+def test_samples_and_seeds_are_calls_of_their_own() -> None:
+    with FakeServer(latency_seconds=0.05) as busy, direct(busy) as client:
+        all_at_once(client, [say("again", sample=0), say("again", sample=1), say("again", seed=1)])
+        assert busy.counts["requests"] == 3
+
+
+def test_a_failure_is_shared_by_those_who_wait_for_it() -> None:
+    with FakeServer(latency_seconds=0.2) as busy, direct(busy, max_attempts=1) as client:
+        busy.script.extend(["500"] * 4)
+        replies = all_at_once(client, [say("broken together")] * 4)
+        assert [each.kind for each in replies if isinstance(each, LLMError)] == ["server"] * 4
+        assert busy.counts["requests"] == 1
+
+
+def test_with_a_third_of_the_replies_faulty_every_call_ends_with_its_own_text() -> None:
+    faults = Faults(0.3, (*TRANSPORT_FAULTS, "missing_usage"), seed=5, retry_after_seconds=0.02, timeout_seconds=5)
+    with FakeServer(faults=faults) as shaky, direct(shaky, max_attempts=12) as client:
+        requests = [say(f"number {number} of many") for number in range(60)]
+        replies = all_at_once(client, requests)
+        wanted = [request.messages[0]["content"] for request in requests]
+        got = [each.text if isinstance(each, Completion) else each.kind for each in replies]
+        # An empty reply is the one fault that is not tried for ever.
+        assert all(text in (want, "content") for text, want in zip(got, wanted, strict=True))
+        assert got.count("content") <= 3
+        assert shaky.counts["requests"] > 70
+
+
+# -- cache -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_finished_call_is_never_made_again(server: FakeServer) -> None:
+    cache = Memory()
+    with direct(server, cache=cache) as client:
+        first = client.complete(say("remember"))
+    before = server.counts["requests"]
+    with direct(server, cache=cache) as client:
+        again = client.complete(say("remember", purpose="another purpose"))
+        seen: list[str] = []
+        client.stream(say("remember"), seen.append)
+    assert (again.text, again.cached, seen) == (first.text, True, ["remember"])
+    assert server.counts["requests"] == before
+    assert (client.usage.total.cached, client.usage.total.calls) == (2, 0)
+
+
+def test_a_failed_call_is_not_remembered(server: FakeServer) -> None:
+    cache = Memory()
+    with direct(server, cache=cache, max_attempts=1) as client:
+        server.script.append("500")
+        with pytest.raises(LLMError):
+            client.complete(say("forget"))
+        assert cache.kept == {}
+        assert client.complete(say("forget")).text == "forget"
+
+
+# -- money -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_costs_its_tokens_and_an_unknown_price_is_said(server: FakeServer) -> None:
+    with direct(server, prices={"openai/fake": Price(2e6, 3e6)}) as client:
+        assert client.complete(say("two words")).cost == 2 * 2 + 2 * 3
+        assert client.usage.cost_line() == "$10.0000"
+    with direct(server) as client:
+        client.complete(say("two words"))
+        assert client.usage.cost_line() == "$0.0000 and 1 calls of unknown price"
+
+
+def test_a_budget_is_never_exceeded_whatever_runs_at_once() -> None:
+    # A call of one word is estimated at 1 + 3 dollars and costs 2.
+    budget = Budget(21.0)
+    options = {"prices": {"openai/fake": DOLLAR}, "expected_completion_tokens": 3}
+    with FakeServer(latency_seconds=0.02) as busy, direct(busy, budget=budget, **options) as client:
+        replies = all_at_once(client, [say(letter) for letter in "abcdefghijklmnop"])
+        refused = [each for each in replies if isinstance(each, LLMError)]
+        # Nine cost 18, and the next might cost 4.
+        assert (len(replies) - len(refused), budget.spent) == (9, 18.0)
+        assert {each.kind for each in refused} == {"budget"}
+        assert budget.exhausted
+        assert busy.counts["requests"] == 9
+    assert "the budget of $21.0000 does not cover another call to openai/fake ($18.0000 spent" in str(refused[-1])
+
+
+def test_what_was_spent_before_counts(server: FakeServer) -> None:
+    options = {"prices": {"openai/fake": DOLLAR}, "expected_completion_tokens": 1}
+    with direct(server, budget=Budget(5.0, spent=4.0), **options) as client, pytest.raises(LLMError) as caught:
+        client.complete(say("hello"))
+    assert caught.value.kind == "budget"
+
+
+def test_an_unknown_price_is_refused_under_a_budget_unless_allowed(server: FakeServer) -> None:
+    with direct(server, budget=Budget(5.0)) as client, pytest.raises(LLMError, match="has no known price"):
+        client.complete(say("hello"))
+    with direct(server, budget=Budget(5.0, allow_unknown_price=True)) as client:
+        assert client.complete(say("hello")).cost is None
+
+
+def test_a_call_whose_tokens_nobody_counted_uses_up_its_estimate(server: FakeServer) -> None:
+    budget = Budget(50.0)
+    server.script.append("missing_usage")
+    with direct(server, budget=budget, prices={"openai/fake": DOLLAR}, expected_completion_tokens=9) as client:
+        assert client.complete(say("hello")).cost is None
+    assert budget.spent == 10.0
+
+
+def test_a_failed_call_gives_its_share_of_the_budget_back(server: FakeServer) -> None:
+    budget = Budget(50.0)
+    server.script.append("400")
+    with direct(server, budget=budget, prices={"openai/fake": DOLLAR}) as client, pytest.raises(LLMError):
+        client.complete(say("hello", max_tokens=5))
+    assert (budget.spent, budget.put_aside) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("faults", "answered", "lost"),
+    [
+        (("empty",), True, [("content", 4.0)]),  # the server counts two tokens in and two out
+        (("empty", "empty"), False, [("content", 4.0)] * 2),
+        (("500", "429", "cut_before"), True, [("connection", None)]),  # a status that refuses is not billed
+        (("timeout",), True, [("timeout", None)]),
+        (("cut_body", "malformed_body", "truncated_body"), True, [("connection", None), *[("server", None)] * 2]),
+        (("400",), False, []),
+    ],
+)
+def test_attempts_that_brought_nothing_are_counted_where_they_may_be_billed(
+    server: FakeServer, faults: tuple[str, ...], answered: bool, lost: list[tuple[str, float | None]]
+) -> None:
+    cache, budget = Memory(), Budget(1000.0)
+    options = {"prices": {"openai/fake": DOLLAR}, "expected_completion_tokens": 8}
+    with direct(server, cache=cache, budget=budget, **options) as client:
+        server.script.extend(faults)
+        (reply,) = all_at_once(client, [say("two words")])
+        total = client.usage.total
+    kept = [each for key, each in cache.kept.items() if key.startswith(LOST_KEY)]
+    assert sorted((each.finish_reason, each.cost) for each in kept) == sorted(lost)
+    assert isinstance(reply, Completion) == answered
+    known = 4.0 * answered + sum(cost or 0.0 for _, cost in lost)
+    unknown = sum(cost is None for _, cost in lost)
+    assert (total.lost, total.cost, total.calls_of_unknown_price) == (len(lost), known, unknown)
+    assert budget.spent == known + 10.0 * unknown, "what nobody counted stands in the budget as it was estimated"
+
+
+def test_a_call_that_is_stopped_in_flight_may_have_been_billed() -> None:
+    stop, cache = threading.Event(), Memory()
+    with FakeServer(latency_seconds=20) as slow:
+        client = direct(slow, stop=stop, cache=cache, concurrency=1, timeout_seconds=60)
+        threading.Timer(0.3, stop.set).start()
+        all_at_once(client, [say("in flight"), say("in the queue")])
+        assert (client.usage.total.lost, client.usage.total.failed, slow.counts["requests"]) == (1, 2, 1)
+        assert client.usage.cost_line() == "$0.0000 and 1 calls of unknown price"
+        client.close()
+    assert [(key[:5], each.text, each.finish_reason) for key, each in cache.kept.items()] == [("lost:", "", "stopped")]
+
+
+# -- stopping --------------------------------------------------------------------------------------------------------
+
+
+def test_stop_ends_calls_in_flight_and_in_the_queue_at_once() -> None:
+    stop = threading.Event()
+    with FakeServer(latency_seconds=20) as slow, direct(slow, stop=stop, concurrency=2, timeout_seconds=60) as client:
+        threading.Timer(0.3, stop.set).start()
+        began = time.monotonic()
+        replies = all_at_once(client, [say(f"slow {number}") for number in range(6)])
+        assert time.monotonic() - began < 1.5
+        assert [each.kind for each in replies if isinstance(each, LLMError)] == ["stopped"] * 6
+        with pytest.raises(LLMError, match="stopped before the call"):
+            client.complete(say("another"))
+        assert slow.counts["requests"] == 2
+
+
+def test_a_stream_ends_when_the_one_who_reads_it_breaks_off() -> None:
+    class EnoughError(Exception):
+        pass
+
+    def enough(text: str) -> None:
+        raise EnoughError
+
+    with FakeServer(token_seconds=0.2) as slow, direct(slow) as client:
+        began = time.monotonic()
+        with pytest.raises(EnoughError):
+            client.stream(say("a b c d e f g h i j k l m n o p"), enough)
+        assert time.monotonic() - began < 1.0
+        assert client.complete(say("still works")).text == "still works"
+
+
+def test_a_closed_client_ends_its_calls_and_can_be_used_again() -> None:
+    with FakeServer(latency_seconds=0.6) as slow:
+        client = direct(slow, timeout_seconds=9)
+        threading.Timer(0.2, client.close).start()
+        with pytest.raises(LLMError) as caught:
+            client.complete(say("closed"))
+        assert caught.value.kind == "stopped"
+        assert client.complete(say("again")).text == "again"
+        client.close()
+
+
+@pytest.mark.slow
+def test_clients_come_and_go_side_by_side_also_through_litellm(server: FakeServer) -> None:
+    settings = ClientSettings(api_base=server.api_base, wire="litellm")
+    with LLMClient(settings) as first, LLMClient(settings) as second:
+        assert first.complete(say("first")).text == "first"
+        assert second.complete(say("second")).text == "second"
+        first.close()
+        assert second.complete(say("on its own")).text == "on its own"
+    assert first.complete(say("first again")).text == "first again"
+    first.close()
+
+
+# -- keys ------------------------------------------------------------------------------------------------------------
+
+SECRET = "sk-" + "abcdefghijklmnop1234567890"
+
+
+def test_the_key_goes_to_the_server_and_nowhere_else(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("MY_SERVER_KEY", SECRET)
+    caplog.set_level(logging.DEBUG)
+    cache = Memory()
+    with direct(server, key_variable="MY_SERVER_KEY", cache=cache) as client:
+        client.complete(say("with a key"))
+        assert server.headers["authorization"] == f"Bearer {SECRET}"
+        assert SECRET not in repr((client.settings, client.usage, cache.kept, vars(client))) + caplog.text
+
+
+def test_a_providers_own_key_is_never_sent_to_another_address(
+    client: LLMClient, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    client.complete(say("a private server"))
+    assert SECRET not in str(server.headers)
+
+
+def test_a_missing_key_names_its_variable_and_sends_nothing(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MY_SERVER_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    before = server.counts["requests"]
+    with direct(server, key_variable="MY_SERVER_KEY") as client, pytest.raises(LLMError) as caught:
+        client.complete(say("no key"))
+    assert str(caught.value) == "openai/fake: MY_SERVER_KEY is not set; set it in the environment or in .env"
+    assert caught.value.kind == "auth"
+    with LLMClient(ClientSettings(env_file=None)) as client:
+        with pytest.raises(LLMError, match="ANTHROPIC_API_KEY is not set"):
+            client.complete(Request("anthropic/claude-sonnet-4-5", ({"role": "user", "content": "hi"},), "judge"))
+        with pytest.raises(LLMError, match="no provider of this name") as caught:
+            client.complete(Request("nonsense", ({"role": "user", "content": "hi"},), "judge"))
+    assert caught.value.kind == "bad_request"
+    assert server.counts["requests"] == before
+
+
+def test_an_env_file_is_read_and_overrides_nothing(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KEY_A", "set-before")
+    monkeypatch.setenv("KEY_B", "")  # so that it is put back after the test
+    monkeypatch.delenv("KEY_B")
+    (tmp_path / ".env").write_text("KEY_A=from-file\nKEY_B='from-file-too'\n")
+    for variable, value in (("KEY_A", "set-before"), ("KEY_B", "from-file-too")):
+        with direct(server, key_variable=variable, env_file=tmp_path / ".env") as client:
+            client.complete(say("keyed"))
+        assert server.headers["authorization"] == f"Bearer {value}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Incorrect API key provided: {SECRET}.",
+        "Authorization: Bearer abc.def.ghi123",
+        "key AIzaSyA1234567890abcdefghijklmnop",
+        "my value hunter2-hunter2 leaked",
+    ],
+)
+def test_an_error_holds_no_key(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_PROVIDER_TOKEN", "hunter2-hunter2")
+    clean = redact(text)
+    assert "[key]" in clean
+    assert not any(secret in clean for secret in (SECRET, "abc.def", "AIzaSy", "hunter2"))
+
+
+# -- prices ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_price_is_looked_up_by_the_requested_name() -> None:
+    price = prices.price_of("gpt-4.1")
+    assert price and 0 < price.input_per_million < price.output_per_million
+    assert price.as_of.startswith("litellm ")
+    assert prices.price_of("openai/gpt-4.1") == price
+
+
+@pytest.mark.parametrize(
+    ("model", "api_base"),
+    [
+        ("openai/no-such-model", None),
+        ("claude-sonnet-4-20250514", None),  # a bare name that the table does not hold
+        ("anthropic/gpt-4.1", None),  # the same name at another provider
+        ("openai/gpt-4.1", "http://127.0.0.1:1/v1"),  # whatever answers there
+    ],
+)
+def test_what_nobody_knows_has_no_price(model: str, api_base: str | None) -> None:
+    assert prices.price_of(model, api_base=api_base) is None
+
+
+def test_a_zero_in_the_table_is_a_price_only_on_ones_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {
+        name: {"litellm_provider": name.partition("/")[0], "input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
+        for name in ("ollama/llama3", "gemini/experimental")
+    }
+    monkeypatch.setattr(prices, "_table", lambda: table)
+    assert prices.price_of("ollama/llama3") == Price(0.0, 0.0, "LiteLLM's table", f"litellm {prices._version()}")
+    assert prices.price_of("gemini/experimental") is None
+
+
+def test_own_prices_are_read_from_a_dated_file(tmp_path: Path) -> None:
+    path = tmp_path / "prices.yaml"
+    path.write_text("as_of: 2026-11-01\ndollars_per_million_tokens:\n  openai/mine: {input: 0.5, output: 1.5}\n")
+    own = prices.read_prices(path)
+    assert own == {"openai/mine": Price(0.5, 1.5, "prices.yaml", "2026-11-01")}
+    assert prices.price_of("openai/mine", own, "http://127.0.0.1:1/v1") == own["openai/mine"]
+    path.write_text("openai/mine: 3")
+    with pytest.raises(prices.PriceFileError, match="no price table"):
+        prices.read_prices(path)
+
+
+# -- odds and ends ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind"),
+    [
+        (429, "slow down", "rate_limit"),
+        (429, "code: insufficient_quota", "auth"),
+        (402, "", "auth"),
+        (408, "", "timeout"),
+        (529, "overloaded", "server"),
+        (422, "", "bad_request"),
+    ],
+)
+def test_a_status_has_its_kind(status: int, message: str, kind: str) -> None:
+    assert kind_of_status(status, message) == kind
+
+
+@pytest.mark.parametrize(("header", "seconds"), [("2", 2.0), ("0.5", 0.5), (None, None), ("Fri, 1 Jan", None)])
+def test_retry_after_is_seconds_or_nothing(header: str | None, seconds: float | None) -> None:
+    assert seconds_of(header) == seconds
+
+
+@pytest.mark.slow
+def test_an_address_of_ones_own_is_for_its_own_models_only(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    before = server.counts["requests"]
+    with direct(server) as client, pytest.raises(LLMError, match="OPENAI_API_KEY is not set"):
+        client.complete(Request("gpt-4.1", ({"role": "user", "content": "hi"},), "judge"))
+    assert server.counts["requests"] == before
+
+
+@pytest.mark.parametrize("wrong", ["localhost:8000", "http://me:secret@host/v1"])
+def test_an_address_that_cannot_be_used_is_refused(wrong: str) -> None:
+    with pytest.raises(ValueError, match="api_base"):
+        ClientSettings(api_base=wrong)
+
+
+def test_a_request_that_says_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one message"):
+        Request("openai/fake", (), "judge")
+    with pytest.raises(ValueError, match="a role and a content"):
+        Request("openai/fake", ({"text": "hello"},), "judge")
+
+
+def test_importing_the_client_imports_neither_litellm_nor_aiohttp() -> None:
+    code = "import sys, discover_lib.engines.llm.calls.client as _; "
+    code += "print([name for name in ('litellm', 'aiohttp') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"[]"
+
+
+def test_the_server_runs_in_a_process_of_its_own() -> None:
+    with ServerProcess() as process, LLMClient(ClientSettings(api_base=process.api_base)) as client:
+        assert client.complete(say("over there")).text == "over there"
+        assert process.counts["served"] == 1

@@ -1,0 +1,151 @@
+"""The client, the judge and a whole run against an OpenAI-compatible server that others wrote: `transformers serve`."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+from foreign_server import LEAST_LENGTH, MODEL
+from typer.testing import CliRunner
+
+from discover_lib.app.cli.main import app
+from discover_lib.core.simulator import UserSimulator
+from discover_lib.engines.llm.assistants import REPORTED
+from discover_lib.engines.llm.calls.client import ClientSettings, Completion, LLMClient, LLMError, Request
+from discover_lib.engines.llm.judge import LLMJudge
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.runs.store import RunStore
+
+pytestmark = [
+    pytest.mark.slow,
+    # LiteLLM reads pydantic models in a way that pydantic is going to drop.
+    pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning", "ignore:.*`ReadOnly`"),
+]
+START_SECONDS = 120.0
+NAME = f"openai/{MODEL}"
+DOMAIN = "creative_writing"
+LIMIT = LEAST_LENGTH + 4  # tokens
+
+
+@pytest.fixture(scope="module")
+def api_base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    for package in ("torch", "transformers", "fastapi", "uvicorn"):
+        pytest.importorskip(package, reason=f"{package} is not installed, and `transformers serve` needs it")
+    folder = tmp_path_factory.mktemp("foreign")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, str(Path(__file__).parents[2] / "foreign_server.py"), str(folder), str(port)]
+    log = folder / "log"
+    with log.open("w") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=said, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    try:
+        _wait_until_it_answers(port, process, log)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_until_it_answers(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    ends = time.monotonic() + START_SECONDS
+    while time.monotonic() < ends and process.poll() is None:
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/health", timeout=1):
+                return
+        except (URLError, OSError):
+            time.sleep(0.1)
+    pytest.fail(f"`transformers serve` did not start:\n{log.read_text()[-2000:]}")
+
+
+@dataclass
+class Heard:
+    """What a stream has shown so far, piece by piece."""
+
+    texts: list[str] = field(default_factory=list)
+
+    def __call__(self, text: str) -> None:
+        self.texts.append(text)
+
+
+@pytest.fixture(scope="module", params=["auto", "litellm"])
+def client(api_base: str, request: pytest.FixtureRequest) -> Iterator[LLMClient]:
+    settings = ClientSettings(api_base=api_base, wire=request.param, env_file=None, max_attempts=1)
+    with LLMClient(settings) as made:
+        yield made
+
+
+def say(text: str, seed: int, max_tokens: int = LIMIT) -> Request:
+    return Request(NAME, ({"role": "user", "content": text},), "assistant", 0.7, max_tokens, seed=seed)
+
+
+def test_a_reply_comes_whole_and_as_a_stream_with_the_servers_own_counts(client: LLMClient) -> None:
+    for seed in (1, 2**40 + 2):
+        whole, heard = client.complete(say("hello", seed)), Heard()
+        streamed = client.stream(say("hello there", seed), heard)
+        for reply in (whole, streamed):
+            assert reply.text and reply.attempts == 1
+            assert LEAST_LENGTH < (reply.completion_tokens or 0) <= LIMIT
+            assert (reply.finish_reason == "length") == (reply.completion_tokens == LIMIT)
+        # The template adds the same around both; the tokenizer knows bytes only.
+        assert (streamed.prompt_tokens or 0) - (whole.prompt_tokens or 0) == len(" there")
+        assert heard.texts[-1] == streamed.text and len(heard.texts) > 1
+        assert all(after.startswith(before) for before, after in zip(heard.texts, heard.texts[1:], strict=False))
+
+
+def test_both_ways_bring_the_same_reply(api_base: str) -> None:
+    replies: list[Completion] = []
+    for wire in ("auto", "litellm"):
+        with LLMClient(ClientSettings(api_base=api_base, wire=wire, env_file=None)) as client:  # type: ignore[arg-type]
+            replies.append(client.complete(say("the same", seed=11)))
+    one, other = replies
+    assert (one.text, one.prompt_tokens, one.completion_tokens) == (
+        other.text,
+        other.prompt_tokens,
+        other.completion_tokens,
+    )
+
+
+def test_a_model_that_is_not_there_is_refused_in_the_servers_words(client: LLMClient) -> None:
+    with pytest.raises(LLMError, match=rf"openai/other: HTTP 400: .*{MODEL}.*requested 'other'") as caught:
+        client.complete(Request("openai/other", ({"role": "user", "content": "hello"},), "assistant"))
+    assert caught.value.kind == "bad_request"
+
+
+def test_nonsense_leaves_a_reply_unscored_and_says_what_came_back(client: LLMClient) -> None:
+    tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
+    before = client.usage
+    simulator = UserSimulator(tree, LLMJudge(client, NAME, max_tokens=LIMIT), engine(DOMAIN).voice)
+    candidate = simulator.consider("Once upon a time.")
+    assert candidate.evaluation is None and candidate.reward is None and candidate.after == simulator.state
+    assert candidate.error and "the reply could not be judged" in candidate.error and "it said:" in candidate.error
+    used = client.usage
+    assert used.total.calls - before.total.calls == 2, "asked once more, and no oftener"
+    assert used.structured["failed"] - before.structured.get("failed", 0) == 1 and not used.failures.get("content")
+
+
+def test_a_run_with_this_model_as_the_assistant_finishes(api_base: str, tmp_path: Path) -> None:
+    asked = ["simulate", "--domain", DOMAIN, "--assistant", NAME, "--artifacts", "2", "--turns", "2"]
+    result = CliRunner().invoke(app, [*asked, "--api-base", api_base, "--run", str(tmp_path / "run")])
+    assert result.exit_code == 0, result.output
+    with RunStore.read(tmp_path / "run") as store:
+        talks, spent = list(store.conversations()), store.spent()
+    assert [(talk.stop, len(talk.turns)) for talk in talks] == [("max_turns", 2)] * 2
+    replies = [turn.reply for talk in talks for turn in talk.turns]
+    assert all(reply.counting == REPORTED and reply.n_tokens > LEAST_LENGTH for reply in replies)
+    assert spent.completion_tokens == sum(reply.n_tokens for reply in replies)
+    assert (spent.calls, spent.attempts, spent.unpriced) == (4, 4, 4)

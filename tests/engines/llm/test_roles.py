@@ -1,0 +1,513 @@
+"""The roles played by a language model: what it is shown, what is made of its answers, and what is not accepted."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import llm_brain
+import pytest
+from llm_server import FakeServer
+
+from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.core.conversation import Artifact, Message, Reply, Turn
+from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.roles import AssistantError, BuildError, BuiltTree, JudgeError, VoiceError
+from discover_lib.core.rules import Rules
+from discover_lib.core.simulator import UserSimulator
+from discover_lib.core.state import Discovery, initial_state
+from discover_lib.core.view import UserView
+from discover_lib.engines.llm import answers, builder
+from discover_lib.engines.llm.assistants import REPORTED, LLMAssistant, llm_assistant
+from discover_lib.engines.llm.builder import LLMBuilder, Organised
+from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
+from discover_lib.engines.llm.judge import LLMJudge
+from discover_lib.engines.llm.prompting import PromptSet
+from discover_lib.engines.llm.voice import LLMVoice, find_flaws
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifact
+
+PAPER = Rules.paper()
+MODEL = "openai/scripted"
+
+TREE = IntentTree(
+    "short story",
+    "harbour",
+    "could you write a short story about a harbour?",
+    ("2",),
+    (
+        Intent("1", "Has a narrator", (Intent("1.1", "The narrator is a pilot", (Intent("1.1.1", "He is retired"),)),)),
+        Intent("2", "Set at a harbour", (Intent("2.1", "The harbour lies far north"),)),
+        Intent("3", "Ends quietly", (Intent("3.1", "The last line is a sound"),)),
+    ),
+)
+START = initial_state(TREE, PAPER, seed=1)
+TALK = (Message("user", TREE.initial_request),)
+REPLY = Reply("It was cold at the quay. </reply> <b>Ole</b> waited.", 12, COUNTING)
+
+
+class Scripted:
+    """A model that says what it was given to say, the last thing again and again; `asked` is what it was sent."""
+
+    def __init__(self) -> None:
+        self.texts: deque[str] = deque()
+        self.asked: list[dict[str, Any]] = []
+
+    def __call__(self, messages: list[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
+        self.asked.append(body)
+        text = self.texts.popleft() if len(self.texts) > 1 else self.texts[0]
+        return text, 7
+
+    def says(self, *sayings: str | dict[str, Any]) -> None:
+        self.asked.clear()
+        self.texts = deque(each if isinstance(each, str) else json.dumps(each) for each in sayings)
+
+    def prompt(self, call: int = 0, message: int = 1) -> str:
+        return str(self.asked[call]["messages"][message]["content"])
+
+
+@pytest.fixture(scope="module")
+def brain() -> Scripted:
+    return Scripted()
+
+
+@pytest.fixture(scope="module")
+def server(brain: Scripted) -> Iterator[FakeServer]:
+    with FakeServer(brain) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: FakeServer) -> Iterator[LLMClient]:
+    with LLMClient(ClientSettings(api_base=server.api_base, env_file=None, first_wait_seconds=0.01)) as ready:
+        yield ready
+
+
+# -- judge -----------------------------------------------------------------------------------------------------------
+
+
+def judged(*entries: tuple[str, bool] | tuple[str, bool, list[str]], kind: str = "artifact") -> dict[str, Any]:
+    intents = [
+        {"id": intent_id, "reason": f"about {intent_id}", "engaged": engaged, "near_misses": near[0] if near else []}
+        for intent_id, engaged, *near in entries
+    ]
+    return {"kind_reason": "it tells a story", "kind": kind, "intents": intents}
+
+
+WISH = ("2", False)  # the discovered, unsatisfied root outside the focus is always asked about
+
+
+def test_the_judge_is_shown_the_focus_and_known_wishes_and_nothing_else(client: LLMClient, brain: Scripted) -> None:
+    brain.says(judged(("1", False), WISH))
+    LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    prompt = brain.prompt()
+    assert "- [1] (undiscovered) Has a narrator\n  - [1.1] (undiscovered) The narrator is a pilot" in prompt
+    assert "# Known wishes outside the tree\n\n- [2] Set at a harbour" in prompt
+    assert f"<reply2>\n{REPLY.text}\n</reply2>" in prompt and f"<user>\n{TREE.initial_request}\n</user>" in prompt
+    for hidden in ("far north", "quietly", "sound"):
+        assert hidden not in prompt
+    assert brain.asked[0]["temperature"] == 0.0 and "seed" not in brain.asked[0]
+
+
+def test_what_is_satisfied_is_shown_as_settled_and_asked_no_more(client: LLMClient, brain: Scripted) -> None:
+    state = replace(
+        START, discovery={**START.discovery, "1": Discovery.DISCOVERED, "1.1": Discovery.EMERGING}, satisfied={"1", "2"}
+    )
+    brain.says(judged(("1.1", True), ("1.1.1", False, ["he is young", "he is  young", "she is retired"])))
+    evaluation = LLMJudge(client, MODEL).evaluate(TREE, state, TALK, REPLY, PAPER)
+    assert "- [1] (settled) Has a narrator\n  - [1.1] (emerging) " in brain.prompt()
+    assert "# Known wishes outside the tree\n\n(none)" in brain.prompt()
+    assert [(each.intent_id, each.engaged) for each in evaluation.verdicts] == [("1.1", True), ("1.1.1", False)]
+    assert evaluation.verdicts[1].near_misses == ("he is young", "she is retired"), "each alternative once"
+
+
+def test_verdicts_come_in_the_order_of_the_walk_and_what_it_does_not_reach_is_dropped(
+    client: LLMClient, brain: Scripted
+) -> None:
+    brain.says(judged(("2", True), ("1.1", False, ["a cook"]), ("1", False, ["no one"])))
+    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert [each.intent_id for each in evaluation.verdicts] == ["1", "2"]
+    assert evaluation.kind == "artifact" and evaluation.kind_reason == "it tells a story"
+
+
+def test_a_met_intent_meets_what_stands_above_it(client: LLMClient, brain: Scripted) -> None:
+    brain.says(judged(("1", False, ["a choir"]), ("1.1.1", True, ["ignored"]), WISH))
+    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert [(each.intent_id, each.engaged, each.near_misses) for each in evaluation.verdicts] == [
+        ("1", True, ()),
+        ("1.1", True, ()),
+        ("1.1.1", True, ()),
+        ("2", False, ()),
+    ]
+    assert evaluation.verdicts[0].reason == "met with 1.1.1: about 1.1.1"
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        (judged(("1", False), WISH, ("9", True)), "there is no intent '9'; the ids are 1, 1.1, 1.1.1, 2"),
+        (judged(("1", False), WISH, ("3", True)), "there is no intent '3'"),
+        (judged(("1", False), ("1", True), WISH), "intent '1' has more than one entry"),
+        (judged(("1", False)), "there is no entry for 2"),
+        (judged(("1", True), WISH), "there is no entry for 1.1"),
+    ],
+)
+def test_ids_are_checked_and_the_judge_is_asked_once_more(
+    client: LLMClient, brain: Scripted, answer: dict[str, Any], complaint: str
+) -> None:
+    brain.says(answer, judged(("1", False), WISH))
+    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert [each.intent_id for each in evaluation.verdicts] == ["1", "2"]
+    assert len(brain.asked) == 2 and complaint in brain.prompt(1, -1)
+    brain.says(answer)
+    with pytest.raises(JudgeError, match="the reply could not be judged"):
+        LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert len(brain.asked) == 2
+
+
+def test_a_reply_that_cannot_be_judged_is_a_judge_error_but_a_stop_is_not(server: FakeServer, brain: Scripted) -> None:
+    brain.says("no")
+    stop = threading.Event()
+    settings = ClientSettings(api_base=server.api_base, env_file=None, max_attempts=1)
+    with LLMClient(settings, stop=stop) as client:
+        server.script.append("500")
+        with pytest.raises(JudgeError, match="the reply could not be judged: openai/scripted"):
+            LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+        stop.set()
+        with pytest.raises(LLMError) as caught:
+            LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert caught.value.kind == "stopped"
+
+
+# -- voice -----------------------------------------------------------------------------------------------------------
+
+FUZZY = UserView(
+    ("1",),
+    "fuzzy",
+    ("1.1",),
+    {"1": "Has a narrator", "1.1": "The narrator is a weathered pilot"},
+    {"1.1": "the narrator is\n a cook"},
+    ("1.1",),
+)
+HEARD = (*TALK, Message("assistant", "A cook tells of the harbour."))
+
+
+def said(message: str) -> dict[str, str]:
+    return {"thought": "vague", "message": message}
+
+
+def test_the_voice_sees_the_conversation_and_the_view(client: LLMClient, brain: Scripted) -> None:
+    brain.says(said('  "hmm, the narrator could be someone else"  '))
+    assert LLMVoice(client, MODEL).speak(FUZZY, HEARD, seed=5) == "hmm, the narrator could be someone else"
+    prompt = brain.prompt()
+    assert "Achieved:\n- [1] Has a narrator\n" in prompt
+    assert (
+        "Still wanting (fuzzy):\n- [1.1] The narrator is a weathered pilot\n"
+        "  new: this changed with the last reply\n  what happened: the narrator is a cook\n" in prompt
+    )
+    assert "<assistant>\nA cook tells of the harbour.\n</assistant>" in prompt
+    assert brain.asked[0]["seed"] == 5
+
+
+def test_a_flawed_message_is_asked_for_once_more(client: LLMClient, brain: Scripted) -> None:
+    voice = LLMVoice(client, MODEL)
+    brain.says(said("maybe a weathered man"), said("maybe someone else"))
+    assert voice.speak(FUZZY, HEARD, seed=0) == "maybe someone else"
+    assert "cannot put it into words: avoid 'weathered'" in brain.prompt(1, -1)
+    assert voice.flaws("maybe someone else", FUZZY, HEARD) == ()
+
+
+def test_a_message_that_stays_flawed_is_used_and_its_flaws_are_told(client: LLMClient, brain: Scripted) -> None:
+    voice = LLMVoice(client, MODEL)
+    brain.says(said("- a **weathered** pilot"), said("a weathered man"))
+    message = voice.speak(FUZZY, HEARD, seed=0)
+    assert message == "a weathered man", "the one with fewer flaws"
+    assert voice.flaws(message, FUZZY, HEARD) == ("leak",) and len(brain.asked) == 2
+
+
+def test_a_turn_keeps_the_flaws_of_its_message(client: LLMClient, brain: Scripted) -> None:
+    long = " ".join(["well"] * 41)
+    brain.says(said(long), said(f"{long} **now**"), said("fine"))
+    engines = engine("technical_writing")
+    tree = engines.builder.build(generate_artifact("technical_writing", "eval", 0)).tree
+    simulator = UserSimulator(tree, engines.judge, LLMVoice(client, MODEL))
+    flawed, fine = simulator.step("hello"), simulator.step("hello again")
+    assert (flawed.user_message, flawed.flaws, fine.flaws) == (long, ("length",), ())
+    again = Turn.from_dict(json.loads(json.dumps(flawed.to_dict())))
+    assert again == flawed and "flaws" not in fine.to_dict(), "what is fine is stored as it always was"
+
+
+def test_no_message_at_all_is_a_voice_error(client: LLMClient, brain: Scripted) -> None:
+    brain.says("I'd rather not.")
+    with pytest.raises(VoiceError, match=r"the user's message could not be had: .*; it said: I'd rather not\."):
+        LLMVoice(client, MODEL).speak(FUZZY, HEARD, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("message", "kinds"),
+    [
+        ("something about who tells it feels off", []),
+        ("the narrator is fine, and so is the harbour", []),  # achieved, and said before
+        ("i want pilots", ["leak"]),
+        (" ".join(["well"] * 41), ["length"]),
+        ("first\nsecond", ["markup"]),
+        ("# a title", ["markup"]),
+        ("i like [1.1] more", ["markup"]),
+        ("use <b>bold</b>", ["markup"]),
+        ("is 3 < 4 and 5 > 4?", []),
+        ("```pilot", ["markup", "leak"]),
+    ],
+)
+def test_what_is_checked_in_a_message(message: str, kinds: list[str]) -> None:
+    assert [flaw.kind for flaw in find_flaws(message, FUZZY, HEARD)] == kinds
+
+
+def test_what_is_clear_may_be_worded() -> None:
+    assert find_flaws("i want a weathered pilot", replace(FUZZY, pursuing="clear"), HEARD) == []
+
+
+# -- assistants ------------------------------------------------------------------------------------------------------
+
+
+def test_an_assistant_sees_its_system_prompt_and_the_messages(client: LLMClient, brain: Scripted) -> None:
+    brain.says("<think>a boat? {no}</think>\n\nHere is a boat. \n")
+    asked = (Message("user", "a boat"), Message("assistant", "Small?", notation="ask size ?"), Message("user", "yes"))
+    reply = LLMAssistant(client, MODEL, "a", system="Be brief.", temperature=0.2).reply(asked, seed=3)
+    assert reply == Reply("Here is a boat.", 7, REPORTED, "a")
+    (body,) = brain.asked
+    assert body["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "a boat"},
+        {"role": "assistant", "content": "Small?"},
+        {"role": "user", "content": "yes"},
+    ]
+    assert (body["temperature"], body["seed"]) == (0.2, 3)
+
+
+def test_tokens_that_are_not_reported_are_counted_and_the_record_says_how(
+    client: LLMClient, server: FakeServer, brain: Scripted
+) -> None:
+    brain.says("Here is a boat.")
+    server.script.append("missing_usage")
+    reply = LLMAssistant(client, MODEL).reply(TALK, seed=0)
+    assert (reply.n_tokens, reply.counting, reply.assistant) == (count_tokens(reply.text), COUNTING, MODEL)
+
+
+def test_samples_of_one_prompt_are_told_apart(client: LLMClient) -> None:
+    one, other = (LLMAssistant(client, MODEL, sample=sample)._request(TALK, 0) for sample in (0, 1))
+    assert one.key != other.key and one.messages == other.messages
+
+
+def test_a_streamed_reply_is_the_same_reply(client: LLMClient, brain: Scripted) -> None:
+    brain.says("Here is a small boat.")
+    shown: list[str] = []
+    reply = LLMAssistant(client, MODEL).stream(TALK, 0, shown.append)
+    assert reply.text == shown[-1] == "Here is a small boat." and len(shown) > 1
+
+
+def test_an_assistant_that_says_nothing_is_an_assistant_error(client: LLMClient, brain: Scripted) -> None:
+    brain.says("<think>hm</think>")
+    with pytest.raises(AssistantError, match="quiet replied with nothing") as caught:
+        LLMAssistant(client, MODEL, "quiet").reply(TALK, 0)
+    assert caught.value.raw == ("<think>hm</think>",), "kept, so that a resumed run asks anew"
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "style"),
+    [
+        ("gpt-4.1", "gpt-4.1", None),
+        ("ollama/llama3:8b+co-creation", "ollama/llama3:8b", "co_creation"),
+        ("openai/x+collaborative", "openai/x", "collaborative"),
+        ("openai/x+clarifying", "openai/x", "clarifying"),
+        ("openai/my+model", "openai/my+model", None),
+    ],
+)
+def test_an_assistants_name_says_model_and_style(client: LLMClient, name: str, model: str, style: str | None) -> None:
+    assistant = llm_assistant(client, name)
+    system = PromptSet().render(style)[0]["content"] if style else ""
+    assert (assistant.name, assistant.model.name, assistant.system) == (name, model, system)
+    with pytest.raises(ValueError, match="names no model"):
+        llm_assistant(client, "+clarifying")
+
+
+# -- builder ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def built_by_miniature(client: LLMClient, brain: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server's model is the miniature for as long as the test runs."""
+    monkeypatch.setattr(Scripted, "__call__", lambda self, messages, body: llm_brain.answer(messages, body))
+
+
+ARTIFACT = replace(generate_artifact("creative_writing", "eval", 3), topic="everyday life")
+
+
+@pytest.mark.usefixtures("built_by_miniature")
+@pytest.mark.parametrize("domain", ["svg_drawing", "creative_writing", "technical_writing"])
+def test_the_stages_lead_to_the_tree_that_the_miniature_builds(client: LLMClient, domain: str) -> None:
+    artifact = replace(generate_artifact(domain, "eval", 0), topic="everyday life")
+    expected = engine(domain).builder.build(artifact)
+    *stages, built = LLMBuilder(client, f"openai/miniature:{domain}").stages(artifact)
+    assert [type(stage).__name__ for stage in stages] == ["Synthesised", "Abstracted", "Organised"]
+    assert isinstance(built, BuiltTree) and built.tree == expected.tree and built.recognised == expected.recognised
+    assert [text for level in built.levels for text in level].count(expected.tree.roots[0].text) == 1
+    usage = client.usage
+    assert set(usage.by_purpose) == {
+        *("builder: synthesis", "builder: abstraction", "builder: organisation", "builder: direction"),
+        "builder: initial request",
+    }
+    assert usage.structured == {"clean": 5}
+
+
+@pytest.mark.usefixtures("built_by_miniature")
+def test_a_stage_can_be_taken_up_again_by_hand(client: LLMClient) -> None:
+    first = LLMBuilder(client, "openai/miniature:creative_writing")
+    *_, organised, built = first.stages(ARTIFACT)
+    assert isinstance(organised, Organised) and isinstance(built, BuiltTree)
+    assert first.open(organised) == built
+
+
+def test_a_defect_that_stays_is_a_build_error_that_names_the_stage(client: LLMClient, brain: Scripted) -> None:
+    item = {"text": "Ends quietly", "aspect": "ending", "evidence": "the last line"}
+    brain.says({"topic": "harbour", "description": "quiet", "items": [item, item, item]})
+    with pytest.raises(BuildError, match=r"tale, stage synthesis: .*stands twice"):
+        LLMBuilder(client, MODEL).build(Artifact("tale", "short story", "Once."))
+    assert len(brain.asked) == 2 and "the item 'Ends quietly' stands twice" in brain.prompt(1, -1)
+
+
+def test_an_empty_artifact_costs_nothing(client: LLMClient, brain: Scripted) -> None:
+    brain.says("unused")
+    with pytest.raises(BuildError, match="blank: the artifact is empty"):
+        LLMBuilder(client, MODEL).build(Artifact("blank", "short story", " \n"))
+    assert not brain.asked
+
+
+def synthesis(topic: str, *texts: str) -> answers.Synthesis:
+    items = [{"text": text, "aspect": "a", "evidence": "e"} for text in texts]
+    return answers.Synthesis.model_validate({"topic": topic, "description": "d", "items": items})
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        (synthesis("harbour", "Has a pilot", "Set in the north", "Ends quietly"), None),
+        (synthesis("a harbour at night", "Has a pilot", "Set north", "Ends quietly"), "one to 3 words"),
+        (synthesis("harbour", "Has a pilot", "Ends quietly"), "at least 3"),
+        (synthesis("harbour", "Has a pilot", "has a  PILOT.", "Ends quietly"), "'has a  PILOT.' stands twice"),
+        (synthesis("harbour", "Has a pilot", "Is not dramatic", "Ends quietly"), "says what is absent ('not')"),
+        (synthesis("harbour", "Has a pilot", "Doesn't rhyme", "Ends quietly"), "says what is absent"),
+        (synthesis("harbour", "Has a pilot", "…", "Ends quietly"), "has no words"),
+        (synthesis("harbour", "Has a pilot", "long " * 500, "Ends quietly"), "2500 characters"),
+    ],
+)
+def test_defects_of_a_synthesis(answer: answers.Synthesis, complaint: str | None) -> None:
+    agree(builder.synthesis_defect(answer), complaint)
+
+
+@pytest.mark.parametrize(
+    ("levels", "complaint"),
+    [
+        ([["a tabby cat", "red boots"], ["a cat", "boots"], ["an animal"]], None),
+        ([["a tabby cat"]], "no broader level"),
+        ([["a tabby cat"], []], "level 1 is empty"),
+        ([["a tabby cat"], ["a cat", "stripes"]], "cannot be broader"),
+        ([["a tabby cat", "boots"], ["A tabby cat!"]], "stands twice"),
+        ([["a tabby cat"], ["a cat"], ["A short story"]], "says nothing beyond type and topic"),
+    ],
+)
+def test_defects_of_an_abstraction(levels: list[list[str]], complaint: str | None) -> None:
+    agree(builder.abstraction_defect(levels, frozenset({"short", "story", "harbour"})), complaint)
+
+
+ITEMS = {"0.1": "tabby cat", "0.2": "red boots", "1.1": "cat", "1.2": "footwear", "2.1": "animal"}
+GOOD = {"0.1": "1.1", "0.2": "1.2", "1.1": "2.1", "1.2": None, "2.1": None}
+
+
+def places(changes: dict[str, str | None], same: dict[str, str] | None = None) -> answers.Hierarchy:
+    same = same or {}
+    rows = [{"id": key, "parent": parent, "same_as": same.get(key)} for key, parent in (GOOD | changes).items()]
+    return answers.Hierarchy.model_validate({"items": rows})
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        (places({}), None),
+        (places({"0.1": "2.1"}), None),  # levels may be skipped
+        (places({"0.1": None}, {"0.1": "1.1"}), None),
+        (places({"3.1": None}), "there is no item '3.1'"),
+        (answers.Hierarchy.model_validate({"items": [{"id": "0.1", "parent": None}]}), "no entry: 0.2, 1.1, 1.2, 2.1"),
+        (answers.Hierarchy(items=[*places({}).items, places({}).items[0]]), "'0.1' has more than one entry"),
+        (places({"1.1": "1.2"}), "not on a broader level"),
+        (places({"2.1": "0.1"}), "not on a broader level"),  # a cycle would need this
+        (places({"1.1": "1.1"}), "not on a broader level"),
+        (places({"0.1": "5.5"}), "which is no item of the forest"),
+        (places({"1.1": None}, {"1.1": "2.1"}), "which is no item of the forest"),  # 0.1 stands below what is gone
+        (places({"0.1": "1.1"}, {"0.1": "1.1"}), "must be an item that stays"),
+        (places({"0.1": None}, {"0.1": "0.1"}), "must be an item that stays"),
+    ],
+)
+def test_defects_of_a_hierarchy(answer: answers.Hierarchy, complaint: str | None) -> None:
+    agree(builder.hierarchy_defect(answer, ITEMS), complaint)
+
+
+def test_a_forest_keeps_texts_and_order_and_gives_dotted_ids() -> None:
+    first, second = builder.forest(places({"0.1": None}, {"0.1": "1.1"}), ITEMS)
+    assert first == Intent("1", "footwear", (Intent("1.1", "red boots"),))
+    assert second == Intent("2", "animal", (Intent("2.1", "cat"),))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "text", "complaint"),
+    [
+        (["2"], "a short story about a harbour, please", None),
+        (["2.1"], "a story", "'2.1' cannot be chosen; choose among 1, 2, 3"),
+        ([], "a story", "at least one"),
+        (["1", "2", "3"], "a story", "every requirement was chosen"),
+        (["2"], "well " * 41, "41 words"),
+        (["2"], "a story\nat a harbour", "plain text on one line"),
+    ],
+)
+def test_defects_of_a_first_request(chosen: list[str], text: str, complaint: str | None) -> None:
+    answer = answers.InitialRequest(chosen=chosen, request=text)
+    agree(builder.request_defect(answer, TREE.roots), complaint)
+
+
+def test_a_first_request_gives_nothing_away() -> None:
+    assert builder.leak_defect(TREE) is None
+    told = replace(TREE, initial_request="a story about a harbour with a retired pilot")
+    agree(builder.leak_defect(told), "leave out 'pilot', 'retired'")
+
+
+@pytest.mark.parametrize("denied", ["narrow_implies_broad", "not broad_implies_narrow"])
+def test_a_parent_that_is_not_broader_is_named(
+    client: LLMClient, brain: Scripted, monkeypatch: pytest.MonkeyPatch, denied: str
+) -> None:
+    """The direction is asked about apart, and an answer that denies it sends the organisation back once."""
+
+    def answer(self: Scripted, messages: list[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
+        text, tokens = llm_brain.answer(messages, body)
+        self.asked.append(body)
+        if llm_brain.TASKS[messages[0]["content"]] == "superset_check":
+            data = json.loads(text)
+            data["pairs"][0][denied.removeprefix("not ")] = denied.startswith("not ")
+            text = json.dumps(data)
+        return text, tokens
+
+    brain.says("unused")
+    monkeypatch.setattr(Scripted, "__call__", answer)
+    with pytest.raises(BuildError, match=r"stage organisation: .*is not strictly broader"):
+        LLMBuilder(client, "openai/miniature:creative_writing").build(ARTIFACT)
+    tasks = [llm_brain.TASKS[body["messages"][0]["content"]] for body in brain.asked]
+    assert tasks.count("hierarchy") == 2 and "initial_request" not in tasks
+
+
+def agree(found: str | None, complaint: str | None) -> None:
+    if complaint is None:
+        assert found is None
+    else:
+        assert found is not None and complaint in found

@@ -1,0 +1,306 @@
+"""Models on this machine as assistants: names, batches that change nothing, merging, and runs that use them."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from discover_lib.core.conversation import Message
+from discover_lib.engines.local.model import LocalAssistant, LocalModel
+from discover_lib.engines.local.names import (
+    LocalModelError,
+    LocalName,
+    check_local,
+    is_local,
+    merge,
+    parse_name,
+    serving,
+)
+from discover_lib.engines.local.tiny_language import is_broken, save_tokenizer, vocabulary
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.runs.options import RunOptions, RunOptionsError, lay_out
+
+DOMAIN = "creative_writing"
+REQUEST = Message("user", "can you write a short story with a waterside place in it?")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tiny model that has learnt a little: what it says varies, and some of it is notation."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    torch.set_num_threads(1)
+    from discover_lib.engines.local.tiny_model import TinyRecipe, pretrain
+
+    recipe = TinyRecipe(domains=(DOMAIN,), steps=20, batch=4, width=64, heads=2, inner=96, rate=1e-2)
+    made = tmp_path_factory.mktemp("models") / "tiny"
+    made.mkdir()
+    pretrain(recipe).save_pretrained(made)
+    save_tokenizer(vocabulary((DOMAIN,)), made)
+    (made / "tiny.json").write_text(json.dumps({"domains": [DOMAIN]}))
+    return made
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    from discover_lib.engines.local.names import load
+
+    loaded, tokenizer = load(folder)
+    return LocalModel("tiny-test", loaded, tokenizer, speaks_notation=True)
+
+
+@pytest.fixture(scope="module")
+def adapter(folder, tmp_path_factory):
+    """An adapter with weights of its own, as a training run leaves one."""
+    peft = pytest.importorskip("peft")
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(1)
+    base = AutoModelForCausalLM.from_pretrained(folder)
+    wrapped = peft.get_peft_model(base, peft.LoraConfig(r=4, target_modules=["q_proj", "v_proj"]))
+    for name, weight in wrapped.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight, std=0.2)
+    made = tmp_path_factory.mktemp("adapters") / "one"
+    wrapped.save_pretrained(made)
+    return made
+
+
+def plain_model(folder: Path) -> Path:
+    """A model folder that is no tiny one, as far as names can tell."""
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "local"), [("tiny", True), ("hf:outputs/run", True), ("draft", False), ("openai/tiny", False)]
+)
+def test_names_of_local_models(name, local):
+    assert is_local(name) is local
+
+
+def test_a_name_is_taken_apart(tmp_path):
+    base, one = plain_model(tmp_path / "base"), tmp_path / "one"
+    one.mkdir()
+    (one / "adapter_config.json").write_text("{}")
+    assert parse_name("tiny") == LocalName("tiny", None)
+    assert parse_name(f"hf:{base}") == LocalName(f"hf:{base}", base)
+    trained = parse_name(f"hf:{base}+{one}+{one}")
+    assert (trained.folder, trained.adapters, trained.style) == (base, (one, one), "collaborative")
+    assert parse_name(f"hf:{base}+co-creation").style == "co-creation"
+
+
+def test_a_plus_may_belong_to_a_folder(tmp_path):
+    for name in ("sft", "sft+dpo"):
+        plain_model(tmp_path / name)
+    assert parse_name(f"hf:{tmp_path / 'sft+dpo'}").folder == tmp_path / "sft+dpo"
+    assert parse_name(f"hf:{tmp_path / 'sft+dpo'}+clarifying").style == "clarifying"
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("hf:{there}/nothing", "no such folder; name one that holds a model or a training run"),
+        ("hf:{there}", "no model here"),
+        ("hf:{there}/base+{there}", "no adapter here"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_refused_in_one_line(tmp_path, name, complaint):
+    plain_model(tmp_path / "base")
+    with pytest.raises(LocalModelError, match=complaint) as error:
+        parse_name(name.format(there=tmp_path))
+    assert "\n" not in str(error.value)
+    with pytest.raises(RunOptionsError, match=complaint):
+        lay_out(RunOptions(assistants=(name.format(there=tmp_path),), domain=DOMAIN, artifacts=1))
+
+
+def test_a_tiny_model_is_asked_only_what_it_speaks(tmp_path):
+    pytest.importorskip("torch")
+    base = plain_model(tmp_path / "base")
+    (base / "tiny.json").write_text(json.dumps({"domains": ["svg_drawing"]}))
+    check_local(f"hf:{base}", "svg_drawing")
+    with pytest.raises(LocalModelError, match="tiny model of svg_drawing; it does not speak 'creative_writing'"):
+        check_local(f"hf:{base}", DOMAIN)
+
+
+def test_local_models_need_no_client():
+    assert EngineSpec().models(("tiny", "hf:somewhere", "draft")) == []
+
+
+# -- replies ----------------------------------------------------------------------------------------------------------
+
+
+def questions():
+    """Conversations of different lengths, each with a seed."""
+    talks = [(REQUEST,), (REQUEST, Message("assistant", "pass"), Message("user", "please make it a riverbank"))]
+    return [(talks[place % 2], place) for place in range(12)]
+
+
+@pytest.mark.slow
+def test_a_batch_is_the_same_as_one_by_one(model):
+    assistant = LocalAssistant(model, DOMAIN)
+    together = assistant.reply_batch(questions())
+    assert together == [assistant.reply(messages, seed) for messages, seed in questions()]
+    assert together[::-1] == assistant.reply_batch(questions()[::-1])
+    assert len({each.notation for each in together}) > 6  # the seeds say different things
+
+
+@pytest.mark.slow
+def test_threads_that_ask_at_once_get_what_they_would_alone(model):
+    assistant = LocalAssistant(model, DOMAIN)
+    alone = [assistant.reply(messages, seed) for messages, seed in questions()]
+    found = [None] * len(alone)
+
+    def ask(place):
+        messages, seed = questions()[place]
+        found[place] = assistant.reply(messages, seed)
+
+    threads = [threading.Thread(target=ask, args=(place,)) for place in range(len(alone))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == alone
+
+
+@pytest.mark.slow
+def test_conversations_in_lockstep_are_those_of_one_by_one(model):
+    from discover_lib.core.rules import Rules
+    from discover_lib.engines.local.lockstep import LocalEngines, run_lockstep
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import generate_artifact
+    from discover_lib.runs.units import plan_units, run_unit
+
+    artifacts = [generate_artifact(DOMAIN, "train", place) for place in range(3)]
+    trees = {each.id: (DOMAIN, engine(DOMAIN).builder.build(each).tree) for each in artifacts}
+    units = plan_units(trees, ["mine", "draft"], trials=1, turns=2, rules=Rules.paper(), seed=0)
+    engines = LocalEngines(EngineSpec(), {"mine": model})
+    assert list(run_lockstep(units, engines)) == [run_unit(unit, engines) for unit in units]
+
+
+@pytest.mark.slow
+def test_a_model_that_fails_is_heard_of_by_all_that_wait(model):
+    from discover_lib.core.roles import AssistantError
+
+    class Failing:
+        def __getattr__(self, name):
+            raise RuntimeError("out of memory")
+
+    broken = LocalModel("tiny-test", model.model, model.tokenizer, speaks_notation=True)
+    broken.model = Failing()
+    with pytest.raises(AssistantError, match="tiny-test did not reply: out of memory"):
+        LocalAssistant(broken, DOMAIN).reply_batch(questions())
+
+
+@pytest.mark.slow
+def test_a_choice_falls_where_the_chance_does():
+    """Probabilities 0.2, 0.5, 0.3: chances below 0.2 take the first token, below 0.7 the second."""
+    torch = pytest.importorskip("torch")
+    from discover_lib.engines.local.sampling import choose
+
+    logits = torch.log(torch.tensor([[0.2, 0.5, 0.3]])).repeat(5, 1)
+    chances = torch.tensor([0.0, 0.19, 0.21, 0.69, 0.999], dtype=torch.float64)
+    assert choose(logits, chances, 1.0).tolist() == [0, 0, 1, 1, 2]
+    assert choose(logits, chances, 0).tolist() == [1] * 5
+
+
+@pytest.mark.slow
+def test_drawn_tokens_follow_the_distribution(model):
+    """First tokens of 600 draws against the model's own probabilities: within 4 standard errors each."""
+    import torch
+
+    from discover_lib.engines.local.sampling import Draw, draw
+
+    prompt = model.prompt((REQUEST,), DOMAIN)
+    drawn = draw(
+        model.model, [Draw(prompt, seed) for seed in range(600)], temperature=1.0, max_new_tokens=1, end=(), pad=0
+    )
+    with torch.inference_mode():
+        expected = torch.softmax(model.model(torch.tensor([prompt])).logits[0, -1], -1)
+    counts = torch.bincount(torch.tensor([ids[0] for ids in drawn]), minlength=len(expected)) / 600
+    error = (expected * (1 - expected) / 600).sqrt()
+    assert bool(((counts - expected).abs() <= 4 * error + 1 / 600).all())
+
+
+# -- adapters, merged folders, runs -----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_merged_folder_says_what_base_and_adapter_say(folder, adapter, tmp_path):
+    from discover_lib.engines.local.names import local_assistant
+
+    name = f"hf:{folder}+{adapter}"
+    merged = merge(name, tmp_path / "merged")
+    said = [
+        [each.notation for each in local_assistant(one, DOMAIN).reply_batch(questions())]
+        for one in (name, f"hf:{merged}")
+    ]
+    assert said[0] == said[1]
+    bare = [each.notation for each in local_assistant(f"hf:{folder}", DOMAIN).reply_batch(questions())]
+    assert said[0] != bare
+    with pytest.raises(LocalModelError, match="not empty"):
+        merge(name, merged)
+    with pytest.raises(LocalModelError, match="no server can"):
+        serving(merged)
+
+
+def test_how_a_merged_model_is_served(tmp_path):
+    base = plain_model(tmp_path / "merged")
+    ways = serving(base, served_as="mine", port=8123)
+    assert ways["vllm"] == f"vllm serve {base} --served-model-name mine --port 8123"
+    assert ways["assistant (vllm)"] == "openai/mine --api-base http://localhost:8123/v1"
+    with pytest.raises(LocalModelError, match="no merged model here"):
+        serving(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_run_with_a_local_model_is_resumed_and_assessed_like_any_other(folder, tmp_path):
+    from discover_lib.runs.evaluation import assess, load_scores
+    from discover_lib.runs.options import execute
+    from discover_lib.runs.store import RunStore
+
+    name = f"hf:{folder}"
+    run = lay_out(RunOptions(assistants=(name, "draft"), domain=DOMAIN, artifacts=3, turns=2))
+    assert (run.models, run.local) == ([], [name]) and set(run.configuration["local"]) == {name}
+    where = tmp_path / "run"
+    where.mkdir()
+    execute(run, where)
+    with RunStore.read(where) as store:
+        first = list(store.conversations())
+    execute(run, where)
+    assert assess(run, where).failed == 0
+    scores = load_scores(where)
+    assert len(scores) == len(first) == 6
+    replies = [turn.reply for talk in first if talk.setting["assistants"] == [name] for turn in talk.turns]
+    assert {each.assistant for each in replies} == {name}
+    assert all(is_broken(each) or each.notation for each in replies)
+
+
+@pytest.mark.slow
+def test_an_ordinary_chat_model_answers_in_text(tmp_path):
+    """A random model with words for tokens: what it says is nonsense, but it is said, counted and repeatable."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from discover_lib.engines.local.names import local_assistant
+
+    words = vocabulary((DOMAIN,))
+    torch.manual_seed(0)
+    config = transformers.Qwen3Config(
+        vocab_size=len(words.words), hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=2,
+        num_key_value_heads=1, head_dim=16, eos_token_id=words.ids["<e>"],
+    )  # fmt: skip
+    transformers.Qwen3ForCausalLM(config).save_pretrained(tmp_path / "chat")
+    save_tokenizer(words, tmp_path / "chat")
+    name = f"hf:{tmp_path / 'chat'}"
+    assistant = local_assistant(name, DOMAIN)
+    assistant._model.max_new_tokens = 12
+    reply = assistant.reply((REQUEST,), 3)
+    assert reply == assistant.reply((REQUEST,), 3)
+    assert (reply.n_tokens, reply.counting, reply.notation) == (12, f"tokens of {name}", None)
+    assert RoleEngines(EngineSpec()).assistant(name, DOMAIN).name == name

@@ -1,0 +1,153 @@
+"""The tiny model's language: every word is one token, what users and others say reaches it, what it says comes out."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discover_lib.core.conversation import Message
+from discover_lib.engines.local.tiny_language import (
+    BROKEN,
+    END,
+    MAX_REPLY_TOKENS,
+    UNKNOWN,
+    as_notation,
+    decode,
+    encode_messages,
+    is_broken,
+    known_domains,
+    prompt_text,
+    save_tokenizer,
+    transcript,
+    vocabulary,
+)
+from discover_lib.engines.local.tiny_practice import practice_conversation
+from discover_lib.engines.miniature.lexicon import DOMAINS, LexiconError, load_lexicon
+from discover_lib.engines.miniature.notation import Move, NotationError, parse, write
+from discover_lib.engines.miniature.reading import UserReading, read_reply
+from discover_lib.engines.miniature.rendering import make_reply
+from discover_lib.metrics.satisfaction import FINAL_REQUEST
+
+WORDS = vocabulary(DOMAINS)
+DRAWING = load_lexicon("svg_drawing")
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    tokenizers = pytest.importorskip("tokenizers")
+    folder = tmp_path_factory.mktemp("tokenizer")
+    save_tokenizer(WORDS, folder)
+    return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_every_value_and_dimension_is_one_token_and_comes_back(tokenizer, domain):
+    lexicon = load_lexicon(domain)
+    for word in (*lexicon.dimensions, *lexicon.values):
+        ids = tokenizer.encode(word).ids
+        assert ids == WORDS.encode(word) == [WORDS.ids[word]]
+        assert tokenizer.decode(ids) == WORDS.decode(ids) == word
+
+
+def test_the_words_of_all_lexicons_fit_together():
+    every = vocabulary(known_domains())
+    assert len(set(every.words)) == len(every.words)
+    assert set(DOMAINS) <= set(every.domains)
+
+
+def test_a_word_that_is_not_known_is_one_unknown_token(tokenizer):
+    assert tokenizer.encode("want subject zeppelin").ids == WORDS.encode(f"want subject {UNKNOWN}")
+
+
+def test_a_vocabulary_needs_a_known_domain():
+    with pytest.raises(LexiconError, match="at least one domain"):
+        vocabulary(())
+    with pytest.raises(LexiconError, match="unknown domain 'poetry'"):
+        vocabulary(("poetry",))
+
+
+@pytest.mark.parametrize(
+    ("reading", "heard"),
+    [
+        (UserReading(), "something"),
+        (UserReading(wanted=("navy", "tiny")), "want colour navy size tiny"),
+        (UserReading(liked=("cat",)), "like subject cat something"),
+        (UserReading(liked=("cat",), doubted=("size",)), "like subject cat doubt size"),
+        (UserReading(hinted=("animal",), doubted=("subject",)), "hint subject animal doubt subject"),
+        (UserReading(wanted=("navy",), liked=("cat",)), "want colour navy like subject cat"),
+        (UserReading(final=True), "final"),
+        (UserReading(wanted=("navy",), final=True), "want colour navy final"),
+    ],
+)
+def test_what_is_heard_of_a_user(reading, heard):
+    assert transcript(reading, "svg_drawing") == heard
+
+
+def test_a_conversation_as_the_model_is_told_it():
+    shown = make_reply([Move("show", ("cat", "fox"), "subject")], DRAWING, "tiny")
+    messages = [
+        Message("user", "can you draw me an animal?"),
+        Message("assistant", shown.text, shown.notation),
+        Message("user", "please make it a cat"),
+    ]
+    wire = encode_messages(messages, "svg_drawing")
+    assert wire == [
+        {"role": "system", "content": "svg_drawing"},
+        {"role": "user", "content": "want subject animal"},
+        {"role": "assistant", "content": shown.notation},
+        {"role": "user", "content": "want subject cat"},
+    ]
+    assert prompt_text(wire) == (
+        f"svg_drawing <u> want subject animal {END} <a> {shown.notation} {END} <u> want subject cat {END} <a>"
+    )
+
+
+def test_system_messages_are_left_out_and_the_final_request_is_heard():
+    wire = encode_messages([{"role": "system", "content": "Help."}, Message("user", FINAL_REQUEST)], "svg_drawing")
+    assert [each["content"] for each in wire] == ["svg_drawing", "final"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(DOMAINS), st.integers(0, 10_000))
+def test_practice_replies_are_notation_that_survives_rendering(domain, seed):
+    """What a rendered reply looks like to a reader is what the model would have written, as far as talk can tell."""
+    lexicon = load_lexicon(domain)
+    for exchange in practice_conversation(lexicon, random.Random(seed), turns=2):
+        said = parse(exchange.reply, lexicon)
+        assert write(said, lexicon) == exchange.reply
+        assert UNKNOWN not in WORDS.decode(WORDS.encode(f"{exchange.heard} {exchange.reply}")).split()
+        assert len(exchange.reply.split()) < MAX_REPLY_TOKENS
+        reply = decode(exchange.reply, domain)
+        assert (reply.notation, is_broken(reply)) == (exchange.reply, False)
+        if said[0].verb == "draft" and len(said) == 1:
+            assert as_notation(reply.text, domain) == exchange.reply
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What would you want for the colours?", "ask colour ?"),
+        ("For the colours, would you prefer navy or mint?", "maybe colour navy / mint ?"),
+        ("  ask   colour ? ", "ask colour ?"),
+        ("Well.", "pass"),
+    ],
+)
+def test_replies_of_others_are_put_into_the_notation(text, expected):
+    assert as_notation(text, "svg_drawing") == expected
+
+
+@pytest.mark.parametrize("text", ["", "draft", "colour navy", "show colour navy", "draft colour heron", "navy " * 40])
+def test_a_broken_reply_keeps_its_words_and_shows_nothing(text):
+    with pytest.raises(NotationError):
+        parse(text, DRAWING)
+    reply = decode(text, "svg_drawing", assistant="tiny")
+    assert is_broken(reply) and reply.text == BROKEN
+    assert reply.notation == " ".join(text.split())
+    assert reply.n_tokens == 16 * max(1, len(text.split()))
+
+
+@pytest.mark.parametrize("domain", known_domains())
+def test_nothing_can_be_found_in_a_broken_reply(domain):
+    reading = read_reply(BROKEN, domain)
+    assert (reading.kind, reading.options, reading.dimensions_asked) == ("dialogue_act", (), ())

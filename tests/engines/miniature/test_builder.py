@@ -1,0 +1,92 @@
+"""The miniature's tree builder and artifacts."""
+
+import pytest
+
+from discover_lib.base.paths import data_folder
+from discover_lib.base.words import content_words
+from discover_lib.core.conversation import Artifact
+from discover_lib.core.roles import BuildError
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
+from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
+from discover_lib.engines.miniature.reading import read_artifact
+
+
+@pytest.fixture(scope="module", params=DOMAINS)
+def domain(request):
+    return request.param
+
+
+def test_what_was_generated_is_what_is_recognised(domain):
+    lexicon = load_lexicon(domain)
+    for index in range(20):
+        built = engine(domain).builder.build(generate_artifact(domain, "eval", index))
+        leaves = {built.tree.text(leaf) for leaf in built.tree.leaves()}
+        assert leaves == {each.text for each in built.recognised} == set(built.levels[0])
+        assert all(lexicon.values[lexicon.value_of_text(text)].is_leaf for text in leaves)
+
+
+def test_trees_are_forests_with_one_discovered_root(domain):
+    for index in range(20):
+        tree = engine(domain).builder.build(generate_artifact(domain, "train", index)).tree
+        assert len(tree.roots) >= 5
+        assert tree.initially_discovered == ("1",)
+        assert len({intent.text for intent in tree.intents.values()}) == len(tree), "duplicates are merged"
+
+
+def test_every_level_is_broader_and_every_text_of_the_tree_stands_in_a_level(domain):
+    built = engine(domain).builder.build(generate_artifact(domain, "eval", 0))
+    in_levels = [text for level in built.levels for text in level]
+    assert {intent.text for intent in built.tree.intents.values()} == set(in_levels)
+    assert len(built.levels) >= 3
+
+
+def test_the_request_gives_nothing_latent_away(domain):
+    for index in range(40):
+        tree = engine(domain).builder.build(generate_artifact(domain, "train", index)).tree
+        known = content_words(tree.text("1"))
+        latent = {
+            word for key, intent in tree.intents.items() if key != "1" for word in content_words(intent.text)
+        } - known
+        frame = content_words(load_lexicon(domain).request)
+        assert not (content_words(tree.initial_request) - frame) & latent
+
+
+def test_splits_have_their_sizes_and_share_nothing(domain):
+    train, evaluation = (
+        [frozenset(read_artifact(generate_artifact(domain, split, index).text, domain)) for index in range(0, size, 5)]
+        for split, size in SPLIT_SIZES.items()
+    )
+    assert not set(train) & set(evaluation)
+    with pytest.raises(ValueError, match="has artifacts 0 to 99"):
+        generate_artifact(domain, "eval", 100)
+
+
+def test_generation_is_seeded(domain):
+    assert generate_artifact(domain, "train", 7) == generate_artifact(domain, "train", 7)
+
+
+def test_hand_written_artifacts_build_trees(domain):
+    artifacts = written_artifacts(domain, data_folder())
+    assert len(artifacts) >= 6
+    for artifact in artifacts:
+        built = engine(domain).builder.build(artifact)
+        assert len(built.recognised) >= 5, artifact.id
+        assert all(each.reason for each in built.recognised)
+
+
+@pytest.mark.parametrize(
+    ("domain", "text", "complaint"),
+    [
+        ("creative_writing", "", "is empty"),
+        ("creative_writing", "Nothing here rings a bell.", "too little to build from.*--engine MODEL"),
+        ("svg_drawing", "<svg xmlns='http://www.w3.org/2000/svg'></svg>", "too little to build from"),
+        ("svg_drawing", "not a drawing at all", "SVG"),
+        ("svg_drawing", "<svg><rect", "SVG"),
+    ],
+)
+def test_too_little_or_broken_is_refused_in_one_line(domain, text, complaint):
+    with pytest.raises(BuildError, match=complaint) as caught:
+        engine(domain).builder.build(Artifact("mine", "x", text))
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("mine: ")

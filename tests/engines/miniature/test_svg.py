@@ -1,0 +1,270 @@
+"""Drawings: what is drawn is what is read; foreign drawings are read for what they are; hostile ones do no harm."""
+
+import base64
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discover_lib.base.svg import MAX_CHARACTERS, SvgError, parse_svg, safe_svg, svg_data_uri
+from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.svg.colour import family, rgb
+from discover_lib.engines.miniature.svg.draw import draw
+from discover_lib.engines.miniature.svg.geometry import local_box
+from discover_lib.engines.miniature.svg.read import read_svg
+
+LEXICON = load_lexicon("svg_drawing")
+LEAVES = [leaf for dimension in LEXICON.dimensions.values() for leaf in dimension.leaves]
+DATA = Path(__file__).resolve().parents[3] / "data"
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 110 100">'
+
+
+# ---- the law
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_a_value_drawn_alone_is_read_alone(leaf: str) -> None:
+    assert set(read_svg(draw([leaf]))) == {leaf}
+
+
+@pytest.mark.parametrize("subject", LEXICON.dimensions["subject"].leaves)
+def test_every_subject_shows_its_colour_and_its_texture(subject: str) -> None:
+    values = {subject, "crimson", "gridded", "marked-left"}
+    assert set(read_svg(draw(values))) == values
+
+
+def test_an_unmarked_drawing_says_nothing() -> None:
+    assert read_svg(draw([])) == {}
+
+
+def combinations() -> st.SearchStrategy[list[str]]:
+    parts = [
+        st.lists(st.sampled_from(dimension.leaves), max_size=dimension.holds, unique=True)
+        for dimension in LEXICON.dimensions.values()
+    ]
+    return st.tuples(*parts).map(lambda chosen: [leaf for part in chosen for leaf in part])
+
+
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(combinations())
+def test_values_drawn_together_are_read_together(values: list[str]) -> None:
+    assert set(read_svg(draw(values))) == set(values)
+
+
+def test_the_order_of_values_and_the_width_on_the_page_change_nothing_that_is_read() -> None:
+    values = ["tugboat", "navy", "sun", "waves", "two-to-one", "row-of-three", "disc-badge"]
+    assert read_svg(draw(values, width=80)).keys() == read_svg(draw(reversed(values))).keys()
+    assert draw(values) == draw(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "part"),
+    [
+        (["dragon"], "dragon"),
+        (["blue"], "navy"),
+        (["navy", "coral"], "colour"),
+        (["sun", "moon", "kite", "rain"], "company"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(values: list[str], part: str) -> None:
+    with pytest.raises(ValueError, match=part):
+        draw(values)
+
+
+def test_drawings_are_compact() -> None:
+    for subject in LEXICON.dimensions["subject"].leaves:
+        svg = draw(
+            [subject, "slanted-stripes", "glow-backdrop", "waves", "sun", "pines", "uneven-double", "burst-badge"]
+        )
+        assert len(svg) < 5000
+        assert sum(1 for _ in parse_svg(svg).iter()) <= 40
+
+
+def test_reading_and_drawing_take_well_under_a_millisecond() -> None:
+    values = [dimension.leaves[1] for dimension in LEXICON.dimensions.values()]
+    svg = draw(values)
+    read_svg(svg)
+    start = time.perf_counter()
+    for _ in range(50):
+        draw(values)
+        read_svg(svg)
+    assert (time.perf_counter() - start) / 50 < 0.005  # about 0.4 ms on a quiet machine
+
+
+# ---- drawings from elsewhere
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "artifacts" / "svg_drawing").glob("*.svg")), ids=lambda path: path.stem)
+def test_hand_written_drawings_are_recognised_in_five_dimensions(path: Path) -> None:
+    found = read_svg(path.read_text(encoding="utf-8"))
+    assert len({LEXICON.values[value].dimension for value in found}) >= 5
+    assert found == LEXICON.most_specific(found)
+
+
+def test_drawings_in_recorded_conversations_can_be_read() -> None:
+    drawings = [
+        svg
+        for path in (DATA / "recorded" / "svg_drawing").glob("*.json")
+        for text in _strings(json.loads(path.read_text(encoding="utf-8")))
+        for svg in re.findall(r"<svg\b.*?</svg>", text, re.DOTALL)
+    ]
+    for svg in drawings:
+        assert set(read_svg(svg)) <= LEXICON.values.keys()
+
+
+def _strings(data: object) -> list[str]:
+    if isinstance(data, str):
+        return [data]
+    parts = data.values() if isinstance(data, dict) else data if isinstance(data, list) else []
+    return [text for part in parts for text in _strings(part)]
+
+
+LINE_ICON = """<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24" viewBox="0 0 24 24" fill="none"
+  stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" class="set set-apple">
+  <path d="M12 7c2-2 7-1 7 5 0 5-3 9-5 9-1 0-1-1-2-1s-1 1-2 1c-2 0-5-4-5-9 0-6 5-7 7-5z"/>
+  <path d="M12 6c0-2 1-3 3-4"/></svg>"""
+FILLED_ICON = """<svg xmlns="http://www.w3.org/2000/svg" height="24" width="24" fill="#1f3a93"><path d="M0 0h24v24H0z"
+  fill="none"/><title>house</title><path d="M10 20v-6h4v6h5v-8h3L12 3 2 12h3v8z"/></svg>"""
+EXPORT = """<?xml version="1.0" encoding="UTF-8" standalone="no"?>
+<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
+  xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" width="100mm" height="100mm">
+  <metadata>made by a program</metadata>
+  <style type="text/css"><![CDATA[ .st0{fill:#0d0d10;} .st1{fill:none;stroke:#FFFFFF;stroke-width:2;} ]]></style>
+  <rect class="st0" width="100%" height="100%"/>
+  <g inkscape:label="Layer 1" transform="matrix(1,0,0,1,135,148)">
+    <g inkscape:label="whale_body" style="fill:#74b9ea;stroke:#ffffff;stroke-width:1.5">
+      <path d="m 0,40 c 0,-40 80,-40 110,0 -20,40 -90,40 -110,0 z"/></g></g></svg>"""
+DOTS = SVG + '<circle cx="25" cy="50" r="5"/><circle cx="55" cy="50" r="5"/><circle cx="85" cy="50" r="5"/></svg>'
+
+
+@pytest.mark.parametrize(
+    ("svg", "expected"),
+    [
+        (LINE_ICON, {"apple", "square-canvas", "dark-line", "black", "one-paint", "large-figure"}),
+        (FILLED_ICON, {"dwelling", "square-canvas", "navy", "one-paint", "fairly-large"}),
+        (EXPORT, {"whale", "square-canvas", "black-backdrop", "sky-blue", "fine-white-line", "one-paint"}),
+        (DOTS, {"row-of-three", "black", "one-paint"}),
+    ],
+    ids=["line icon", "filled icon", "export", "dots"],
+)
+def test_drawings_in_other_styles_are_read(svg: str, expected: set[str]) -> None:
+    assert set(read_svg(svg)) == expected
+
+
+def test_a_broader_value_is_claimed_where_only_that_is_certain() -> None:
+    svg = SVG.replace("110 100", "140 100") + '<title>A boat</title><path fill="#2a5fd0" d="M40 30h60l-30 40z"/></svg>'
+    assert set(read_svg(svg)) == {"boat", "landscape-canvas", "blue", "one-paint"}
+
+
+def test_a_drawing_without_size_claims_no_format() -> None:
+    assert read_svg('<svg><title>fox</title><circle r="9" fill="#888e96"/></svg>').keys() == {"fox", "one-paint"}
+
+
+def test_two_wheels_are_no_repetition_and_a_face_is_no_badge() -> None:
+    car = '<path fill="#444" d="M10 40h90v20H10z"/><circle cx="30" cy="62" r="9"/><circle cx="80" cy="62" r="9"/>'
+    assert not {"side-by-side", "few-times", "disc-badge"} & read_svg(SVG + car + "</svg>").keys()
+
+
+@pytest.mark.parametrize(
+    ("paint", "value"),
+    [
+        ("#00f", "blue"),
+        ("rgb(10, 20, 60)", "navy"),
+        ("hsl(150, 60%, 70%)", "mint"),
+        ("DarkRed", "crimson"),
+        ("#777", None),
+    ],
+)
+def test_paints_belong_to_hue_families(paint: str, value: str | None) -> None:
+    colour = rgb(paint)
+    assert colour is not None
+    found = family(colour)
+    assert (found[0] if found else None) == value
+
+
+@pytest.mark.parametrize(
+    ("d", "box"),
+    [
+        ("M1 2h3v4z", (1, 2, 4, 6)),
+        ("m1 2 3 4-1-1", (1, 2, 4, 6)),
+        ("M0 5a5 5 0 1110 0 5 5 0 11-10 0", (0, 0, 10, 10)),
+        ("M.5.5l1e1-.5", (0.5, 0, 10.5, 0.5)),
+        ("M0 0C0 4 4 4 4 0S8-4 8 0", (0, -3, 8, 3)),
+        ("M0 0Q2 4 4 0T8 0", (0, -2, 8, 2)),
+    ],
+)
+def test_paths_have_boxes(d: str, box: tuple[float, ...]) -> None:
+    assert local_box("path", {"d": d}, 0, 0) == pytest.approx(box, abs=0.01)
+
+
+# ---- hostile and broken text
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", "empty"),
+        ("a plain sentence", "not well-formed"),
+        ("<svg><g></svg>", "not well-formed"),
+        ("<html><body/></html>", "<html>"),
+        ("\x00\x01\x89PNG\ufffd", "not well-formed"),
+        ("<svg>" + "x" * MAX_CHARACTERS * 10 + "</svg>", "characters"),
+        ("<svg>" + "<g>" * 5000 + "</g>" * 5000 + "</svg>", "deep"),
+        ("<svg>" + "<g/>" * 30_000 + "</svg>", "elements"),
+        ('<!DOCTYPE svg [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><svg>&b;</svg>', "entities"),
+        ('<!DOCTYPE svg [<!ENTITY x SYSTEM "file:///etc/passwd">]><svg><text>&x;</text></svg>', "entities"),
+        ('<svg><path d="M0 0"/>&nbsp;</svg>', "not well-formed"),
+    ],
+)
+def test_text_that_is_no_usable_svg_is_one_clear_line(text: str, part: str) -> None:
+    with pytest.raises(SvgError, match=part) as caught:
+        read_svg(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<circle r='nan'/><rect width='1e999' height='3'/><path d='M1 a a a Z 3 3 L'/><polygon points='1 2 3'/>",
+        "<g transform='rotate() scale(x) matrix(1 2)'><rect width='9' height='9' fill='url(#gone)'/></g>",
+        "<use href='#a' id='a'/><g id='b'><use href='#b'/></g><use href='#b'/>",
+        "<linearGradient id='c' href='#c'/><rect width='9' height='9' fill='url(#c)' opacity='x'/>",
+        "<pattern id='d' width='0'/><rect width='9' height='9' fill='url(#d)' stroke='red' stroke-width='-1'/>",
+        "<text>hi</text><text y='' x='3 4'>HI</text><style>.a{fill</style><line/><polyline points='3,3 3,3'/>",
+    ],
+)
+def test_odd_but_parseable_drawings_are_read_without_harm(body: str) -> None:
+    assert set(read_svg(f"{SVG}{body}</svg>")) <= LEXICON.values.keys()
+
+
+HOSTILE = """<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)" viewBox="0 0 9 9"><script>alert(2)</script>
+<foreignObject><body xmlns="http://www.w3.org/1999/xhtml"><img src="http://bad.example/a"/></body></foreignObject>
+<image xlink:href="http://bad.example/b.png" width="9" height="9"/><image href="data:image/png;base64,AAAA"/>
+<style>@import url("http://bad.example/c.css"); .a{fill:u\\72l(http://bad.example/d)} .b{fill:url(#ok)}</style>
+<a href="javascript:alert(3)"><rect class="a" width="9" height="9" fill="url(http://bad.example/e#f)"/></a>
+<use href="http://bad.example/g.svg#h"/><set attributeName="href" to="javascript:alert(4)"/>
+<rect width="9" height="9" style="fill:url( '#ok' );background:url('//bad.example/i')" onclick="alert(5)"/></svg>"""
+
+
+def test_a_cleaned_copy_holds_nothing_that_runs_or_loads() -> None:
+    clean = safe_svg(HOSTILE)
+    for trace in ("alert", "bad.example", "script", "foreignObject", "@import", "onload", "<set", "<a "):
+        assert trace not in clean
+    assert "url(#ok)" in clean and "url( '#ok' )" in clean and "data:image/png;base64,AAAA" in clean
+    assert safe_svg(clean) == clean
+
+
+def test_cleaning_keeps_what_a_drawing_shows() -> None:
+    svg = draw(["rocket", "coral", "level-stripes", "three-by-three", "glow-backdrop", "serif-capitals-below"])
+    assert read_svg(safe_svg(svg)) == read_svg(svg)
+
+
+def test_a_data_uri_holds_the_cleaned_copy() -> None:
+    kind, _, code = svg_data_uri(HOSTILE).partition(",")
+    assert kind == "data:image/svg+xml;base64"
+    assert base64.b64decode(code).decode() == safe_svg(HOSTILE)

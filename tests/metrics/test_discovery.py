@@ -1,0 +1,114 @@
+"""Eq. 4 in worked pools."""
+
+from fractions import Fraction
+
+import pytest
+
+from discover_lib import discovery_scores
+from discover_lib.metrics.discovery import leave_one_out
+
+
+def pool(**levels: list[float]) -> dict[str, dict[str, dict[str, float]]]:
+    """Assistants with the levels that they reached on one artifact's intents."""
+    return {name: {"art": {str(n): level for n, level in enumerate(row, 1)}} for name, row in levels.items()}
+
+
+@pytest.mark.parametrize(
+    ("levels", "scores"),
+    [
+        pytest.param(pool(a=[1, 1, 0], b=[1, 0, 0]), {"a": 1, "b": 0}, id="all {1}, any {1,2}: 1/1 and 0/1"),
+        pytest.param(
+            pool(a=[1, 1, 1, 0], b=[1, 0, 1, 0], c=[1, 0, 0, 0]), {"a": 1, "b": 0.5, "c": 0}, id="2/2, 1/2, 0/2"
+        ),
+        pytest.param(pool(a=[1, 0], b=[0, 1]), {"a": 0.5, "b": 0.5}, id="each found what the other did not"),
+        pytest.param(
+            pool(a=[1, 0.5], b=[0.5, 0], c=[0, 0]), {"a": 1, "b": Fraction(1, 3), "c": 0}, id="emerging: 0.5 of 1.5"
+        ),
+        pytest.param(pool(a=[1, 1], b=[0.5, 0.5]), {"a": 1, "b": 0}, id="emerging by all is the floor"),
+        pytest.param(pool(a=[1, 0, 0], b=[0.5, 1, 0.5]), {"a": 0.25, "b": 0.75}, id="0.5 of 2 and 1.5 of 2"),
+        pytest.param(
+            pool(a=[1, 0, 0], b=[0, 1, 0], c=[0, 0, 1]), dict.fromkeys("abc", Fraction(1, 3)), id="a third each"
+        ),
+    ],
+)
+def test_eq_4(levels: dict, scores: dict) -> None:
+    found = discovery_scores(levels)
+    assert {name: row["art"] for name, row in found.items()} == {name: float(each) for name, each in scores.items()}
+    assert found.left_out == ()
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        pytest.param(pool(a=[1, 1], b=[1, 1]), id="all found everything"),
+        pytest.param(pool(a=[0, 0], b=[0, 0]), id="nobody found anything"),
+        pytest.param(pool(a=[0.5], b=[0.5]), id="the same, half way"),
+        pytest.param(pool(a=[1, 0, 1]), id="an assistant alone has nobody to differ from"),
+        pytest.param(pool(a=[], b=[]), id="no intent to discover"),
+    ],
+)
+def test_a_zero_denominator_leaves_the_artifact_out_and_says_so(levels: dict) -> None:
+    found = discovery_scores(levels)
+    assert found.left_out == ("art",)
+    assert found["a"] == {}
+    assert found.mean("a") is None
+
+
+def test_the_mean_is_over_the_artifacts_that_count() -> None:
+    found = discovery_scores(
+        {
+            "a": {"x": {"1": 1, "2": 0}, "y": {"1": 1}, "z": {"1": 1}},
+            "b": {"x": {"1": 0, "2": 1}, "y": {"1": 0}, "z": {"1": 1}},
+        }
+    )
+    assert found["a"] == {"x": 0.5, "y": 1.0}
+    assert (found.mean("a"), found.mean("b")) == (0.75, 0.25)
+    assert found.left_out == ("z",)
+
+
+def test_the_score_depends_on_the_pool() -> None:
+    two, three = pool(a=[1, 1, 0], b=[1, 0, 0]), pool(a=[1, 1, 0], b=[1, 0, 0], c=[1, 1, 1])
+    assert discovery_scores(two)["a"]["art"] == 1
+    assert discovery_scores(three)["a"]["art"] == 0.5
+
+
+def test_the_order_of_the_pool_does_not_matter() -> None:
+    levels = pool(a=[1, 0.5, 0], b=[0, 1, 0.5], c=[0.5, 0, 0])
+    assert dict(discovery_scores(dict(reversed(levels.items())))) == dict(discovery_scores(levels))
+
+
+@pytest.mark.parametrize(
+    ("levels", "named"),
+    [
+        pytest.param({"a": {"x": {"1": 1}}, "b": {"y": {"1": 1}}}, "'b'.*artifacts", id="other artifacts"),
+        pytest.param({"a": {"x": {"1": 1}}, "b": {}}, "'b'.*artifacts", id="an artifact missing"),
+        pytest.param({"a": {"x": {"1": 1}}, "b": {"x": {"2": 1}}}, "'x': 'b'.*intents", id="other intents"),
+        pytest.param({"a": {"x": {"1": 1, "2": 0}}, "b": {"x": {"1": 1}}}, "'x': 'b'.*intents", id="an intent missing"),
+    ],
+)
+def test_pools_that_do_not_match_are_refused(levels: dict, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        discovery_scores(levels)
+
+
+def test_an_empty_pool_has_no_scores() -> None:
+    assert dict(discovery_scores({})) == {}
+
+
+def test_every_pool_without_one_assistant() -> None:
+    # Whole pool: a finds 2 of the 3 that anybody found.  Without c (the only one to find 3) a has all of them;
+    # without b (which found least) nothing changes at the bottom, since c did not find 1 either.
+    whole = pool(a=[1, 1, 0], b=[0, 0, 0], c=[0, 1, 1])
+    assert discovery_scores(whole)["a"]["art"] == pytest.approx(2 / 3)
+    found = leave_one_out(whole)
+    assert {out: {name: row["art"] for name, row in scores.items()} for out, scores in found.items()} == {
+        "a": {"b": 0, "c": 1},
+        "b": {"a": 0.5, "c": 0.5},  # {2} is found by both and no longer counts
+        "c": {"a": 1, "b": 0},
+    }
+
+
+def test_a_pool_that_lost_its_only_difference_leaves_the_artifact_out() -> None:
+    found = leave_one_out(pool(a=[1, 1], b=[1, 0], c=[1, 0]))
+    assert found["a"].left_out == ("art",) and found["a"].mean("b") is None
+    assert found["b"].left_out == ()

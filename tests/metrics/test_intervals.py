@@ -1,0 +1,326 @@
+"""Intervals: against cases worked out in other ways."""
+
+import math
+import random
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, nct, norm, permutation_test, t
+from scripted import modest
+
+from discover_lib.metrics.intervals import (
+    Estimate,
+    artifacts_needed,
+    bootstrap_difference,
+    bootstrap_mean,
+    compare,
+    detectable_difference,
+    holm,
+    permutation_p,
+    tail_of,
+)
+
+
+def single(values: list[float]) -> dict[str, list[float]]:
+    """One trial an artifact."""
+    return {f"artifact-{n:03}": [value] for n, value in enumerate(values)}
+
+
+def bounds(estimate: Estimate) -> tuple[float, float]:
+    assert estimate.low is not None and estimate.high is not None
+    return estimate.low, estimate.high
+
+
+def test_two_artifacts_at_0_and_1() -> None:
+    # The resampled mean is 0, ½ or 1 with chances ¼, ½, ¼, so both tails lie in the extremes.
+    estimate = bootstrap_mean(single([0, 1]))
+    assert (estimate.mean, *bounds(estimate)) == (0.5, 0, 1)
+
+
+def test_no_spread_is_a_point() -> None:
+    assert bounds(bootstrap_mean(single([0.25] * 20))) == (0.25, 0.25)
+
+
+def test_successes_give_the_quantiles_of_the_binomial() -> None:
+    # A resample of 30 ones and 70 zeros holds Binomial(100, 0.3) ones.
+    low, high = bounds(bootstrap_mean(single([1] * 30 + [0] * 70)))
+    assert low == pytest.approx(binom.ppf(0.025, 100, 0.3) / 100, abs=0.0101)
+    assert high == pytest.approx(binom.ppf(0.975, 100, 0.3) / 100, abs=0.0101)
+
+
+def test_many_artifacts_give_the_normal_interval() -> None:
+    rng = random.Random(1)
+    values = [rng.gauss(2, 1) for _ in range(400)]
+    half = 1.96 * statistics.pstdev(values) / 400**0.5
+    low, high = bounds(bootstrap_mean(single(values)))
+    assert low == pytest.approx(statistics.fmean(values) - half, abs=half / 10)
+    assert high == pytest.approx(statistics.fmean(values) + half, abs=half / 10)
+
+
+def test_a_plain_bootstrap_finds_the_same() -> None:
+    rng = random.Random(2)
+    values = [rng.random() ** 3 for _ in range(25)]
+    means = sorted(statistics.fmean(rng.choices(values, k=25)) for _ in range(4_000))
+    low, high = bounds(bootstrap_mean(single(values)))
+    width = high - low
+    assert low == pytest.approx(means[100], abs=width / 15)
+    assert high == pytest.approx(means[3_900], abs=width / 15)
+
+
+def test_repeating_trials_narrows_nothing() -> None:
+    once = bootstrap_mean({"a": [0.0, 0.5], "b": [1.0, 0.5], "c": [0.25, 0.75]})
+    often = bootstrap_mean({"a": [0.0, 0.5] * 50, "b": [1.0, 0.5] * 50, "c": [0.25, 0.75] * 50})
+    assert (often.mean, bounds(often)) == (once.mean, bounds(once))
+    assert (once.n_artifacts, once.n_trials) == (3, 6)
+    assert (often.n_artifacts, often.n_trials) == (3, 300)
+
+
+def test_an_artifact_with_more_trials_weighs_no_more() -> None:
+    assert bootstrap_mean({"a": [0, 0, 0, 0], "b": [1]}).mean == 0.5
+
+
+def test_nothing_is_written_as_less_than_zero() -> None:
+    assert str(Estimate(-0.001, -0.02, 0.003, 9, 9)) == "0.00 [-0.02, 0.00]"
+
+
+def test_one_artifact_has_no_interval() -> None:
+    estimate = bootstrap_mean({"a": [0.0, 1.0]})
+    assert estimate == Estimate(0.5, None, None, 1, 2)
+    assert str(estimate) == "0.50 (n = 1)"
+
+
+def test_the_seed_decides_and_the_order_of_artifacts_does_not() -> None:
+    rng = random.Random(3)
+    values = single([rng.random() for _ in range(12)])
+    backwards = dict(reversed(values.items()))
+    assert bootstrap_mean(values, seed=1) == bootstrap_mean(values, seed=1) == bootstrap_mean(backwards, seed=1)
+    assert bounds(bootstrap_mean(values, seed=1)) != bounds(bootstrap_mean(values, seed=2))
+
+
+@pytest.mark.parametrize("values", [{}, {"a": []}, {"a": [1.0], "b": []}], ids=["nothing", "no trial", "one without"])
+def test_nothing_measured_is_an_error(values: dict[str, list[float]]) -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        bootstrap_mean(values)
+
+
+def test_a_difference_is_paired() -> None:
+    # Artifacts differ by far more than the assistants do; pairing removes it.
+    theirs = single([n / 10 for n in range(30)])
+    ours = {artifact: [value + 0.125] for artifact, (value,) in theirs.items()}
+    low, high = bounds(bootstrap_difference(ours, theirs))
+    assert (low, high) == pytest.approx((0.125, 0.125))
+    assert bounds(bootstrap_mean(ours))[0] < bounds(bootstrap_mean(theirs))[1]  # unpaired, they overlap
+
+
+def test_a_difference_goes_by_artifact_not_by_position() -> None:
+    ours, theirs = {"x": [1.0], "y": [0.0]}, {"y": [0.0], "x": [1.0]}
+    assert bounds(bootstrap_difference(ours, theirs)) == (0, 0)
+
+
+def test_a_difference_of_means_over_trials() -> None:
+    ours, theirs = {"x": [1.0, 0.0], "y": [1.0, 1.0]}, {"x": [0.25], "y": [0.5, 0.5, 0.5]}
+    assert bootstrap_difference(ours, theirs).mean == pytest.approx((0.25 + 0.5) / 2)
+    assert bootstrap_difference(theirs, ours).mean == pytest.approx(-(0.25 + 0.5) / 2)
+
+
+def test_a_difference_needs_the_same_artifacts() -> None:
+    with pytest.raises(ValueError, match="same artifacts"):
+        bootstrap_difference({"a": [1.0]}, {"a": [1.0], "b": [1.0]})
+
+
+# -- the width of an interval ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [5, 10, 30, 100])
+def test_on_normal_data_an_interval_is_as_wide_as_students(n: int) -> None:
+    # A bootstrap mean of n points spreads by sd·√((n − 1)/n)/√n; at the widened tail that is Student's half width.
+    spread = math.sqrt((n - 1) / n)
+    assert -norm.ppf(tail_of(n)) * spread == pytest.approx(t.ppf(0.975, n - 1))
+
+
+def test_an_interval_never_leaves_the_data() -> None:
+    low, high = bounds(bootstrap_mean(single([0, 0, 0, 1])))
+    assert 0 <= low < high <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["skewed shares", "long tail"])
+def test_intervals_cover(shape: str) -> None:
+    rng = np.random.default_rng(4)
+    draw = {"skewed shares": lambda: rng.beta(1, 4, 40), "long tail": lambda: rng.lognormal(0, 0.5, 40)}[shape]
+    mean = {"skewed shares": 0.2, "long tail": math.exp(0.125)}[shape]
+    covered = 0
+    for _ in range(300):
+        low, high = bounds(bootstrap_mean(single(list(draw())), resamples=1_000))
+        covered += low <= mean <= high
+    assert 0.91 < covered / 300 < 0.985  # three standard errors about 93 and 97 %; the benchmark looks closer
+
+
+# -- paired tests ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [
+        pytest.param([1.0], 1.0, id="one artifact shows nothing"),
+        pytest.param([1.0, 2.0], 0.5, id="two of the four patterns are as extreme"),
+        pytest.param([1.0, 2.0, 3.0], 0.25, id="two of eight"),
+        pytest.param([1.0, 1.0, -1.0], 1.0, id="|1| is the least that three ones can sum to"),
+        pytest.param([0.0, 0.0, 1.0, 2.0, 3.0], 0.25, id="artifacts without a difference say nothing"),
+        pytest.param([0.0, 0.0], 1.0, id="no difference at all"),
+        pytest.param([0.1] * 12, 2 / 4096, id="twelve of a kind, all on one side"),
+    ],
+)
+def test_the_exact_paired_test(differences: list[float], p: float) -> None:
+    assert permutation_p(differences) == p
+
+
+def test_the_exact_test_is_scipys() -> None:
+    rng = np.random.default_rng(5)
+    for n in (4, 8, 11):
+        differences = rng.normal(0.3, 1, n)
+        theirs = permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf).pvalue
+        assert permutation_p(list(differences)) == pytest.approx(theirs)
+
+
+@pytest.mark.slow
+def test_the_drawn_test_is_scipys_within_chance() -> None:
+    rng = np.random.default_rng(6)
+    for shift in (0.0, 0.2, 0.4):
+        differences = rng.normal(shift, 1, 40)
+        theirs = permutation_test(
+            (differences,), np.mean, permutation_type="samples", n_resamples=9_999, rng=np.random.default_rng(7)
+        ).pvalue
+        ours = permutation_p(list(differences))
+        assert ours == pytest.approx(theirs, abs=4 * math.sqrt(theirs * (1 - theirs) / 10_000) * math.sqrt(2) + 2e-4)
+
+
+def test_a_drawn_p_is_never_zero() -> None:
+    assert permutation_p([1.0] * 60, permutations=999) == 1 / 1000
+
+
+@pytest.mark.parametrize(
+    ("p_values", "adjusted"),
+    [
+        ([], []),
+        ([0.03], [0.03]),
+        ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]),  # 3 × 0.01; 2 × 0.03; 1 × 0.04, but not below 0.06
+        ([0.6, 0.5], [1.0, 1.0]),
+        ([0.02, 0.02, 0.02], [0.06, 0.06, 0.06]),
+    ],
+)
+def test_holm(p_values: list[float], adjusted: list[float]) -> None:
+    assert holm(p_values) == pytest.approx(adjusted)
+
+
+@given(st.lists(st.floats(0, 1), max_size=8))
+@modest
+def test_holm_only_raises_keeps_the_order_and_stays_a_probability(p_values: list[float]) -> None:
+    adjusted = holm(p_values)
+    assert all(before <= after <= 1 for before, after in zip(p_values, adjusted, strict=True))
+    for one in range(len(p_values)):
+        for other in range(len(p_values)):
+            assert p_values[one] > p_values[other] or adjusted[one] <= adjusted[other]
+
+
+@pytest.mark.parametrize("bad", [[-0.1], [1.2], [float("nan")]])
+def test_what_is_no_probability_is_refused(bad: list[float]) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        holm(bad)
+
+
+def test_no_artifact_is_no_test() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        permutation_p([])
+
+
+@pytest.mark.slow
+def test_equal_assistants_are_told_apart_about_once_in_twenty_times() -> None:
+    rng = np.random.default_rng(8)
+    alarms = sum(permutation_p(list(rng.normal(0, 1, 30)), permutations=500) < 0.05 for _ in range(400))
+    assert 0.02 < alarms / 400 < 0.085  # three standard errors about 5 %
+
+
+# -- what a sample can show -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [5, 20, 100])
+def test_the_detectable_difference_has_the_power_that_it_names(n: int) -> None:
+    # With that true difference a t test is significant in four of five cases (noncentral t, both tails).
+    shift = detectable_difference(0.2, n) / 0.2 * math.sqrt(n)
+    critical = t.ppf(0.975, n - 1)
+    assert nct.sf(critical, n - 1, shift) + nct.cdf(-critical, n - 1, shift) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_the_textbook_number_of_artifacts() -> None:
+    # Large samples: n = ((1.960 + 0.842)·sd/δ)² = 2.8016²·(0.2/0.01)² = 3139.6, and a little more for Student's t.
+    assert artifacts_needed(0.2, 0.01) == pytest.approx(3142, abs=2)
+    assert artifacts_needed(0.2, 0.2) == 10
+
+
+@pytest.mark.parametrize(("sd", "difference"), [(0.1, 0.03), (0.3, 0.05), (0.02, 0.1)])
+def test_one_artifact_less_is_not_enough(sd: float, difference: float) -> None:
+    needed = artifacts_needed(sd, difference)
+    assert needed is not None and detectable_difference(sd, needed) <= difference
+    assert needed == 2 or detectable_difference(sd, needed - 1) > difference
+
+
+def test_what_no_sample_shows() -> None:
+    assert artifacts_needed(1.0, 1e-4) is None
+    with pytest.raises(ValueError, match="positive"):
+        artifacts_needed(1.0, 0)
+    with pytest.raises(ValueError, match="two artifacts"):
+        detectable_difference(1.0, 1)
+
+
+# -- comparisons ----------------------------------------------------------------------------------------------------
+
+
+def three() -> dict[str, dict[str, list[float]]]:
+    """Equal means of a and b on 20 artifacts, c well above both."""
+    rng = random.Random(9)
+    base = {f"{n:02}": rng.random() / 2 for n in range(20)}
+    return {
+        "a": {key: [value] for key, value in base.items()},
+        "b": {key: [value + (0.02 if int(key) % 2 else -0.02)] for key, value in base.items()},
+        "c": {key: [value + 0.4 + 0.1 * rng.random()] for key, value in base.items()},
+    }
+
+
+def test_every_pair_is_compared_within_one_family() -> None:
+    found = {(each.ours, each.theirs): each for each in compare(three())}
+    assert list(found) == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert {pair: each.conclusion for pair, each in found.items()} == {("a", "b"): 0, ("a", "c"): -1, ("b", "c"): -1}
+    assert all(each.family == 3 and each.p_adjusted >= each.p for each in found.values())
+    assert found["a", "b"].difference.mean == pytest.approx(0, abs=1e-12)
+    assert found["a", "b"].sd == pytest.approx(0.02 * math.sqrt(20 / 19))
+
+
+def test_a_verdict_says_who_is_above_by_how_much_and_how_it_is_known() -> None:
+    found = {(each.ours, each.theirs): each for each in compare(three())}
+    said = found["a", "c"].sentence("discovery")
+    assert said.startswith("c is above a in discovery by 0.4") and "n = 20 artifacts" in said
+    low, high = (float(each) for each in said.split("[")[1].split("]")[0].split(", "))
+    assert 0.4 <= low < high <= 0.5
+    assert "Holm over 3" in said
+
+
+def test_a_verdict_says_when_two_are_not_distinguishable_and_what_it_would_take() -> None:
+    found = compare(three(), [("a", "b")])[0]
+    assert found.p_adjusted == found.p == 1.0
+    # sd 0.0205 on 20 artifacts sees 0.0135 and more.
+    assert found.detectable == pytest.approx(0.0135, abs=1e-4)
+    said = found.sentence("discovery", 0.01)
+    assert said.startswith("a and b are not distinguishable in discovery: ") and "p = 1, n = 20 artifacts" in said
+    assert said.endswith("; about 36 artifacts are needed to see 0.01")
+    assert found.sentence("discovery", 0.03).endswith("a true difference of 0.03 would probably have been seen")
+    assert found.sentence("discovery", 1e-6, shown="{:.6f}".format).endswith("show a difference of 0.000001")
+
+
+def test_one_artifact_is_compared_without_a_spread() -> None:
+    found = compare({"a": {"x": [1.0]}, "b": {"x": [0.0]}})[0]
+    assert (found.sd, found.detectable, found.needed(0.1)) == (None, None, None)
+    assert found.sentence("reward", 0.1) == "a and b are not distinguishable in reward: 1.00 (p = 1, n = 1 artifacts)"

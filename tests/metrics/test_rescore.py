@@ -1,0 +1,261 @@
+"""Scoring again: at the run's own settings as recorded, under others as worked out by hand."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted import (
+    RULES,
+    EchoVoice,
+    ScriptedAssistant,
+    ScriptedJudge,
+    artifact,
+    evaluations,
+    forest,
+    modest,
+    question,
+    trees,
+)
+
+from discover_lib import Conversation, Evaluation, IntentTree, Rules, UserSimulator
+from discover_lib.core.rollout import run_conversation
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.metrics.rescore import (
+    RescoreError,
+    Setting,
+    change_lines,
+    replayed,
+    rescored,
+    sensitivity,
+    settings_around,
+)
+from discover_lib.metrics.scores import ConversationScores, scores_of
+from discover_lib.runs.units import plan_units, run_units
+
+PAPER = Rules.paper()
+
+
+def talk(tree: IntentTree, *evaluated: Evaluation, rules: Rules = PAPER, theta: float = 0.4, tokens: int = 10):
+    """A conversation whose turns were judged so."""
+    replies = [f"reply {n}" for n in range(len(evaluated))]
+    judge = ScriptedJudge(dict(zip(replies, evaluated, strict=True)))
+    thresholds = dict.fromkeys(tree.intents, theta)
+    setting = {"domain": "", "artifact": "art", "trial": 0, "assistants": ["scripted"]}
+    simulator = UserSimulator(tree, judge, EchoVoice(), rules=rules, thresholds=thresholds, setting=setting)
+    assistant = ScriptedAssistant("scripted", *replies)
+    while simulator.conversation.stop is None and len(simulator.conversation.turns) < len(evaluated):
+        simulator.step(assistant.reply(simulator.messages, 0))
+    return simulator.conversation
+
+
+def under(conversation: Conversation, **changes) -> ConversationScores:
+    """Scores of a conversation under a setting."""
+    setting = Setting("", "", **({"rules": PAPER} | changes))
+    return rescored(scores_of(conversation, 0), replayed(conversation, setting.rules), conversation.tree, setting)
+
+
+# One root with a child; two near misses of the root, then the root and a near miss of the child.
+NEAR = talk(forest("1 1.1"), artifact(n1=2), artifact("1", n1_1=1))
+
+
+@pytest.mark.parametrize(
+    ("p", "moves"),
+    [
+        pytest.param(0.0, {"1": (2, 2), "1.1": (0, 0)}, id="near misses count nothing"),
+        pytest.param(0.25, {"1": (1, 2), "1.1": (0, 0)}, id="2 × 0.25 > 0.4; 0.25 < 0.4"),
+        pytest.param(0.5, {"1": (1, 2), "1.1": (2, 0)}, id="0.5 > 0.4 for the child, too"),
+    ],
+)
+def test_the_weight_of_a_near_miss(p: float, moves: dict) -> None:
+    assert under(NEAR, rules=PAPER.replace(p=p)).moves == moves
+
+
+@pytest.mark.parametrize(
+    ("emerging", "share"), [(0.0, 0.0), (0.5, 0.25), (1.0, 0.5)], ids=["nothing", "half", "like discovered"]
+)
+def test_the_weight_of_what_is_emerging(emerging: float, share: float) -> None:
+    first = under(NEAR, turns=1)
+    assert first.moves == {"1": (1, 0), "1.1": (0, 0)}
+    assert first.proportion(emerging=emerging) == share
+
+
+LONG = talk(forest("1 1.1 2"), artifact("1", "1.1"), artifact("2"), tokens=10)
+
+
+@pytest.mark.parametrize(
+    ("lam", "tau", "rewards"),
+    [
+        pytest.param(1e-3, 250, (2.0, 1.0), id="10 tokens are free"),
+        pytest.param(0.1, 5, (1.5, 0.5), id="5 tokens too many at 0.1"),
+        pytest.param(0.0, 0, (2.0, 1.0), id="nothing is charged"),
+        pytest.param(10.0, 0, (1.0, 0.0), id="at most 1 is charged"),
+    ],
+)
+def test_the_price_of_tokens(lam: float, tau: float, rewards: tuple) -> None:
+    assert under(LONG, rules=PAPER.replace(lam=lam, tau=tau)).rewards == pytest.approx(rewards)
+
+
+def test_fewer_turns_and_leaves_only() -> None:
+    assert (under(LONG, turns=1).moves, under(LONG, turns=1).tokens) == (
+        {"1": (1, 1), "1.1": (1, 1), "2": (0, 0)},
+        (10,),
+    )
+    flat = under(LONG, leaves_only=True)
+    assert flat.moves == {"1.1": (1, 1), "2": (2, 2)}
+    assert flat.rewards == (1.0, 1.0)
+
+
+def test_a_repeated_near_miss_counts_once_if_asked() -> None:
+    twice = talk(forest("1"), artifact(n1=1), artifact(n1=1))  # "other 0" both times: 0.25, then 0.25 again > 0.15 left
+    assert under(twice).moves == {"1": (2, 0)}
+    assert under(twice, rules=PAPER.replace(near_misses="per_conversation")).moves == {"1": (0, 0)}
+
+
+# -- what a replay cannot know --------------------------------------------------------------------------------------
+
+
+def test_intents_that_other_rules_would_have_shown_are_counted_and_not_guessed() -> None:
+    # Paper: root 1 is asked in turn 1; then 2, and 1 for its satisfaction.  Authors: the judge sees 1 and 2 throughout.
+    asked = talk(forest("1 2"), question("1"), artifact("2", n1=0))
+    assert (replayed(asked, PAPER).asked, replayed(asked, PAPER).unjudged) == (3, 0)
+    course = replayed(asked, Rules.authors())
+    assert (course.asked, course.unjudged) == (4, 1)  # 1 and 2 in both turns; 2 was not judged in the first
+
+
+def test_a_conversation_that_ended_where_others_would_go_on_says_so() -> None:
+    done = talk(forest("1"), question("1"))
+    assert done.stop == "all_discovered"
+    assert not replayed(done, PAPER).cut_short
+    assert replayed(done, Rules.authors()).cut_short  # discovered, not satisfied
+
+
+def test_a_replay_ends_where_its_own_rules_end_the_conversation() -> None:
+    near = talk(forest("1"), artifact(n1=2), artifact(n1=2), artifact("1"), theta=0.6)  # 0.5, 1.0 > 0.1 left, met
+    assert len(near.turns) == 3
+    sooner = replayed(near, PAPER.replace(p=0.5))  # 1.0 > 0.6 twice: discovered after two turns
+    assert (sooner.moves, sooner.tokens) == ({"1": (1, 2)}, (10, 10))
+
+
+# -- laws -----------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=6),
+    st.floats(0.05, 0.95),
+    st.tuples(st.floats(0, 1), st.floats(0, 1)),
+)
+@modest
+def test_a_higher_weight_never_discovers_later(misses: list[int], theta: float, weights: tuple[float, float]) -> None:
+    tree = forest("1")
+    made = talk(tree, *(artifact(n1=count) for count in misses), rules=PAPER.replace(p=0.0), theta=theta)
+    low, high = (replayed(made, PAPER.replace(p=each)).moves["1"] for each in sorted(weights))
+    assert all(then == 0 or 0 < sooner <= then for sooner, then in zip(high, low, strict=True))
+
+
+@given(st.data())
+@modest
+def test_replaying_at_other_rules_never_loses_an_intent_or_a_turn(data: st.DataObject) -> None:
+    tree = data.draw(trees())
+    made = talk(tree, *data.draw(st.lists(evaluations(tree), min_size=1, max_size=3)))
+    course = replayed(made, data.draw(RULES))
+    assert set(course.moves) == set(tree.intents) - made.start.discovered
+    assert len(course.tokens) == len(course.shares) <= len(made.turns)
+    assert 0 <= course.unjudged <= course.asked
+    assert all(0 <= emerged <= found or found == 0 for emerged, found in course.moves.values())
+
+
+# -- whole runs -----------------------------------------------------------------------------------------------------
+
+
+def run(rules: Rules, artifacts: int = 3) -> list[tuple[int, Conversation]]:
+    builder = engine("technical_writing").builder
+    made = generate_artifacts("technical_writing", "eval", artifacts)
+    known = {each.id: ("technical_writing", builder.build(each).tree) for each in made}
+    units = plan_units(known, ("draft", "ask", "adaptive", "mixed"), trials=2, turns=5, rules=rules, seed=0)
+    return list(enumerate(run_units(units)))
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        PAPER,
+        pytest.param(Rules.authors(), marks=pytest.mark.slow),
+        pytest.param(PAPER.replace(near_misses="per_conversation", p=0.4), marks=pytest.mark.slow),
+    ],
+    ids=lambda rules: rules.name,
+)
+def test_at_its_own_settings_every_conversation_scores_as_recorded(rules: Rules) -> None:
+    found = sensitivity(run(rules), rules, [Setting("same", "", rules)])
+    assert found.recheck.conversations == 24 and found.recheck.unequal == ()
+    assert found.recheck.sentence.startswith("24 of 24")
+    assert all(found.outcomes[0].flips(measure) == 0 for measure in found.base)
+    assert found.outcomes[0].unjudged == 0
+
+
+def test_a_record_that_was_tampered_with_is_noticed() -> None:
+    (place, first), *rest = run(PAPER, artifacts=1)
+    turn = first.turns[0]
+    priced = dataclasses.replace(turn.candidate.reward, discovered=99.0)
+    changed = dataclasses.replace(turn, candidates=(dataclasses.replace(turn.candidate, reward=priced),))
+    broken = dataclasses.replace(first, turns=(changed, *first.turns[1:]))
+    assert sensitivity([(place, broken), *rest], PAPER, []).recheck.unequal == (place,)
+
+
+def test_a_map_names_the_conclusions_that_flip() -> None:
+    """a finds 2 intents with 400 tokens, b finds 1 with 10: a is worth more, unless 150 tokens too many cost 1."""
+    tree = forest("1 1.1 1.2")
+
+    def conversations() -> list[tuple[int, Conversation]]:
+        found = []
+        for n in range(8):
+            for name, text, count in (("a", "both", 400), ("b", "one", 10)):
+                judge = ScriptedJudge({"both": artifact("1", "1.1", n1_2=0), "one": artifact("1", n1_1=0, n1_2=0)})
+                setting = {"domain": "", "artifact": f"art {n}", "trial": 0, "assistants": [name]}
+                speaker = Speaker(name, text, count)
+                found.append(
+                    (len(found), run_conversation(tree, judge, EchoVoice(), [speaker], turns=1, setting=setting))
+                )
+        return found
+
+    dear = PAPER.replace(lam=0.01)
+    found = sensitivity(conversations(), PAPER, [Setting("λ", "10 ×", dear), Setting("λ", "0", PAPER.replace(lam=0.0))])
+    assert {each.conclusion for each in found.base["reward"]} == {1}  # 2 − 0.15 against 1
+    flipped, same = found.outcomes
+    assert flipped.means["reward"] == {"a": 1.0, "b": 1.0}  # 2 − min(1.5, 1) = 1
+    assert flipped.changes["reward"] == {("a", "b"): "lost"}
+    assert change_lines(flipped) == ["reward: a–b lost"]
+    assert change_lines(same) == ["no conclusion changes"]
+    assert (flipped.flips("reward"), flipped.flips("discovery")) == (1, 0)
+
+
+class Speaker:
+    def __init__(self, name: str, text: str, tokens: int) -> None:
+        self.name, self.text, self.tokens = name, text, tokens
+
+    def reply(self, messages, seed):
+        from discover_lib import Reply
+
+        return Reply(self.text, self.tokens, "scripted", self.name)
+
+
+@pytest.mark.parametrize("rules", [PAPER, Rules.authors()], ids=["paper", "authors"])
+def test_a_map_tries_one_point_at_a_time(rules: Rules) -> None:
+    tried = settings_around(rules, 5)
+    assert len({(each.axis, each.value) for each in tried}) == len(tried)
+    assert {each.axis for each in tried} >= {"p", "λ", "τ", "focus", "rules", "emerging counts", "leaves only", "turns"}
+    assert all(each != Setting(each.axis, each.value, rules) for each in tried)  # each differs from the run's own
+    assert [each.turns for each in tried if each.axis == "turns"] == [1, 2, 3, 4]
+
+
+def test_nothing_to_score_again_is_an_error() -> None:
+    with pytest.raises(RescoreError, match="no finished conversation"):
+        sensitivity([], PAPER)
+
+
+def test_an_imported_conversation_without_verdicts_is_refused() -> None:
+    (turn, *_) = LONG.turns
+    bare = dataclasses.replace(turn, candidates=(dataclasses.replace(turn.candidate, evaluation=None),))
+    with pytest.raises(RescoreError, match="turn 1 has no recorded verdicts"):
+        sensitivity([(0, dataclasses.replace(LONG, turns=(bare,)))], PAPER)

@@ -1,0 +1,66 @@
+"""The evaluation page in a browser: the answer, a press on a number, two side by side, a reload that stays there."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from browser import Server, workbench
+from playwright.sync_api import Page, expect
+
+from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+from discover_lib.runs.options import RunOptions
+
+SECOND = 1000
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A workbench with one small evaluation, of stories."""
+    outputs = tmp_path_factory.mktemp("outputs")
+    folder = outputs / "stories"
+    folder.mkdir()
+    run = lay_out_evaluation(RunOptions(("draft", "ask", "adaptive"), artifacts=6), ["creative_writing"])
+    evaluate(run, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISCOVER_OUTPUTS", str(outputs))
+        with workbench() as running:
+            yield running
+
+
+def test_from_the_answer_to_the_sentence_that_made_the_difference(
+    page: Page, server: Server, outside_requests: list[str]
+) -> None:
+    page.goto(f"{server.url}/?file=60_evaluate.py")
+    expect(page.locator(".ds-answer")).to_contain_text("has the highest discovery", timeout=40 * SECOND)
+    expect(page.get_by_role("alert")).to_contain_text("Not certified")
+    cell = page.locator(".ds-results .ds-cell")
+    expect(cell).to_have_count(18)
+
+    # A number: its conversations, the lowest first, and one of them open.
+    page.get_by_title("ask, interactivity: show its conversations").click()
+    expect(page.get_by_role("heading", name="Behind a number: ask, interactivity")).to_be_visible(timeout=10 * SECOND)
+    expect(page.get_by_text("6 conversations")).to_be_visible()
+    expect(page.get_by_role("heading", name=re.compile("^ask with the user of creative_writing-eval-"))).to_be_visible()
+    expect(page.locator(".dl-outline")).to_have_count(1)
+
+    # A pair: both with the same user, where they part, and the sentences that only one of them had.
+    page.locator(".ds-pairs .ds-cell").first.click()
+    expect(page.get_by_role("heading", name="Behind a number: adaptive against draft")).to_be_visible(
+        timeout=10 * SECOND
+    )
+    expect(page.locator(".ds-parting")).to_contain_text("They")
+    expect(page.locator(".dl-outline")).to_have_count(2)
+    expect(page.locator(".ds-apart")).to_have_count(1)
+    mark, quote = page.locator(".ds-column mark").first, page.locator(".ds-only .ds-quote").first
+    expect(mark).to_be_visible()
+    assert quote.inner_text() and page.locator(".ds-differs").count() > 0
+    quoted = {" ".join(each.split()) for each in page.locator(".ds-only .ds-quote").all_inner_texts()}
+    assert " ".join(mark.inner_text().split()) in quoted
+
+    page.reload()
+    expect(page.get_by_role("heading", name="Behind a number: adaptive against draft")).to_be_visible(
+        timeout=40 * SECOND
+    )
+    expect(page.locator(".js-plotly-plot")).to_have_count(4, timeout=20 * SECOND)
+    assert page.get_by_text("An internal error occurred").count() == 0
+    assert outside_requests == []

@@ -1,0 +1,107 @@
+"""Language models in the notebooks, in a browser, against a server of our own: chosen, streamed, stopped, gone."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import llm_brain
+import pytest
+from browser import Server
+from llm_server import FakeServer
+from playwright.sync_api import Page, expect
+
+from discover_lib.runs.connection import QUESTION
+
+SECOND = 1000
+MODEL = "openai/miniature:svg_drawing"
+
+
+def brain(messages: list[dict[str, Any]], body: Mapping[str, Any]) -> tuple[str, int]:
+    if messages[-1]["content"] == QUESTION:
+        return "ready", 1
+    return llm_brain.answer(messages, body)
+
+
+def choose(page: Page, roles: tuple[str, ...], fields: Mapping[str, str], submit: str) -> None:
+    for role in roles:
+        page.get_by_label(f"The {role} is").select_option(label="a language model")
+    for label, text in fields.items():
+        page.get_by_label(label, exact=True).fill(text)
+        page.get_by_label(label, exact=True).blur()
+    page.get_by_role("button", name=submit).click()
+
+
+def at_turn(page: Page, turn: int) -> None:
+    expect(page.locator(f'.sim[data-turn="{turn}"]')).to_be_visible(timeout=20 * SECOND)
+
+
+@pytest.mark.slow
+def test_models_play_stream_and_are_stopped(page: Page, server: Server, outside_requests: list[str]) -> None:
+    with FakeServer(brain) as models:
+        play(page, server, models)
+    page.get_by_role("button", name="Branch here").click()
+    branch = page.get_by_role("combobox").filter(has_text="branch 2")
+    expect(branch).to_have_value(re.compile(".+"), timeout=20 * SECOND)
+    page.get_by_role("button", name="Next").click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text(models.api_base.split("/")[2], timeout=20 * SECOND)
+    assert "\n" not in alert.inner_text().strip()
+    assert outside_requests == []
+
+
+def play(page: Page, server: Server, models: FakeServer) -> None:
+    """Choose the models, test the connection, take a turn, stop the second half-way, let it play until told to stop."""
+    page.goto(f"{server.url}/?file=20_simulator.py")
+    page.locator(".js-plotly-plot .scatterlayer").nth(1).wait_for(timeout=30 * SECOND)
+    page.get_by_text("Who plays: judge and voice miniature").click()
+    fields = {"Model": MODEL, "Another model for the assistant": f"{MODEL}:adaptive", "Own server": models.api_base}
+    choose(page, ("judge", "voice", "assistant"), fields, "Use these")
+    expect(page.get_by_text(f"Who plays: judge and voice {MODEL}")).to_be_visible(timeout=20 * SECOND)
+    expect(page.get_by_role("cell", name="in all")).to_be_visible()
+    assert models.counts["requests"] == 0, "nothing is asked before it is told to"
+
+    page.get_by_role("button", name="Test the connection").click()
+    expect(page.get_by_role("cell", name="answered “ready”")).to_have_count(3, timeout=20 * SECOND)
+
+    page.get_by_role("button", name="Next").click()
+    at_turn(page, 1)
+    expect(page.locator(".dl-turn")).to_contain_text(f"{MODEL}:adaptive")
+    expect(page.locator(".dl-judge")).to_contain_text("engaged")
+
+    models.token_seconds = 0.2
+    page.get_by_role("button", name="Next").click()
+    growing = page.locator(".growing-text")
+    expect(growing).to_have_text(re.compile(r"\S+\s+\S+"), timeout=20 * SECOND)
+    expect(page.get_by_role("status")).to_contain_text("asking")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("status")).not_to_contain_text("asking", timeout=20 * SECOND)
+    expect(page.get_by_role("alert")).to_contain_text("Stopped")
+    expect(growing).to_be_hidden()
+    at_turn(page, 1)
+
+    models.token_seconds = 0.02  # slow enough that Stop comes before the last turn
+    page.get_by_role("button", name="Auto-play").click()
+    expect(page.locator('.sim:not([data-turn="1"])')).to_be_visible(timeout=20 * SECOND)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("status")).not_to_contain_text("playing", timeout=20 * SECOND)
+
+
+@pytest.mark.slow
+def test_a_model_builds_a_tree_stage_by_stage(page: Page, server: Server, outside_requests: list[str]) -> None:
+    page.goto(f"{server.url}/?file=10_intent_trees.py")
+    page.get_by_label("What kind").select_option(label="Technical writing", timeout=30 * SECOND)
+    page.get_by_text("Who builds: miniature").click()
+    model = "openai/miniature:technical_writing"
+    with FakeServer(brain) as models:
+        choose(page, ("builder",), {"Model": model, "Own server": models.api_base}, "Use this builder")
+        expect(page.get_by_text(f"Who builds: {model}")).to_be_visible(timeout=20 * SECOND)
+        expect(page.get_by_text("0 of 4 stages done")).to_be_visible(timeout=20 * SECOND)
+        assert models.counts["requests"] == 0
+        for stage, heading in enumerate(("1. Synthesis", "2. Abstraction", "3. Organisation", "4. The initial"), 1):
+            expect(page.get_by_role("heading", name=heading)).to_have_count(0)
+            page.get_by_role("button", name="Next stage").click()
+            expect(page.get_by_role("heading", name=heading)).to_be_visible(timeout=20 * SECOND)
+            told = f"{stage} of 4 stages done" if stage < 4 else "all four stages done"
+            expect(page.get_by_text(told)).to_be_visible()
+    expect(page.get_by_role("heading", name="Edit it")).to_be_visible()
+    assert outside_requests == []

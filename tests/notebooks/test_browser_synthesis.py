@@ -1,0 +1,135 @@
+"""The synthesis page in a browser, the way a person uses it: make, look, filter, export; stop, reload, go on."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from browser import Server, workbench
+from playwright.sync_api import Locator, Page, expect
+
+from discover_lib.base.paths import outputs_folder
+from discover_lib.dataset.export import read_rows
+from discover_lib.runs.store import RunStore
+
+SECOND = 1000
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A workbench whose outputs are a folder of this test's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISCOVER_OUTPUTS", str(tmp_path_factory.mktemp("outputs")))
+        with workbench() as running:
+            yield running
+
+
+class Synthesis:
+    """The page, by what a person sees on it."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.open(url)
+
+    def open(self, url: str) -> None:
+        self.page.goto(url)
+        expect(self.page.locator("[data-pair]")).to_be_attached(timeout=40 * SECOND)
+
+    @property
+    def status(self) -> Locator:
+        return self.page.get_by_role("status").filter(has_text="conversations")
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def choose(self, label: str, value: str) -> None:
+        self.page.get_by_label(label, exact=True).select_option(label=value)
+
+    @property
+    def kept(self) -> int:
+        return int(self.page.locator("[data-kept]").get_attribute("data-kept") or -1)
+
+    @property
+    def run(self) -> Path:
+        """The folder of the run that the address names."""
+        return outputs_folder() / parse_qs(urlsplit(self.page.url).query)["run"][0]
+
+
+@pytest.fixture
+def synthesis(page: Page, server: Server, outside_requests: list[str]) -> Iterator[Synthesis]:
+    yield Synthesis(page, f"{server.url}/?file=40_synthesis.py")
+    assert page.get_by_text("An internal error occurred").count() == 0
+    assert outside_requests == []
+
+
+def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> None:
+    page = synthesis.page
+    expect(synthesis.status).to_contain_text("20 of 20")
+    synthesis.choose("Artifacts", "10")
+    synthesis.choose("Domain", "Creative writing")
+    synthesis.button("Synthesise").click()
+    expect(synthesis.status).to_contain_text(re.compile("creative_writing.*10 of 10"), timeout=20 * SECOND)
+    expect(page.locator("[data-pair]")).to_be_attached()
+    with RunStore.read(synthesis.run) as store:
+        assert store.configuration["kind"] == "synthesize" and store.counts().finished == 10
+
+    # A pair: why it is one, both replies, both receipts.
+    page.locator("tr [role=checkbox]").nth(3).click()
+    expect(page.locator('[data-pair="0"]')).to_have_count(0)
+    expect(page.locator(".dp-why").last).to_contain_text(" is chosen: ")
+    expect(page.locator(".dp-side")).to_have_count(2)
+    expect(page.locator(".dl-receipt")).to_have_count(2)
+    expect(page.locator('.dp-piece[data-loss="1"]').first).to_be_visible()
+
+    # A filter: what it drops is counted, and everything adds up.
+    before = synthesis.kept
+    slider = page.get_by_role("slider").nth(3)  # after p, τ and λ
+    slider.focus()
+    for _ in range(20):
+        slider.press("ArrowRight")
+    expect(page.get_by_role("cell", name="the rewards differ by less than asked")).to_be_visible()
+    assert 0 < synthesis.kept < before
+
+    synthesis.button("Export").click()
+    exported = page.get_by_role("log", name="Exported")
+    expect(exported).to_contain_text("prompt rows", timeout=20 * SECOND)
+    folder = outputs_folder() / "rows" / synthesis.run.name / "preference"
+    rows = [row for split in read_rows(folder).values() for row in split]
+    assert len(rows) == synthesis.kept and min(row["margin"] for row in rows) >= 1
+    about = json.loads((folder / "dataset.json").read_text("utf-8"))
+    assert about["filters"]["min_margin"] == 1 and about["considered"] == about["kept"] + sum(about["dropped"].values())
+    expect(page.get_by_text("--min-margin 1 ").first).to_be_visible()
+
+
+def test_a_long_run_is_stopped_survives_a_reload_and_goes_on(synthesis: Synthesis) -> None:
+    page = synthesis.page
+    synthesis.choose("Artifacts", "500")
+    synthesis.choose("Samples of each", "4")
+    synthesis.button("Synthesise").click()
+    expect(synthesis.status).to_contain_text("being made", timeout=20 * SECOND)
+    synthesis.choose("Chat template of", "Llama 3")  # the page stays usable
+    expect(page.get_by_text("<|eot_id|>").first).to_be_visible()
+    expect(synthesis.button("■ Stop")).to_be_visible()
+
+    page.reload()
+    synthesis.button("■ Stop").click(timeout=40 * SECOND)
+    expect(synthesis.status).to_contain_text("not finished", timeout=20 * SECOND)
+    with RunStore.read(synthesis.run) as store:
+        stopped = store.counts()
+    assert 0 < stopped.finished < stopped.units == 500
+
+    synthesis.button("Go on with this run").click()
+    expect(synthesis.status).not_to_contain_text(f": {stopped.finished} of 500", timeout=20 * SECOND)
+    synthesis.button("■ Stop").click()
+    expect(synthesis.status).to_contain_text("not finished", timeout=20 * SECOND)
+    with RunStore.read(synthesis.run) as store:
+        assert stopped.finished < store.counts().finished < 500
+
+
+def test_a_run_that_is_not_there_is_one_line(page: Page, server: Server) -> None:
+    Synthesis(page, f"{server.url}/?file=40_synthesis.py&run=nowhere")
+    expect(page.get_by_role("alert").filter(has_not_text="Not certified")).to_contain_text(
+        "There is no run 'nowhere' here"
+    )

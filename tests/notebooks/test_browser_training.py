@@ -1,0 +1,87 @@
+"""The training page in a browser: a run begun there outlives a reload, is stopped, and goes on from its checkpoint."""
+
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Server, workbench
+from playwright.sync_api import Page, expect
+
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.train.jobs import TrainingJob, find_jobs, last_checkpoint
+
+SECOND = 1000
+FIELDS = {"batch": "2", "per device": "2", "max steps": "2000", "save steps": "5", "sample steps": "0"}
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Conversations to train on, and a tiny model as it is before pretraining."""
+    pytest.importorskip("trl")
+    from discover_lib.engines.local.tiny_language import vocabulary
+    from discover_lib.engines.local.tiny_model import CARD, TinyRecipe, new_model, save_model
+
+    folder = tmp_path_factory.mktemp("outputs")
+    (folder / "pairs").mkdir()
+    options = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=6, candidates=1, turns=2)
+    execute(lay_out(options), folder / "pairs")
+    recipe = TinyRecipe(domains=("svg_drawing",), width=32, layers=1, heads=2, inner=64).resolved()
+    save_model(new_model(recipe), vocabulary(recipe.domains), folder / "base")
+    (folder / "base" / CARD).write_text(json.dumps({"domains": recipe.domains}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(outputs: Path) -> Iterator[Server]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISCOVER_OUTPUTS", str(outputs))
+        patch.setenv("OMP_NUM_THREADS", "1")
+        with workbench() as running:
+            yield running
+    for job in find_jobs(outputs).values():
+        if (status := job.status()).going:
+            os.kill(status.pid, signal.SIGKILL)
+
+
+def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
+    page: Page, server: Server, outputs: Path, outside_requests: list[str]
+) -> None:
+    page.goto(f"{server.url}/?file=50_train.py")
+    expect(page.locator('[data-rows="5"]')).to_be_attached(timeout=60 * SECOND)
+    page.get_by_label("Base model", exact=True).select_option(label="another model")
+    name = page.get_by_label("Its name", exact=True)
+    name.fill(str(outputs / "base"))
+    name.press("Tab")
+    expect(page.get_by_label("Recipe", exact=True)).to_have_value("miniature")
+    page.get_by_text("Every field of SFT").click()
+    for label, value in FIELDS.items():
+        field = page.get_by_label(label, exact=True)
+        field.fill(value)
+        field.press("Tab")
+    expect(page.get_by_text("Ready: 2,000 updates")).to_be_visible(timeout=30 * SECOND)
+
+    page.get_by_role("button", name="Train", exact=True).click()
+    state = page.locator("[data-job]")
+    expect(state).to_have_text("running", timeout=90 * SECOND)
+    expect(page.locator("polyline").first).to_be_attached(timeout=90 * SECOND)
+    (job,) = find_jobs(outputs).values()
+    assert isinstance(job, TrainingJob) and f"job=train%2F{job.name}" in page.url
+
+    page.reload()
+    expect(state).to_have_text("running", timeout=60 * SECOND)
+    before = job.status().step
+    told = page.get_by_role("status").filter(has_text=job.name)
+    expect(told).to_contain_text(re.compile(r"step [\d,]+ of 2,000"))
+    page.get_by_role("button", name="■ Stop").click()
+    expect(state).to_have_text("stopped", timeout=60 * SECOND)
+    stopped = job.status()
+    assert before < stopped.step < 2000 and last_checkpoint(job.folder) == stopped.step
+
+    page.get_by_role("button", name="Go on with this run").click()
+    expect(told).to_contain_text(f"went on from step {stopped.step}", timeout=60 * SECOND)
+    assert job.status().going and outside_requests == []
+    assert page.get_by_text("An internal error occurred").count() == 0

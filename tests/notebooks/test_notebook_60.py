@@ -1,0 +1,121 @@
+"""60_evaluate: what it makes, shows and opens, without a browser."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import pytest
+from notebook_runs import problems, run
+
+from discover_lib.app.controls import Choice
+from discover_lib.app.evaluation_job import EvaluationJob, begun_evaluation, evaluation_name, find_evaluations
+from discover_lib.app.jobs import started
+from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
+from discover_lib.runs.store import RunStore
+from discover_lib.train.jobs import SETTINGS, STATUS, JobStatus, State
+
+pytestmark = pytest.mark.slow
+
+NAME = "60_evaluate.py"
+OPTIONS = RunOptions(("draft", "adaptive"), artifacts=3, trials=2, turns=3)
+DOMAINS = ("svg_drawing", "creative_writing")
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    return tmp_path
+
+
+def test_an_evaluation_of_two_domains_is_opened_and_two_assistants_stand_side_by_side(outputs: Path) -> None:
+    folder = outputs / "mine"
+    folder.mkdir()
+    evaluate(lay_out_evaluation(OPTIONS, DOMAINS), folder)
+    trained(outputs / "tuned", "finished")
+    trained(outputs / "given-up", "stopped")
+    given = {"get_pick": lambda: ("pair", "adaptive", "draft"), "set_pick": print}
+    shown, defined = run_without_check(given)
+    page = "".join(shown)
+    assert problems(shown) == [] and defined["folder"] == folder and len(defined["scores"]) == 24
+    assert defined["pool"].assistants == ("draft", "adaptive") and set(defined["table"]["draft"]) >= {"discovery"}
+    assert "Not certified" in page and defined["table"]["draft"]["proportion"].n_artifacts == 6
+    assert "Behind a number: adaptive against draft" in page
+    ours, theirs = defined["ours"], defined["theirs"]
+    assert (ours.name, theirs.name) == ("adaptive", "draft")
+    assert ours.conversation.setting["artifact"] == theirs.conversation.setting["artifact"]
+    first = defined["conversations_table"].value[0]
+    assert first["difference"] == max(row["difference"] for row in defined["conversations_table"].data)
+    assert defined["trained_choice"].options == {"tuned": f"hf:{outputs / 'tuned'}"}
+    assert "Only" in page and "turn by turn" in page.lower() and "paper" in page
+
+
+def trained(folder: Path, state: State) -> None:
+    """A training run that has come to an end."""
+    folder.mkdir()
+    (folder / SETTINGS).write_text("{}")
+    (folder / STATUS).write_text(json.dumps(dataclasses.asdict(JobStatus(state))))
+
+
+def test_language_models_are_planned_before_anything_is_spent_and_need_a_cap(outputs: Path) -> None:
+    evaluate_small(outputs / "mine")
+    asked = RunOptions(("draft", "openai/some-model"), artifacts=2, judge="openai/some-model")
+    given = {"options": asked, "choice": Choice(judge="openai/some-model"), "refusal": "", "with_models": True}
+    shown, defined = run_without_check(given)
+    page = "".join(shown)
+    assert problems(shown) == [] and "Before anything is spent" in page and "unknown" in page
+    assert "2 assistants × 2 users = 4 conversations" in page
+    assert defined["wanted"]["spends"] and not defined["wanted"]["cap"]
+
+
+def evaluate_small(folder: Path) -> None:
+    folder.mkdir()
+    evaluate(lay_out_evaluation(RunOptions(("draft", "adaptive"), artifacts=2, turns=2), ["svg_drawing"]), folder)
+
+
+def run_without_check(given: dict) -> tuple[list[str], dict]:
+    """As `run`; its check of names would make the whole page once more."""
+    from notebook_runs import load
+
+    outputs, defined = load(NAME).run(defs=given)
+    assert set(given) <= set(defined)
+    shown = [str(getattr(output, "text", output)) for output in outputs if output is not None]
+    return [re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL) for text in shown], dict(defined)
+
+
+def test_where_there_is_none_a_small_one_is_made_and_found_again(outputs: Path) -> None:
+    shown, defined = run(NAME)
+    assert problems(shown) == []
+    assert defined["folder"].parent == outputs / "evaluations" and len(defined["scores"]) == 80
+    assert list(find_evaluations(outputs).values()) == [defined["folder"]]
+    with RunStore.read(defined["folder"]) as store:
+        begun, domains = begun_evaluation(store.configuration)
+        assert lay_out_evaluation(begun, domains).configuration == store.configuration
+        assert not store.unassessed()
+    assert defined["flips"]["recheck"] == {"conversations": 80, "unequal": []}
+    assert any("Conclusions that flip" in each for each in shown)
+    lowest = defined["conversations_table"].value[0]
+    assert lowest["discovery"] == min(row["discovery"] for row in defined["conversations_table"].data)
+
+
+def test_a_job_evaluates_stops_and_goes_on(outputs: Path) -> None:
+    folder = outputs / evaluation_name(OPTIONS, DOMAINS)
+    job = EvaluationJob(folder, OPTIONS, DOMAINS)
+    job.stop()
+    started(job).wait()
+    assert not folder.exists() and job.trouble == ""
+    job = started(EvaluationJob(folder, OPTIONS, DOMAINS))
+    job.wait()
+    assert job.trouble == "" and job.assessed == (24, 24)
+    broken = started(EvaluationJob(outputs / "no", OPTIONS, ("nowhere",)))
+    broken.wait()
+    assert "unknown domain 'nowhere'" in broken.trouble and not (outputs / "no").exists()
+
+
+def test_runs_that_are_no_evaluations_are_not_listed_and_cannot_be_gone_on_with(outputs: Path) -> None:
+    (outputs / "other").mkdir()
+    execute(lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=1, turns=1)), outputs / "other")
+    assert find_evaluations(outputs) == {}
+    with RunStore.read(outputs / "other") as store, pytest.raises(RunOptionsError, match="the same command resumes"):
+        begun_evaluation(store.configuration)

@@ -1,0 +1,208 @@
+"""Every notebook: clean by marimo's own check, runs from top to bottom untouched, and takes other inputs in stride."""
+
+import json
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from browser import Server
+from notebook_runs import FOLDER, NOTEBOOKS, chosen, problems, run
+from playwright.sync_api import Page
+
+from discover_lib import Rules, replay
+from discover_lib.base.paths import data_folder
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.slow
+def test_marimo_finds_nothing_to_complain_of() -> None:
+    command = [sys.executable, "-m", "marimo", "check", "--strict", *(str(FOLDER / name) for name in NOTEBOOKS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_runs_untouched_and_shows_no_error(name: str) -> None:
+    outputs, _ = run(name)
+    assert outputs and problems(outputs) == []
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_says_what_it_is_and_has_a_card(name: str) -> None:
+    source = (FOLDER / name).read_text(encoding="utf-8")
+    assert re.search(rf'^# title = "{name[:2]} · .+"$', source, re.MULTILINE)
+    assert re.search(r'^# description = ".{20,160}"$', source, re.MULTILINE)
+
+
+# -- 00: the door ------------------------------------------------------------------------------------------------------
+
+
+def test_start_here_steps_to_the_end_of_a_conversation() -> None:
+    _, defined = run("00_start_here.py")
+    conversation = defined["conversation"]
+    for turn in (0, len(conversation.turns)):
+        outputs, _ = run(
+            "00_start_here.py", get_turn=lambda turn=turn: turn, set_turn=print, get_user=lambda: 0, set_user=print
+        )
+        assert problems(outputs) == []
+        assert any(f"Turn {turn}</span>" in output for output in outputs) == bool(turn)
+
+
+def test_start_here_links_to_every_notebook() -> None:
+    outputs, _ = run("00_start_here.py")
+    links = set(re.findall(r'href="/\?file=([^"]+)"', "".join(outputs)))
+    assert links == set(NOTEBOOKS) - {"00_start_here.py"}
+
+
+# -- 10: intent trees --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "domain, source",
+    [*((domain, source) for domain in ALL_DOMAINS for source in ("hand-written", "generated"))]
+    + [(domain, "recorded") for domain in DOMAINS],
+)
+def test_trees_from_every_source(domain: str, source: str) -> None:
+    outputs, defined = run("10_intent_trees.py", domain_choice=chosen(domain), source_choice=chosen(source))
+    assert problems(outputs) == []
+    assert len(defined["built"].tree) >= 10
+    assert defined["edited"] == defined["built"].tree
+
+
+def test_trees_say_where_no_piece_was_recorded() -> None:
+    outputs, defined = run("10_intent_trees.py", domain_choice=chosen("travel_plan"), source_choice=chosen("recorded"))
+    assert defined["piece"] is None and any("No piece of this kind was recorded" in output for output in outputs)
+
+
+@pytest.mark.parametrize(
+    "domain, text, said",
+    [
+        ("svg_drawing", "<svg><rect></svg>", "not well-formed"),
+        ("svg_drawing", "hello", "SVG"),
+        ("creative_writing", "hello", "too little to build from"),
+        ("creative_writing", "  ", "empty"),
+    ],
+)
+def test_trees_refuse_in_one_line(domain: str, text: str, said: str) -> None:
+    outputs, defined = run(
+        "10_intent_trees.py", domain=domain, source="your own", piece_choice=chosen(text), written={}
+    )
+    refusals = [output for output in outputs if "dl-error" in output]
+    assert len(refusals) == 1 and said in refusals[0]
+    assert defined["built"] is None
+
+
+def test_trees_wait_for_a_pasted_piece() -> None:
+    outputs, defined = run(
+        "10_intent_trees.py", domain="svg_drawing", source="your own", piece_choice=chosen(None), written={}
+    )
+    assert defined["piece"] is None and any("Build the tree" in output for output in outputs)
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (lambda tree: tree["roots"][0].update(text=" "), "'1' has an empty text"),
+        (lambda tree: tree["roots"][1].update(id="1"), "duplicate id '1'"),
+        (lambda tree: tree.update(initially_discovered=["9.9"]), "'9.9', which is not in the tree"),
+    ],
+)
+def test_edited_tree_names_what_is_wrong(change: Any, said: str) -> None:
+    _, defined = run("10_intent_trees.py")
+    data = defined["built"].tree.to_dict()
+    change(data)
+    outputs, edited = run("10_intent_trees.py", editor=chosen(json.dumps(data)))
+    assert said in edited["mistake"] and edited["edited"] is None
+    assert sum("dl-error" in output for output in outputs) == 1
+
+
+def test_edited_tree_that_is_not_json_is_said() -> None:
+    _, edited = run("10_intent_trees.py", editor=chosen("{"))
+    assert edited["mistake"].startswith("this is not JSON (line 1")
+
+
+# -- 20: the simulator -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source, offered", [("miniature", ALL_DOMAINS), ("recorded", DOMAINS)])
+def test_simulator_offers_the_kinds_that_its_source_has(source: str, offered: tuple[str, ...]) -> None:
+    controls = {"source_choice": source, "layout_choice": "outline", "rules_choice": "paper", "seed_choice": 0}
+    given = {name: chosen(value) for name, value in controls.items()} | {"sources": {}, "seeds": {}, "was": None}
+    outputs, defined = run("20_simulator.py", **given)
+    assert tuple(defined["domain_choice"].options.values()) == offered
+    assert problems(outputs) == []
+
+
+# -- 30: the reward ----------------------------------------------------------------------------------------------------
+
+
+def test_reward_recomputes_under_other_rules() -> None:
+    _, untouched = run("30_reward.py")
+    original = untouched["original"]
+    assert untouched["now"] == original
+    outputs, changed = run(
+        "30_reward.py",
+        original=original,
+        base=original.rules,
+        p_slider=chosen(1.0),
+        tau_slider=chosen(0),
+        lam_slider=chosen(1.0),
+    )
+    assert problems(outputs) == []
+    assert changed["now"] == replay(original, original.rules.replace(p=1.0, tau=0))
+    assert changed["now"] != original
+    assert any("p=1.0, tau=0" in output for output in outputs)
+
+
+@pytest.mark.parametrize("rules", ["paper, GRPO", "authors' code"])
+def test_reward_takes_named_rules_as_they_are(rules: str) -> None:
+    conversation = "miniature: Creative writing"
+    outputs, defined = run("30_reward.py", conversation_choice=chosen(conversation), rules_choice=chosen(rules))
+    named = {"paper, GRPO": Rules.paper_grpo(), "authors' code": Rules.authors()}[rules]
+    assert defined["rules"] == named.replace(token_unit=defined["original"].rules.token_unit)
+    assert problems(outputs) == []
+
+
+def test_reward_counts_what_it_says() -> None:
+    _, defined = run("30_reward.py")
+    counts = defined["counts"]
+    files = [json.loads(path.read_text("utf-8")) for path in (data_folder() / "recorded").glob("*/*.json")]
+    turns = [turn for data in files for session in data["sessions"] for turn in session["turns"]]
+    assert counts.compared == len(turns) == 60
+    assert counts.emerging_paid == 0 and counts.emerging > 0  # the paper pays nothing for half-formed intents
+    assert counts.asked_for_nothing <= counts.asked and counts.shorter <= counts.tied <= counts.compared
+
+
+# -- in a browser, as they are served ----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NOTEBOOKS[1:])  # the first one is opened below
+def test_opens_in_the_browser_without_an_error(
+    name: str, server: Server, page: Page, outside_requests: list[str]
+) -> None:
+    page.goto(f"{server.url}/?file={name}")
+    page.locator("h1").first.wait_for(timeout=30_000)
+    page.wait_for_load_state("networkidle")
+    assert error_boxes(page) == 0 and outside_requests == []
+
+
+@pytest.mark.slow
+def test_the_door_steps_and_leads_on(server: Server, page: Page, outside_requests: list[str]) -> None:
+    page.goto(f"{server.url}/?file=00_start_here.py")
+    page.get_by_text(re.compile(r"turn 1 of \d")).wait_for(timeout=30_000)
+    page.get_by_role("button", name="Next turn").click()
+    page.get_by_text(re.compile(r"turn 2 of \d")).wait_for()
+    assert error_boxes(page) == 0
+    page.get_by_role("link", name="Reward").click()
+    page.get_by_role("heading", name="What is one reply worth?").wait_for(timeout=30_000)
+    assert outside_requests == []
+
+
+def error_boxes(page: Page) -> int:
+    """marimo hides what a cell raised from the page and says this instead."""
+    return page.get_by_text("An internal error occurred").count() + page.locator(".text-error").count()

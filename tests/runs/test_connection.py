@@ -1,0 +1,72 @@
+"""Which role talks to what: one line per role, whatever is behind it, and never a key."""
+
+import pytest
+from llm_server import FakeServer
+from typer.testing import CliRunner
+
+from discover_lib.app.cli.main import app
+from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.runs.connection import check_connection
+
+pytestmark = pytest.mark.slow
+
+KEY = "sk-very-secret-0123456789"
+
+
+def test_each_model_is_asked_once_and_the_miniature_never(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    with FakeServer() as server:
+        settings = ClientSettings(api_base=server.api_base, key_variable="MY_KEY", env_file=None)
+        roles = {
+            "judge": "openai/one",
+            "voice": "openai/one",
+            "assistant": "openai/two+clarifying",
+            "tree builder": "miniature",
+        }
+        lines = {each.role: each for each in check_connection(roles, settings)}
+        assert server.counts["requests"] == 2 and server.headers["authorization"] == f"Bearer {KEY}"
+    assert all(each.works for each in lines.values())
+    assert server.api_base in lines["judge"].text and "answered" in lines["judge"].text
+    assert "openai/two" in lines["assistant"].text and "no model" in lines["tree builder"].text
+    assert KEY not in "".join(each.text for each in lines.values())
+
+
+@pytest.mark.parametrize("fault", ["401", "404", "500", "cut_before", "malformed_body"])
+def test_what_does_not_work_is_one_line(fault: str) -> None:
+    with FakeServer() as server:
+        server.script.append(fault)
+        (line,) = check_connection({"judge": "openai/one"}, ClientSettings(api_base=server.api_base, env_file=None))
+        assert server.counts["requests"] == 1
+    assert not line.works and "\n" not in line.text and "openai/one" in line.text
+
+
+def test_nobody_listens() -> None:
+    with FakeServer() as server:
+        settings = ClientSettings(api_base=server.api_base, env_file=None)
+    (line,) = check_connection({"judge": "openai/one"}, settings)
+    assert not line.works and server.api_base.split("/")[2] in line.text
+
+
+def test_a_model_that_writes_nothing_was_reached() -> None:
+    with FakeServer() as server:
+        server.script.extend(["empty", "empty"])
+        (line,) = check_connection({"judge": "openai/one"}, ClientSettings(api_base=server.api_base, env_file=None))
+    assert line.works and "wrote no text" in line.text
+
+
+def test_a_missing_key_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    (line,) = check_connection({"judge": "anthropic/claude-sonnet-4-5"}, ClientSettings(env_file=None))
+    assert not line.works and "ANTHROPIC_API_KEY" in line.text
+
+
+def test_doctor_asks_the_models_that_it_is_given() -> None:
+    with FakeServer() as server:
+        arguments = ["doctor", "--api-base", server.api_base, "--judge", "openai/one"]
+        good = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert good.exit_code == 0 and "answered" in good.stdout
+        server.script.append("401")
+        bad = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert bad.exit_code == 1 and "✗" in bad.stdout
+    wrong = CliRunner().invoke(app, ["doctor", "--api-base", "here"], catch_exceptions=False)
+    assert wrong.exit_code == 2 and "api_base is a URL" in wrong.stderr

@@ -1,0 +1,266 @@
+"""Plans: what a run will take, held against what it took and against the paper's own accounting."""
+
+import dataclasses
+from collections import Counter
+from pathlib import Path
+
+import llm_brain
+import pytest
+from llm_server import FakeServer
+
+from discover_lib.base.tokens import count_tokens
+from discover_lib.engines.llm.calls.client import ClientSettings, Price
+from discover_lib.metrics.satisfaction import FINAL_REQUEST
+from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
+from discover_lib.runs.plan import (
+    FINAL,
+    PAPER_PRINTED,
+    PAPER_TURNS,
+    SCORING,
+    Length,
+    Span,
+    Stage,
+    measured_lengths,
+    paper_accounting,
+    plan_run,
+    probe,
+)
+from discover_lib.runs.store import RunStore
+
+DOMAIN = "creative_writing"
+MODEL = f"openai/miniature:{DOMAIN}"
+PRICES = {MODEL: Price(0.5, 3.0)}
+OPTIONS = RunOptions(("adaptive",), domain=DOMAIN, engine=MODEL, artifacts=8)
+
+
+def settings(server: FakeServer | None = None) -> ClientSettings:
+    return ClientSettings(api_base=server.api_base if server else None, env_file=None, prices=PRICES)
+
+
+def by_name(plan) -> dict[str, Stage]:
+    return {stage.name: stage for stage in plan.stages}
+
+
+def test_the_miniature_takes_time_and_nothing_else():
+    plan = plan_run(
+        lay_out(RunOptions(("adaptive", "draft"), domain=DOMAIN, artifacts=10, trials=3)), settings=settings()
+    )
+    assert (plan.conversations, plan.turns.expected) == (60, 300)
+    assert plan.calls == plan.tokens == plan.cost == Span(0, 0, 0)
+    assert 0 < plan.minutes.low < plan.minutes.expected < plan.minutes.high < 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "calls"),
+    [
+        ({}, {"judge": 8 * 5, "voice": 8 * 4}),
+        ({"turns": 1}, {"judge": 8, "voice": 0}),
+        ({"assistants": ("adaptive", "draft")}, {"judge": 80, "voice": 64}),
+        ({"assistants": ("adaptive", "draft"), "candidates": 2}, {"judge": 160, "voice": 32}),
+        ({"assistants": (MODEL,), "trials": 2}, {"assistant": 80, "judge": 80, "voice": 64}),
+        ({"assistants": (MODEL,), "engine": "miniature"}, {"assistant": 40}),
+        ({"voice": "miniature"}, {"judge": 40}),
+    ],
+)
+def test_calls_follow_from_the_configuration(changes, calls):
+    options = RunOptions(**{**vars(OPTIONS), **changes})
+    stages = by_name(plan_run(lay_out(options), settings=settings()))
+    assert set(stages) == set(calls)
+    for name, count in calls.items():
+        again = 1.02 if name != "assistant" else 1.0  # structured answers that are asked for again
+        assert stages[name].calls.expected == pytest.approx(count * again)
+        assert stages[name].calls.low <= count <= stages[name].calls.high
+
+
+@pytest.mark.parametrize(
+    ("changes", "calls"),
+    [
+        ({}, {"judge": 40, "voice": 32, **dict.fromkeys(SCORING, 8)}),
+        ({"assistants": (MODEL, "draft")}, {"assistant": 40, FINAL: 8, **dict.fromkeys(SCORING, 16)}),
+        ({"assistants": (MODEL,), "engine": "miniature"}, {"assistant": 40, FINAL: 8}),
+        ({"voice": "miniature", "trials": 2}, {"judge": 80, **dict.fromkeys(SCORING, 16)}),
+    ],
+)
+def test_an_evaluation_asks_for_the_finished_piece_and_three_scores(changes, calls):
+    options = RunOptions(**{**vars(OPTIONS), "domain": None, **changes})
+    stages = by_name(plan_run(lay_out_evaluation(options, [DOMAIN]), settings=settings()))
+    assert {"assistant", FINAL, *SCORING} & set(stages) == {"assistant", FINAL, *SCORING} & set(calls)
+    for name, count in calls.items():
+        again = 1.0 if name in ("assistant", FINAL) else 1.02
+        assert stages[name].calls.expected == pytest.approx(count * again)
+
+
+def test_a_model_on_this_machine_takes_no_calls():
+    run = lay_out(OPTIONS)
+    local = dataclasses.replace(run, options=dataclasses.replace(run.options, assistants=("tiny",)))
+    local = dataclasses.replace(
+        local, units=tuple(dataclasses.replace(unit, assistants=("tiny",)) for unit in run.units)
+    )
+    assert set(by_name(plan_run(local, settings=settings()))) == {"judge", "voice"}
+
+
+def test_building_is_counted_by_stage_when_asked_for():
+    plan = plan_run(lay_out(OPTIONS), settings=settings(), builder=MODEL)
+    assert [name for name in by_name(plan) if name.startswith("builder")] == [
+        f"builder: {stage}" for stage in ("synthesis", "abstraction", "hierarchy", "superset check", "initial request")
+    ]
+
+
+def test_an_unknown_price_is_named_and_not_taken_as_free():
+    plan = plan_run(lay_out(OPTIONS), settings=ClientSettings(env_file=None))
+    assert plan.unpriced == (MODEL,) and all(stage.cost is None for stage in plan.stages)
+    assert any("unknown" in line for line in plan.assumptions)
+
+
+def test_a_limit_per_minute_sets_the_time():
+    run = lay_out(OPTIONS)
+    slow = ClientSettings(env_file=None, requests_per_minute=1)
+    assert plan_run(run, settings=slow, concurrency=64).minutes.expected == pytest.approx(
+        plan_run(run, settings=slow, concurrency=64).calls.expected
+    )
+
+
+def test_more_at_once_takes_less_time_and_costs_the_same():
+    run = lay_out(OPTIONS)
+    one, four = (plan_run(run, settings=settings(), concurrency=number) for number in (1, 4))
+    assert one.minutes.expected == pytest.approx(4 * four.minutes.expected)
+    assert one.cost == four.cost
+
+
+@pytest.fixture(scope="module")
+def metered(tmp_path_factory) -> Path:
+    """A finished run against the fake server."""
+    folder = tmp_path_factory.mktemp("metered")
+    with FakeServer(llm_brain.answer, latency_seconds=0.02) as server:
+        execute(lay_out(OPTIONS), folder, concurrency=8, settings=settings(server))
+    return folder
+
+
+def within(planned: float, measured: float, share: float = 0.2) -> bool:
+    return abs(planned - measured) <= share * measured
+
+
+def test_calls_and_prompts_are_planned_within_a_fifth(metered):
+    plan = by_name(plan_run(lay_out(OPTIONS), settings=settings()))
+    calls: Counter[str] = Counter()
+    prompts: Counter[str] = Counter()
+    with RunStore.read(metered) as store:
+        for call in store.calls():
+            calls[call.purpose] += 1
+            # The fake server counts words, so prompts are weighed here, by the rule that the plan names.
+            prompts[call.purpose] += sum(count_tokens(message["content"]) for message in call.messages)
+    assert calls.keys() == plan.keys()
+    for purpose, stage in plan.items():
+        assert within(stage.calls.expected, calls[purpose])
+        assert within((stage.calls * stage.length.prompt).expected, prompts[purpose])
+
+
+def test_a_plan_by_a_measured_run_agrees_with_the_meter_within_a_fifth(metered):
+    larger = RunOptions(**{**vars(OPTIONS), "artifacts": 16, "seed": 1})
+    plan = plan_run(lay_out(larger), settings=settings(), measured=measured_lengths(metered), concurrency=8)
+    folder = metered.parent / "larger"
+    folder.mkdir()
+    with FakeServer(llm_brain.answer, latency_seconds=0.02) as server:
+        spent = execute(lay_out(larger), folder, concurrency=8, settings=settings(server)).last.spent
+    assert within(plan.calls.expected, spent.calls)
+    assert within(plan.tokens.expected, spent.prompt_tokens + spent.completion_tokens)
+    assert within(plan.cost.expected, spent.cost)
+    assert plan.cost.low <= spent.cost <= plan.cost.high
+
+
+ASSISTANT = f"{MODEL}:adaptive"
+
+
+def test_a_probed_plan_agrees_with_the_meter_within_a_fifth_also_for_assistants(tmp_path):
+    run = lay_out(RunOptions(**{**vars(OPTIONS), "assistants": (ASSISTANT, f"{MODEL}:verbose"), "artifacts": 10}))
+    with FakeServer(llm_brain.answer, latency_seconds=0.02) as server:
+        priced = {MODEL: PRICES[MODEL], ASSISTANT: PRICES[MODEL], f"{MODEL}:verbose": PRICES[MODEL]}
+        reached = ClientSettings(api_base=server.api_base, env_file=None, prices=priced)
+        found = probe(run, 2, settings=reached, concurrency=8)
+        assert found.conversations == 4 and found.spent.calls == server.counts["requests"] > 0
+        spent = execute(run, tmp_path, concurrency=8, settings=reached).last.spent
+    probed, assumed = (plan_run(run, settings=reached, measured=each) for each in (found.lengths, None))
+    assert all("of 4 conversations that were had to probe" in each.length.basis for each in probed.stages)
+    assert within(probed.calls.expected, spent.calls)
+    assert within(probed.tokens.expected, spent.prompt_tokens + spent.completion_tokens)
+    assert within(probed.cost.expected, spent.cost)
+    assert probed.cost.low <= spent.cost <= probed.cost.high
+    assert abs(probed.cost.expected - spent.cost) < abs(assumed.cost.expected - spent.cost)
+
+
+EVALUATED = ("adaptive", ASSISTANT)
+
+
+@pytest.fixture(scope="module")
+def metered_evaluation(tmp_path_factory) -> Path:
+    """A finished evaluation against the fake server."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    options = RunOptions(EVALUATED, engine=MODEL, artifacts=8)
+    with FakeServer(llm_brain.answer) as server:
+        evaluate(lay_out_evaluation(options, [DOMAIN]), folder, concurrency=8, settings=settings(server))
+    return folder
+
+
+def test_an_evaluations_calls_and_prompts_are_planned_within_a_fifth(metered_evaluation, monkeypatch):
+    calls: Counter[str] = Counter()
+    prompts: Counter[str] = Counter()
+    replies = []
+    with RunStore.read(metered_evaluation) as store:
+        for call in store.calls():
+            purpose = FINAL if call.messages[-1]["content"].endswith(FINAL_REQUEST) else call.purpose
+            calls[purpose] += 1
+            prompts[purpose] += sum(count_tokens(message["content"]) for message in call.messages)
+            if purpose == "assistant":
+                replies.append(count_tokens(call.text))
+    # How much models write is an assumption; here it is known, and the rest must follow from it.
+    monkeypatch.setattr("discover_lib.runs.plan.REPLY", Span.exactly(sum(replies) / len(replies)))
+    run = lay_out_evaluation(RunOptions(EVALUATED, engine=MODEL, artifacts=8), [DOMAIN])
+    plan = by_name(plan_run(run, settings=settings()))
+    assert calls.keys() == plan.keys() and calls[FINAL] == 8 and calls["behaviour"] == 16
+    for purpose, stage in plan.items():
+        assert within(stage.calls.expected, calls[purpose])
+        assert within((stage.calls * stage.length.prompt).expected, prompts[purpose]), purpose
+
+
+def test_an_evaluation_by_a_measured_one_agrees_with_the_meter_within_a_fifth(metered_evaluation, tmp_path):
+    run = lay_out_evaluation(RunOptions(EVALUATED, engine=MODEL, artifacts=12, seed=1), [DOMAIN])
+    priced = {MODEL: PRICES[MODEL], ASSISTANT: PRICES[MODEL]}
+    with FakeServer(llm_brain.answer) as server:
+        reached = ClientSettings(api_base=server.api_base, env_file=None, prices=priced)
+        probed = probe(run, 3, settings=reached, concurrency=8).lengths
+        evaluate(run, tmp_path, concurrency=8, settings=reached)
+    with RunStore.read(tmp_path) as store:
+        spent = store.spent()
+    for measured in (measured_lengths(metered_evaluation), probed):
+        plan = plan_run(run, settings=reached, measured=measured)
+        assert within(plan.calls.expected, spent.calls)
+        assert within(plan.tokens.expected, spent.prompt_tokens + spent.completion_tokens)
+        assert within(plan.cost.expected, spent.cost)
+
+
+def test_a_probe_that_fails_or_has_nothing_to_ask_is_refused():
+    with pytest.raises(RunOptionsError, match="no language model takes part"):
+        probe(lay_out(RunOptions(("adaptive",), domain=DOMAIN, artifacts=1)), 1, settings=settings())
+    with FakeServer(llm_brain.answer) as server:
+        server.script.extend(["400"])
+        with pytest.raises(RunOptionsError, match=r"the probe failed: judge, turn 1: .*HTTP 400"):
+            probe(lay_out(OPTIONS), 1, settings=settings(server))
+
+
+def test_the_papers_accounting_stage_by_stage():
+    tree, talk = paper_accounting()
+    assert tree.cost.expected == pytest.approx(PAPER_PRINTED["tree"], abs=5e-4)
+    assert talk.cost.expected == pytest.approx(PAPER_PRINTED["five turns"], abs=5e-4)
+    total = tree.cost.expected + talk.cost.expected
+    assert total == pytest.approx(0.183, abs=5e-4)
+    assert total != pytest.approx(PAPER_PRINTED["sum"], abs=5e-3), "the paper's sum does not follow from its parts"
+    assert [stage.calls.expected for stage in talk.stages] == [PAPER_TURNS] * 2
+    assert all("assumptions" in line for plan in (tree, talk) for line in plan.assumptions)
+
+
+def test_spans_add_and_multiply_end_by_end():
+    assert Span(1, 2, 3) + Span.exactly(1) == Span(2, 3, 4)
+    assert Span(1, 2, 3) * Span(2, 2, 4) == Span(2, 4, 12)
+    stage = Stage("judge", "m", Span.exactly(2), Length(Span.exactly(1e6), Span.exactly(1e5), "x"), Price(1.0, 10.0))
+    assert stage.cost == Span.exactly(4.0)

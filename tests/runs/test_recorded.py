@@ -1,0 +1,83 @@
+"""The recorded conversations: what is stored follows from the stored judgements."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from discover_lib import Conversation, Rules, initial_state, replay
+from discover_lib.runs.recorded import COUNTING, Recorded, RecordedError, find_recorded, load_recorded, recorded_index
+
+INDEX = recorded_index()
+WITH_SESSIONS = [entry for entry in INDEX if entry.sessions]
+
+
+def names(entries: list[Recorded]) -> list[str]:
+    return [entry.name for entry in entries]
+
+
+def test_the_index_lists_every_artifact_and_session() -> None:
+    assert len(INDEX) == 18
+    assert sum(len(entry.sessions) for entry in INDEX) == 12
+    assert {entry.domain for entry in INDEX} == {"creative_writing", "svg_drawing", "technical_writing"}
+
+
+@pytest.mark.parametrize("entry", INDEX, ids=names(INDEX))
+def test_every_tree_opens(entry: Recorded) -> None:
+    tree = entry.tree()
+    assert len(tree) >= 18
+    assert initial_state(tree).discovered == set(tree.initially_discovered) != set()
+    assert entry.artifact().text
+
+
+@pytest.mark.parametrize("entry", WITH_SESSIONS, ids=names(WITH_SESSIONS))
+class TestSession:
+    def test_replay_equals_the_record(self, entry: Recorded) -> None:
+        for conversation in load_recorded(entry.path):
+            assert replay(conversation) == conversation
+
+    def test_rewards_and_views_are_those_stored(self, entry: Recorded) -> None:
+        sessions = json.loads(entry.path.read_text())["sessions"]
+        for conversation, session in zip(load_recorded(entry.name), sessions, strict=True):
+            assert len(conversation.turns) == len(session["turns"]) == 5
+            for turn, stored in zip(conversation.turns, session["turns"], strict=True):
+                for candidate, kept in zip(turn.candidates, stored["candidates"], strict=True):
+                    assert candidate.reward is not None
+                    assert candidate.reward.discovered == kept["reward"]["discovered"]
+                    assert candidate.reward.penalty == pytest.approx(kept["reward"]["penalty"])
+                    assert candidate.reward.total == pytest.approx(kept["reward"]["total"])
+                    assert (candidate.reply.n_tokens, candidate.reply.counting) == (kept["tokens"], COUNTING)
+                assert turn.chosen == stored["chosen"]
+                assert turn.user_message == stored["user_message"]
+                assert sorted(turn.view.achieved) == sorted(stored["view"]["achieved"])
+                assert turn.view.pursuing == stored["view"]["pursuing"]
+                assert sorted(turn.view.items) == sorted(stored["view"]["items"])
+
+    def test_it_round_trips_through_json(self, entry: Recorded) -> None:
+        for conversation in load_recorded(entry.path):
+            assert Conversation.from_dict(json.loads(json.dumps(conversation.to_dict()))) == conversation
+            assert conversation.setting["engine"] == "recorded"
+
+
+def test_other_rules_can_be_asked_of_a_record() -> None:
+    [conversation] = load_recorded("night_harbour")
+    strict = replay(conversation, Rules.paper().replace(p=0))
+    assert not any(move.cause == "tangential" for turn in strict.turns for move in turn.candidate.transitions)
+    assert strict.state != conversation.state
+
+
+def test_an_artifact_without_sessions_has_a_tree_and_no_conversation() -> None:
+    entry = next(entry for entry in INDEX if not entry.sessions)
+    assert load_recorded(entry.path) == []
+
+
+def test_unknown_names_and_broken_files_say_what_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(RecordedError, match=r"0 recorded artifacts are called 'no such'.*night_harbour"):
+        find_recorded("no such")
+    with pytest.raises(RecordedError, match="cannot be read"):
+        load_recorded(tmp_path / "missing.json")
+    broken = tmp_path / "broken.json"
+    for text, message in (("{", "not JSON"), ("{}", "missing 'artifact'"), ("[]", "not a recorded artifact")):
+        broken.write_text(text)
+        with pytest.raises(RecordedError, match=message):
+            load_recorded(broken)

@@ -1,0 +1,416 @@
+"""Runs that lose nothing: killed, stopped, out of money or met with failures, then resumed to the same end."""
+
+import contextlib
+import dataclasses
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import llm_brain
+import pytest
+from llm_server import FakeServer, Faults
+
+from discover_lib.core.roles import JudgeError, VoiceError
+from discover_lib.core.rules import Rules
+from discover_lib.engines.llm.calls import records
+from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient, LLMError, Price
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.runs import runner
+from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
+from discover_lib.runs.runner import FAILING_STREAK, run_in_processes, run_in_threads
+from discover_lib.runs.store import FILE, RunStore
+from discover_lib.runs.units import plan_units, run_unit
+
+pytestmark = pytest.mark.slow
+
+DOMAIN = "creative_writing"
+MODEL = f"openai/miniature:{DOMAIN}"
+MINIATURE = RunOptions(("adaptive", "mixed"), domain="technical_writing", artifacts=60)
+LANGUAGE_MODELS = RunOptions(("adaptive", "draft"), domain=DOMAIN, engine=MODEL, artifacts=8)
+
+
+def simulate(folder: Path, options: RunOptions, concurrency: int, server: FakeServer | None = None) -> subprocess.Popen:
+    """The run in a process of its own, begun or resumed."""
+    given = {"run": folder, "domain": options.domain, "engine": options.engine, "artifacts": options.artifacts}
+    given |= {"trials": options.trials, "concurrency": concurrency} | ({"api-base": server.api_base} if server else {})
+    arguments = [text for name, value in given.items() for text in (f"--{name}", str(value))]
+    arguments += [text for name in options.assistants for text in ("--assistant", name)]
+    command = [sys.executable, "-c", "from discover_lib.app.cli.main import main; main()", "simulate", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(folder: Path, options: RunOptions, concurrency: int = 2, server: FakeServer | None = None) -> bytes:
+    """The run to its end in this process, begun or resumed; all its conversations."""
+    folder.mkdir(exist_ok=True)
+    settings = ClientSettings(api_base=server.api_base, env_file=None) if server else None
+    report = execute(lay_out(options), folder, concurrency=concurrency, settings=settings)
+    assert report.halted is None and report.last.counts.finished == report.last.counts.units
+    write_results(folder)
+    return (folder / "conversations.jsonl").read_bytes()
+
+
+def wait_for(condition, seconds: float = 30.0):
+    """What the condition gives as soon as it holds, or at last."""
+    ends = time.monotonic() + seconds
+    while not (found := condition()) and time.monotonic() < ends:
+        time.sleep(0.01)
+    return found
+
+
+class Asked:
+    """The miniature behind the wire, counting how often each request was answered."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def __call__(self, messages, body):
+        self.counts[self.name(messages, body.get("seed"))] += 1
+        return llm_brain.answer(messages, body)
+
+    @staticmethod
+    def name(messages, seed) -> str:
+        return "\n".join([str(seed), *(message["content"] for message in messages)])
+
+    def finished(self, run: Path) -> dict[str, int]:
+        """Of the calls that the run has kept: how often each was answered so far."""
+        if not (run / FILE).exists():
+            return {}
+        with RunStore.read(run) as store:
+            names = [self.name(call.messages, call.seed) for call in store.calls()]
+        return {name: self.counts[name] for name in names}
+
+
+def kill(process: subprocess.Popen, moment, rng: random.Random) -> None:
+    """SIGKILL, at a random instant after the moment has come or the run is over."""
+    wait_for(lambda: process.poll() is not None or moment())
+    time.sleep(rng.uniform(0, 0.15))
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_a_run_with_language_models_ends_the_same_and_pays_for_no_call_twice(kills, tmp_path):
+    asked, rng = Asked(), random.Random(kills)
+    options = dataclasses.replace(LANGUAGE_MODELS, trials=1 if kills < 10 else 4)  # enough to be killed so often
+    with FakeServer(asked, latency_seconds=0.04) as server:
+        undisturbed = finish(tmp_path / "undisturbed", options, 4, server)
+        calls = asked.counts.total()
+        asked.counts.clear()
+        paid, run, at_work = {}, tmp_path / "killed", 0
+        for _ in range(kills):
+            enough = asked.counts.total() + rng.randrange(calls // (2 * kills))
+            process = simulate(run, options, 4, server)
+            kill(process, lambda: asked.counts.total() > enough, rng)  # noqa: B023
+            at_work += process.returncode == -signal.SIGKILL
+            time.sleep(0.1)  # what was in flight reaches the server's count
+            paid |= {name: count for name, count in asked.finished(run).items() if name not in paid}
+        assert finish(run, options, 4, server) == undisturbed
+    assert at_work == kills and len(paid) > calls / 5
+    assert not {name: asked.counts[name] - count for name, count in paid.items() if asked.counts[name] != count}
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_the_miniature_ends_the_same_and_runs_no_unit_twice(kills, tmp_path):
+    undisturbed = finish(tmp_path / "undisturbed", MINIATURE)
+    run, rng, turns = tmp_path / "killed", random.Random(kills), len(turn_rows(tmp_path / "undisturbed"))
+    kept: set[tuple[int, int]] = set()
+    for _ in range(kills):
+        enough = len(kept) + rng.randrange(turns // (2 * kills))
+        kill(simulate(run, MINIATURE, 2), lambda: len(turn_rows(run)) > enough, rng)  # noqa: B023
+        assert kept <= turn_rows(run), "what was committed stays as it was written"
+        kept = turn_rows(run)
+    assert finish(run, MINIATURE) == undisturbed
+    assert kept and kept <= turn_rows(run)
+
+
+def turn_rows(run: Path) -> set[tuple[int, int]]:
+    """(row, place) of every turn: a conversation run again would get new rows."""
+    if not (run / FILE).exists():
+        return set()
+    connection = sqlite3.connect(f"file:{run / FILE}?mode=ro", uri=True)
+    try:
+        return set(connection.execute("SELECT rowid, place FROM turns"))
+    except sqlite3.OperationalError:  # no tables yet
+        return set()
+    finally:
+        connection.close()
+
+
+def children_of(parent: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError):
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_a_killed_run_leaves_no_worker_behind(tmp_path):
+    process = simulate(tmp_path / "run", dataclasses.replace(MINIATURE, trials=5), 2)
+    workers = wait_for(lambda: children_of(process.pid))
+    process.kill()
+    process.communicate()
+    assert wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
+    with FakeServer(llm_brain.answer, latency_seconds=0.1) as server:
+        process = simulate(tmp_path / "run", LANGUAGE_MODELS, 4, server)
+        wait_for(lambda: server.counts["served"] > 20)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=10)
+        assert process.returncode == 130 and "the same command resumes it" in err and "Traceback" not in err
+        with RunStore.read(tmp_path / "run") as store:
+            assert 0 < store.counts().turns < 80 and not store.failures()
+
+
+@pytest.mark.parametrize("domain", ["creative_writing", pytest.param("svg_drawing", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("candidates", [None, 1])
+def test_with_a_third_of_all_replies_faulty_every_conversation_finishes_and_none_is_altered(
+    domain, candidates, tmp_path
+):
+    options = RunOptions(
+        ("adaptive", "mixed"), domain=domain, engine=f"openai/miniature:{domain}", artifacts=10, candidates=candidates
+    )
+    laid_out = lay_out(options)
+    with FakeServer(llm_brain.answer, faults=Faults(0.3, timeout_seconds=3)) as server:
+        quick = {"timeout_seconds": 1.0, "first_wait_seconds": 0.02, "longest_wait_seconds": 0.1}
+        settings = ClientSettings(api_base=server.api_base, env_file=None, **quick)
+        for _ in range(5):  # what failed is tried again by resuming
+            report = execute(laid_out, tmp_path, concurrency=16, settings=settings)
+            if not report.last.counts.failed:
+                break
+    assert report.last.counts.finished == len(laid_out.units) and report.halted is None
+    with RunStore.read(tmp_path) as store:
+        unscored = {place for place, failure in store.failures() if not failure.ended}
+        assert unscored == {row.place for row in store.listing() if row.unscored}, "what was not scored is counted"
+        assert candidates is not None or not unscored
+        for unit in laid_out.units:
+            if unit.place not in unscored:
+                assert store.conversation(unit.place).turns == run_unit(unit).turns
+
+
+# -- what goes wrong, in process ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def whole_seeds(request, monkeypatch):
+    """The miniature behind the wire draws from the seed that it is sent, so it is sent the whole of it.
+
+    Not where a process of its own takes part, which sends what is always sent.
+    """
+    if not request.node.name.startswith("test_killed"):
+        monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
+
+
+@pytest.fixture(scope="module")
+def trees():
+    builder = engine(DOMAIN).builder
+    return {each.id: (DOMAIN, builder.build(each).tree) for each in generate_artifacts(DOMAIN, "eval", 4)}
+
+
+def units_of(trees, *assistants, candidates=None, trials=1):
+    return plan_units(trees, assistants, trials=trials, turns=3, rules=Rules.paper(), seed=0, candidates=candidates)
+
+
+class Breaking(RoleEngines):
+    """The miniature, with a judge and a voice that break when told to: `breaks(role, seen)` raises or does nothing."""
+
+    def __init__(self, breaks) -> None:
+        super().__init__(EngineSpec())
+        self.breaks = breaks
+
+    def judge(self, domain):
+        whole, breaks = super().judge(domain), self.breaks
+
+        class Judge:
+            def evaluate(self, tree, state, messages, reply, rules):
+                breaks("judge", (tree, messages, reply))
+                return whole.evaluate(tree, state, messages, reply, rules)
+
+        return Judge()
+
+    def voice(self, domain):
+        whole, breaks = super().voice(domain), self.breaks
+
+        class Voice:
+            def speak(self, view, messages, seed):
+                breaks("voice", (None, messages, None))
+                return whole.speak(view, messages, seed)
+
+        return Voice()
+
+
+def run(folder, units, engines, **options):
+    """Run or resume in the folder: the report, the finished conversations, the failures that stand."""
+    folder.mkdir(exist_ok=True)
+    with RunStore.write(folder, {"rules": Rules.paper().to_dict()}) as store:
+        report = run_in_threads(store, units, engines, **options)
+        return report, list(store.conversations()), store.failures()
+
+
+def whole(units):
+    """What an undisturbed run gives."""
+    return [run_unit(unit) for unit in units]
+
+
+def raised(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+def unusable(kind="content"):
+    return LLMError("no usable answer", kind)
+
+
+def test_a_role_that_fails_ends_its_conversation_and_not_the_run_and_is_tried_again(trees, tmp_path):
+    units, third = units_of(trees, "adaptive"), list(trees)[2]
+
+    def breaks(role, seen):
+        if role == "voice" and len(seen[1]) == 4 and seen[1][0].content == trees[third][1].initial_request:
+            cause = unusable()
+            cause.raw = ("I would rather not",)
+            raise raised(VoiceError("the user's message could not be had"), cause)
+
+    report, finished, failures = run(tmp_path, units, Breaking(breaks), concurrency=3)
+    assert report.halted is None and report.last.counts.failed == len(failures) > 0
+    for place, failure in failures:
+        assert units[place].tree["initial_request"] == trees[third][1].initial_request
+        assert (failure.role, failure.turn, failure.kind) == ("voice", 2, "content")
+        assert failure.came_back == ("I would rather not",)
+    assert len(finished) == len(units) - len(failures)
+    report, finished, left = run(tmp_path, units, Breaking(lambda *_: None))
+    assert finished == whole(units) and not left
+    assert report.last.turns_now == 2 * len(failures), "the first turn was kept"
+
+
+def test_a_judgement_that_cannot_be_read_leaves_its_candidate_unscored(trees, tmp_path):
+    units = units_of(trees, "adaptive", "draft", candidates=1)
+
+    def breaks(role, seen):
+        if role == "judge" and seen[2].assistant == "draft":
+            raise raised(JudgeError("the reply could not be judged"), unusable())
+
+    report, finished, failures = run(tmp_path, units, Breaking(breaks))
+    assert report.last.counts.finished == len(units)
+    assert all(turn.reply.assistant == "adaptive" for talk in finished for turn in talk.turns)
+    assert len(failures) == sum(len(talk.turns) for talk in finished)
+    assert not any(failure.ended for _, failure in failures)
+
+
+def test_an_outage_does_not_decide_between_candidates(trees, tmp_path):
+    units = units_of(trees, "adaptive", "draft", candidates=1)
+
+    def breaks(role, seen):
+        if role == "judge" and seen[2].assistant == "draft":
+            raise raised(JudgeError("the reply could not be judged"), unusable("timeout"))
+
+    report, finished, failures = run(tmp_path, units, Breaking(breaks))
+    assert report.last.counts.failed == len(units) and not finished
+    assert {(failure.role, failure.kind, failure.turn) for _, failure in failures} == {("judge", "timeout", 1)}
+    _, finished, failures = run(tmp_path, units, Breaking(lambda *_: None))
+    assert finished == whole(units) and not failures
+
+
+def test_a_missing_key_ends_the_run_at_once_and_blames_no_conversation(trees, tmp_path):
+    units = units_of(trees, "adaptive", trials=5)
+
+    def breaks(role, seen):
+        raise unusable("auth")
+
+    report, finished, failures = run(tmp_path, units, Breaking(breaks), concurrency=2)
+    assert report.halted == "auth" and not finished and not failures
+    assert report.last.counts.open == len(units)
+
+
+def test_a_provider_that_is_down_for_good_ends_the_run(trees, tmp_path):
+    units = units_of(trees, "adaptive", trials=20)
+
+    def breaks(role, seen):
+        raise raised(JudgeError("the reply could not be judged"), unusable("connection"))
+
+    report, _, failures = run(tmp_path, units, Breaking(breaks), concurrency=2)
+    assert report.halted == "failing" and FAILING_STREAK <= len(failures) <= FAILING_STREAK + 2
+    assert "could not be judged" in report.message
+
+
+def test_a_defect_of_ours_is_raised_after_what_was_finished_is_kept(trees, tmp_path):
+    units = units_of(trees, "adaptive")
+
+    def breaks(role, seen):
+        if len(seen[1]) > 2:
+            raise KeyError("a defect")
+
+    with pytest.raises(KeyError, match="a defect"):
+        run(tmp_path, units, Breaking(breaks), concurrency=1)
+    _, finished, _ = run(tmp_path, units, Breaking(lambda *_: None))
+    assert finished == whole(units)
+
+
+def test_a_stop_from_outside_leaves_conversations_to_be_continued(trees, tmp_path):
+    units, stop = units_of(trees, "adaptive", trials=3), threading.Event()
+
+    def breaks(role, seen):
+        if len(seen[1]) > 2:
+            stop.set()
+
+    report, _, failures = run(tmp_path, units, Breaking(breaks), concurrency=2, stop=stop)
+    assert report.halted == "stopped" and report.last.counts.open and not failures
+    _, finished, _ = run(tmp_path, units, Breaking(lambda *_: None))
+    assert finished == whole(units)
+
+
+@pytest.mark.parametrize("assistants", [("adaptive",), ("adaptive", "draft")])
+def test_the_result_does_not_depend_on_concurrency(assistants, trees, tmp_path):
+    units = units_of(trees, *assistants, candidates=2)
+    for concurrency in (1, 7):
+        _, finished, _ = run(tmp_path / str(concurrency), units, Breaking(lambda *_: None), concurrency=concurrency)
+        assert finished == whole(units)
+
+
+@pytest.mark.parametrize("runs", ["threads", "processes"])
+def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "TICK_SECONDS", 0.0)
+    units, seen = units_of(trees, "adaptive", trials=4), []
+    if runs == "threads":
+        run(tmp_path, units, Breaking(lambda *_: time.sleep(0.002)), concurrency=2, progress=seen.append)
+    else:
+        with RunStore.write(tmp_path, {"rules": Rules.paper().to_dict()}) as store:
+            run_in_processes(store, units, progress=seen.append)
+    turns = [snapshot.turns_now for snapshot in seen]
+    assert len(seen) > 4 and turns == sorted(turns) and turns[-1] == 3 * len(units)
+    assert any(snapshot.seconds_left for snapshot in seen) and seen[-1].turns_left == 0
+    assert all(snapshot.turns_now + snapshot.turns_left >= 3 * snapshot.counts.finished for snapshot in seen)
+
+
+def test_the_budget_ends_the_run_cleanly_and_a_higher_one_goes_on(trees, tmp_path):
+    units = units_of(trees, "adaptive")
+    prices = {MODEL: Price(1.0, 2.0)}
+    with (
+        FakeServer(llm_brain.answer) as server,
+        RunStore.write(tmp_path, {"rules": Rules.paper().to_dict()}) as store,
+    ):
+        settings = ClientSettings(api_base=server.api_base, env_file=None, prices=prices)
+        spec = EngineSpec(judge=MODEL, voice=MODEL)
+
+        def attempt(dollars):
+            budget = Budget(dollars, spent=store.spent().cost)
+            with LLMClient(settings, cache=store, budget=budget) as client:
+                return run_in_threads(store, units, RoleEngines(spec, client), concurrency=3)
+
+        report = attempt(0.03)
+        assert report.halted == "budget" and not store.failures()
+        assert 0 < report.last.spent.cost <= 0.03
+        assert report.last.counts.open
+        assert attempt(10).halted is None
+        finished = list(store.conversations())
+    assert [talk.turns for talk in finished] == [talk.turns for talk in whole(units)]

@@ -1,0 +1,191 @@
+"""Runs on disk: what is written comes back, what is not ours is refused in one line."""
+
+import dataclasses
+import json
+import sqlite3
+
+import pytest
+
+from discover_lib.core.rules import Rules
+from discover_lib.engines.llm.calls.records import Completion, Request
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.runs.runner import register, run_in_processes
+from discover_lib.runs.store import FILE, Failure, RunStore, StoreError, first_difference, turn_row
+from discover_lib.runs.units import plan_units, run_unit
+
+DOMAIN = "technical_writing"
+CONFIGURATION = {"rules": Rules.paper().to_dict(), "assistants": ["adaptive", "draft"], "seed": 0}
+
+
+@pytest.fixture(scope="module")
+def units():
+    builder = engine(DOMAIN).builder
+    trees = {each.id: (DOMAIN, builder.build(each).tree) for each in generate_artifacts(DOMAIN, "eval", 3)}
+    return plan_units(trees, ["adaptive", "draft"], trials=1, turns=3, rules=Rules.paper(), seed=0)
+
+
+@pytest.fixture
+def store(tmp_path, units):
+    with RunStore.write(tmp_path, CONFIGURATION) as opened:
+        register(opened, units)
+        yield opened
+
+
+def test_conversations_come_back_as_they_were(store, units):
+    run_in_processes(store, units)
+    assert list(store.conversations()) == [run_unit(unit) for unit in units]
+    assert store.counts().finished == len(units) and store.unfinished() == []
+
+
+def test_a_conversation_comes_back_as_far_as_it_is(store, units):
+    whole = run_unit(units[0])
+    store.put_turns(0, [turn_row(turn) for turn in whole.turns[:2]], None)
+    partial = store.conversation(0)
+    assert (partial.turns, partial.stop, partial.start) == (whole.turns[:2], None, whole.start)
+    assert store.conversation(1).turns == () and store.conversation(1).start == run_unit(units[1]).start
+    assert (store.counts().open, store.counts().turns_open) == (len(units), 2)
+
+
+def test_a_turn_is_never_written_twice(store, units):
+    row = turn_row(run_unit(units[0]).turns[0])
+    store.put_turns(0, [row], None)
+    with pytest.raises(sqlite3.IntegrityError):
+        store.put_turns(0, [row], None)
+    assert store.counts().turns == 1
+
+
+def test_a_reader_sees_what_is_committed_while_the_writer_goes_on(store, units, tmp_path):
+    with RunStore.read(tmp_path) as reader:
+        assert reader.counts().turns == 0
+        store.put_turns(0, [turn_row(turn) for turn in run_unit(units[0]).turns], "max_turns")
+        assert reader.counts().finished == 1
+        with pytest.raises(StoreError):
+            reader.put_turns(1, [], "error")
+
+
+def test_the_listing_filters_without_loading(store, units):
+    run_in_processes(store, units[:5])
+    store.put_failures(4, [Failure(2, "judge", "content", "no ids", ("{}",))])
+    everything = store.listing()
+    assert [row.place for row in everything] == list(range(6))
+    assert [row.place for row in store.listing(assistant="draft")] == [1, 3, 5]
+    assert [row.place for row in store.listing(artifact=units[2].artifact_id)] == [2, 3]
+    assert [row.place for row in store.listing(failed_role="judge")] == [4]
+    assert [row.place for row in store.listing(stop="error")] == [4]
+    assert [row.place for row in store.listing(stop="open")] == [5]
+    first, talk = everything[0], run_unit(units[0])
+    assert first.reward == pytest.approx(sum(turn.candidate.reward.total for turn in talk.turns))
+    assert first.discovered == len(talk.state.discovered) - len(talk.start.discovered)
+    assert first.tokens == sum(turn.reply.n_tokens for turn in talk.turns)
+
+
+def test_flawed_user_messages_are_counted_by_conversation(store, units):
+    turns = list(run_unit(units[1]).turns)
+    ahead = dataclasses.replace(turns[0].candidate, ahead=(dataclasses.replace(turns[0], flaws=("leak",)),))
+    turns[0] = dataclasses.replace(turns[0], candidates=(ahead,), chosen=0)  # flawed in what was only tried out
+    turns[1] = dataclasses.replace(turns[1], flaws=("length", "markup"))
+    store.put_turns(0, [turn_row(turn) for turn in run_unit(units[0]).turns], "max_turns")
+    store.put_turns(1, [turn_row(turn) for turn in turns], "max_turns")
+    assert store.flawed() == {1: 1}
+
+
+def test_a_failure_keeps_what_came_back_until_it_is_tried_again(store):
+    failure = Failure(1, "judge", "content", "no usable answer", ("I refuse", "{'a':"))
+    store.put_failures(2, [failure])
+    request = Request("openai/m", ({"role": "user", "content": "judge this"},), "judge")
+    store.put("bad", request, Completion("I refuse"))
+    store.put("good", request, Completion("fine"))
+    assert store.failures() == [(2, failure)] and store.failures_by_role() == {"judge": 1}
+    assert store.counts().failed == 1 and 2 in store.unfinished()
+    store.reopen(2)
+    assert store.failures() == [] and store.failures(retried=True) == [(2, failure)]
+    assert store.counts().failed == 0
+    assert store.get("bad") is None, "an answer that could not be used is asked for anew"
+    assert store.get("good").text == "fine"
+
+
+def test_finished_calls_are_kept_and_added_up(store):
+    request = Request("openai/m", ({"role": "user", "content": "hi"},), "voice", sample=2)
+    completion = Completion("hello \ud83d", 10, 5, 0.25, "stop", 1.5, 2)  # half a pair: models cut text anywhere
+    store.put(request.key, request, completion)
+    store.put("unpriced", request, Completion("x"))
+    found = store.get(request.key)
+    assert found.cached and found.text == completion.text
+    assert (found.prompt_tokens, found.completion_tokens, found.cost, found.attempts) == (10, 5, 0.25, 2)
+    spent = store.spent()
+    assert (spent.calls, spent.cost, spent.unpriced, spent.prompt_tokens) == (2, 0.25, 1, 10)
+    assert store.call_lengths() == {"voice": (1, 10, 5, 1.5)}
+
+
+def test_another_configuration_is_refused_naming_the_first_difference(store, tmp_path):
+    store.close()
+    with pytest.raises(StoreError, match="seed is 0 in the run and 1 now"):
+        RunStore.write(tmp_path, CONFIGURATION | {"seed": 1})
+    RunStore.write(tmp_path, CONFIGURATION).close()
+
+
+def test_two_writers_at_once_are_refused(store, tmp_path):
+    with pytest.raises(StoreError, match="another process is writing"):
+        RunStore.write(tmp_path, CONFIGURATION)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "says"),
+    [
+        ({"a": 1}, {"a": 1}, None),
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, "a.b is 1 in the run and 2 now"),
+        ({"a": 1}, {}, "a is 1 in the run and not set now"),
+        ({}, {"a": ["x"]}, 'a is not set in the run and ["x"] now'),
+    ],
+)
+def test_the_first_difference_is_named(ours, theirs, says):
+    assert first_difference(ours, theirs) == says
+
+
+def damaged(path):
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+
+
+def text(path):
+    path.write_text("not a database, but long enough to be looked at as one " * 50)
+
+
+def foreign(path):
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE recipes (name)")
+    connection.commit()
+    connection.close()
+
+
+def newer(path):
+    RunStore.write(path.parent, CONFIGURATION).close()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version=99")
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [(damaged, "damaged"), (text, "not a run"), (foreign, "not a run of this program"), (newer, "format 99")],
+)
+def test_what_is_not_ours_is_refused_in_one_line_and_left_alone(spoil, says, tmp_path):
+    spoil(tmp_path / FILE)
+    before = (tmp_path / FILE).read_bytes()
+    for opening in (lambda: RunStore.read(tmp_path), lambda: RunStore.write(tmp_path, CONFIGURATION)):
+        with pytest.raises(StoreError, match=says) as refused:
+            opening()
+        assert len(str(refused.value).splitlines()) == 1
+    assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_no_run_is_said(tmp_path):
+    with pytest.raises(StoreError, match="no run here"):
+        RunStore.read(tmp_path)
+
+
+def test_a_creation_that_was_cut_off_is_begun_again(tmp_path):
+    (tmp_path / FILE).touch()
+    with RunStore.write(tmp_path, CONFIGURATION) as store:
+        assert store.configuration == json.loads(json.dumps(CONFIGURATION))

@@ -1,0 +1,285 @@
+"""Training runs as processes: begun once, watched, stopped, killed, gone on with; and nothing of it needs torch."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discover_lib.train import jobs
+from discover_lib.train.jobs import JobError, TrainingJob
+
+STEPS = 40
+
+
+SETTINGS = {"stage": "sft", "seed": 0, "recipe": {"sft": {"learning_rate": 1e-3, "epochs": 3}}}
+
+# A trainer with the habits of the real one: logs every step, saves every fifth, heeds STOP, goes on from what it saved.
+TRAINER = f"""
+import json, sys, time
+from pathlib import Path
+from types import SimpleNamespace
+sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})
+from discover_lib.train import jobs
+
+def train(folder, report, steps={STEPS}, pause=float(sys.argv[2]) if len(sys.argv) > 2 else 0.02):
+    first = jobs.last_checkpoint(folder) or 0
+    report("training")
+    for step in range(first + 1, steps + 1):
+        if step == int(sys.argv[3] if len(sys.argv) > 3 else -1):
+            raise RuntimeError("the model is\\ntoo large")
+        time.sleep(pause)
+        with (folder / jobs.METRICS).open("a") as file:
+            file.write(json.dumps({{"step": step, "total_steps": steps, "loss": 1 / step}}) + "\\n")
+        stop = (folder / jobs.STOP).exists()
+        if step % 5 == 0 or stop:
+            (folder / "checkpoints" / f"checkpoint-{{step}}").mkdir(parents=True)
+        if stop:
+            report("a checkpoint is saved")
+            return SimpleNamespace(stopped=True)
+    report("done")
+    return SimpleNamespace(stopped=False)
+
+if __name__ == "__main__":
+    jobs.work_on(Path(sys.argv[1]), lambda line: print(line, flush=True), train)
+"""
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Callable[..., TrainingJob]]:
+    """Begin a run of the trainer above; whatever it leaves running is ended."""
+    script = tmp_path / "trainer.py"
+    script.write_text(TRAINER)
+    made: list[TrainingJob] = []
+
+    def make(folder: Path | None = None, *arguments: str, settings: Any = SETTINGS) -> TrainingJob:
+        place = folder or tmp_path / "outputs" / "run"
+        made.append(jobs.launch(settings, place, [sys.executable, str(script), str(place), *arguments]))
+        return made[-1]
+
+    yield make
+    for job in made:
+        status = job.status()
+        if status.going:
+            os.kill(status.pid, signal.SIGKILL)
+
+
+def until(holds: Callable[[], Any], seconds: float = 20) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (value := holds()):
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.02)
+    return value
+
+
+def steps_of(job: TrainingJob) -> list[int]:
+    return [line["step"] for line in jobs.standing_lines(job.metrics().lines)]
+
+
+# -- a run's life ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_run_is_watched_to_its_end_and_is_not_begun_twice(begin: Callable[..., TrainingJob], tmp_path: Path) -> None:
+    job = begin()
+    first = job.status()
+    assert first.going and first.pid != os.getpid() and os.getsid(first.pid) != os.getsid(0)
+    with pytest.raises(JobError, match=f"number {first.pid}.*training here"):
+        begin(job.folder)
+    until(lambda: job.metrics().lines)
+    early = job.metrics()
+    now = job.wait(20)
+    later = job.metrics(early.position)
+    assert (now.state, now.step, now.total_steps, now.message) == ("finished", STEPS, STEPS, "done")
+    assert [line["step"] for line in (*early.lines, *later.lines)] == list(range(1, STEPS + 1))
+    assert [(each.from_step, each.end) for each in now.sittings] == [(0, "finished")]
+    assert "training\ndone" in (job.folder / jobs.LOG).read_text()
+    with pytest.raises(JobError, match="finished; take another folder"):
+        job.resume()
+    assert jobs.find_jobs(tmp_path / "outputs") == {"run": job} and jobs.find_jobs(tmp_path) == {"outputs/run": job}
+
+
+@pytest.mark.slow
+def test_a_clean_stop_saves_and_the_run_goes_on_from_there(begin: Callable[..., TrainingJob]) -> None:
+    job = begin()
+    until(lambda: job.status().step >= 3)
+    job.stop()
+    assert job.status().state in ("stopping", "stopped")
+    stopped = job.wait(20)
+    assert stopped.state == "stopped" and stopped.resumable and jobs.last_checkpoint(job.folder) == stopped.step < STEPS
+    begin(job.folder)
+    finished = job.wait(20)
+    assert finished.state == "finished"
+    assert [(each.from_step, each.end) for each in finished.sittings] == [(0, "stopped"), (stopped.step, "finished")]
+    assert steps_of(job) == list(range(1, STEPS + 1)) and finished.started == stopped.started
+
+
+@pytest.mark.slow
+def test_killed_at_any_step_it_goes_on_from_the_last_checkpoint(begin: Callable[..., TrainingJob]) -> None:
+    job = begin()
+    for least in (3, 12):
+        until(lambda least=least: job.status().step >= least)
+        os.kill(job.status().pid, signal.SIGKILL)
+        killed = until(lambda: None if (now := job.status()).going else now)
+        saved = jobs.last_checkpoint(job.folder) or 0
+        assert killed.state == "stopped" and killed.message.startswith("killed")
+        assert saved <= killed.step < saved + 6 and (not saved or f"from step {saved}" in killed.message)
+        begin(job.folder)
+        assert job.status().sittings[-1].from_step == saved
+    assert job.wait(20).state == "finished" and steps_of(job) == list(range(1, STEPS + 1))
+    assert [each.end for each in job.status().sittings] == ["", "", "finished"]
+
+
+def test_a_failure_is_one_line_in_the_status_and_whole_in_the_log(begin: Callable[..., TrainingJob]) -> None:
+    job = begin(None, "0", "7")
+    failed = job.wait(20)
+    assert (failed.state, failed.message, failed.step) == ("failed", "the model is; too large", 6)
+    assert failed.resumable and "RuntimeError: the model is" in (job.folder / jobs.LOG).read_text()
+
+
+@pytest.mark.slow
+def test_a_process_that_never_gets_to_work_is_a_failure(tmp_path: Path) -> None:
+    job = jobs.launch(SETTINGS, tmp_path / "run", [sys.executable, "-c", "import sys; sys.exit('no such module')"])
+    failed = job.wait(20)
+    assert failed.state == "failed" and "ended before it began" in failed.message
+    assert "no such module" in (job.folder / jobs.LOG).read_text()
+
+
+@pytest.mark.slow
+def test_termination_is_a_clean_stop(begin: Callable[..., TrainingJob]) -> None:
+    job = begin()
+    until(lambda: job.status().step >= 2)
+    os.kill(job.status().pid, signal.SIGTERM)
+    stopped = job.wait(20)
+    assert stopped.state == "stopped" and jobs.last_checkpoint(job.folder) == stopped.step
+
+
+@pytest.mark.slow
+def test_of_two_starts_at_once_one_is_refused(begin: Callable[..., TrainingJob], tmp_path: Path) -> None:
+    refused: list[str] = []
+
+    def attempt() -> None:
+        try:
+            begin(tmp_path / "outputs" / "run")
+        except JobError as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=attempt) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 3 and all("training here" in line for line in refused)
+    assert TrainingJob(tmp_path / "outputs" / "run").wait(20).state == "finished"
+
+
+@pytest.mark.slow
+def test_the_run_outlives_the_process_that_began_it(begin: Callable[..., TrainingJob], tmp_path: Path) -> None:
+    script, folder = tmp_path / "trainer.py", tmp_path / "outputs" / "run"
+    code = f"""
+        import sys
+        from pathlib import Path
+        from discover_lib.train import jobs
+        folder = {str(folder)!r}
+        jobs.launch({SETTINGS!r}, Path(folder), [sys.executable, {str(script)!r}, folder, "0.05"])
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    job = TrainingJob(folder)
+    assert job.status().going
+    assert job.wait(20).state == "finished"
+
+
+def test_another_process_with_the_same_number_is_not_taken_for_it(tmp_path: Path) -> None:
+    job = TrainingJob(tmp_path)
+    begun = jobs.process_start(os.getpid())
+    assert begun is not None and jobs.is_alive(os.getpid(), begun) and not jobs.is_alive(os.getpid(), begun - 60)
+    status = {"state": "running", "pid": os.getpid(), "process_started": begun - 60, "sittings": []}
+    (tmp_path / jobs.STATUS).write_text(json.dumps(status))
+    assert job.status().state == "stopped" and "begin again" in job.status().message
+    (tmp_path / jobs.STATUS).write_text(json.dumps({**status, "process_started": begun}))
+    assert job.status().state == "running"
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_other_settings_in_the_same_folder_are_refused_by_name(begin: Callable[..., TrainingJob]) -> None:
+    job = begin(None, "0")
+    assert job.wait(20).state == "finished"
+    other = {**SETTINGS, "seed": 1, "recipe": {"sft": {"learning_rate": 2e-3, "epochs": 3}}}
+    with pytest.raises(JobError) as refusal:
+        begin(job.folder, settings=other)
+    assert "seed: 0 there, 1 asked" in str(refusal.value)
+    assert "recipe.sft.learning_rate: 0.001 there, 0.002 asked" in str(refusal.value)
+    assert "epochs" not in str(refusal.value)
+
+
+def test_a_folder_of_something_else_is_refused(begin: Callable[..., TrainingJob], tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "letter.txt").write_text("keep me")
+    with pytest.raises(JobError, match="other files"):
+        begin(tmp_path / "notes")
+    with pytest.raises(JobError, match="cannot be written to"):
+        begin(tmp_path / "notes" / "letter.txt")
+    with pytest.raises(JobError, match="no training run here"):
+        TrainingJob(tmp_path / "nowhere").status()
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    values=st.lists(st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=5), max_size=3), max_size=8),
+    data=st.data(),
+)
+def test_a_growing_file_is_read_line_by_line_whatever_was_written_so_far(
+    tmp_path_factory: pytest.TempPathFactory, values: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    written = "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(written)), max_size=5)))
+    path = tmp_path_factory.mktemp("lines") / jobs.METRICS
+    read, position = [], 0
+    for cut in [*cuts, len(written)]:
+        path.write_bytes(written[:cut])
+        found = jobs.read_lines(path, position)
+        read += found.lines
+        position = found.position
+    assert read == values and position == len(written)
+
+
+def test_what_cannot_be_read_is_skipped_and_a_shorter_file_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / jobs.METRICS
+    assert jobs.read_lines(path, 5) == jobs.MetricLines((), 0)
+    path.write_text('{"step": 1}\n{"ste\n[2]\n{"step": 3}\n{"step"')
+    found = jobs.read_lines(path)
+    assert [line["step"] for line in found.lines] == [1, 3]
+    path.write_text('{"step": 9}\n')
+    assert [line["step"] for line in jobs.read_lines(path, found.position).lines] == [9]
+
+
+@pytest.mark.parametrize(
+    ("logged", "standing"),
+    [
+        ([1, 2, 3], [1, 2, 3]),
+        ([1, 2, 3, 4, 3, 4, 5], [1, 2, 3, 4, 5]),  # a run killed at 4 went on from 2 and logs 3 again
+        ([5, 10, 12, 6, 11], [5, 6, 11]),
+        ([5, 5, 10], [5, 5, 10]),  # training and held-out values of one step
+    ],
+)
+def test_lines_after_the_checkpoint_that_was_gone_back_to_are_superseded(
+    logged: list[int], standing: list[int]
+) -> None:
+    assert [line["step"] for line in jobs.standing_lines([{"step": step} for step in logged])] == standing

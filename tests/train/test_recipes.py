@@ -1,0 +1,313 @@
+"""Recipes, backends and lineage: what of training needs neither a model nor torch."""
+
+import dataclasses
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discover_lib.engines.local.lineage import ADAPTER, Lineage, LineageError, Source, adapter_chain, content_hash
+from discover_lib.train import arguments
+from discover_lib.train.backend import Backend, BackendError, choose_backend
+from discover_lib.train.recipes import (
+    STAGES,
+    DpoRecipe,
+    GrpoRecipe,
+    LoraRecipe,
+    Recipe,
+    RecipeError,
+    SftRecipe,
+    Stage,
+    StageRecipe,
+)
+
+# -- recipes -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_paper_s_recipe_holds_the_paper_s_numbers() -> None:
+    paper = Recipe.paper()
+    assert paper.lora == LoraRecipe(r=32, alpha=64, dropout=0.1)
+    told = {stage: (part.learning_rate, part.batch, part.epochs) for stage in STAGES if (part := paper.of(stage))}
+    assert told == {"sft": (2e-5, 16, 3.0), "dpo": (5e-6, 16, 3.0), "grpo": (5e-6, 32, 1.0)}
+    assert paper.grpo.n_generations == 4
+
+
+@pytest.mark.parametrize("name", ["paper", "t4", "miniature"])
+def test_a_named_recipe_has_no_problems_and_survives_json(name: str) -> None:
+    recipe = Recipe.named(name)
+    assert [recipe.problems(stage, n_rows=500, adapter=True, context=8192) for stage in STAGES] == [[], [], []]
+    assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
+
+
+@pytest.mark.parametrize(
+    ("stage", "changes", "known", "expected"),
+    [
+        ("sft", {"batch": 16, "per_device": 5}, {}, "sft: batch 16 is no multiple of per_device 5"),
+        ("sft", {"learning_rate": 0.0}, {}, "sft: learning_rate must be positive"),
+        ("sft", {"max_length": 9000}, {"context": 8192}, "max_length 9000 is more than the 8192 tokens"),
+        ("sft", {"reference": "continue"}, {"adapter": False}, "'continue' trains an earlier adapter on"),
+        ("sft", {"lora.targets": []}, {}, "lora: targets names no module"),
+        ("sft", {"epochs": 0.0}, {}, "epochs must be positive"),
+        ("sft", {}, {"n_rows": 0}, "there is no row"),
+        ("dpo", {"beta": 0.0}, {}, "dpo: beta must be positive"),
+        ("dpo", {"loss_type": "ipo", "label_smoothing": 0.1}, {}, "no meaning for the loss 'ipo'"),
+        ("grpo", {"n_generations": 1}, {}, "n_generations must be at least 2"),
+        ("grpo", {"batch": 30, "per_device": 5, "n_generations": 4}, {}, "batch 30 counts completions"),
+        ("grpo", {"max_completion": 6000}, {}, "leaves no room for a prompt"),
+        ("grpo", {"look_ahead": 2, "multi_turn": 3}, {}, "both reward what comes later"),
+        ("grpo", {"max_steps": 10, "rounds": 3}, {}, "10 cannot be parted into 3 equal rounds"),
+        ("grpo", {"own_prefixes": True}, {}, "set max_steps"),
+        ("grpo", {"rounds": 2}, {}, "set max_steps"),
+        ("grpo", {"batch": 32}, {"n_rows": 7}, "7 prompts are fewer than the 8 of one update"),
+    ],
+)
+def test_a_contradiction_is_named(stage: Stage, changes: dict[str, Any], known: dict[str, Any], expected: str) -> None:
+    found = Recipe.paper().changed(stage, changes).problems(stage, **known)
+    assert len(found) == 1 and expected in found[0]
+    with pytest.raises(RecipeError):
+        Recipe.paper().changed(stage, changes).check(stage, **known)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"learning_rat": 1e-4}, "'learning_rat' is no field of sft; did you mean 'learning_rate'?"),
+        ({"lora.rank": 8}, "'rank' is no field of lora"),
+        ({"ppo.beta": 1}, "'ppo' is no part of a recipe"),
+        ({"batch": 1.5}, "sft.batch: a whole number is needed, got 1.5"),
+        ({"schedule": "step"}, "sft.schedule: one of linear, cosine, constant is needed"),
+        ({"load_in_4bit": 1}, "true or false is needed"),
+        ({"learning_rate": float("nan")}, "a number is needed"),
+        ({"lora.targets": "q_proj"}, "a list of names is needed"),
+    ],
+)
+def test_an_unknown_field_or_a_wrong_value_is_refused(changes: dict[str, Any], expected: str) -> None:
+    with pytest.raises(RecipeError, match=r"^[^\n]*$") as caught:
+        Recipe.paper().changed("sft", changes)
+    assert expected in str(caught.value)
+
+
+def test_changes_go_where_they_belong_and_the_name_tells_them() -> None:
+    changed = Recipe.paper().changed("dpo", {"beta": 0.2, "lora.r": 8, "batch": 16})
+    assert (changed.dpo.beta, changed.lora.r, changed.sft) == (0.2, 8, Recipe.paper().sft)
+    assert changed.name == "paper with dpo.beta=0.2, lora.r=8"
+    assert Recipe.paper().changed("dpo", {"learning_rate": 1}).dpo.learning_rate == 1.0
+
+
+@given(batch=st.integers(1, 64), per_device=st.integers(1, 64), generations=st.integers(1, 16))
+def test_group_arithmetic_holds_exactly_when_there_is_no_problem(batch: int, per_device: int, generations: int) -> None:
+    part = GrpoRecipe(batch=batch, per_device=per_device, n_generations=generations)
+    found = Recipe(grpo=part).problems("grpo")
+    assert (not found) == (generations >= 2 and batch % generations == 0 and batch % per_device == 0)
+    if not found:
+        assert part.accumulation * per_device == batch == part.prompts_per_step * generations
+
+
+@pytest.mark.parametrize(
+    ("part", "rows", "steps"),
+    [
+        (SftRecipe(batch=16, epochs=3), 160, 30),
+        (SftRecipe(batch=16, epochs=3), 161, 33),  # the last batch of an epoch is a small one
+        (DpoRecipe(batch=16, max_steps=7), 1000, 7),
+        (GrpoRecipe(batch=32, n_generations=4, epochs=1), 80, 10),
+        (GrpoRecipe(batch=32, n_generations=4, epochs=1), 87, 10),  # an incomplete one is left out
+        (GrpoRecipe(batch=32, n_generations=4, epochs=1, iterations=2), 80, 20),
+    ],
+)
+def test_updates_in_all(part: StageRecipe, rows: int, steps: int) -> None:
+    assert part.steps(rows) == steps
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+OURS = {  # fields that no trainer is told, because we act on them
+    *(
+        "batch",
+        "max_steps",
+        "reference",
+        "precision",
+        "load_in_4bit",
+        "sample_steps",
+        "eval_steps",
+        "eval_rows",
+        "sft_weight",
+    ),
+    *("tau", "broken_penalty", "look_ahead", "look_ahead_assistant", "multi_turn", "own_prefixes", "rounds"),
+    *("probe_users", "probe_turns", "probe_temperature", "workers", "max_length", "loss_type"),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [(SftRecipe, {}), (DpoRecipe, arguments.DPO), (GrpoRecipe, arguments.GRPO)],
+)
+def test_no_field_of_a_recipe_is_dropped(kind: type, names: dict[str, str]) -> None:
+    fields = {each.name for each in dataclasses.fields(kind)}
+    assert fields - OURS <= {*arguments.COMMON, *names}
+    assert set(names) | set(arguments.COMMON) <= fields
+
+
+def test_what_is_changed_in_a_recipe_reaches_the_trainer(tmp_path: Path) -> None:
+    backend = Backend("transformers", "cpu", "")
+    part = SftRecipe(batch=32, per_device=4, warmup=0.1, optimizer="adamw_torch", gradient_checkpointing=False)
+    told = arguments.common(part, backend, tmp_path, seed=5)
+    assert told["gradient_accumulation_steps"] == 8 and told["seed"] == told["data_seed"] == 5
+    assert (told["bf16"], told["fp16"], told["use_cpu"], told["warmup_steps"]) == (False, False, True, 0.1)
+    assert arguments.dpo(DpoRecipe(sft_weight=0.2), held_out=False)["loss_weights"] == [1.0, 0.2]
+    with pytest.raises(BackendError, match="fp16 needs a CUDA device"):
+        arguments.common(SftRecipe(precision="fp16"), backend, tmp_path, seed=0)
+
+
+# -- backends ----------------------------------------------------------------------------------------------------------
+
+
+def cuda(monkeypatch: pytest.MonkeyPatch, *, here: bool, unsloth: bool) -> None:
+    """A machine with or without a CUDA device and Unsloth."""
+    import importlib.util as util
+
+    real = util.find_spec
+    installed = {"unsloth": object() if unsloth else None}
+    monkeypatch.setattr("discover_lib.train.backend.has_cuda", lambda: here)
+    monkeypatch.setattr(
+        util, "find_spec", lambda name: installed.get(name, real(name)) if name != "unsloth" else installed[name]
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "here", "unsloth", "line"),
+    [
+        ("auto", False, False, "backend: transformers on cpu (no CUDA device)"),
+        ("auto", False, True, "backend: transformers on cpu (no CUDA device)"),
+        ("auto", True, False, "backend: transformers on cuda (Unsloth is not installed)"),
+        ("auto", True, True, "backend: unsloth on cuda (a CUDA device and Unsloth are here)"),
+        ("transformers", True, True, "backend: transformers on cuda (asked for)"),
+        ("unsloth", True, True, "backend: unsloth on cuda (asked for)"),
+    ],
+)
+def test_the_backend_says_who_trains_and_why(
+    asked: str, here: bool, unsloth: bool, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("trl")
+    cuda(monkeypatch, here=here, unsloth=unsloth)
+    assert choose_backend(asked).line == line
+
+
+@pytest.mark.parametrize(
+    ("asked", "here", "unsloth", "error"),
+    [
+        ("unsloth", False, True, "Unsloth needs a CUDA device and there is none here"),
+        ("unsloth", True, False, "Unsloth is not installed"),
+        ("vllm", True, True, "unknown backend 'vllm'"),
+    ],
+)
+def test_a_backend_that_cannot_work_is_an_error_in_one_line(
+    asked: str, here: bool, unsloth: bool, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("trl")
+    cuda(monkeypatch, here=here, unsloth=unsloth)
+    with pytest.raises(BackendError, match=f"^{error}[^\n]*$"):
+        choose_backend(asked)
+
+
+def test_settings_and_checks_load_nothing_heavy() -> None:
+    code = """
+import sys
+from discover_lib.train.stage import StageSettings, problems
+found = problems(StageSettings("sft", "nowhere", "some/base"))
+assert len(found) == 1 and found[0].startswith("nowhere: neither exported rows nor a run"), found
+print(*sorted({"torch", "transformers", "trl", "peft", "datasets"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+# -- lineage -----------------------------------------------------------------------------------------------------------
+
+
+def make_run(folder: Path, base: Path, merged: tuple[Path, ...] = (), stage: str = "sft") -> Path:
+    (folder / ADAPTER).mkdir(parents=True)
+    (folder / ADAPTER / "adapter_model.safetensors").write_bytes(stage.encode() * 100)
+    Lineage(
+        stage=stage,
+        base=Source(str(base), content_hash(base)),
+        merged=tuple(Source(str(each / ADAPTER), content_hash(each / ADAPTER), "sft") for each in merged),
+        continued=None,
+        recipe=Recipe.paper().to_dict(),
+        data={"digest": "d"},
+        run=folder.name,
+        seed=0,
+        backend="transformers",
+    ).write(folder)
+    return folder
+
+
+def make_model(folder: Path, weights: bytes = b"w" * 3_000_000) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(weights)
+    return folder
+
+
+def test_a_chain_is_found_again_after_everything_was_moved(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    base = make_model(here / "base")
+    dpo = make_run(here / "dpo", base, (make_run(here / "sft", base),), "dpo")
+    chain = adapter_chain(dpo)
+    assert [Path(each.path) for each in chain.adapters] == [here / "sft" / ADAPTER, dpo / ADAPTER]
+    shutil.move(here, tmp_path / "there")
+    moved = adapter_chain(tmp_path / "there" / "dpo" / ADAPTER)
+    assert [Path(each.path).parent.name for each in moved.adapters] == ["sft", "dpo"]
+    assert Path(moved.base.path) == tmp_path / "there" / "base" and moved.base.hash == chain.base.hash
+
+
+def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
+    base = make_model(tmp_path / "base")
+    run = make_run(tmp_path / "sft", base)
+    (base / "README.md").write_text("notes are no content")
+    assert adapter_chain(run).base.path == str(base)
+    (base / "model.safetensors").write_bytes(b"w" * 2_999_999 + b"v")
+    with pytest.raises(LineageError, match="the base has changed since"):
+        adapter_chain(run)
+    shutil.rmtree(base)
+    with pytest.raises(LineageError, match="the base is not there any more"):
+        adapter_chain(run)
+    with pytest.raises(LineageError, match=r"no lineage\.json here"):
+        adapter_chain(tmp_path)
+
+
+def test_a_hub_s_model_id_is_kept_as_it_is(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "sft", Path("Qwen/Qwen3-8B"))
+    assert adapter_chain(run).base == Source("Qwen/Qwen3-8B")
+
+
+# -- dialects and the GPU script ---------------------------------------------------------------------------------------
+
+
+def test_a_chat_model_is_told_the_system_message_and_counted_in_its_own_tokens() -> None:
+    from discover_lib.core.conversation import Message
+    from discover_lib.engines.local.dialect import PlainChat
+
+    plain = PlainChat("some/base", system="Be kind.")
+    said = [Message("user", "Hi"), {"role": "assistant", "content": "Hello"}]
+    wire = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    opened = [{"role": "system", "content": "Be kind."}, *wire]
+    assert plain.encode(said, "") == opened == plain.encode(opened, "")  # what is there already is not said twice
+    reply = plain.decode("A tale.", 4, "", ())
+    assert (reply.text, reply.n_tokens, reply.counting) == ("A tale.", 4, "tokenizer of some/base")
+    assert not plain.is_broken(reply) and plain.is_broken(plain.decode(" ", 0, "", ()))
+
+
+@pytest.mark.slow
+def test_the_gpu_script_says_in_one_line_that_there_is_no_gpu() -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    script = Path(__file__).parents[1] / "gpu_check.py"
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "no CUDA device on this machine: nothing was checked\n")

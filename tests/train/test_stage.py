@@ -1,0 +1,442 @@
+"""The three trainers, from rows to adapter, on a tiny model: loss masks, references, rewards, stopping and going on."""
+
+import json
+import math
+import random
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from training import DOMAIN, make_base, make_data, short_recipe, teach
+
+from discover_lib.core.conversation import Message, Reply
+from discover_lib.core.roles import Judge, JudgeError
+from discover_lib.engines.local.dialect import Notation
+from discover_lib.engines.miniature.judge import MiniatureJudge
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.train.grpo.probes import compared
+from discover_lib.train.grpo.reward import RewardError, Scorer, SimulatorReward, Users
+from discover_lib.train.recipes import GrpoRecipe, Recipe
+from discover_lib.train.stage import StageError, StageResult, StageSettings, problems, run_stage
+
+Train = Callable[..., StageResult]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with rows in data/ and a base that has been taught a little in base/."""
+    pytest.importorskip("trl")
+    folder = tmp_path_factory.mktemp("training")
+    make_data(folder / "data")
+    teach(make_base(folder / "base"), folder / "data")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def train(place: Path) -> Train:
+    """Train a stage in a new folder of `place`."""
+
+    def run(stage: Any, name: str, adapter: str = "", recipe: Recipe | None = None, **options: Any) -> StageResult:
+        made = settings(place, stage, recipe, adapter=str(place / adapter) if adapter else "")
+        return run_stage(made, place / name, **{"report": lambda line: None, **options})
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def sft(train: Train) -> StageResult:
+    return train("sft", "sft", recipe=short_recipe().changed("sft", {"max_steps": 4}))
+
+
+def settings(place: Path, stage: Any, recipe: Recipe | None = None, **changes: Any) -> StageSettings:
+    return StageSettings(
+        stage, str(place / "data" / stage), str(place / "base"), recipe=recipe or short_recipe(), **changes
+    )
+
+
+def lines(folder: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
+
+
+def logged(result: StageResult, column: str) -> list[float]:
+    return [line[column] for line in lines(result.folder) if column in line]
+
+
+def weights(folder: Path) -> dict[str, Any]:
+    from safetensors.torch import load_file
+
+    return load_file(folder / "adapter_model.safetensors")
+
+
+def same(one: Path, other: Path) -> bool:
+    import torch
+
+    left, right = weights(one), weights(other)
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+# -- what carries loss -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(place: Path) -> None:
+    from discover_lib.train import data
+    from discover_lib.train.backend import choose_backend, load_policy, load_tokenizer
+    from discover_lib.train.supervised import sft_trainer
+
+    recipe, base = short_recipe(), str(place / "base")
+    backend, tokenizer = choose_backend("transformers"), load_tokenizer(base)
+    rows = data.load_rows(place / "data" / "sft", "sft", "notation")
+    made = data.fit(rows.train, Notation(), tokenizer, 512).rows
+    model = load_policy(base, [], recipe.lora, recipe.sft, backend, seed=0, scratch=place)
+    trainer = sft_trainer(model, tokenizer, made, (), recipe.sft, backend, place / "masks", 0)
+    assert len(made) == len(trainer.train_dataset) == 3
+    for row, fed in zip(made, trainer.train_dataset, strict=True):
+        ours = data.sft_mask(tokenizer, row["messages"])
+        assert ours == [label != -100 for label in fed["labels"]]
+        learnt = [token for token, owned in zip(fed["input_ids"], ours, strict=True) if owned]
+        said = [each["content"] + " <e>" for each in row["messages"] if each["role"] == "assistant"]
+        assert tokenizer.decode(learnt) == " ".join(said)
+
+
+@pytest.mark.slow
+def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(place: Path) -> None:
+    import torch
+
+    from discover_lib.engines.local.tiny_language import encode_messages
+    from discover_lib.train import data
+    from discover_lib.train.backend import choose_backend, load_policy, load_tokenizer, prepare
+    from discover_lib.train.grpo.trainer import SeveralTurns, grpo_run
+
+    recipe = short_recipe(multi_turn=2, max_completion=40, own_prefixes=False)
+    backend, tokenizer = choose_backend("transformers"), load_tokenizer(str(place / "base"))
+    prepare(backend)
+    source = data.load_rows(place / "data" / "grpo", "grpo", "notation")
+    rows = data.fit(source.train, Notation(), tokenizer, 400).rows
+    model = load_policy(str(place / "base"), [], recipe.lora, recipe.grpo, backend, seed=0, scratch=place)
+    users = Users(RoleEngines(EngineSpec()))
+    run = grpo_run(
+        model, tokenizer, rows, source, recipe.grpo, backend, place / "turns", 0,
+        dialect=Notation(), users=users, threads=1, report=print,
+    )  # fmt: skip
+    assert isinstance(run.reward, SeveralTurns)
+
+    torch.manual_seed(0)
+    talks = run.reward.player.roll_out([users.fresh(row["state"]) for row in rows], 2)
+    assert sum(len(each.scores) == 2 for each in talks) > 1
+    for talk in talks:
+        heard = encode_messages(talk.simulator.messages, DOMAIN)[-2]["content"]  # the user's answer to the first reply
+        others = tokenizer.decode([token for token, own in zip(talk.completion_ids, talk.own, strict=True) if not own])
+        assert others.removeprefix("<e> ") == (f"<u> {heard} <e> <a>" if len(talk.scores) == 2 else "")
+        said = [score.reply.notation for score in talk.scores]
+        assert talk.total == sum(score.total for score in talk.scores if score.total is not None) and all(said)
+
+    torch.manual_seed(0)
+    fed = run.trainer._generate_and_score_completions([{"place": place} for place in (0, 0, 0, 0, 4, 4, 4, 4)])
+    masked = 0
+    for ids, real, own in zip(fed["completion_ids"], fed["completion_mask"], fed["tool_mask"], strict=True):
+        others = [int(token) for token, here, mine in zip(ids, real, own, strict=True) if here and not mine]
+        told = tokenizer.decode(others).removeprefix("<e> ")
+        assert not told or (told.startswith("<u> ") and told.endswith(" <e> <a>"))
+        masked += len(others)
+    assert masked > 0
+
+
+# -- the reference policy ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("weight", "column"), [(0.0, "loss"), (0.5, "loss/dpo")])
+def test_the_first_preference_loss_is_ln_2_because_the_merged_stage_is_the_reference(
+    weight: float, column: str, sft: StageResult, train: Train
+) -> None:
+    recipe = short_recipe().changed("dpo", {"sft_weight": weight, "learning_rate": 1e-2, "lora.dropout": 0.1})
+    result = train("dpo", f"dpo-{weight}", "sft", recipe)
+    first, second = logged(result, column)
+    assert first == pytest.approx(math.log(2), abs=5e-4) and abs(second - math.log(2)) > 1e-3
+    if weight:
+        for line in lines(result.folder)[:2]:
+            assert line["loss"] == pytest.approx(line["loss/dpo"] + weight * line["loss/sft"], abs=1e-4)
+    assert not list(result.folder.rglob("ref"))
+
+
+@pytest.mark.slow
+def test_a_continued_adapter_has_its_beginning_as_reference_and_is_saved_alone(sft: StageResult, train: Train) -> None:
+    from discover_lib.engines.local.lineage import adapter_chain
+
+    recipe = short_recipe().changed("dpo", {"sft_weight": 0.0, "reference": "continue", "disable_dropout": True})
+    result = train("dpo", "dpo-continued", "sft", recipe)
+    assert logged(result, "loss")[0] == pytest.approx(math.log(2), abs=5e-4)
+    assert result.adapter is not None and not (result.adapter / "ref").exists()
+    assert [Path(each.path).parent.name for each in adapter_chain(result.folder).adapters] == ["dpo-continued"]
+    assert not same(result.adapter, sft.folder / "adapter")
+
+
+@pytest.mark.slow
+def test_a_stage_on_a_stage_is_the_base_with_both_adapters(sft: StageResult, train: Train, place: Path) -> None:
+    import torch
+
+    from discover_lib.engines.local.lineage import adapter_chain
+    from discover_lib.train.backend import choose_backend as choose
+    from discover_lib.train.backend import load_adapter, load_policy, merged_model
+
+    dpo = train("dpo", "dpo-chain", "sft")
+    chain = adapter_chain(dpo.folder)
+    assert [each.stage for each in chain.adapters] == ["sft", "dpo"]
+    assert chain.base.path == str(place / "base")
+    whole = merged_model(chain.base.path, [each.path for each in chain.adapters]).eval()
+    recipe = short_recipe()
+    worn = load_policy(
+        chain.base.path, [chain.adapters[0].path], recipe.lora, recipe.dpo, choose(), seed=0, scratch=place
+    )
+    load_adapter(worn, chain.adapters[1].path)
+    ids = torch.tensor([[7, 8, 9, 10]])
+    with torch.no_grad():
+        assert torch.allclose(whole(ids).logits, worn.eval()(ids).logits, atol=1e-4)
+        assert not torch.allclose(whole(ids).logits, merged_model(chain.base.path, [])(ids).logits, atol=1e-4)
+
+
+# -- the reward --------------------------------------------------------------------------------------------------------
+
+
+class Failing:
+    """A judge that fails on every reply with these words in it, and is the miniature's otherwise."""
+
+    def __init__(self, words: str) -> None:
+        self.real, self.words = MiniatureJudge(DOMAIN), words
+
+    def evaluate(self, tree: Any, state: Any, messages: Sequence[Message], reply: Reply, rules: Any) -> Any:
+        if reply.notation and self.words in reply.notation:
+            raise JudgeError("no verdict")
+        return self.real.evaluate(tree, state, messages, reply, rules)
+
+
+class Cast(RoleEngines):
+    """The miniature's roles with another judge."""
+
+    def __init__(self, judge: Judge | None = None) -> None:
+        super().__init__(EngineSpec())
+        self._judge = judge
+
+    def judge(self, domain: str) -> Judge:
+        return self._judge or super().judge(domain)
+
+
+class Words:
+    """Stands for a tokenizer: one token a word."""
+
+    eos_token_id, pad_token_id = 0, 1
+
+    def __init__(self) -> None:
+        self.words = ["<e>", "<pad>"]
+
+    def ids(self, text: str) -> list[int]:
+        for word in text.split():
+            if word not in self.words:
+                self.words.append(word)
+        return [self.words.index(word) for word in text.split()] + [0]
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        return " ".join(self.words[each] for each in ids)
+
+
+@pytest.fixture(scope="module")
+def states(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """States of users at the beginning of their conversations."""
+    from discover_lib.dataset.export import read_rows
+
+    rows = read_rows(make_data(tmp_path_factory.mktemp("rows")) / "grpo")
+    return [row["state"] for split in rows.values() for row in split if row["turn"] == 1]
+
+
+def rewards(
+    states: list[str], replies: list[str], judge: Judge | None = None, **recipe: Any
+) -> tuple[Any, dict[str, float]]:
+    """What each reply earns with its user, and what is logged."""
+    words, found = Words(), {}
+    scorer = Scorer(Users(Cast(judge)), Notation(), GrpoRecipe(**recipe))
+    reward = SimulatorReward(scorer, words)
+    got = reward(
+        [None] * len(replies), [None] * len(replies), [words.ids(each) for each in replies], states, found.__setitem__
+    )
+    return got, found
+
+
+def test_the_reward_is_the_simulator_s_and_its_parts_are_logged(states: list[str]) -> None:
+    from discover_lib.dataset.rows import restore
+    from discover_lib.engines.miniature.lexicon import load_lexicon
+    from discover_lib.engines.miniature.notation import parse
+    from discover_lib.engines.miniature.rendering import make_reply
+
+    lexicon, engines = load_lexicon(DOMAIN), RoleEngines(EngineSpec())
+    rng = random.Random(0)
+    said = [
+        " ".join(["draft", *(f"{name} {rng.choice(each.leaves)}" for name, each in lexicon.dimensions.items())])
+        for _ in range(8)
+    ]
+    got, found = rewards(states[:1] * 8, said)
+    user = restore(states[0], engines.judge(DOMAIN), engines.voice(DOMAIN))
+    expected = [user.consider(make_reply(parse(each, lexicon), lexicon, "x")).reward for each in said]
+    assert got == [each.total for each in expected if each]
+    assert found["reward/discovered"] == pytest.approx(sum(each.discovered for each in expected if each) / 8)
+    assert (found["share/building"], found["share/broken"], found["share/unscored"]) == (1.0, 0.0, 0.0)
+    assert user.rules.tau == 500
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "earned"),
+    [
+        ("pass", None, 0.0),
+        ("maybe colour navy / teal ?", "diverging", None),
+        ("draft", "broken", -1.0),
+        ("colour colour", "broken", -1.0),
+        ("show subject boat / vehicle", "broken", -1.0),  # too broad to be made
+    ],
+)
+def test_what_a_reply_is_and_what_breaking_the_language_costs(
+    reply: str, kind: str | None, earned: float | None, states: list[str]
+) -> None:
+    got, found = rewards(states[:1], [reply], broken_penalty=1.0)
+    assert earned is None or got == [earned]
+    assert [name for name in ("diverging", "building", "broken") if found[f"share/{name}"]] == ([kind] if kind else [])
+
+
+def test_a_failed_judgement_is_none_and_many_of_them_stop_the_run(states: list[str]) -> None:
+    judge = Failing("navy")
+    good, bad = "maybe colour teal / mint ?", "maybe colour navy / teal ?"
+    got, found = rewards(states[:3], [good, bad, good], judge)
+    assert got[1] is None and None not in (got[0], got[2]) and found["share/unscored"] == pytest.approx(1 / 3)
+    with pytest.raises(RewardError, match="2 of 3 replies could not be judged; the last: judge: no verdict"):
+        rewards(states[:3], [good, bad, bad], judge)
+
+
+def test_looking_ahead_pays_a_reply_for_what_it_prepares(states: list[str]) -> None:
+    said = ["pass"] * len(states)
+    alone, _ = rewards(states, said)
+    window, found = rewards(states, said, look_ahead=2, look_ahead_assistant="oracle")
+    assert alone == [0.0] * len(states) and min(window) >= 0 and max(window) > 0
+    assert found["reward/discovered"] > 0
+
+
+# -- going on ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["sft", "grpo"])
+def test_stopped_and_gone_on_with_is_the_same_as_undisturbed(stage: str, train: Train, place: Path) -> None:
+    steps = {"max_steps": 4, "rounds": 2} if stage == "grpo" else {"max_steps": 4}
+    recipe = short_recipe(max_completion=40).changed(stage, {**steps, "save_steps": 1, "logging_steps": 1})  # type: ignore[arg-type]
+    whole = train(stage, f"{stage}-whole", recipe=recipe)
+    folder = place / f"{stage}-parted"
+
+    def stop_after_two(line: str) -> None:
+        if stage == "sft" or line.startswith("after round 1"):
+            (folder / "STOP").touch()
+
+    first = train(stage, folder.name, recipe=recipe, report=stop_after_two)
+    assert first.stopped and first.adapter is None and 1 <= first.step < 4
+    (folder / "STOP").unlink()
+    saved = folder / "checkpoints" / f"checkpoint-{first.step}"
+    torn = folder / "checkpoints" / f"checkpoint-{first.step + 1}"
+    shutil.copytree(saved, torn)
+    (torn / "trainer_state.json").write_text("{")  # as a killed process leaves it
+    told: list[str] = []
+    second = train(stage, folder.name, recipe=recipe, report=told.append)
+    assert f"going on from step {first.step}" in told and not second.stopped and second.step == 4
+    column = "reward" if stage == "grpo" else "loss"
+    assert logged(second, column) == logged(whole, column) and len(set(logged(whole, column))) > 1
+    assert whole.adapter and second.adapter and same(whole.adapter, second.adapter)
+    with pytest.raises(StageError, match="this training is finished"):
+        train(stage, folder.name, recipe=recipe)
+
+
+@pytest.mark.slow
+def test_grpo_measures_whole_conversations_and_keeps_the_best_round(train: Train) -> None:
+    discovered = iter([1.0, 3.0, 2.0])
+    result = train(
+        "grpo",
+        "grpo-rounds",
+        recipe=short_recipe(max_completion=40),
+        probe=lambda number: {"probe/discovered": next(discovered), "probe/users": 3},
+    )
+    assert [(line["round"], line["probe/discovered"]) for line in lines(result.folder) if "round" in line] == [
+        (0, 1.0),
+        (1, 3.0),
+        (2, 2.0),
+    ]
+    assert result.kept_round == 1 and result.adapter
+    assert same(result.adapter, result.folder / "rounds" / "round-1")
+    assert not same(result.adapter, result.folder / "rounds" / "round-2")
+    prompts = [lines(result.folder / "rounds", f"prompts-{number}.jsonl") for number in (1, 2)]
+    assert all(prompts) and {row["domain"] for found in prompts for row in found} == {DOMAIN}
+    steps = [line for line in lines(result.folder) if "reward" in line]
+    assert [line["step"] for line in steps] == [1, 2] and all(0 < line["simulator/share"] < 1 for line in steps)
+    assert all(line["memory_mb"] < 2000 for line in steps) and result.peak_memory_mb < 2000
+    sample = lines(result.folder, "samples.jsonl")[0]
+    assert sample["prompt"][0]["role"] == "user" and len(sample["replies"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "told"),
+    [
+        ({"a": [3], "b": [4], "c": [5]}, {"a": [1], "b": [2], "c": [3]}, "+2.00 [+2.00, +2.00] intents"),
+        ({"a": [3], "b": [0], "c": [5]}, {"a": [1], "b": [2], "c": [5]}, "(more, not distinguishable; n = 3)"),
+        ({"a": [0, 0], "b": [0, 1]}, {"a": [4, 2], "b": [3, 4]}, "-3.00 [-3.00, -3.00]"),
+        ({"a": [1]}, {"b": [1]}, ""),
+        (None, {"b": [1]}, ""),
+    ],
+)
+def test_probes_on_the_same_users_are_compared_pair_by_pair(ours: Any, theirs: Any, told: str) -> None:
+    found = compared({"by_artifact": ours} if ours else {}, {"by_artifact": theirs})
+    assert told in found and bool(told) == bool(found)
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+
+
+def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> None:
+    pytest.importorskip("torch")  # else its absence stands in the way, too
+    recipe = Recipe.miniature().changed("grpo", {"n_generations": 5, "look_ahead": 1, "look_ahead_assistant": "wise"})
+    made = StageSettings("grpo", str(tmp_path / "none"), "base", str(tmp_path), recipe, judge="unknown")
+    told = "\n".join(problems(made))
+    for expected in ("no lineage.json", "neither exported rows nor a run", "n_generations 5", "'wise'", "'unknown'"):
+        assert expected in told
+    with pytest.raises(StageError) as caught:
+        run_stage(made, tmp_path / "run", report=print)
+    assert len(caught.value.problems) == len(problems(made)) == 5 and not (tmp_path / "run").exists()
+
+
+def test_rows_of_another_kind_or_form_are_refused(tmp_path: Path) -> None:
+    make_data(tmp_path / "data", artifacts=2, turns=1)
+    base = tmp_path / "base"
+    base.mkdir()
+    wrong = StageSettings("sft", str(tmp_path / "data" / "dpo"), str(base), recipe=short_recipe())
+    assert "rows of kind preference, but sft rows are needed" in problems(wrong)[0]
+    plain = StageSettings("sft", str(tmp_path / "data" / "sft"), str(base), recipe=short_recipe())
+    assert "the rows hold notation, the base speaks content" in problems(plain)[0]
+    (base / "tiny.json").write_text(json.dumps({"domains": ["creative_writing"]}))
+    assert f"knows the domains creative_writing, and the rows are of {DOMAIN}" in problems(plain)[0]
+
+
+def test_a_folder_keeps_to_the_settings_that_it_was_begun_with(tmp_path: Path) -> None:
+    make_data(tmp_path / "data", artifacts=2, turns=1)
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "tiny.json").write_text(json.dumps({"domains": [DOMAIN]}))
+    made = settings(tmp_path, "sft")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "settings.json").write_text(json.dumps({**made.to_dict(), "seed": 1}))
+    with pytest.raises(StageError, match="holds a run with other settings"):
+        run_stage(made, tmp_path / "run")
+    assert StageSettings.from_dict(json.loads(json.dumps(made.to_dict()))) == made
+    with pytest.raises(StageError, match="'seeds' is no setting"):
+        StageSettings.from_dict({**made.to_dict(), "seeds": 1})
+
+
+@pytest.mark.slow
+def test_rows_that_are_too_long_are_counted_and_named_before_training(train: Train, place: Path) -> None:
+    told: list[str] = []
+    with pytest.raises(StageError, match="there is no row to train on"):
+        train("sft", "sft-long", recipe=short_recipe().changed("sft", {"max_length": 8}), report=told.append)
+    assert told[1].startswith("3 of 3 training rows are longer than 8 tokens and left out: ") and "(" in told[1]

@@ -1,0 +1,266 @@
+"""Tables and figures of an evaluation: what they say, what can be pressed, and that nobody's text becomes markup."""
+
+import csv
+import dataclasses
+import html
+import io
+import itertools
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discover_lib.audit.evidence import Evidence
+from discover_lib.core.conversation import Candidate, Reply, Turn
+from discover_lib.core.state import Discovery, IntentState, Transition
+from discover_lib.core.view import UserView
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean, compare
+from discover_lib.metrics.results import MEASURE, MEASURES, Pool, pools_without
+from discover_lib.metrics.scores import ConversationScores
+from discover_lib.views import scores as show_scores
+from discover_lib.views.beside import marked_reply
+
+NASTY = 'a<b>&"c"'
+
+
+def scores(assistant: str, artifact: int, found: int, tokens: int = 100) -> ConversationScores:
+    """A conversation of one turn with three hidden intents, of which so many were found."""
+    moves = {str(intent): (1, 1) if intent < found else (0, 0) for intent in range(3)}
+    return ConversationScores(
+        place=artifact,
+        domain="d",
+        artifact=f"a{artifact}",
+        trial=0,
+        assistant=assistant,
+        stop="max_turns",
+        moves=moves,
+        rewards=(float(found),),
+        tokens=(tokens,),
+        leaves={"1": 5 if found else 1},
+        interactivity=0.5,
+        behaviours=("divergent",),
+    )
+
+
+def pool(**found: list[int]) -> Pool:
+    """A pool of assistants by what each found of every artifact."""
+    return Pool([scores(name, at, each) for name, row in found.items() for at, each in enumerate(row)])
+
+
+def table_of(given_pool: Pool) -> dict[str, dict[str, Estimate]]:
+    values = {each.name: given_pool.values(each.name) for each in MEASURES}
+    return {
+        name: {measure: bootstrap_mean(row[name]) for measure, row in values.items() if row.get(name)}
+        for name in given_pool.assistants
+    }
+
+
+def text_of(markup: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", markup).split())
+
+
+APART = pool(good=[3] * 8, bad=[0] * 8, middle=[1, 2] * 4)
+CLOSE = pool(left=[1, 2, 1, 2], right=[2, 1, 2, 1])
+
+
+def answered(given_pool: Pool, measure: str = "proportion") -> str:
+    compared = compare(given_pool.values(measure))
+    return text_of(show_scores.answer(table_of(given_pool), compared, MEASURE[measure]))
+
+
+def test_the_answer_says_who_leads_and_whether_one_can_tell() -> None:
+    said = answered(APART)
+    assert "good has the highest found: 1.00 [1.00, 1.00] (n = 8 artifacts)" in said
+    assert "told apart from every other assistant" in said and "3 of 3 pairs" in said
+    said = answered(CLOSE)
+    assert "not distinguishable from" in said and "artifacts are needed to see 0.03" in said
+    assert "0 of 1 pairs" in said
+
+
+def test_who_sees_the_intents_is_a_bound_and_no_rival() -> None:
+    said = answered(pool(oracle=[3] * 8, good=[2, 3] * 4, bad=[0] * 8))
+    assert "good has the highest found" in said and "oracle is no rival but a bound" in said
+    assert "Nothing to compare" in answered(pool(oracle=[3] * 4, good=[1] * 4))
+
+
+def test_every_number_of_the_table_carries_its_interval_and_n_and_can_be_pressed() -> None:
+    marks = show_scores.looks(APART.assistants)
+    markup = show_scores.results(table_of(APART), {each.name: 8 for each in MEASURES}, marks)
+    pressed = [show_scores.picked(html.unescape(each)) for each in re.findall(r'data-pick="([^"]*)"', markup)]
+    assert sorted(pressed) == sorted(("cell", name, each.name) for name in APART.assistants for each in MEASURES)
+    assert text_of(markup).count("n = 8 artifacts, 8 users") == len(MEASURES)
+    assert len(re.findall(r"\[-?\d\.\d\d, -?\d\.\d\d\]", markup)) == len(pressed)
+    without = {
+        name: {key: each for key, each in row.items() if key != "satisfaction"} for name, row in table_of(APART).items()
+    }
+    assert text_of(show_scores.results(without, {}, marks)).count("not scored") == 4  # three rows and the heading
+
+
+def test_pairs_point_the_way_the_data_do() -> None:
+    compared = compare(APART.values("proportion"))
+    markup = show_scores.pairs(table_of(APART), compared, MEASURE["proportion"], show_scores.looks(APART.assistants))
+    cells = {show_scores.picked(html.unescape(key)): body for key, body in _pressable(markup)}
+    assert set(cells) == {("pair", "good", "middle"), ("pair", "good", "bad"), ("pair", "middle", "bad")}
+    assert "▲ +1.00" in cells["pair", "good", "bad"] and "▲ +0.50" in cells["pair", "good", "middle"]
+    compared = compare(CLOSE.values("proportion"))
+    markup = show_scores.pairs(table_of(CLOSE), compared, MEASURE["proportion"], show_scores.looks(CLOSE.assistants))
+    assert "≈ 0.00" in markup and "▲ +" not in text_of(markup)
+
+
+def _pressable(markup: str) -> list[tuple[str, str]]:
+    return re.findall(r'data-pick="([^"]*)">(.*?)</button>', markup)
+
+
+def test_a_smaller_pool_moves_scores_and_the_table_says_how_far() -> None:
+    """Good finds 3 of 3, middle 1 or 2, bad none: middle has (1/3 + 2/3)/2 = 0.5; without good 1, without bad 0."""
+    markup = show_scores.pools(table_of(APART), pools_without(APART), show_scores.looks(APART.assistants))
+    rows = {row.split()[1]: row for row in map(text_of, re.findall(r"<tr>(.*?)</tr>", markup))}
+    assert re.fullmatch(r"◆ middle 0.50 \[.*?\] 0.50 \[.*?\] 1.00 \+0.5 0.00 −0.5 –", rows["middle"])
+    assert "move by up to 0.50" in text_of(markup)
+    assert "no smaller pool" in show_scores.pools(table_of(CLOSE), pools_without(CLOSE), {})
+
+
+def test_what_is_left_out_is_counted() -> None:
+    same = pool(left=[1, 2, 1, 2], right=[1, 2, 1, 3])
+    failed = dataclasses.replace(same.scores[0], failed=("satisfaction",), leaves=None, leaks=2)
+    counted = Pool([failed, *same.scores[1:]])
+    said = text_of(show_scores.left_out(counted, show_scores.looks(counted.assistants)))
+    assert "eq. 4: 3 of 4 users left out" in said and "satisfaction: 3 of 3 leaves count" in said
+    assert "satisfaction: 1 2" in said  # unscored in one conversation; two leaks
+
+
+def test_names_of_strangers_are_no_markup() -> None:
+    strange = pool(**{NASTY: [1, 2, 3], "x": [3, 2, 1]})
+    marks, compared = show_scores.looks(strange.assistants), compare(strange.values("discovery"))
+    table = table_of(strange)
+    for markup in (
+        show_scores.answer(table, compared, MEASURE["discovery"]),
+        show_scores.results(table, {}, marks),
+        show_scores.pairs(table, compared, MEASURE["discovery"], marks),
+        show_scores.left_out(strange, marks),
+    ):
+        assert "a<b>" not in markup and '&"c"' not in markup and "a&lt;b&gt;" in markup
+
+
+def test_long_names_are_shortened_in_the_middle_and_told_whole_where_pointed_at() -> None:
+    name = "hf:/somewhere/outputs/training/2026-sft-then-dpo"
+    assert show_scores.short(name) == "hf:/some…ing/2026-sft-then-dpo" and len(show_scores.short(name)) == 30
+    assert show_scores.short("adaptive") == "adaptive"
+    assert f'title="{name}"' in show_scores.named(name, show_scores.looks([name])[name])
+
+
+def test_a_page_says_under_which_rules_and_by_whom_its_numbers_were_made() -> None:
+    made = {"rules": {"name": "paper"}, "engine": {"judge": "miniature", "voice": "a/<b>"}, "turns": 5, "seed": 7}
+    said = show_scores.made_under(made)
+    assert "rules: paper; judge: miniature; voice: a/&lt;b&gt;" in said and "behaviour by: the miniature’s" in said
+    assert "turns: 5; trials: not recorded; seed: 7." in said
+    assert "behaviour by: openai/x" in show_scores.made_under(made | {"engine": {"judge": "openai/x"}})
+
+
+def test_assistants_look_different_whatever_the_colour() -> None:
+    marks = show_scores.looks([str(number) for number in range(9)])
+    assert len({each.symbol for each in marks.values()}) == len({each.colour for each in marks.values()}) == 9
+
+
+def test_the_sensitivity_map_shows_what_flips_and_names_what_does_not() -> None:
+    def outcome(axis: str, *changes: tuple[str, str, str], unjudged: int = 0) -> dict:
+        rows = [{"ours": ours, "theirs": theirs, "change": change} for ours, theirs, change in changes]
+        return {"axis": axis, "value": "1", "changes": {"discovery": rows}, "asked": 10, "unjudged": unjudged}
+
+    found = {
+        "recheck": {"conversations": 5, "unequal": [3]},
+        "base": {"discovery": [{}, {}, {}]},
+        "outcomes": [
+            outcome("p", ("a", "b", "lost"), ("a", "c", "same")),
+            outcome("τ", ("a", "b", "same"), unjudged=2),
+            outcome("turns", ("a", "b", "reversed"), ("a", "c", "gained")),
+        ],
+    }
+    markup = show_scores.sensitivity_map(found, MEASURE["discovery"])
+    assert re.findall(r'data-change="(\w+)"', markup) == ["lost", "reversed", "gained"]
+    said = text_of(markup)
+    assert "1 of 3 conclusions about discovery hold under every setting" in said
+    assert "Nothing flips under: τ = 1." in said and "at most 20% of those that a setting calls for (τ = 1)" in said
+    assert "4 of 5 conversations score again as recorded" in said
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.dictionaries(st.text("abcdefgh", min_size=1, max_size=2), st.floats(0, 1), max_size=9),
+    st.floats(0.001, 0.2),
+)
+def test_labels_are_kept_apart_in_their_order_and_above_the_axis(places: dict[str, float], room: float) -> None:
+    from discover_lib.views.figures.score_figures import spread_apart
+
+    moved = spread_apart(places, room)
+    order = sorted(places, key=lambda name: places[name])
+    ends = [moved[name] for name in order]
+    assert set(moved) == set(places) and min(ends, default=0.0) >= -1e-9
+    assert all(after - before >= room - 1e-9 for before, after in itertools.pairwise(ends))
+
+
+def test_labels_with_room_stay_where_they_are() -> None:
+    from discover_lib.views.figures.score_figures import spread_apart
+
+    assert spread_apart({"a": 0.2, "b": 0.8}, 0.1) == {"a": 0.2, "b": 0.8}
+    assert spread_apart({"a": 0.5, "b": 0.5}, 0.1) == pytest.approx({"a": 0.45, "b": 0.55})
+
+
+def test_figures_draw_every_interval() -> None:
+    from discover_lib.views.figures import score_figures
+
+    table, marks = table_of(APART), show_scores.looks(APART.assistants)
+    figure = score_figures.interval_figure(table, MEASURE["proportion"], marks)
+    drawn = {trace.y[0]: trace for trace in figure.data}
+    middle = table["middle"]["proportion"]
+    assert middle.high is not None and middle.low is not None
+    assert drawn["middle"].x[0] == middle.mean
+    assert drawn["middle"].error_x.array[0] == pytest.approx(middle.high - middle.mean)
+    assert drawn["middle"].error_x.arrayminus[0] == pytest.approx(middle.mean - middle.low)
+    assert figure.layout.annotations[0].text == "1.00 [1.00, 1.00]"
+
+
+# -- marks in a reply -------------------------------------------------------------------------------------------------
+
+
+def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
+    text = "- A farm, **at dawn**.\n- A pier & <i>sea</i>."
+    state = IntentState(discovery={}, satisfied=frozenset(), thresholds={})
+    turn = Turn(1, state, (Candidate(Reply(text, 5, "words"), None, state),), 0, (), UserView((), None, ()))
+    move = Transition("1", Discovery.UNDISCOVERED, Discovery.DISCOVERED, "direct")
+    start = text.index("A farm")
+    seen = Evidence(1, move, "", (start, text.index("\n")), None, "quoted")
+    markup = marked_reply(turn, [seen], {"1": 'Says "farm"'})
+    assert '<li><mark class="ds-mark" data-how="sure" title="met: Says &quot;farm&quot;">A farm, ' in markup
+    assert markup.count("<mark") == markup.count("</mark>") == 1 and "&lt;i&gt;sea" in markup
+    assert "<mark" not in marked_reply(turn, [], {})
+
+
+# -- taking it elsewhere ----------------------------------------------------------------------------------------------
+
+
+def test_the_csv_has_a_row_per_conversation_and_empty_cells_for_what_is_unscored() -> None:
+    from discover_lib.views.evaluation_report import scores_csv
+
+    unscored = dataclasses.replace(APART.scores[0], interactivity=None)
+    rows = list(csv.DictReader(io.StringIO(scores_csv(Pool([unscored, *APART.scores[1:]])))))
+    assert len(rows) == 24 and rows[0]["interactivity"] == "" and rows[1]["interactivity"] == "0.5"
+    assert [row["proportion"] for row in rows[:8]] == ["1.0"] * 8
+
+
+def test_the_report_is_one_file_whose_texts_cannot_end_its_scripts() -> None:
+    from discover_lib.views.evaluation_report import report_html
+    from discover_lib.views.figures import score_figures
+
+    strange = pool(**{"</script><b>": [1, 2, 3], "x": [3, 2, 1]})
+    table, marks = table_of(strange), show_scores.looks(strange.assistants)
+    figure = score_figures.interval_figure(table, MEASURE["discovery"], marks)
+    page = report_html("A & B", [("Table", show_scores.results(table, {}, marks))], {"Figure": figure})
+    assert "<h1>A &amp; B</h1>" in page and "</script><b>" not in page and "&lt;/script&gt;&lt;b&gt;" in page
+    assert not re.findall(r"""<(?:script|link|img)[^>]+(?:src|href)=["']?https?:""", page)
+    drawn = re.search(r"\}\)\)\((\{.*?\})\)</script>", page.split('id="figure-0"')[1])
+    assert drawn is not None and len(json.loads(drawn[1])["data"]) == 2
