@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from discover_lib.metrics.intervals import artifacts_needed, bootstrap_mean, compare, permutation_p
+from discover_lib.metrics.intervals import bootstrap_mean
+from discover_lib.metrics.paired import artifacts_needed, compare, permutation_p
 from discover_lib.metrics.results import Pool
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, load_scores
 from discover_lib.runs.options import RunOptions

@@ -23,7 +23,8 @@ from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.metrics.intervals import bootstrap_difference
-from discover_lib.runs.units import Summary, newly_discovered, plan_units, run_units, summarise
+from discover_lib.metrics.summary import Summary, newly_discovered, summarise
+from discover_lib.runs.units import plan_units, run_units
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 START, END = "<!-- results: made by benchmarks/results.py -->", "<!-- end of results -->"

@@ -1,30 +1,30 @@
 """discover_lib: see, run and train intent discovery (DiscoverLLM, arXiv 2602.03429).
 
 The names below are the library's front door; each is stated in the module that its import names.  The engines
-(`discover_lib.engines.miniature` and others) are imported by those who use them.
+(`discover_lib.engines.miniature` and others) are imported by those who use them.  The packages stand in the order of
+the paper's steps: base, core, metrics, engines, runs, dataset, audit, train, `paper.py`, views, app.
 """
 
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from discover_lib.base import VERSION
+from discover_lib.core.advance import advance, finished, focus, initial_state
 from discover_lib.core.conversation import Artifact, Candidate, Conversation, Message, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree, TreeError
 from discover_lib.core.reward import Reward, reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator, replay
-from discover_lib.core.state import (
-    Discovery,
-    Evaluation,
-    IntentState,
-    Transition,
-    Verdict,
-    advance,
-    finished,
-    focus,
-    initial_state,
-)
+from discover_lib.core.state import Discovery, Evaluation, IntentState, Transition, Verdict
 from discover_lib.core.view import UserView, user_view
 from discover_lib.metrics.discovery import discovery_scores
 from discover_lib.runs.files import load_tree
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Artifact",
@@ -55,3 +55,25 @@ __all__ = [
     "reward",
     "user_view",
 ]
+
+
+class _Miniature(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """`discover_lib.miniature` goes on naming the miniature's engine, which people's scripts import by that name."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name != f"{__name__}.miniature" and not name.startswith(f"{__name__}.miniature."):
+            return None
+        return importlib.machinery.ModuleSpec(name, self)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        module = importlib.import_module(spec.name.replace(".miniature", ".engines.miniature", 1))
+        self._own = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._own
+
+
+sys.meta_path.append(_Miniature())

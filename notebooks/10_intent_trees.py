@@ -21,9 +21,9 @@ with app.setup(hide_code=True):
     from discover_lib import Artifact, IntentTree, Message, Rules, TreeError, initial_state
     from discover_lib.app import controls as cast
     from discover_lib.app.live import Calls, Errand, StagedBuild
-    from discover_lib.base.leaks import leaked_words
     from discover_lib.base.paths import data_folder, outputs_folder
     from discover_lib.core.roles import BuildError, BuiltTree, Recognised
+    from discover_lib.core.view import leaked_words
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
     from discover_lib.runs.connection import check_connection
@@ -316,7 +316,9 @@ def _(built):
     _told = "; ".join(_tree.text(key).lower() for key in _tree.initially_discovered)
     _hidden = len(_tree) - len(_tree.initially_discovered)
     _implied = (Message("user", f"{_tree.artifact_type} {_tree.topic}"),)
-    _leaks = leaked_words(_tree.initial_request, _tree, initial_state(_tree, Rules.paper()), _implied)
+    _leaks = leaked_words(
+        _tree.initial_request, _tree, initial_state(_tree, Rules.paper()), [each.content for each in _implied]
+    )
     _shared = ", ".join(_leaks) or "none"
     mo.md(f"""
     ## 4. The initial request

@@ -399,9 +399,9 @@ def run_folder(settings: StageSettings) -> Path:
 
 
 @app.function(hide_code=True)
-def command_of(settings: StageSettings, preset: Recipe) -> str:
+def command_of(changes_between, preset, settings):
     """The same run at a command line."""
-    changes = controls.changes_between(preset, settings.recipe, settings.stage)
+    changes = changes_between(preset, settings.recipe, settings.stage)
     words = ["discover", "train", settings.stage, "--data", controls.shown_path(Path(settings.data), REPOSITORY)]
     words += ["--base", "tiny" if Path(settings.base).parent.name == "tiny" else settings.base]
     words += ["--adapter", controls.shown_path(Path(settings.adapter), REPOSITORY)] if settings.adapter else []

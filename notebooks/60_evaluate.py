@@ -31,7 +31,8 @@ with app.setup(hide_code=True):
     )
     from discover_lib.audit.tables import beside, our_results
     from discover_lib.base.paths import outputs_folder
-    from discover_lib.metrics.intervals import bootstrap_mean, compare
+    from discover_lib.metrics.intervals import bootstrap_mean
+    from discover_lib.metrics.paired import compare
     from discover_lib.metrics.rescore import RESCORED
     from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Pool, curve, manner, pools_without
     from discover_lib.metrics.scores import Assessment
@@ -412,7 +413,7 @@ def _(compared, followed, marks, measure, table):
 
 
 @app.cell(hide_code=True)
-def _(get_pick, measure, pool, table):
+def _(best_first, get_pick, measure, pool, table):
     def _standing_pick():
         """What is looked into: what was pressed last as far as it is still there, else the best assistant's cell."""
         pick = get_pick()
@@ -420,7 +421,7 @@ def _(get_pick, measure, pool, table):
             return pick
         if pick and pick[0] == "cell" and pick[1] in pool.assistants and pick[2] in MEASURE:
             return pick
-        return ("cell", show_scores.best_first(table, measure.name)[0], measure.name)
+        return ("cell", best_first(table, measure.name)[0], measure.name)
 
     pick = _standing_pick()
     sort_choice = mo.ui.dropdown(
@@ -629,7 +630,7 @@ def _(marks, pool, theme):
 
 
 @app.cell(hide_code=True)
-def _(marks, pool, table, theme):
+def _(best_first, marks, pool, table, theme):
     manners = {name: manner(pool, name) for name in pool.assistants}
     _neither = {name: each.turns_of_neither for name, each in manners.items() if each.turns_of_neither}
     _left = ", ".join(f"{name} {count}" for name, count in _neither.items())
@@ -640,7 +641,7 @@ def _(marks, pool, table, theme):
     piece), and does it change? Shares of the windows of three turns, 95 % intervals over artifacts.
     {f"Turns that do neither, left out with their windows: {_left}." if _left else ""}
     """),
-            mo.ui.anywidget(score_figures.family_figure(manners, show_scores.best_first(table), marks, theme)),
+            mo.ui.anywidget(score_figures.family_figure(manners, best_first(table), marks, theme)),
         ]
     )
     return (manners,)
@@ -775,11 +776,11 @@ def _(configuration, pool, scope_choice, table):
 
 
 @app.cell(hide_code=True)
-def _(compared, curves, folder, leave_out_choice, manners, marks, measure, pool, provenance, table):
+def _(best_first, compared, curves, folder, leave_out_choice, manners, marks, measure, pool, provenance, table):
     def _report():
         """This page's tables and figures as one file."""
         users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
-        order = show_scores.best_first(table)
+        order = best_first(table)
         return report_html(
             f"Evaluation {folder.name}",
             [

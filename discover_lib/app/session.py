@@ -26,13 +26,14 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 from discover_lib.app.live import Calls, open_roles
 from discover_lib.base.paths import data_folder, outputs_folder
 from discover_lib.base.seeds import derive_seed
+from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Candidate, Conversation, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import RoleError, ask
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator, as_reply, replay
-from discover_lib.core.state import IntentState, initial_state
+from discover_lib.core.state import IntentState
 from discover_lib.core.view import UserView, user_view
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree

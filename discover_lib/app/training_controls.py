@@ -6,24 +6,20 @@ marimo is imported where it is used: the library itself does without it.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import types
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from discover_lib.train.recipes import FieldError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from _typeshed import DataclassInstance
 
-    from discover_lib.train.recipes import Recipe, Stage
 
 Record = TypeVar("Record", bound="DataclassInstance")
-
-
-class FieldError(ValueError):
-    """A field holds something that cannot be read; the message is one line that says what is expected."""
 
 
 def field_controls(record: DataclassInstance, prefix: str = "") -> dict[str, Any]:
@@ -126,35 +122,6 @@ def _number(name: str, kind: type, text: str) -> int | float:
     return value
 
 
-def changes_between(preset: Recipe, recipe: Recipe, stage: Stage) -> list[str]:
-    """What makes a recipe out of a preset, for one stage, as `assignments` reads it: ``learning_rate=1e-4``."""
-    changes = []
-    for part, prefix in ((stage, ""), ("lora", "lora.")):
-        before, after = preset.to_dict()[part], recipe.to_dict()[part]
-        changes += [f"{prefix}{name}={json.dumps(after[name])}" for name in after if after[name] != before[name]]
-    return changes
-
-
 def shown_path(path: Path, project: Path) -> str:
     """A path as one types it in the project's folder."""
     return str(path.relative_to(project)) if path.is_relative_to(project) else str(path)
-
-
-def assignments(pairs: Sequence[str]) -> dict[str, Any]:
-    """``name=value`` texts of a command line as a mapping; values are read as JSON where they are, else as text.
-
-    Raises:
-        FieldError: a text is not of that form, or a name is given twice.
-    """
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not name.strip():
-            raise FieldError(f"{pair!r} sets nothing; write name=value, e.g. learning_rate=1e-4")
-        if name.strip() in found:
-            raise FieldError(f"{name.strip()} is set twice")
-        try:
-            found[name.strip()] = json.loads(text)
-        except ValueError:
-            found[name.strip()] = {"True": True, "False": False, "None": None}.get(text.strip(), text.strip())
-    return found

@@ -376,7 +376,7 @@ def write_label_sheet(moments: Sequence[Moment], file: TextIO, judge: str = "") 
 
     Listed are the kind of the reply and every intent of the roots in focus, so that the sheet gives no verdict away.
     """
-    from discover_lib.core.state import focus
+    from discover_lib.core.advance import focus
 
     sheet = csv.writer(file)
     sheet.writerow([*COLUMNS, "what", "reply"])

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
-from discover_lib.base.leaks import Leak, find_leaks, hidden_texts, known_texts, roots
+from discover_lib.base.leaks import Leak, find_leaks, roots
 from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
+from discover_lib.core.view import hidden_texts, known_texts
 from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER, Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.metrics.shares import Share, share_of

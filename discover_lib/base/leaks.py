@@ -14,9 +14,6 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from discover_lib.base.words import STOP_WORDS, denies, stem, words
-from discover_lib.core.conversation import Message
-from discover_lib.core.intents import IntentTree
-from discover_lib.core.state import Discovery, IntentState
 
 How = Literal["verbatim", "inflected", "synonym"]
 
@@ -85,30 +82,6 @@ def _leak(said: Spoken, holders: Mapping[str, str]) -> Leak:
     how: How = "verbatim" if same else "inflected"
     holding = tuple(same or holders)
     return Leak(said.word, said.start, said.end, holders[holding[0]], holding, how)
-
-
-def hidden_texts(tree: IntentTree, state: IntentState) -> dict[str, str]:
-    """Intent id → text of what the user has not discovered."""
-    return {key: each.text for key, each in tree.intents.items() if state[key] is not Discovery.DISCOVERED}
-
-
-def known_texts(tree: IntentTree, state: IntentState) -> list[str]:
-    """The texts of what the user has discovered."""
-    return [each.text for key, each in tree.intents.items() if state[key] is Discovery.DISCOVERED]
-
-
-def leaked_words(message: str, tree: IntentTree, state: IntentState, messages: Iterable[Message]) -> tuple[str, ...]:
-    """Content words (stemmed, sorted) of `message` that only undiscovered or emerging intents hold, word for word.
-
-    Other forms are left to the audit: what a user calls a category ("the opening") may be derived from what a hidden
-    intent says ("opens"), and only the audit knows the names of categories.
-
-    Args:
-        messages: the conversation before `message`, the assistant's last reply included.
-    """
-    hidden = hidden_texts(tree, state)
-    known = (text for texts in (known_texts(tree, state), (said.content for said in messages)) for text in texts)
-    return tuple(sorted({stem(leak.word) for leak in find_leaks(message, hidden, known) if leak.how == "verbatim"}))
 
 
 # -- words and where they come from ----------------------------------------------------------------------------------

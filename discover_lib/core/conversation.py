@@ -17,6 +17,9 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Transition
 from discover_lib.core.view import UserView
 
+Text = Literal["content", "notation"]  # the two forms of a message: what people read, what a tiny model writes
+
+
 Role = Literal["user", "assistant"]
 Stop = Literal["all_discovered", "all_satisfied", "max_turns", "error"]
 FORMAT = "discover-conversation/1"

@@ -10,16 +10,16 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from discover_lib.base.leaks import leaked_words
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.core.advance import advance, finished, focus, initial_state
 from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import reward
 from discover_lib.core.roles import ChecksItself, Judge, JudgeError, UserVoice
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Evaluation, IntentState, Threshold, advance, finished, focus, initial_state
-from discover_lib.core.view import user_view
+from discover_lib.core.state import Evaluation, IntentState, Threshold
+from discover_lib.core.view import leaked_words, user_view
 
 TurnReply = str | Reply
 
@@ -142,7 +142,7 @@ class UserSimulator:
     def _answered(self, turn: Turn) -> Turn:
         messages = (*self.messages, Message("assistant", turn.reply.text, turn.reply.notation))
         message = self.voice.speak(turn.view, messages, derive_seed(self.conversation.seed, "voice", turn.index))
-        leaks = leaked_words(message, self.tree, turn.after, messages)
+        leaks = leaked_words(message, self.tree, turn.after, [each.content for each in messages])
         flaws = self.voice.flaws(message, turn.view, messages) if isinstance(self.voice, ChecksItself) else ()
         return dataclasses.replace(turn, user_message=message, leaks=leaks, flaws=flaws)
 

@@ -7,13 +7,17 @@ A voice never sees the tree.  It sees what has been achieved, and one group of w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from discover_lib.base.leaks import find_leaks
+from discover_lib.base.words import stem
+from discover_lib.core.advance import focus
+from discover_lib.core.authors import is_done
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Discovery, IntentState, Transition, focus, is_done
+from discover_lib.core.state import Discovery, IntentState, Transition
 
 Pursuing = Literal["clear", "fuzzy", "latent"]
 
@@ -131,3 +135,27 @@ def _pursued_by_authors(roots: tuple[Intent, ...], state: IntentState) -> tuple[
         if group:
             return name, tuple(intent.id for intent in group)
     return None, ()
+
+
+def hidden_texts(tree: IntentTree, state: IntentState) -> dict[str, str]:
+    """Intent id → text of what the user has not discovered."""
+    return {key: each.text for key, each in tree.intents.items() if state[key] is not Discovery.DISCOVERED}
+
+
+def known_texts(tree: IntentTree, state: IntentState) -> list[str]:
+    """The texts of what the user has discovered."""
+    return [each.text for key, each in tree.intents.items() if state[key] is Discovery.DISCOVERED]
+
+
+def leaked_words(message: str, tree: IntentTree, state: IntentState, said: Iterable[str]) -> tuple[str, ...]:
+    """Content words (stemmed, sorted) of `message` that only undiscovered or emerging intents hold, word for word.
+
+    Other forms are left to the audit: what a user calls a category ("the opening") may be derived from what a hidden
+    intent says ("opens"), and only the audit knows the names of categories.
+
+    Args:
+        said: texts of the conversation before `message`, the assistant's last reply included.
+    """
+    hidden = hidden_texts(tree, state)
+    leaks = find_leaks(message, hidden, [*known_texts(tree, state), *said])
+    return tuple(sorted({stem(leak.word) for leak in leaks if leak.how == "verbatim"}))

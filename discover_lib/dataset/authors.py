@@ -15,15 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.leaks import leaked_words
 from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.core.advance import focus
 from discover_lib.core.conversation import Artifact, Candidate, Conversation, Message, Reply, Stop, Turn
 from discover_lib.core.intents import Intent, IntentTree, TreeError
 from discover_lib.core.reward import Reward, length_penalty, reward
 from discover_lib.core.roles import BuiltTree, Recognised
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition, focus
-from discover_lib.core.view import user_view
+from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition
+from discover_lib.core.view import leaked_words, user_view
 from discover_lib.dataset.formats import FormatError, Place, read_json
 from discover_lib.runs.units import write_json
 
@@ -318,7 +318,7 @@ def _conversation(data: Place, artifact_type: str) -> Conversation:
         turn = _turn(data, tree, states[-1], index, names)
         said.append(Message("assistant", turn.reply.text))
         answer = _said(messages[2 * index], "user") if 2 * index < len(messages) else None
-        leaks = leaked_words(answer, tree, turn.after, said) if answer is not None else ()
+        leaks = leaked_words(answer, tree, turn.after, [each.content for each in said]) if answer is not None else ()
         turns.append(dataclasses.replace(turn, user_message=answer, leaks=leaks))
         states.append(turn.after)
         said += [Message("user", answer)] if answer is not None else []

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from discover_lib.base.token_counts import TokenCount, WireMessage
 from discover_lib.base.words import words
-from discover_lib.core.conversation import Candidate, Conversation, Message, Turn
+from discover_lib.core.conversation import Candidate, Conversation, Message, Text, Turn
 from discover_lib.core.roles import Judge, UserVoice
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
@@ -24,7 +24,6 @@ from discover_lib.dataset.pairs import DatasetError, LabelledTurn, labelled_turn
 from discover_lib.runs.store import to_json
 
 Kind = Literal["sft", "preference", "prompt"]
-Text = Literal["content", "notation"]
 
 STATE_FORMAT = "discover-state/1"
 GRPO_TAU = 500.0  # the paper's τ for GRPO

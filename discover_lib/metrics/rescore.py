@@ -13,13 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from discover_lib.core.advance import advance, finished, walk
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.reward import length_penalty, reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import start_under
-from discover_lib.core.state import Evaluation, IntentState, Verdict, advance, finished, walk
-from discover_lib.metrics.intervals import Comparison, compare
+from discover_lib.core.state import Evaluation, IntentState, Verdict
+from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.results import MEASURE, Pool, mean_of
 from discover_lib.metrics.scores import EMERGING, ConversationScores, moves_through, scores_of
 

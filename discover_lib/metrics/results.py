@@ -14,7 +14,8 @@ from typing import Any
 
 from discover_lib.metrics.behaviour import FAMILIES, Family, letters, trigrams
 from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores, leave_one_out
-from discover_lib.metrics.intervals import Comparison, Estimate, Values, bootstrap_mean, compare
+from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean
+from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.satisfaction import SATISFIED, LeaveOut, SatisfactionScores, satisfaction_scores
 from discover_lib.metrics.scores import EMERGING, ConversationScores
 
@@ -408,3 +409,11 @@ def tidy_rows(pool: Pool) -> list[dict[str, Any]]:
         }
         for each in pool.scores
     ]
+
+
+Table = Mapping[str, Mapping[str, Estimate]]  # assistant → measure → estimate
+
+
+def best_first(table: Table, measure: str = "discovery") -> list[str]:
+    """Assistants by the mean of a measure, the highest first; those without it last."""
+    return sorted(table, key=lambda name: -table[name][measure].mean if measure in table[name] else float("inf"))

@@ -22,7 +22,8 @@ from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation, FinalTurn, Message, Reply
 from discover_lib.core.roles import Assistant, RoleError, SeesIntents, ask
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
-from discover_lib.metrics.intervals import INTERVAL, TEST
+from discover_lib.metrics.intervals import INTERVAL
+from discover_lib.metrics.paired import TEST
 from discover_lib.metrics.rescore import SensitivityMap, sensitivity
 from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, results_by_scope, tidy_rows
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, LeaveOut

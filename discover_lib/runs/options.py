@@ -18,10 +18,11 @@ from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
 from discover_lib.runs.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
 from discover_lib.runs.store import RunStore, to_json
-from discover_lib.runs.units import Summary, Unit, plan_units, summarise, write_json, write_lines
+from discover_lib.runs.units import Unit, plan_units, write_json, write_lines
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -331,7 +332,7 @@ def _check_assistants(options: RunOptions, domain: str) -> None:
 def _configuration(
     options: RunOptions, spec: EngineSpec, trees: Mapping[str, tuple[str, IntentTree]]
 ) -> dict[str, Any]:
-    from discover_lib import __version__
+    from discover_lib.base import VERSION
     from discover_lib.engines.local.names import fingerprint, is_local
 
     extra: dict[str, Any] = {}
@@ -341,7 +342,7 @@ def _configuration(
         extra["local"] = local
     return extra | {
         "format": FORMAT,
-        "code_version": __version__,
+        "code_version": VERSION,
         "kind": "simulate" if options.candidates is None else "synthesize",
         "domain": options.domain,
         "engine": {"judge": spec.judge, "voice": spec.voice},

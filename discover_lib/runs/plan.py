@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.core.advance import initial_state, walk
 from discover_lib.core.conversation import Conversation, FinalTurn, Message, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError, RoleError
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import IntentState, Verdict, initial_state, walk
+from discover_lib.core.state import IntentState, Verdict
 from discover_lib.core.view import UserView, user_view
 from discover_lib.engines.llm.calls.prices import Price, price_of
 from discover_lib.engines.llm.calls.records import Completion, LLMError, Request

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.leaks import leaked_words
 from discover_lib.base.paths import data_folder
+from discover_lib.core.advance import finished, focus, initial_state
 from discover_lib.core.conversation import Artifact, Conversation, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import score_candidate
-from discover_lib.core.state import Evaluation, finished, focus, initial_state
-from discover_lib.core.view import user_view
+from discover_lib.core.state import Evaluation
+from discover_lib.core.view import leaked_words, user_view
 
 COUNTING = "words × 4/3, rounded"
 RULES = Rules.paper().replace(token_unit="words × 4/3")
@@ -137,7 +137,7 @@ def _conversation(tree: IntentTree, session: Mapping[str, Any], entry: Recorded)
         view = user_view(tree, chosen.after, RULES, reasons, chosen.transitions)
         messages.append(Message("assistant", chosen.reply.text))
         said = data["user_message"]
-        leaks = leaked_words(said, tree, chosen.after, messages)
+        leaks = leaked_words(said, tree, chosen.after, [each.content for each in messages])
         turns.append(
             Turn(index, state, candidates, data["chosen"], focus(tree, state, RULES), view, said, leaks),
         )

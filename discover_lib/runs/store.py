@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import initial_state
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.records import Completion, Request

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import math
 import types
 from collections.abc import Mapping, Sequence
@@ -531,3 +532,36 @@ def _unknown(name: str, known: Sequence[str] | Mapping[str, Any], what: str) -> 
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
     return f"{name!r} is no {what}; {hint}"
+
+
+class FieldError(ValueError):
+    """A field holds something that cannot be read; the message is one line that says what is expected."""
+
+
+def changes_between(preset: Recipe, recipe: Recipe, stage: Stage) -> list[str]:
+    """What makes a recipe out of a preset, for one stage, as `assignments` reads it: ``learning_rate=1e-4``."""
+    changes = []
+    for part, prefix in ((stage, ""), ("lora", "lora.")):
+        before, after = preset.to_dict()[part], recipe.to_dict()[part]
+        changes += [f"{prefix}{name}={json.dumps(after[name])}" for name in after if after[name] != before[name]]
+    return changes
+
+
+def assignments(pairs: Sequence[str]) -> dict[str, Any]:
+    """``name=value`` texts of a command line as a mapping; values are read as JSON where they are, else as text.
+
+    Raises:
+        FieldError: a text is not of that form, or a name is given twice.
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.strip():
+            raise FieldError(f"{pair!r} sets nothing; write name=value, e.g. learning_rate=1e-4")
+        if name.strip() in found:
+            raise FieldError(f"{name.strip()} is set twice")
+        try:
+            found[name.strip()] = json.loads(text)
+        except ValueError:
+            found[name.strip()] = {"True": True, "False": False, "None": None}.get(text.strip(), text.strip())
+    return found

@@ -16,14 +16,14 @@ from itertools import groupby
 from typing import NamedTuple
 
 from discover_lib.base.svg import SvgError, svg_data_uri
+from discover_lib.core.advance import focus as roots_in_focus
+from discover_lib.core.advance import frontier
 from discover_lib.core.conversation import Artifact, Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import Recognised
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition, Verdict
-from discover_lib.core.state import focus as roots_in_focus
 from discover_lib.core.view import UserView
-from discover_lib.views.figures.tree import frontier
 
 # -- page furniture ----------------------------------------------------------------------------------------------------
 

@@ -14,11 +14,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from discover_lib.core.advance import focus, frontier
 from discover_lib.core.conversation import Artifact, Conversation, Turn
-from discover_lib.core.state import Discovery, IntentState, focus
+from discover_lib.core.state import Discovery, IntentState
 from discover_lib.views import conversation as show
 from discover_lib.views.conversation import row_look, signed, static_text, theta_text
-from discover_lib.views.figures.tree import frontier
 
 SECONDS_PER_TURN = 3.0  # while playing
 _SLOT = re.compile(r"\{\{(\w+)\}\}")

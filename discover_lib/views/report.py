@@ -21,8 +21,9 @@ from discover_lib.audit.tables import BESIDE_COLUMNS, BESIDE_NOTE, beside, our_r
 from discover_lib.base.files import whole_file
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
-from discover_lib.metrics.intervals import INTERVAL, TEST, Comparison, Estimate, p_text
-from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults
+from discover_lib.metrics.intervals import INTERVAL, Estimate
+from discover_lib.metrics.paired import TEST, Comparison, p_text
+from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
 from discover_lib.metrics.shares import Share, share_of
 from discover_lib.paper import BASE, FORMAT, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
 from discover_lib.runs.store import RunStore
@@ -31,7 +32,7 @@ from discover_lib.views import conversation as show
 from discover_lib.views import training as show_training
 from discover_lib.views.figures.report_figures import WIDE, Box, curve_figure, family_figures
 from discover_lib.views.pages import fill
-from discover_lib.views.scores import Look, best_first, looks, named, pairs, pools
+from discover_lib.views.scores import Look, looks, named, pairs, pools
 
 FILE = "report.html"
 SHEETS = ("show.css", "show_scores.css", "show_training.css", "report_page.css")

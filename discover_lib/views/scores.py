@@ -13,11 +13,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from discover_lib.metrics.intervals import INTERVAL, Comparison, Estimate
-from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout
+from discover_lib.metrics.intervals import INTERVAL, Estimate
+from discover_lib.metrics.paired import Comparison
+from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout, Table, best_first
 from discover_lib.views import conversation as show
-
-Table = Mapping[str, Mapping[str, Estimate]]  # assistant → measure → estimate
 
 COLOURS = {  # Okabe and Ito; the dark ones lightened until they stand 3:1 off the dark paper
     "light": ("#0072b2", "#d55e00", "#00805c", "#b85c94", "#a87400", "#2f8fc4", "#6b7280", "#7a3fa0", "#1a222c"),
@@ -125,11 +124,6 @@ def made_under(configuration: Mapping[str, Any]) -> str:
 
 
 # -- the answer -------------------------------------------------------------------------------------------------------
-
-
-def best_first(table: Table, measure: str = "discovery") -> list[str]:
-    """Assistants by the mean of a measure, the highest first; those without it last."""
-    return sorted(table, key=lambda name: -table[name][measure].mean if measure in table[name] else float("inf"))
 
 
 def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> str:

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 import pytest
 
-from discover_lib.app.training_controls import FieldError, assignments, field_controls, read_fields
+from discover_lib.app.training_controls import field_controls, read_fields
+from discover_lib.train.recipes import FieldError, assignments
 
 
 @dataclass(frozen=True)

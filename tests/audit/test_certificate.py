@@ -28,8 +28,9 @@ from discover_lib.audit.certificate import (
     subject_of,
 )
 from discover_lib.base.seeds import unit_uniform
+from discover_lib.core.advance import walk
 from discover_lib.core.conversation import Conversation
-from discover_lib.core.state import Evaluation, Verdict, walk
+from discover_lib.core.state import Evaluation, Verdict
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import Estimate

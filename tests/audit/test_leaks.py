@@ -31,7 +31,8 @@ from discover_lib.audit.corpus import (
     score,
 )
 from discover_lib.audit.leaks import Finding, audit, audit_message
-from discover_lib.base.leaks import find_leaks, leaked_words, root, spoken_words
+from discover_lib.base.leaks import find_leaks, root, spoken_words
+from discover_lib.core.view import leaked_words
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.runs.options import RunOptions, execute, lay_out
@@ -222,7 +223,7 @@ def test_a_broken_corpus_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_leaked_words_of_the_turn_are_the_verbatim_ones() -> None:
-    assert leaked_words("a dotty violet", TREE, START, ASKED) == ("violet",)
+    assert leaked_words("a dotty violet", TREE, START, [each.content for each in ASKED]) == ("violet",)
 
 
 # -- shown ------------------------------------------------------------------------------------------------------------

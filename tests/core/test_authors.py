@@ -17,8 +17,8 @@ from discover_lib import (
     reward,
     user_view,
 )
+from discover_lib.core.advance import walk
 from discover_lib.core.intents import Intent
-from discover_lib.core.state import walk
 
 AUTHORS = Rules.authors()
 PAIR = (0.6, 0.3)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scripted import RULES, evaluations, modest, trees
 
 from discover_lib import Discovery, Evaluation, IntentState, IntentTree, Rules, advance, focus, initial_state, reward
-from discover_lib.core.state import Verdict, finished, walk
+from discover_lib.core.advance import finished, walk
+from discover_lib.core.state import Verdict
 from discover_lib.core.view import user_view
 
 

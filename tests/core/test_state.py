@@ -6,8 +6,8 @@ import pytest
 from scripted import LEVELS, artifact, forest, question, state_of
 
 from discover_lib import Discovery, Evaluation, IntentState, Rules, Verdict, advance, finished, focus, initial_state
+from discover_lib.core.advance import walk
 from discover_lib.core.intents import Intent
-from discover_lib.core.state import walk
 
 PAPER = Rules.paper()  # p = 0.25, score > θ
 TREE = forest("1 1.1 1.1.1 1.2 2 2.1")

@@ -6,8 +6,8 @@ import pytest
 from scripted import artifact, forest, state_of
 
 from discover_lib import IntentState, IntentTree, Message, Rules, UserView, advance, user_view
-from discover_lib.base.leaks import leaked_words
 from discover_lib.core.state import Discovery
+from discover_lib.core.view import leaked_words
 
 PAPER = Rules.paper()
 TREE = forest("1 1.1 1.1.1 1.2 2 2.1")
@@ -111,4 +111,4 @@ ASKED = [Message("user", "write me a story"), Message("assistant", "At sea, or i
 )
 def test_a_leak_is_a_word_that_only_hidden_intents_hold(message: str, kitten: str, leaks: str) -> None:
     now = IntentState({"1": Discovery.DISCOVERED, "1.1": Discovery[kitten.upper()]})
-    assert leaked_words(message, CAT, now, ASKED) == tuple(leaks.split())
+    assert leaked_words(message, CAT, now, [each.content for each in ASKED]) == tuple(leaks.split())

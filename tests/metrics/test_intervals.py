@@ -11,17 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom, nct, norm, permutation_test, t
 from scripted import modest
 
-from discover_lib.metrics.intervals import (
-    Estimate,
-    artifacts_needed,
-    bootstrap_difference,
-    bootstrap_mean,
-    compare,
-    detectable_difference,
-    holm,
-    permutation_p,
-    tail_of,
-)
+from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, tail_of
+from discover_lib.metrics.paired import artifacts_needed, compare, detectable_difference, holm, permutation_p
 
 
 def single(values: list[float]) -> dict[str, list[float]]:

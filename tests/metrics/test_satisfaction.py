@@ -5,10 +5,10 @@ import itertools
 import pytest
 
 from discover_lib import Message
+from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Conversation, Reply
 from discover_lib.core.roles import ask
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import initial_state
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import DEAF, SCRIPTED, scripted_assistant

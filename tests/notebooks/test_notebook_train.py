@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from notebook_runs import chosen, problems, run
 
-from discover_lib.app.training_controls import assignments
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import jobs
-from discover_lib.train.recipes import Recipe
+from discover_lib.train.recipes import Recipe, assignments
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,8 @@ from playwright.sync_api import Page
 
 from discover_lib.audit.certificate import certify_run, lay_out_panel
 from discover_lib.base.files import write_json
-from discover_lib.metrics.intervals import Comparison, Estimate
+from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.paired import Comparison
 from discover_lib.metrics.results import Pool, ScopeResults, results_of
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.metrics.shares import share_of

@@ -16,7 +16,8 @@ from discover_lib.audit.evidence import Evidence
 from discover_lib.core.conversation import Candidate, Reply, Turn
 from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.core.view import UserView
-from discover_lib.metrics.intervals import Estimate, bootstrap_mean, compare
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+from discover_lib.metrics.paired import compare
 from discover_lib.metrics.results import MEASURE, MEASURES, Pool, pools_without
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.views import scores as show_scores

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from discover_lib import Discovery, Evaluation, IntentState, IntentTree, Rules, Verdict, advance, initial_state
+from discover_lib.core.advance import frontier
 from discover_lib.runs.recorded import load_recorded, recorded_index
 from discover_lib.views.figures.tree import (
     BAND,
@@ -24,7 +25,6 @@ from discover_lib.views.figures.tree import (
     Theme,
     ThemeName,
     discovery_curve,
-    frontier,
     intent_figure,
     legend,
     place_layered,

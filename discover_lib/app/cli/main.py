@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from discover_lib.core.rules import Rules
     from discover_lib.dataset.export import RowSet
     from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.metrics.summary import Summary
     from discover_lib.runs.options import LaidOut, RunOptions
     from discover_lib.runs.plan import Length, Plan, Span
     from discover_lib.runs.runner import Progress as RunProgress
     from discover_lib.runs.runner import Report, Snapshot
     from discover_lib.runs.store import Spent
-    from discover_lib.runs.units import Summary
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -832,7 +832,7 @@ def _print_turn(console: Console, tree: IntentTree, turn: Turn) -> None:
 
 
 def _print_ending(console: Console, conversation: Conversation) -> None:
-    from discover_lib.runs.units import newly_discovered
+    from discover_lib.metrics.summary import newly_discovered
 
     hidden = len(conversation.tree) - len(conversation.start.discovered)
     console.print(
@@ -929,7 +929,7 @@ def _print_report(report: Report, folder: Path) -> int:
 def _print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
     from rich.table import Table
 
-    from discover_lib.runs.units import Summary
+    from discover_lib.metrics.summary import Summary
 
     artifacts, trials, rules = len(run.trees), run.options.trials, run.options.rules.name
     table = Table(

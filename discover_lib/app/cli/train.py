@@ -107,8 +107,7 @@ def merge(
 
 def _settings(given: Mapping[str, Any]) -> StageSettings:
     """What a command was given, every local path made absolute, so that it can be gone on with from anywhere."""
-    from discover_lib.app.training_controls import FieldError, assignments
-    from discover_lib.train.recipes import Recipe, RecipeError
+    from discover_lib.train.recipes import FieldError, Recipe, RecipeError, assignments
     from discover_lib.train.stage import StageSettings
 
     stage, base = given["stage"].value, given["base"]

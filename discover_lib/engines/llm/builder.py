@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from discover_lib.base.leaks import leaked_words
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.base.words import content_words, words
 from discover_lib.core.conversation import Artifact, Message
 from discover_lib.core.intents import MAX_TEXT, Intent, IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, Recognised
 from discover_lib.core.state import Discovery, IntentState
+from discover_lib.core.view import leaked_words
 from discover_lib.engines.llm import answers
 from discover_lib.engines.llm.asking import Check, Model, T, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
@@ -296,7 +296,7 @@ def leak_defect(tree: IntentTree) -> str | None:
     """Words of the request that only latent intents hold."""
     state = IntentState(dict.fromkeys(tree.initially_discovered, Discovery.DISCOVERED))
     given = Message("user", f"{tree.artifact_type} {tree.topic}")  # what both sides know before anybody speaks
-    leaked = leaked_words(tree.initial_request, tree, state, [given])
+    leaked = leaked_words(tree.initial_request, tree, state, [given.content])
     return f"the request gives away what is latent: leave out {', '.join(map(repr, leaked))}" if leaked else None
 
 

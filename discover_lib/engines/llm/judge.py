@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from discover_lib.core.advance import focus, walk
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Evaluation, IntentState, Verdict, focus, walk
+from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.engines.llm.answers import JudgedIntent, ResponseEvaluation
 from discover_lib.engines.llm.asking import Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from discover_lib.base.token_counts import WireMessage
-from discover_lib.core.conversation import Candidate, Message, Reply
-from discover_lib.dataset.rows import Text
+from discover_lib.core.conversation import Candidate, Message, Reply, Text
 from discover_lib.metrics.behaviour import Behaviour
 
 TINY_MARK = "tiny.json"  # a model folder that holds it speaks the notation

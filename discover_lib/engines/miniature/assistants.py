@@ -10,10 +10,11 @@ import random
 from collections.abc import Callable, Sequence
 
 from discover_lib.base.seeds import derive_rng
+from discover_lib.core.advance import focus
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Discovery, IntentState, focus
+from discover_lib.core.state import Discovery, IntentState
 from discover_lib.engines.miniature.beliefs import Beliefs, believe
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from discover_lib.core.advance import walk
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Evaluation, IntentState, Verdict, walk
+from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
 

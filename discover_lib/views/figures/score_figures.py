@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from discover_lib.metrics.behaviour import FAMILIES, Family
 from discover_lib.metrics.intervals import Estimate
-from discover_lib.metrics.results import Manner, Measure
+from discover_lib.metrics.results import Manner, Measure, Table, best_first
 from discover_lib.views.figures.tree import FONT, THEMES, Theme, ThemeName
-from discover_lib.views.scores import LONGEST_NAME, Look, Table, best_first, short
+from discover_lib.views.scores import LONGEST_NAME, Look, short
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

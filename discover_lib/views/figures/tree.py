@@ -17,11 +17,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from discover_lib.core.advance import focus as roots_in_focus
+from discover_lib.core.advance import frontier
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState, Transition
-from discover_lib.core.state import focus as roots_in_focus
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -231,21 +232,6 @@ class Moment:
     focus: tuple[str, ...] | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     selected: str | None = None
-
-
-def frontier(tree: IntentTree, state: IntentState, in_focus: Collection[str]) -> frozenset[str]:
-    """Intents that a reply could move now: in a tree that the judge is shown, not discovered, under a known parent."""
-    return frozenset(
-        intent.id
-        for root_id in in_focus
-        for intent in tree[root_id].walk()
-        if state[intent.id] is not Discovery.DISCOVERED and _opened(tree, state, intent)
-    )
-
-
-def _opened(tree: IntentTree, state: IntentState, intent: Intent) -> bool:
-    parent = tree.parents[intent.id]
-    return parent is None or state[parent] is Discovery.DISCOVERED
 
 
 BAND, EDGES, GLOW, NODES, MARKS, TICKS, LABELS = range(7)  # the traces of a figure, in drawing order

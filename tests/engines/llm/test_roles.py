@@ -14,12 +14,13 @@ import pytest
 from llm_server import FakeServer
 
 from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Message, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import AssistantError, BuildError, BuiltTree, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.core.state import Discovery, initial_state
+from discover_lib.core.state import Discovery
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm import answers, builder
 from discover_lib.engines.llm.assistants import REPORTED, LLMAssistant, llm_assistant

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -169,10 +170,20 @@ def test_threads_that_ask_at_once_get_what_they_would_alone(model):
     assert found == alone
 
 
+class LocalEngines(RoleEngines):
+    """Engines in which some names mean models that are already in memory."""
+
+    def __init__(self, spec, models):
+        super().__init__(spec)
+        self._models = models
+
+    def assistant(self, name, domain):
+        return LocalAssistant(self._models[name], domain) if name in self._models else super().assistant(name, domain)
+
+
 @pytest.mark.slow
-def test_conversations_in_lockstep_are_those_of_one_by_one(model):
+def test_conversations_side_by_side_are_those_of_one_by_one(model):
     from discover_lib.core.rules import Rules
-    from discover_lib.engines.local.lockstep import LocalEngines, run_lockstep
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import generate_artifact
     from discover_lib.runs.units import plan_units, run_unit
@@ -181,7 +192,9 @@ def test_conversations_in_lockstep_are_those_of_one_by_one(model):
     trees = {each.id: (DOMAIN, engine(DOMAIN).builder.build(each).tree) for each in artifacts}
     units = plan_units(trees, ["mine", "draft"], trials=1, turns=2, rules=Rules.paper(), seed=0)
     engines = LocalEngines(EngineSpec(), {"mine": model})
-    assert list(run_lockstep(units, engines)) == [run_unit(unit, engines) for unit in units]
+    with ThreadPoolExecutor(len(units)) as pool:
+        together = list(pool.map(lambda unit: run_unit(unit, engines), units))
+    assert together == [run_unit(unit, engines) for unit in units]
 
 
 @pytest.mark.slow

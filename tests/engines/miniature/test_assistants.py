@@ -12,7 +12,7 @@ from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
 from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
 from discover_lib.engines.miniature.notation import parse
-from discover_lib.runs.units import newly_discovered
+from discover_lib.metrics.summary import newly_discovered
 
 
 def talk(domain: str, assistant: str, index: int, seed: int = 0, rules: Rules | None = None) -> Conversation:

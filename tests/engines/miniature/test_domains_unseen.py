@@ -31,8 +31,8 @@ from discover_lib.engines.miniature.lexicon import (
 from discover_lib.engines.miniature.notation import Move, in_order, parse
 from discover_lib.engines.miniature.reading import read_artifact, read_reply, read_user
 from discover_lib.engines.miniature.rendering import make_reply, render_artifact
+from discover_lib.metrics.summary import newly_discovered
 from discover_lib.runs.files import ArtifactFileError, domain_of_type
-from discover_lib.runs.units import newly_discovered
 from discover_lib.views import conversation as show
 
 VOID_TAGS = {"input", "br", "hr", "img", "meta", "link"}

@@ -5,11 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discover_lib import Rules
-from discover_lib.base.leaks import leaked_words
 from discover_lib.base.words import STOP_WORDS, stem, words
 from discover_lib.core.conversation import Message
 from discover_lib.core.rollout import run_conversation
-from discover_lib.core.view import UserView
+from discover_lib.core.view import UserView, leaked_words
 from discover_lib.engines.miniature import engine, voice
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import POLICIES, scripted_assistant
@@ -85,9 +84,9 @@ def test_a_leak_is_noticed():
     talk = conversation(domain, "silent", 0, 0, Rules.paper())
     hidden = next(key for key in talk.tree.intents if key not in talk.tree.initially_discovered)
     told = f"i want {talk.tree.text(hidden)}"
-    assert leaked_words(told, talk.tree, talk.start, talk.messages(0)) != ()
+    assert leaked_words(told, talk.tree, talk.start, [each.content for each in talk.messages(0)]) != ()
     said_before = (*talk.messages(0), Message("assistant", talk.tree.text(hidden)))
-    assert leaked_words(told, talk.tree, talk.start, said_before) == ()
+    assert leaked_words(told, talk.tree, talk.start, [each.content for each in said_before]) == ()
 
 
 LEXICON = load_lexicon("creative_writing")

@@ -1,0 +1,260 @@
+"""Two assistants compared artifact by artifact: permutation test, Holm's correction, detectable difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from discover_lib.metrics.intervals import (
+    Estimate,
+    Shown,
+    Values,
+    _two_decimals,
+    bootstrap_difference,
+    paired_differences,
+)
+
+if TYPE_CHECKING:
+    import numpy
+
+TEST = "paired permutation of the signs over artifacts, two-sided, Holm over the pairs of one measure"
+PERMUTATIONS = 10_000
+EXACT_UP_TO = 12  # artifacts that differ: 2^12 patterns of signs are enumerated, more are drawn
+SIGNIFICANCE = 0.05
+POWER = 0.8
+MOST_ARTIFACTS = 1_000_000  # beyond it "how many would be needed" has no practical answer
+
+
+def permutation_p(differences: Sequence[float], seed: int = 0, permutations: int = PERMUTATIONS) -> float:
+    """Two-sided p of a paired permutation test: were the signs of the artifacts' differences a coin's?
+
+    The statistic is the mean.  Up to `EXACT_UP_TO` artifacts that differ at all every pattern of signs is counted; of
+    more, `permutations` are drawn and p is (1 + as extreme) / (1 + drawn), so it is never 0 and the test never
+    oversteps its level.
+
+    Raises:
+        ValueError: no differences.
+    """
+    import numpy as np
+
+    if not len(differences):
+        raise ValueError("a paired test needs at least one artifact")
+    every = np.array(differences, dtype=float)
+    moved = every[every != 0]
+    enough = abs(float(moved.sum())) - 1e-9 * float(np.abs(moved).sum())  # sums differ in their last digits
+    if len(moved) <= EXACT_UP_TO:
+        return float((np.abs(_all_signs(len(moved)) @ moved) >= enough).mean())
+    extreme = int((np.abs(_drawn_signs(len(every), seed, permutations) @ every) >= enough).sum())
+    return (1 + extreme) / (1 + permutations)
+
+
+@lru_cache(maxsize=EXACT_UP_TO)
+def _all_signs(n: int) -> numpy.ndarray:
+    """(2^n, n) of ±1."""
+    import numpy as np
+
+    return 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+
+
+@lru_cache(maxsize=4)
+def _drawn_signs(n: int, seed: int, permutations: int) -> numpy.ndarray:
+    """(permutations, n) of ±1."""
+    import numpy as np
+
+    return 2.0 * np.random.default_rng(seed).integers(0, 2, size=(permutations, n)) - 1.0
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values, in the order given: the chance of one false alarm in the family stays below the level.
+
+    Raises:
+        ValueError: not a probability.
+    """
+    outside = [each for each in p_values if not 0 <= each <= 1]
+    if outside:
+        raise ValueError(f"p-values lie between 0 and 1, got {outside[0]!r}")
+    adjusted = [0.0] * len(p_values)
+    least = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda place: p_values[place])):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = least
+    return adjusted
+
+
+def detectable_difference(sd: float, n: int, power: float = POWER) -> float:
+    """The least true difference that `n` artifacts would find with this power, at 5 % two-sided.
+
+    Args:
+        sd: of the paired differences between artifacts.
+
+    Raises:
+        ValueError: fewer than two artifacts.
+    """
+    if n < 2:
+        raise ValueError("what can be detected takes at least two artifacts to say")
+    return sd * _standard_errors(n, power) / math.sqrt(n)
+
+
+def artifacts_needed(sd: float, difference: float, power: float = POWER) -> int | None:
+    """How many artifacts would find a true difference with this power; None for more than a million.
+
+    Raises:
+        ValueError: a difference that is not positive.
+    """
+    if difference <= 0:
+        raise ValueError(f"the difference to be seen must be positive, got {difference}")
+    if detectable_difference(sd, MOST_ARTIFACTS, power) > difference:
+        return None
+    low, high = 2, MOST_ARTIFACTS
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if detectable_difference(sd, middle, power) <= difference else (middle + 1, high)
+    return low
+
+
+@lru_cache(maxsize=4096)
+def _standard_errors(n: int, power: float) -> float:
+    """How many standard errors a true difference must measure: the noncentrality of a t test with that power."""
+    from scipy.special import nctdtr, stdtrit
+
+    critical = stdtrit(n - 1, 1 - SIGNIFICANCE / 2)
+    low, high = 0.0, 10.0 * critical
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if 1 - nctdtr(n - 1, middle, critical) >= power else (middle, high)
+    return high
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two assistants on the same artifacts.
+
+    Attributes:
+        difference: ours − theirs, with its interval (of this one comparison, not widened for the family).
+        p: of the paired permutation test; `p_adjusted` is Holm's over the `family` comparisons made together.
+        sd: of the paired differences between artifacts; None for one artifact.
+    """
+
+    ours: str
+    theirs: str
+    difference: Estimate
+    p: float
+    p_adjusted: float
+    family: int
+    sd: float | None
+
+    @property
+    def distinguishable(self) -> bool:
+        return self.p_adjusted < SIGNIFICANCE
+
+    @property
+    def conclusion(self) -> int:
+        """+1: ours is higher; -1: theirs is; 0: not distinguishable."""
+        if not self.distinguishable:
+            return 0
+        return 1 if self.difference.mean > 0 else -1
+
+    @property
+    def detectable(self) -> float | None:
+        """The least true difference that so many artifacts would find in four of five cases; None for one artifact."""
+        return None if self.sd is None else detectable_difference(self.sd, self.difference.n_artifacts)
+
+    def needed(self, difference: float) -> int | None:
+        """Artifacts that would find a true difference of that size in four of five cases; None for no such number."""
+        return None if self.sd is None else artifacts_needed(self.sd, difference)
+
+    def sentence(self, what: str = "", worth_seeing: float | None = None, shown: Shown | None = None) -> str:
+        """The verdict in words.
+
+        Args:
+            what: the name of the measure.
+            worth_seeing: a difference that would matter; says how many artifacts it would take to see it.
+            shown: how numbers of this measure are written; with two decimals by default.
+        """
+        shown = shown or _two_decimals
+        sign = self.conclusion or 1
+        bounds = [each for each in (self.difference.low, self.difference.high) if each is not None]
+        interval = f" [{', '.join(shown(sign * each) for each in bounds[::sign])}]" if bounds else ""
+        size = f"{shown(sign * self.difference.mean)}{interval}"
+        family = f", Holm over {self.family}" if self.family > 1 else ""
+        numbers = f"p = {p_text(self.p_adjusted)}{family}, n = {self.difference.n_artifacts} artifacts"
+        of = f" in {what}" if what else ""
+        if self.distinguishable:
+            higher, lower = (self.ours, self.theirs)[::sign]
+            return f"{higher} is above {lower}{of} by {size} ({numbers})"
+        said = f"{self.ours} and {self.theirs} are not distinguishable{of}: {size} ({numbers})"
+        return said + self._what_it_would_take(worth_seeing, shown)
+
+    def _what_it_would_take(self, worth_seeing: float | None, shown: Shown) -> str:
+        if worth_seeing is None or self.sd is None:
+            return ""
+        needed = self.needed(worth_seeing)
+        if needed is None:
+            return f"; no practical number of artifacts would show a difference of {shown(worth_seeing)}"
+        if needed <= self.difference.n_artifacts:
+            return f"; a true difference of {shown(worth_seeing)} would probably have been seen"
+        return f"; about {needed:,} artifacts are needed to see {shown(worth_seeing)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "ours": self.ours,
+            "theirs": self.theirs,
+            "difference": self.difference.to_dict(),
+            "p": self.p,
+            "p_adjusted": self.p_adjusted,
+            "family": self.family,
+            "sd": self.sd,
+            "detectable": self.detectable,
+            "distinguishable": self.distinguishable,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Comparison:
+        """The inverse of `to_dict`; what follows from the rest is not read."""
+        plain = {name: data[name] for name in ("ours", "theirs", "p", "p_adjusted", "family", "sd")}
+        return cls(difference=Estimate(**data["difference"]), **plain)
+
+
+def compare(values: Mapping[str, Values], pairs: Sequence[tuple[str, str]] | None = None) -> list[Comparison]:
+    """Paired comparisons between assistants, all of one family for Holm's correction.
+
+    Args:
+        values: assistant → artifact → one number per trial, on the same artifacts.
+        pairs: (ours, theirs); every two assistants by default.
+
+    Raises:
+        ValueError: two assistants were not measured on the same artifacts.
+    """
+    names = list(values)
+    if pairs is None:
+        pairs = [(ours, theirs) for at, ours in enumerate(names) for theirs in names[at + 1 :]]
+    found = [(ours, theirs, paired_differences(values[ours], values[theirs])) for ours, theirs in pairs]
+    found = [(ours, theirs, differences) for ours, theirs, differences in found if differences]
+    p_values = [permutation_p(list(differences.values())) for _, _, differences in found]
+    return [
+        Comparison(
+            ours,
+            theirs,
+            bootstrap_difference(values[ours], values[theirs]),
+            p,
+            p_adjusted,
+            len(found),
+            _sd(list(differences.values())),
+        )
+        for (ours, theirs, differences), p, p_adjusted in zip(found, p_values, holm(p_values), strict=True)
+    ]
+
+
+def _sd(numbers: Sequence[float]) -> float | None:
+    if len(numbers) < 2:
+        return None
+    mean = math.fsum(numbers) / len(numbers)
+    return math.sqrt(math.fsum((each - mean) ** 2 for each in numbers) / (len(numbers) - 1))
+
+
+def p_text(p: float) -> str:
+    """ "0.03", "0.0007", "1"."""
+    return f"{p:.1g}" if p < 0.01 else f"{p:.2f}".rstrip("0").rstrip(".")

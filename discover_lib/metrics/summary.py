@@ -1,0 +1,103 @@
+"""What came out of a run's conversations, assistant by assistant, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.state import Discovery
+from discover_lib.metrics.discovery import discovery_scores
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What came out for one assistant."""
+
+    assistant: str
+    discovered: Estimate  # intents discovered beyond the initial ones
+    share: Estimate  # of the intents that could be discovered
+    score: float | None  # eq. 4 within this run's assistants
+    reward: Estimate  # per turn
+    tokens: Estimate  # per conversation
+    turns_leaking: int  # user messages that said what the user could not know
+
+    COLUMNS: ClassVar = ("assistant", "discovered", "share of hidden", "eq. 4", "reward per turn", "tokens", "leaks")
+
+    def row(self) -> tuple[str, ...]:
+        """The summary as the cells of a table, under `COLUMNS`."""
+        score = "not defined" if self.score is None else f"{self.score:.2f}"
+        tokens = f"{self.tokens.mean:.0f}"
+        found = (str(self.discovered), str(self.share))
+        return (self.assistant, *found, score, str(self.reward), tokens, str(self.turns_leaking))
+
+
+@dataclass(frozen=True)
+class _Digest:
+    """The numbers of one conversation that a summary needs, so that conversations need not stay in memory."""
+
+    assistant: str
+    artifact: str
+    trial: int
+    levels: Mapping[str, float]  # per intent, those discovered from the start left out
+    discovered: int
+    reward: float  # per turn
+    tokens: int
+    leaking: int
+
+
+def summarise(conversations: Iterable[Conversation]) -> list[Summary]:
+    """Per assistant: discovery, reward, tokens, with intervals over artifacts."""
+    groups: dict[str, list[_Digest]] = {}
+    for conversation in conversations:
+        digest = _digest(conversation)
+        groups.setdefault(digest.assistant, []).append(digest)
+    levels = {name: {f"{each.artifact}/{each.trial}": each.levels for each in group} for name, group in groups.items()}
+    shared = set.intersection(*map(set, levels.values())) if levels else set()  # eq. 4 compares the same users only
+    scores = discovery_scores(
+        {name: {unit: rows[unit] for unit in rows if unit in shared} for name, rows in levels.items()}
+    )
+    return [_summary(name, group, scores.mean(name)) for name, group in groups.items()]
+
+
+def newly_discovered(conversation: Conversation) -> int:
+    """Intents discovered in the course of the conversation."""
+    return len(conversation.state.discovered) - len(conversation.start.discovered)
+
+
+def _digest(conversation: Conversation) -> _Digest:
+    setting, turns = conversation.setting, conversation.turns
+    return _Digest(
+        assistant="+".join(setting["assistants"]),
+        artifact=setting["artifact"],
+        trial=setting["trial"],
+        levels={
+            intent_id: conversation.state[intent_id].level
+            for intent_id in conversation.tree.intents
+            if conversation.start[intent_id] is not Discovery.DISCOVERED
+        },
+        discovered=newly_discovered(conversation),
+        reward=sum(turn.candidate.reward.total for turn in turns if turn.candidate.reward) / len(turns),
+        tokens=sum(turn.reply.n_tokens for turn in turns),
+        leaking=sum(bool(turn.leaks) for turn in turns),
+    )
+
+
+def _summary(name: str, group: Sequence[_Digest], score: float | None) -> Summary:
+    def estimate(number: Callable[[_Digest], float]) -> Estimate:
+        by_artifact: dict[str, list[float]] = {}
+        for each in group:
+            by_artifact.setdefault(each.artifact, []).append(number(each))
+        return bootstrap_mean(by_artifact)
+
+    return Summary(
+        assistant=name,
+        discovered=estimate(lambda each: each.discovered),
+        share=estimate(lambda each: each.discovered / len(each.levels)),
+        score=score,
+        reward=estimate(lambda each: each.reward),
+        tokens=estimate(lambda each: each.tokens),
+        turns_leaking=sum(each.leaking for each in group),
+    )
