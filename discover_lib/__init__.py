@@ -76,4 +76,4 @@ class _Miniature(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__spec__ = self._own
 
 
-sys.meta_path.append(_Miniature())
+sys.meta_path.insert(0, _Miniature())  # before the finder of files, which would load the same modules twice

@@ -88,3 +88,15 @@ def test_both_kinds_of_reply(kind: str) -> None:
     )
     assert after.discovery["1.1"] is Discovery.DISCOVERED
     assert after.satisfied == ({"1.1"} if kind == "artifact" else set())
+
+
+def test_the_miniature_keeps_the_name_that_scripts_import_it_by():
+    import discover_lib.miniature as old
+    from discover_lib.miniature.artifacts import generate_artifact as same
+
+    from discover_lib.engines import miniature as new
+    from discover_lib.engines.miniature.artifacts import generate_artifact
+
+    assert old is new and same is generate_artifact
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        import discover_lib.miniature.no_such_module  # noqa: F401
