@@ -1,0 +1,110 @@
+"""The words of intent discovery, each stated once.
+
+Legends, chips, tooltips, receipts, help texts and `docs/glossary.md` take their words from here, so that a page, a
+command and the paper mean the same thing by the same name.  `TERMS["near miss"].meaning` is one plain sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Term:
+    """One word of the method.
+
+    Attributes:
+        name: the word as pages and commands write it.
+        meaning: one sentence that a newcomer understands.
+        source: where the paper states it; empty for words of this workbench.
+        symbol: its letter in the paper's formulas, if it has one.
+    """
+
+    name: str
+    meaning: str
+    source: str = ""
+    symbol: str = ""
+
+    @property
+    def title(self) -> str:
+        """The word, its symbol and its meaning, as a tooltip shows them."""
+        return f"{self.name}{f' ({self.symbol})' if self.symbol else ''}: {self.meaning}"
+
+
+def _by_name(*terms: Term) -> Mapping[str, Term]:
+    return {term.name: term for term in terms}
+
+
+TERMS = _by_name(
+    # -- what a user wants --
+    Term("artifact", "What is being made: a drawing, a story, an article.", "section 3.1"),
+    Term("intent", "One thing that the user wants of the artifact, known to them or not yet.", "section 3.1"),
+    Term(
+        "intent tree",
+        "Intents from broad to specific; each is a more specific form of the one above it.",
+        "section 3.1",
+    ),
+    # -- how far an intent has formed --
+    Term("undiscovered", "The user does not know yet that they want this.", "section 3.2"),
+    Term("emerging", "The user half knows that they want this: they can hint at it, not say it.", "section 3.2"),
+    Term("discovered", "The user knows that they want this and can say so plainly.", "section 3.2"),
+    Term("satisfied", "A piece that the assistant made meets this intent; once satisfied, always satisfied.", "A.2"),
+    Term("hidden intent", "An intent that the request does not name: undiscovered at the start.", "section 3.1"),
+    # -- one turn --
+    Term("turn", "One reply of the assistant and the user's answer to it.", "section 3.2"),
+    Term("focus", "The one tree that the user is thinking about: only its intents can form now.", "A.2.1"),
+    Term("frontier", "Intents that a reply could move now: in focus, not discovered, under a discovered one."),
+    Term("engaged", "The reply meets this intent: it builds it, or asks about exactly this.", "section 3.2"),
+    Term("near miss", "The reply shows another value of the same kind: a dog, where a cat is wanted.", "section 3.2"),
+    Term("near-miss weight", "What one near miss counts against the threshold.", "section 3.2", "p"),
+    Term(
+        "threshold",
+        "How much near misses must add up to before an intent moves up one state; it then starts anew.",
+        "section 3.2",
+        "θ",
+    ),
+    Term("satisfaction scope", "Where a reply can satisfy what is already discovered: everywhere, or in focus only."),
+    # -- what it is worth --
+    Term("reward", "What a reply is worth: intents discovered, less a charge for its length.", "section 3.3", "R"),
+    Term("discovery reward", "How many intents the reply made the user discover.", "section 3.3", "R_d"),
+    Term("length penalty", "The charge for tokens beyond the free ones, 1 at most.", "section 3.3", "R_e"),
+    Term("free tokens", "How many tokens of a reply cost nothing.", "section 3.3", "τ"),
+    Term("price of a token", "What each token beyond the free ones costs, in intents.", "section 3.3", "λ"),
+    Term("candidate", "One of several replies to the same turn; all are judged, one goes on.", "section 4.1"),
+    Term("chosen", "The candidate with the highest reward; the conversation goes on with it.", "section 4.1"),
+    Term("rejected", "A candidate with a lower reward than the chosen one; the pair trains DPO.", "section 4.1"),
+    Term("look-ahead", "Rewarding a reply for what the next turns discover, too."),
+    Term("unscored", "The judge failed on this reply: no reward, which is not a reward of 0."),
+    # -- how assistants compare --
+    Term(
+        "discovery score",
+        "Of what any assistant found and not all did, the share that this one found, 0 to 1.",
+        "section 5, eq. 4",
+        "eq. 4",
+    ),
+    Term("satisfaction", "Share of the most specific intents that the final piece satisfies.", "section 5"),
+    Term("interactivity", "How well the assistant works with the user: rated 1 to 3, shown as 0 to 1.", "section 5"),
+    Term("divergent", "A turn that offers several options or asks: it opens possibilities.", "section 5, Fig 3"),
+    Term("convergent", "A turn that mostly builds one piece: it settles what is clear.", "section 5, Fig 3"),
+    Term("leak", "The simulated user says something that only a hidden intent holds."),
+    Term("95 % interval", "Where the mean lies for 95 of 100 such experiments; bootstrap over artifacts."),
+    Term("Holm", "A correction that keeps false alarms rare when many pairs are compared at once."),
+    Term("agreement", "How much more two judges agree than chance would make them: 1 always, 0 by chance.", "", "κ"),
+)
+
+
+def meaning(name: str) -> str:
+    """The sentence of one term.
+
+    Raises:
+        KeyError: the glossary has no such word.
+    """
+    return TERMS[name].meaning
+
+
+def as_markdown() -> str:
+    """The whole glossary as a table, the text of `docs/glossary.md`."""
+    rows = [f"| **{term.name}** | {term.symbol} | {term.meaning} | {term.source} |" for term in TERMS.values()]
+    head = "# The words\n\nMade from `discover_lib/base/glossary.py`; sections are the paper's (arXiv 2602.03429).\n\n"
+    return head + "| word | symbol | what it means | paper |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"

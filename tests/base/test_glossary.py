@@ -1,0 +1,33 @@
+"""The glossary: one plain sentence a word, and the page in docs says the same."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from discover_lib.base.glossary import TERMS, as_markdown, meaning
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "glossary.md"
+
+
+@pytest.mark.parametrize("term", TERMS.values(), ids=TERMS)
+def test_a_meaning_is_one_sentence(term):
+    assert term.meaning[0].isupper() and term.meaning.endswith(".")
+    assert len(re.findall(r"[.!?](?:\s|$)", term.meaning)) == 1
+    assert len(term.meaning) <= 110
+
+
+def test_every_symbol_stands_for_one_term():
+    symbols = [term.symbol for term in TERMS.values() if term.symbol]
+    assert len(symbols) == len(set(symbols))
+    assert {"p", "θ", "R", "R_d", "R_e", "τ", "λ", "eq. 4", "κ"} <= set(symbols)
+
+
+def test_the_page_in_docs_is_made_from_the_record():
+    assert DOCS.read_text(encoding="utf-8") == as_markdown()
+
+
+def test_an_unknown_word_is_an_error():
+    assert meaning("emerging").startswith("The user half knows")
+    with pytest.raises(KeyError):
+        meaning("half-formed")
