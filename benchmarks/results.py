@@ -1,7 +1,7 @@
-"""The README's results: every scripted assistant on 100 artifacts × 3 trials per domain, under both rules.
+"""The results in docs/results.md: every scripted assistant on 100 artifacts × 3 trials per domain, under both rules.
 
     .venv/bin/python benchmarks/results.py            # prints the tables
-    .venv/bin/python benchmarks/results.py --write    # puts them between the README's markers
+    .venv/bin/python benchmarks/results.py --write    # puts them between the markers of docs/results.md
 
 Artifacts are those of the evaluation split, which no setting was tuned on.  All assistants meet the same users.
 """
@@ -26,7 +26,7 @@ from discover_lib.metrics.intervals import bootstrap_difference
 from discover_lib.metrics.summary import Summary, newly_discovered, summarise
 from discover_lib.runs.units import plan_units, run_units
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results.md"
 START, END = "<!-- results: made by benchmarks/results.py -->", "<!-- end of results -->"
 
 
@@ -93,7 +93,7 @@ def differences(paper: Measured, authors: Measured) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="put the tables into the README")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/results.md")
     parser.add_argument("--artifacts", type=int, default=100)
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--processes", type=int, default=2)
@@ -116,9 +116,9 @@ def main() -> None:
     text = "\n\n".join([note, *tables])
     print(text)
     if options.write:
-        readme = README.read_text("utf-8")
-        before, after = readme.split(START)[0], readme.split(END)[1]
-        README.write_text(f"{before}{START}\n{text}\n{END}{after}", encoding="utf-8")
+        results = RESULTS.read_text("utf-8")
+        before, after = results.split(START)[0], results.split(END)[1]
+        RESULTS.write_text(f"{before}{START}\n{text}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The README's table of trained assistants, from finished runs of `discover miniature`.
+"""The table of trained assistants in docs/results.md, from finished runs of `discover miniature`.
 
     .venv/bin/discover miniature --seed 0 --run outputs/miniature-0
     .venv/bin/python benchmarks/trained.py outputs/miniature-0 outputs/miniature-1 [--write] [--keep]
@@ -21,7 +21,7 @@ from discover_lib.metrics.shares import share_of
 from discover_lib.paper import BASE, RESULTS, TIMES, VARIANTS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-README, KEPT = REPOSITORY / "README.md", REPOSITORY / "docs" / "results" / "miniature"
+PAGE, KEPT = REPOSITORY / "docs" / "results.md", REPOSITORY / "docs" / "results" / "miniature"
 START, END = "<!-- trained: made by benchmarks/trained.py -->", "<!-- end of trained -->"
 COLUMNS = ("discovery", "proportion", "satisfaction", "interactivity", "tokens", "reward")
 LAST = VARIANTS[-1].label
@@ -112,15 +112,15 @@ def keep(folder: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", type=Path, nargs="+")
-    parser.add_argument("--write", action="store_true", help="put the tables into the README")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/results.md")
     parser.add_argument("--keep", action="store_true", help="copy results and report to docs/results/miniature/")
     options = parser.parse_args(arguments)
     text = "\n\n".join(map(told, options.runs))
     print(text)
     if options.write:
-        readme = README.read_text("utf-8")
-        before, after = readme.split(START)[0], readme.split(END)[1]
-        README.write_text(f"{before}{START}\n{text}\n{END}{after}", encoding="utf-8")
+        results = PAGE.read_text("utf-8")
+        before, after = results.split(START)[0], results.split(END)[1]
+        PAGE.write_text(f"{before}{START}\n{text}\n{END}{after}", encoding="utf-8")
     if options.keep:
         for run in options.runs:
             keep(run)

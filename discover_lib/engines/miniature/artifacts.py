@@ -7,13 +7,14 @@ from typing import Literal
 
 from discover_lib.base.seeds import derive_rng, unit_uniform
 from discover_lib.core.conversation import Artifact
-from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.lexicon import LexiconError, load_lexicon
 from discover_lib.engines.miniature.rendering import is_drawn, render_artifact
 
 Split = Literal["train", "eval"]
 SPLIT_SIZES: dict[Split, int] = {"train": 500, "eval": 100}
 EVAL_SHARE = 1 / 6
 DIMENSIONS_PER_ARTIFACT = (6, 8)
+MOST_DRAWS = 10_000  # of one artifact, until its values belong to the split
 
 
 def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
@@ -23,6 +24,7 @@ def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
 
     Raises:
         ValueError: no such artifact.
+        LexiconError: so few values that no combination of them belongs to the split.
     """
     if not 0 <= index < SPLIT_SIZES[split]:
         raise ValueError(f"the {split} split of {domain} has artifacts 0 to {SPLIT_SIZES[split] - 1}, not {index}")
@@ -30,8 +32,10 @@ def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
     fewest, most = DIMENSIONS_PER_ARTIFACT
     rng = derive_rng(domain, split, index)
     subject = next(name for name, dimension in lexicon.dimensions.items() if dimension.asked)
-    while True:
-        names = rng.sample(list(lexicon.dimensions), rng.randint(fewest, min(most, len(lexicon.dimensions))))
+    names_in_all = list(lexicon.dimensions)
+    fewest, most = min(fewest, len(names_in_all)), min(most, len(names_in_all))
+    for _ in range(MOST_DRAWS):
+        names = rng.sample(names_in_all, rng.randint(fewest, most))
         if subject not in names:  # what a request names first; without it no conversation starts
             continue
         values = sorted(
@@ -41,6 +45,8 @@ def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
         )
         if (unit_uniform(domain, *values) < EVAL_SHARE) == (split == "eval"):
             break
+    else:
+        raise LexiconError(f"the lexicon of {domain} is too small to tell training from evaluation: add values to it")
     artifact_id = f"{domain}-{split}-{index:03d}"
     return Artifact(artifact_id, lexicon.artifact_type, render_artifact(values, lexicon), domain=domain)
 

@@ -21,7 +21,11 @@ from discover_lib.base.words import STOP_WORDS, content_words, denies, stem, wor
 LEXICON_FOLDER = Path(__file__).parent / "lexicons"
 DOMAINS = ("svg_drawing", "creative_writing", "technical_writing")
 UNSEEN_DOMAINS = ("travel_plan", "dataviz_code", "paper_abstract", "image_prompt", "web_component")  # paper, section 5
-ALL_DOMAINS = DOMAINS + UNSEEN_DOMAINS
+SHIPPED_DOMAINS = DOMAINS + UNSEEN_DOMAINS
+# A lexicon that is put into the folder is a domain; it stands after those that came with the library.
+ALL_DOMAINS = SHIPPED_DOMAINS + tuple(
+    sorted({path.stem for path in LEXICON_FOLDER.glob("*.yaml")} - {*SHIPPED_DOMAINS})
+)
 MAX_CUE_WORDS = 4
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")

@@ -1,0 +1,128 @@
+"""The README does what it says: its recipes are followed word for word in a copy of the project."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+LONGEST = 160  # lines; results and measurements live in docs/
+
+
+def section(title: str) -> str:
+    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def recipe(name: str) -> tuple[str, str]:
+    """The prose of one recipe of "How to add", and its block of code."""
+    found = re.search(rf"\*\*{name}\*\*: (.*?)\n```\w*\n(.*?)```", section("How to add"), re.DOTALL)
+    assert found, f"the README has no recipe for {name}"
+    return found[1], found[2]
+
+
+def commands(prose: str) -> list[list[str]]:
+    return [words.split() for words in re.findall(r"`discover ([^`]+)`", " ".join(prose.split()))]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "discover_lib", tmp_path / "discover_lib", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(folder), "DISCOVER_OUTPUTS": str(folder / "outputs")}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def discover(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return run_in(folder, "-c", "from discover_lib.app.cli.main import main; main()", *words)
+
+
+def test_it_is_short_and_holds_no_results() -> None:
+    assert len(README.splitlines()) <= LONGEST
+    assert not re.search(r"\[[\d.]+, [\d.]+\]", README), "intervals belong into docs/results.md"
+
+
+def test_every_link_and_file_that_it_names_exists() -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
+    for notebook in re.findall(r"^\| `(\w+)` \|", section("The walk"), re.MULTILINE):
+        assert (ROOT / "notebooks" / f"{notebook}.py").exists(), notebook
+
+
+def test_the_walk_lists_every_page() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", section("The walk"), re.MULTILINE)
+    assert listed == sorted(path.stem for path in (ROOT / "notebooks").glob("*.py"))
+
+
+def test_the_tree_lists_every_package() -> None:
+    listed = re.findall(r"^  (\w+)(?:/|\.py) ", section("The library"), re.MULTILINE)
+    there = {path.stem for path in (ROOT / "discover_lib").iterdir() if path.name not in {"__pycache__", "__init__.py"}}
+    assert len(listed) == len(set(listed)) and set(listed) == there
+
+
+def test_every_command_that_it_shows_exists() -> None:
+    from typer.main import get_command
+
+    from discover_lib.app.cli.main import app
+
+    shown = set(re.findall(r"^discover (\w+)", section("At the command line"), re.MULTILINE))
+    assert shown and shown <= set(get_command(app).commands)  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_a_domain_is_added(copy: Path) -> None:
+    prose, lexicon = recipe("A domain")
+    (path,) = re.findall(r"`(discover_lib/\S+\.yaml)`", prose)
+    (copy / path).write_text(lexicon, encoding="utf-8")
+    (command,) = commands(prose)
+    done = discover(copy, *command)
+    assert done.returncode == 0, done.stderr
+    assert "· postcard ·" in done.stdout and "3 trees" in done.stdout
+
+
+@pytest.mark.slow
+def test_an_assistant_is_added(copy: Path) -> None:
+    prose, policy = recipe("An assistant")
+    (path,) = re.findall(r"`(discover_lib/\S+\.py)`", prose)
+    (entry,) = re.findall(r'`("\w+": \w+,)`', prose)
+    source = (copy / path).read_text(encoding="utf-8")
+    head, opening, rest = source.partition("POLICIES: dict[str, Policy] = {\n")
+    (copy / path).write_text(f"{head}{policy}\n\n{opening}    {entry}\n{rest}", encoding="utf-8")
+    (command,) = commands(prose)
+    done = discover(copy, *command)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\nturn ") >= 1
+
+
+def test_an_engine_is_added() -> None:
+    defined: dict[str, object] = {}
+    exec(recipe("An engine")[1], defined)
+    turn = defined["turn"]
+    assert turn.candidate.reward.discovered == 1.0  # type: ignore[attr-defined]
+    assert turn.user_message == "something is missing"  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_a_page_is_added(tmp_path: Path) -> None:
+    path = tmp_path / "80_my_page.py"
+    path.write_text(recipe("A page")[1], encoding="utf-8")
+    done = run_in(ROOT, "-m", "marimo", "export", "html", str(path), "-o", str(tmp_path / "page.html"))
+    assert done.returncode == 0, done.stderr
+    assert "creative_writing" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawing = sorted((ROOT / "data" / "artifacts" / "svg_drawing").glob("*.svg"))[0]
+    shutil.copy(drawing, tmp_path / "drawing.svg")
+    monkeypatch.chdir(tmp_path)
+    defined: dict[str, object] = {}
+    exec(re.search(r"```python\n(.*?)```", section("In Python"), re.DOTALL)[1], defined)  # type: ignore[index]
+    assert defined["turn"].user_message  # type: ignore[attr-defined]
