@@ -13,7 +13,7 @@ import webbrowser
 from pathlib import Path
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.paths import REPOSITORY
+from discover_lib.base.files import REPOSITORY
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 2718

@@ -25,7 +25,7 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from discover_lib.app.live import Calls, open_roles
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.paths import data_folder, outputs_folder
+from discover_lib.base.files import data_folder, outputs_folder
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Candidate, Conversation, Message, Reply, Turn

@@ -25,7 +25,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import Judge, JudgeError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
-from discover_lib.metrics.shares import Share, share_of
+from discover_lib.metrics.intervals import Share, share_of
 
 KIND = ""  # in place of an intent's id: the kind of the reply
 RESAMPLES = 1_000

@@ -131,10 +131,8 @@ def _conversation(line: str, where: str) -> Conversation:
         raise FormatError(f"{where} is not JSON ({error})") from None
     try:
         return Conversation.from_dict(data)
-    except KeyError as error:
-        raise FormatError(f"{where} is no conversation: it has no {error}") from None
-    except (AttributeError, IndexError, TypeError, ValueError) as error:
-        raise FormatError(f"{where} is no conversation ({type(error).__name__}: {error})") from None
+    except ValueError as error:
+        raise FormatError(f"{where} is no conversation: {error}") from None
 
 
 # -- a table -------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.paths import data_folder
+from discover_lib.base.files import data_folder
 from discover_lib.core.advance import finished, focus, initial_state
 from discover_lib.core.conversation import Artifact, Conversation, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree, TreeError

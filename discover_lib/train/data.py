@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.token_counts import WireMessage
+from discover_lib.base.tokens import WireMessage
 from discover_lib.dataset.export import MARK, Source, make_rows, read_rows
 from discover_lib.dataset.pairs import DatasetError
 from discover_lib.dataset.rows import Kind, RowOptions, digest

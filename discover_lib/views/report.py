@@ -22,10 +22,9 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
-from discover_lib.metrics.intervals import INTERVAL, Estimate
+from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, Comparison, p_text
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
-from discover_lib.metrics.shares import Share, share_of
 from discover_lib.paper import BASE, FORMAT, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
 from discover_lib.runs.store import RunStore
 from discover_lib.train.jobs import JobError, TrainingJob, standing_lines

@@ -18,7 +18,7 @@ from discover_lib.app.cli import evaluate as cli_evaluate
 from discover_lib.app.cli import paper as cli_miniature
 from discover_lib.app.cli import train as cli_train
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.paths import outputs_folder
+from discover_lib.base.files import outputs_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -583,7 +583,7 @@ def _import_rows(path: Path, out: Path) -> None:
 
 
 def _export_rows(given: Mapping[str, Any]) -> None:
-    from discover_lib.base.token_counts import token_count
+    from discover_lib.base.tokens import token_count
     from discover_lib.dataset.export import Source, make_rows, write_rows
     from discover_lib.dataset.filters import Filters
     from discover_lib.dataset.rows import GRPO_TAU, RowOptions

@@ -24,8 +24,7 @@ from typing import Any
 import torch
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json
-from discover_lib.base.paths import outputs_folder
+from discover_lib.base.files import outputs_folder, write_json
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation

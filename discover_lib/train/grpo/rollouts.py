@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.token_counts import WireMessage
+from discover_lib.base.tokens import WireMessage
 from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.rows import state_json
