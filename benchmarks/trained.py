@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from discover_lib.metrics.intervals import share_of
 from discover_lib.metrics.results import MEASURE, ScopeResults
-from discover_lib.metrics.shares import share_of
 from discover_lib.paper import BASE, RESULTS, TIMES, VARIANTS
 
 REPOSITORY = Path(__file__).resolve().parent.parent

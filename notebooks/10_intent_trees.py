@@ -21,7 +21,7 @@ with app.setup(hide_code=True):
     from discover_lib import Artifact, IntentTree, Message, Rules, TreeError, initial_state
     from discover_lib.app import controls as cast
     from discover_lib.app.live import Calls, Errand, StagedBuild
-    from discover_lib.base.paths import data_folder, outputs_folder
+    from discover_lib.base.files import data_folder, outputs_folder
     from discover_lib.core.roles import BuildError, BuiltTree, Recognised
     from discover_lib.core.view import leaked_words
     from discover_lib.engines.miniature import engine

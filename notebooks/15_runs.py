@@ -19,7 +19,7 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app.jobs import find_runs
-    from discover_lib.base.paths import outputs_folder
+    from discover_lib.base.files import outputs_folder
     from discover_lib.engines.spec import MINIATURE
     from discover_lib.metrics.intervals import bootstrap_mean
     from discover_lib.runs.options import RunOptions, execute, lay_out, write_results

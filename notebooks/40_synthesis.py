@@ -21,8 +21,8 @@ with app.setup(hide_code=True):
     from discover_lib import Rules
     from discover_lib.app import controls
     from discover_lib.app import jobs as background
-    from discover_lib.base.paths import REPOSITORY, outputs_folder
-    from discover_lib.base.token_counts import token_count
+    from discover_lib.base.files import REPOSITORY, outputs_folder
+    from discover_lib.base.tokens import token_count
     from discover_lib.dataset.export import Source, make_rows, write_rows
     from discover_lib.dataset.filters import REASONS, Filters, sieve
     from discover_lib.dataset.lengths import PairLength, length_report, table_3

@@ -23,7 +23,7 @@ with app.setup(hide_code=True):
     from discover_lib.app import jobs as background
     from discover_lib.app import training_controls as controls
     from discover_lib.app.controls import domain_label
-    from discover_lib.base.paths import REPOSITORY, outputs_folder
+    from discover_lib.base.files import REPOSITORY, outputs_folder
     from discover_lib.core.conversation import Message
     from discover_lib.core.rollout import run_conversation
     from discover_lib.dataset.export import MARK

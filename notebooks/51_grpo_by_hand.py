@@ -25,7 +25,7 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
     from discover_lib.engines.miniature.assistants import scripted_assistant
-    from discover_lib.metrics.shares import share_of
+    from discover_lib.metrics.intervals import share_of
     from discover_lib.train.grpo.group import Group, group_of
     from discover_lib.views import conversation as show
     from discover_lib.views import training as show_training

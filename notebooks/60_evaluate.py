@@ -30,7 +30,7 @@ with app.setup(hide_code=True):
         find_evaluations,
     )
     from discover_lib.audit.tables import beside, our_results
-    from discover_lib.base.paths import outputs_folder
+    from discover_lib.base.files import outputs_folder
     from discover_lib.metrics.intervals import bootstrap_mean
     from discover_lib.metrics.paired import compare
     from discover_lib.metrics.rescore import RESCORED

@@ -36,7 +36,7 @@ with app.setup(hide_code=True):
     from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, load_corpus, score
     from discover_lib.audit.leaks import audit, finished_conversations
     from discover_lib.audit.tables import beside, derived, does_not_follow, our_results, paper_checks
-    from discover_lib.base.paths import outputs_folder
+    from discover_lib.base.files import outputs_folder
     from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
     from discover_lib.runs.evaluation import RESULTS_FILE
     from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out, write_results

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from discover_lib.audit.corpus import Case, corpus_to_dict, make_corpus
-from discover_lib.base.paths import data_folder
+from discover_lib.base.files import data_folder
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.runs.units import run_unit
 

@@ -12,7 +12,8 @@ import urllib.request
 import webbrowser
 from pathlib import Path
 
-from discover_lib.base.paths import REPOSITORY
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import REPOSITORY
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 2718
@@ -20,7 +21,7 @@ FIRST_NOTEBOOK = "00_start_here.py"
 START_SECONDS = 60.0
 
 
-class ServeError(Exception):
+class ServeError(DiscoverError):
     """The workbench cannot be served; the message says what to do."""
 
 

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.core.conversation import Conversation, Message, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import Judge, JudgeError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
-from discover_lib.metrics.shares import Share, share_of
+from discover_lib.metrics.intervals import Share, share_of
 
 KIND = ""  # in place of an intent's id: the kind of the reply
 RESAMPLES = 1_000
@@ -34,7 +35,7 @@ COLUMNS = ("judge", "conversation", "turn", "intent", "label")
 JudgeFactory = Callable[[int], Judge]  # number of the repeat, from 0 → the judge that is asked then
 
 
-class LabelError(ValueError):
+class LabelError(DiscoverError):
     """A file of labels that cannot be read; the message names the line and says what to do."""
 
 

@@ -22,14 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.audit.leaks import Finding, audit_message, lexicon_domain
-from discover_lib.base.paths import data_folder
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import data_folder
 from discover_lib.base.seeds import derive_rng
 from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
-from discover_lib.metrics.shares import Share, share_of
+from discover_lib.metrics.intervals import Share, share_of
 from discover_lib.runs.recorded import load_recorded, recorded_index
 
 FORMAT = "discover-planted-leaks/1"
@@ -56,7 +57,7 @@ _EMPTY = frozenset(  # too common to carry a requirement; of this module, so tha
 )
 
 
-class CorpusError(ValueError):
+class CorpusError(DiscoverError):
     """A file that is no planted corpus; the message says what to do."""
 
 

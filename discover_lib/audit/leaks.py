@@ -21,7 +21,7 @@ from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import hidden_texts, known_texts
 from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER, Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
-from discover_lib.metrics.shares import Share, share_of
+from discover_lib.metrics.intervals import Share, share_of
 from discover_lib.runs.store import RunStore
 
 Severity = Literal["alarm", "slight"]

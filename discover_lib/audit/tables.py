@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import yaml
 
-from discover_lib.base.paths import data_folder
+from discover_lib.base.files import data_folder
 from discover_lib.metrics.intervals import Estimate
 
 NOT_TRANSCRIBED = "not transcribed"

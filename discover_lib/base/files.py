@@ -1,29 +1,48 @@
-"""Files that are written whole or not at all."""
+"""Files and folders, and ending long work cleanly.
+
+Input and output lie beside the package in a checkout: `data_folder()` is read and never written, `outputs_folder()`
+holds runs and sessions and can be deleted; the variables DISCOVER_DATA and DISCOVER_OUTPUTS name other places.
+Writes are atomic.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def data_folder() -> Path:
+    """The folder of artifacts and recorded conversations; it may not exist where only the package is installed."""
+    return Path(os.environ.get("DISCOVER_DATA") or REPOSITORY / "data")
+
+
+def outputs_folder() -> Path:
+    """The folder that runs and sessions are written to; made by whoever writes first."""
+    return Path(os.environ.get("DISCOVER_OUTPUTS") or REPOSITORY / "outputs")
+
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON whole or not at all."""
+    """Write JSON atomically."""
     with whole_file(path) as file:
         file.write(json.dumps(data, ensure_ascii=False, indent=1) + "\n")
 
 
 def write_lines(path: Path, items: Iterable[Any]) -> None:
-    """Write JSON lines, all of them or none."""
+    """Write JSON lines atomically."""
     with whole_file(path) as file:
         file.writelines(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
-    """A file that takes its name only when it is complete; text that is no valid Unicode is written escaped."""
+    """A file that takes its name only when it is complete; what is not valid Unicode is written escaped."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial_path = path.with_name(path.name + ".partial")
     with partial_path.open("w", encoding="utf-8", errors="backslashreplace") as file:
@@ -36,5 +55,29 @@ def rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.10g}")
     if isinstance(value, Mapping):
-        return {key: rounded(each) for key, each in value.items()}
-    return [rounded(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@contextmanager
+def graceful_stop(request_stop: Callable[[], object]) -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM calls `request_stop`, for a clean end; the next one raises KeyboardInterrupt.
+
+    So too where SIGINT came ignored, as in a process that a shell started in the background.  What was there before
+    is put back at the end.
+    """
+    requested = False
+
+    def handle(number: int, frame: object) -> None:
+        nonlocal requested
+        if requested:
+            raise KeyboardInterrupt
+        requested = True
+        request_stop()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not set from Python

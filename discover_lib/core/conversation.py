@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
+from discover_lib.base.records import Record, RecordError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import Reward
 from discover_lib.core.rules import Rules
@@ -26,7 +28,7 @@ FORMAT = "discover-conversation/1"
 
 
 @dataclass(frozen=True)
-class Artifact:
+class Artifact(Record, order=("id", "type", "topic", "domain", "text")):
     """A finished piece of work from which intents are built."""
 
     id: str
@@ -35,33 +37,18 @@ class Artifact:
     topic: str = ""
     domain: str = ""  # the miniature's domain, where it belongs to one
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"id": self.id, "type": self.type, "topic": self.topic, "domain": self.domain, "text": self.text}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Artifact:
-        return cls(data["id"], data["type"], data["text"], data.get("topic", ""), data.get("domain", ""))
-
 
 @dataclass(frozen=True)
-class Message:
+class Message(Record, omit=("notation",)):
     """One message.  `notation` is the compact form of a miniature assistant's reply, where there is one."""
 
     role: Role
     content: str
     notation: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        data: dict[str, Any] = {"role": self.role, "content": self.content}
-        return data | ({"notation": self.notation} if self.notation is not None else {})
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Message:
-        return cls(data["role"], data["content"], data.get("notation"))
-
 
 @dataclass(frozen=True)
-class Reply:
+class Reply(Record, order=("assistant", "text", "notation", "n_tokens", "counting")):
     """What an assistant said.
 
     Attributes:
@@ -76,22 +63,14 @@ class Reply:
     assistant: str = ""
     notation: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "assistant": self.assistant,
-            "text": self.text,
-            "notation": self.notation,
-            "n_tokens": self.n_tokens,
-            "counting": self.counting,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Reply:
-        return cls(data["text"], data["n_tokens"], data["counting"], data["assistant"], data["notation"])
+    @property
+    def message(self) -> Message:
+        """The reply as part of the conversation."""
+        return Message("assistant", self.text, self.notation)
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(Record, omit=("ahead",)):
     """One reply, judged against the turn's frozen state.  `error` says why it is unscored, if it is.
 
     Attributes:
@@ -108,32 +87,9 @@ class Candidate:
     error: str | None = None
     ahead: tuple[Turn, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        data = {
-            "reply": self.reply.to_dict(),
-            "evaluation": self.evaluation.to_dict() if self.evaluation else None,
-            "after": self.after.to_dict(),
-            "transitions": [transition.to_dict() for transition in self.transitions],
-            "reward": self.reward.to_dict() if self.reward else None,
-            "error": self.error,
-        }
-        return data | ({"ahead": [turn.to_dict() for turn in self.ahead]} if self.ahead else {})
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Candidate:
-        return cls(
-            Reply.from_dict(data["reply"]),
-            Evaluation.from_dict(data["evaluation"]) if data["evaluation"] else None,
-            IntentState.from_dict(data["after"]),
-            tuple(map(Transition.from_dict, data["transitions"])),
-            Reward.from_dict(data["reward"]) if data["reward"] else None,
-            data["error"],
-            tuple(map(Turn.from_dict, data.get("ahead", ()))),
-        )
-
 
 @dataclass(frozen=True)
-class Turn:
+class Turn(Record, omit=("flaws",)):
     """One exchange: candidate replies to the same conversation, the chosen one, and the user's answer to it.
 
     Attributes:
@@ -166,51 +122,17 @@ class Turn:
     def after(self) -> IntentState:
         return self.candidates[self.chosen].after
 
-    def to_dict(self) -> dict[str, Any]:
-        data: dict[str, Any] = {
-            "index": self.index,
-            "before": self.before.to_dict(),
-            "candidates": [candidate.to_dict() for candidate in self.candidates],
-            "chosen": self.chosen,
-            "focus": list(self.focus),
-            "view": self.view.to_dict(),
-            "user_message": self.user_message,
-            "leaks": list(self.leaks),
-        }
-        return data | ({"flaws": list(self.flaws)} if self.flaws else {})
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Turn:
-        return cls(
-            data["index"],
-            IntentState.from_dict(data["before"]),
-            tuple(map(Candidate.from_dict, data["candidates"])),
-            data["chosen"],
-            tuple(data["focus"]),
-            UserView.from_dict(data["view"]),
-            data["user_message"],
-            tuple(data["leaks"]),
-            tuple(data.get("flaws", ())),
-        )
-
 
 @dataclass(frozen=True)
-class FinalTurn:
+class FinalTurn(Record):
     """What came after the last turn: the user asks for the finished piece, and gets it.  Not judged, no reward."""
 
     request: str
     reply: Reply
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"request": self.request, "reply": self.reply.to_dict()}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> FinalTurn:
-        return cls(data["request"], Reply.from_dict(data["reply"]))
-
 
 @dataclass(frozen=True)
-class Conversation:
+class Conversation(Record, omit=("final",)):
     """A conversation so far, with all that is needed to repeat it.
 
     Attributes:
@@ -241,37 +163,30 @@ class Conversation:
 
     def messages(self, turns: int | None = None) -> tuple[Message, ...]:
         """The messages of the first `turns` turns (all by default), opening with the initial request."""
+        if turns is None:
+            return self._messages
         messages = [Message("user", self.tree.initial_request)]
-        for turn in self.turns[: len(self.turns) if turns is None else turns]:
-            messages.append(Message("assistant", turn.reply.text, turn.reply.notation))
+        for turn in self.turns[:turns]:
+            messages.append(turn.reply.message)
             if turn.user_message is not None:
                 messages.append(Message("user", turn.user_message))
         return tuple(messages)
 
+    @cached_property
+    def _messages(self) -> tuple[Message, ...]:
+        return self.messages(len(self.turns))
+
     def to_dict(self) -> dict[str, Any]:
-        data = {
-            "format": FORMAT,
-            "tree": self.tree.to_dict(),
-            "rules": self.rules.to_dict(),
-            "seed": self.seed,
-            "start": self.start.to_dict(),
-            "turns": [turn.to_dict() for turn in self.turns],
-            "stop": self.stop,
-            "setting": dict(self.setting),
-        }
-        return data | ({"final": self.final.to_dict()} if self.final else {})
+        return {"format": FORMAT} | super().to_dict()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Conversation:
-        if data.get("format") != FORMAT:
-            raise ValueError(f"not a conversation of this version: format is {data.get('format')!r}, not {FORMAT!r}")
-        return cls(
-            IntentTree.from_dict(data["tree"]),
-            Rules.from_dict(data["rules"]),
-            data["seed"],
-            IntentState.from_dict(data["start"]),
-            tuple(map(Turn.from_dict, data["turns"])),
-            data["stop"],
-            data["setting"],
-            FinalTurn.from_dict(data["final"]) if "final" in data else None,
-        )
+        """The conversation that `to_dict` wrote.
+
+        Raises:
+            RecordError: it is of another version, or a field is missing, unknown, or of another form.
+        """
+        found = data.get("format") if isinstance(data, Mapping) else None
+        if found != FORMAT:
+            raise RecordError(f"not a conversation of this version: format is {found!r}, not {FORMAT!r}")
+        return super().from_dict({name: value for name, value in data.items() if name != "format"})

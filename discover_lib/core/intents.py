@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.records import Record
+
 if TYPE_CHECKING:
     import networkx
 
@@ -20,12 +23,12 @@ MAX_TEXT = 2_000  # characters of one requirement
 _ID = re.compile(r"[1-9][0-9]*(\.[1-9][0-9]*)*")
 
 
-class TreeError(ValueError):
+class TreeError(DiscoverError):
     """An intent tree that breaks a rule; the message names the intent and says what to do."""
 
 
 @dataclass(frozen=True)
-class Intent:
+class Intent(Record):
     """One requirement and the more specific ones below it."""
 
     id: str
@@ -40,12 +43,9 @@ class Intent:
             yield intent
             stack.extend(reversed(intent.children))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"id": self.id, "text": self.text, "children": [child.to_dict() for child in self.children]}
-
 
 @dataclass(frozen=True)
-class IntentTree:
+class IntentTree(Record):
     """The intent trees of one artifact, and the request that a user with them opens with.
 
     Attributes:
@@ -64,11 +64,15 @@ class IntentTree:
     intents: Mapping[str, Intent] = field(init=False, repr=False, compare=False)  # id → intent, parents first
     parents: Mapping[str, str | None] = field(init=False, repr=False, compare=False)
     root_of: Mapping[str, str] = field(init=False, repr=False, compare=False)
+    ids_of: Mapping[str, tuple[str, ...]] = field(
+        init=False, repr=False, compare=False
+    )  # root → its tree, parents first
 
     def __post_init__(self) -> None:
         intents: dict[str, Intent] = {}
         parents: dict[str, str | None] = {}
         root_of: dict[str, str] = {}
+        ids_of: dict[str, tuple[str, ...]] = {}
         for root in self.roots:
             for intent in root.walk():
                 _check_intent(intent, intents)
@@ -78,9 +82,11 @@ class IntentTree:
                 for child in intent.children:
                     _check_child(intent, child)
                     parents[child.id] = intent.id
+            ids_of[root.id] = tuple(intent.id for intent in root.walk())
         object.__setattr__(self, "intents", intents)
         object.__setattr__(self, "parents", parents)
         object.__setattr__(self, "root_of", root_of)
+        object.__setattr__(self, "ids_of", ids_of)
         self._check()
 
     def _check(self) -> None:
@@ -146,16 +152,6 @@ class IntentTree:
             initially_discovered=tuple(discovered),
             roots=tuple(_read_intent(root, (), budget) for root in roots),
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plain form that `from_dict` reads."""
-        return {
-            "artifact_type": self.artifact_type,
-            "topic": self.topic,
-            "initial_request": self.initial_request,
-            "initially_discovered": list(self.initially_discovered),
-            "roots": [root.to_dict() for root in self.roots],
-        }
 
     def to_networkx(self) -> networkx.DiGraph[str]:
         """The forest as a directed graph, parent → child; nodes carry `text`, `depth` and `root`."""

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.base.records import Record
+from discover_lib.core import authors
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Discovery, IntentState
+from discover_lib.core.state import IntentState
 
 
 @dataclass(frozen=True)
-class Reward:
+class Reward(Record, derived=("total",), order=("discovered", "penalty", "total", "n_tokens", "shares")):
     """A reward and its parts; `total == discovered + penalty`.
 
     Attributes:
@@ -33,52 +34,33 @@ class Reward:
     def total(self) -> float:
         return self.discovered + self.penalty
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "discovered": self.discovered,
-            "penalty": self.penalty,
-            "total": self.total,
-            "n_tokens": self.n_tokens,
-            "shares": dict(self.shares),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Reward:
-        return cls(data["discovered"], data["penalty"], data["n_tokens"], data["shares"])
-
 
 def reward(
     tree: IntentTree, before: IntentState, after: IntentState, n_tokens: int, rules: Rules | None = None
 ) -> Reward:
     """The reward of a reply of `n_tokens` tokens that led from `before` to `after`.
 
-    Paper: ``R_d = |I_after| − |I_before|`` over discovered intents.  Authors: the sum of level changes, emerging
-    counting 0.5 and a parent 1 as soon as all its children do.
+    ``R_d = |I_after| − |I_before|`` over discovered intents (authors: the sum of level changes).
+
+    >>> from discover_lib import Discovery
+    >>> tree = IntentTree.from_dict({"roots": [{"id": "1", "text": "an animal"}, {"id": "2", "text": "a mood"}]})
+    >>> before, after = IntentState({}), IntentState({"1": Discovery.DISCOVERED, "2": Discovery.EMERGING})
+    >>> reward(tree, before, after, n_tokens=350)
+    Reward(discovered=1.0, penalty=-0.1, n_tokens=350, shares={'1': 1.0})
     """
     rules = rules or Rules.paper()
-    levels = _levels_with_roll_up if rules.discovery_reward == "level_change" else _newly_discovered_levels
-    start, end = levels(tree, before), levels(tree, after)
-    shares = {intent_id: end[intent_id] - start[intent_id] for intent_id in end if end[intent_id] != start[intent_id]}
+    shares = _newly_discovered(tree, before, after, rules)
     return Reward(sum(shares.values(), 0.0), length_penalty(n_tokens, rules), n_tokens, shares)
+
+
+def _newly_discovered(tree: IntentTree, before: IntentState, after: IntentState, rules: Rules) -> dict[str, float]:
+    """Intent → its part of R_d, for those that have one."""
+    if rules.discovery_reward == "level_change":
+        return authors.discovery_reward(tree, before, after)
+    changed = before.discovered ^ after.discovered
+    return {key: 1.0 if key in after.discovered else -1.0 for key in tree.intents if key in changed}
 
 
 def length_penalty(n_tokens: int, rules: Rules) -> float:
     """R_e = −min(λ·max(0, n − τ), cap), in units of one intent."""
     return 0.0 - min(rules.lam * max(0, n_tokens - rules.tau), rules.penalty_cap)
-
-
-def _newly_discovered_levels(tree: IntentTree, state: IntentState) -> dict[str, float]:
-    return {intent_id: float(state[intent_id] is Discovery.DISCOVERED) for intent_id in tree.intents}
-
-
-def _levels_with_roll_up(tree: IntentTree, state: IntentState) -> dict[str, float]:
-    levels: dict[str, float] = {}
-
-    def level(intent: Intent) -> float:
-        below = [level(child) for child in intent.children]
-        levels[intent.id] = 1.0 if below and min(below) == 1.0 else state[intent.id].level
-        return levels[intent.id]
-
-    for root in tree.roots:
-        level(root)
-    return levels

@@ -7,13 +7,14 @@ it differs.  Any single point can be changed with `rules.replace(p=0.5)`; the re
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from discover_lib.base.records import Record
+
 
 @dataclass(frozen=True)
-class Rules:
+class Rules(Record):
     """The rules of one run.  Defaults are the paper's."""
 
     name: str = "paper"
@@ -89,16 +90,6 @@ class Rules:
         label = ", ".join(f"{key}={value}" for key, value in changes.items() if key != "token_unit")
         joint = ", " if " with " in self.name else " with "
         return dataclasses.replace(self, **{"name": f"{self.name}{joint}{label}" if label else self.name} | changes)
-
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Rules:
-        unknown = sorted(set(data) - {field.name for field in dataclasses.fields(cls)})
-        if unknown:
-            raise ValueError(f"rules: unknown setting {unknown[0]!r}")
-        return cls(**data)
 
 
 _CHOICES: dict[str, tuple[Any, ...]] = {

@@ -12,14 +12,15 @@ from typing import Any
 
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.core import authors
 from discover_lib.core.advance import advance, finished, focus, initial_state
-from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Turn
+from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import reward
-from discover_lib.core.roles import ChecksItself, Judge, JudgeError, UserVoice
+from discover_lib.core.roles import Assistant, ChecksItself, Judge, JudgeError, SeesIntents, UserVoice, ask
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Threshold
-from discover_lib.core.view import leaked_words, user_view
+from discover_lib.core.view import UserView, leaked_words, user_view
 
 TurnReply = str | Reply
 
@@ -31,6 +32,7 @@ class UserSimulator:
         tree: what the user wants.
         judge, voice: any engines (see `discover_lib.core.roles`).
         rules: the rules of this conversation.
+        turns: how many assistant turns it has at most; None for as many as are taken.
         seed: everything random in it derives from here: thresholds, ties, the voice's choice of words.
         thresholds: override single θ.
         setting: plain values to store with the conversation (domain, engine, assistants ...).
@@ -44,6 +46,7 @@ class UserSimulator:
         *,
         rules: Rules | None = None,
         seed: int = 0,
+        turns: int | None = None,
         thresholds: Mapping[str, Threshold] | None = None,
         setting: Mapping[str, Any] | None = None,
     ) -> None:
@@ -51,13 +54,17 @@ class UserSimulator:
         start = initial_state(tree, rules, seed, thresholds)
         self.judge = judge
         self.voice = voice
+        self.turns = turns
         self.conversation = Conversation(tree, rules, seed, start, setting=dict(setting or {}))
 
     @classmethod
-    def resume(cls, conversation: Conversation, judge: Judge, voice: UserVoice) -> UserSimulator:
-        """A simulator that goes on from a stored conversation."""
+    def resume(
+        cls, conversation: Conversation, judge: Judge, voice: UserVoice, turns: int | None = None
+    ) -> UserSimulator:
+        """A simulator that goes on from a stored conversation, to `turns` assistant turns in all."""
         simulator = cls.__new__(cls)
-        simulator.judge, simulator.voice, simulator.conversation = judge, voice, conversation
+        simulator.judge, simulator.voice, simulator.turns = judge, voice, turns
+        simulator.conversation = conversation
         return simulator
 
     # -- where the conversation stands ---------------------------------------------------------------------------
@@ -84,6 +91,15 @@ class UserSimulator:
 
     # -- stepping --------------------------------------------------------------------------------------------------
 
+    def ask(self, assistant: Assistant | SeesIntents, place: int = 0) -> Reply:
+        """An assistant's reply to the conversation as it stands; candidates of one turn differ by their `place`.
+
+        Raises:
+            AssistantError: no reply could be had.
+        """
+        seed = derive_seed(self.conversation.seed, "turn", len(self.conversation.turns) + 1, "candidate", place)
+        return ask(assistant, self.tree, self.state, self.messages, seed)
+
     def consider(self, reply: TurnReply) -> Candidate:
         """Judge a reply against the state as it is and change nothing: what would it discover?
 
@@ -101,7 +117,7 @@ class UserSimulator:
 
         Args:
             reply: what the assistant says; of several candidates the one with the highest reward goes on.
-            speak: have the user answer (left out after a conversation's last turn).
+            speak: have the user answer; after a conversation's last turn they do not.
 
         Raises:
             JudgeError: no candidate could be judged; the conversation is unchanged.
@@ -111,38 +127,33 @@ class UserSimulator:
         replies = [reply] if isinstance(reply, str | Reply) else list(reply)
         if not replies:
             raise ValueError("a turn needs at least one reply")
-        return self.commit([self.consider(each) for each in replies], speak=speak)
+        return self.commit([self.consider(reply) for reply in replies], speak=speak)
 
     def commit(self, candidates: Sequence[Candidate], *, choose: int | None = None, speak: bool = True) -> Turn:
         """Take one turn with candidates already judged against the present state (by `consider`)."""
-        conversation = self.conversation
+        conversation, tree, rules = self.conversation, self.tree, self.rules
         if conversation.stop is not None:
             raise ValueError(f"the conversation is over ({conversation.stop}); branch from an earlier turn")
         index = len(conversation.turns) + 1
         if choose is None:
-            choose = choose_candidate(candidates, self.rules, derive_seed(conversation.seed, "tie", index))
+            choose = choose_candidate(candidates, rules, derive_seed(conversation.seed, "tie", index))
         chosen = candidates[choose]
         if chosen.evaluation is None:
             raise JudgeError(chosen.error or "the chosen reply was not judged")
-        stop = finished(self.tree, chosen.after, self.rules)
-        reasons = {verdict.intent_id: verdict.reason for verdict in chosen.evaluation.verdicts}
-        turn = Turn(
-            index=index,
-            before=self.state,
-            candidates=tuple(candidates),
-            chosen=choose,
-            focus=self.focus,
-            view=user_view(self.tree, chosen.after, self.rules, reasons, chosen.transitions),
-        )
+        stop: Stop | None = finished(tree, chosen.after, rules)
+        if stop is None and self.turns is not None and index >= self.turns:
+            stop = "max_turns"
+        view = _view_after(tree, chosen, rules)
+        turn = Turn(index, self.state, tuple(candidates), choose, focus(tree, self.state, rules), view)
         if speak and stop is None:
             turn = self._answered(turn)
         self.conversation = dataclasses.replace(conversation, turns=(*conversation.turns, turn), stop=stop)
         return turn
 
     def _answered(self, turn: Turn) -> Turn:
-        messages = (*self.messages, Message("assistant", turn.reply.text, turn.reply.notation))
+        messages = (*self.messages, turn.reply.message)
         message = self.voice.speak(turn.view, messages, derive_seed(self.conversation.seed, "voice", turn.index))
-        leaks = leaked_words(message, self.tree, turn.after, [each.content for each in messages])
+        leaks = leaked_words(message, self.tree, turn.after, [before.content for before in messages])
         flaws = self.voice.flaws(message, turn.view, messages) if isinstance(self.voice, ChecksItself) else ()
         return dataclasses.replace(turn, user_message=message, leaks=leaks, flaws=flaws)
 
@@ -159,8 +170,7 @@ class UserSimulator:
         past = dataclasses.replace(self.conversation, turns=self.conversation.turns[:turn], stop=None)
         if turn == len(self.conversation.turns):
             past = self.conversation
-        branched = UserSimulator.resume(past, self.judge, self.voice)
-        return branched._with_answer()
+        return UserSimulator.resume(past, self.judge, self.voice)._with_answer()
 
     def _with_answer(self) -> UserSimulator:
         """If the last turn ended a conversation unanswered but is not the end here, have the user answer it."""
@@ -200,15 +210,13 @@ def choose_candidate(candidates: Sequence[Candidate], rules: Rules, seed: int) -
 
     Ties, paper: fewer tokens, then a draw by `seed`.  Ties, authors' code: the last if all are equal, else the first.
     """
-    scored = [(index, each) for index, each in enumerate(candidates) if each.reward is not None]
-    if not scored:
+    totals = {index: round(each.reward.total, 12) for index, each in enumerate(candidates) if each.reward is not None}
+    if not totals:
         return 0
-    totals = {index: round(each.reward.total, 12) for index, each in scored if each.reward is not None}
     best = max(totals.values())
     tied = [index for index, total in totals.items() if total == best]
     if rules.ties == "authors":
-        everything_equal = len(tied) == len(candidates)
-        return tied[-1] if everything_equal else tied[0]
+        return authors.chosen_on_tie(tied, len(candidates))
     fewest = min(candidates[index].reply.n_tokens for index in tied)
     shortest = [index for index in tied if candidates[index].reply.n_tokens == fewest]
     return shortest[0] if len(shortest) == 1 else derive_rng(seed, "tie").choice(shortest)
@@ -230,21 +238,18 @@ def _turns_again(tree: IntentTree, state: IntentState, turns: Sequence[Turn], ru
     """Turns recomputed from their judgements, the first of them from `state`."""
     again = []
     for turn in turns:
-        candidates = tuple(_candidate_again(tree, state, each, rules) for each in turn.candidates)
+        candidates = tuple(_candidate_again(tree, state, candidate, rules) for candidate in turn.candidates)
         chosen = candidates[turn.chosen]
-        assert chosen.evaluation is not None
-        reasons = {verdict.intent_id: verdict.reason for verdict in chosen.evaluation.verdicts}
-        again.append(
-            dataclasses.replace(
-                turn,
-                before=state,
-                candidates=candidates,
-                focus=focus(tree, state, rules),
-                view=user_view(tree, chosen.after, rules, reasons, chosen.transitions),
-            )
-        )
+        in_focus, view = focus(tree, state, rules), _view_after(tree, chosen, rules)
+        again.append(dataclasses.replace(turn, before=state, candidates=candidates, focus=in_focus, view=view))
         state = chosen.after
     return tuple(again)
+
+
+def _view_after(tree: IntentTree, chosen: Candidate, rules: Rules) -> UserView:
+    assert chosen.evaluation is not None
+    reasons = {verdict.intent_id: verdict.reason for verdict in chosen.evaluation.verdicts}
+    return user_view(tree, chosen.after, rules, reasons, chosen.transitions)
 
 
 def _candidate_again(tree: IntentTree, state: IntentState, candidate: Candidate, rules: Rules) -> Candidate:
@@ -258,6 +263,5 @@ def start_under(rules: Rules, conversation: Conversation) -> IntentState:
     """Where the conversation began; thresholds are drawn anew only if `rules` ask for another number of them."""
     if rules.thresholds == conversation.rules.thresholds:
         return conversation.start
-    drawn = initial_state(conversation.tree, rules, conversation.seed)
-    begun = conversation.start
-    return dataclasses.replace(drawn, discovery=begun.discovery, satisfied=begun.satisfied)
+    drawn, start = initial_state(conversation.tree, rules, conversation.seed), conversation.start
+    return dataclasses.replace(drawn, discovery=start.discovery, satisfied=start.satisfied)

@@ -1,19 +1,22 @@
-"""What a user knows of their own intents, and how one reply changes it (paper, sections 3.1-3.2, appendix A.2).
+"""What a user knows of their own intents, and what a judge reads in one reply (paper, sections 3.1-3.2).
 
 `IntentState` is a frozen value: undiscovered → emerging → discovered per intent, which intents are satisfied, and
-the thresholds θ still to be overcome.  `advance` is the only way from one state to the next and calls no model: it
-applies a judge's `Evaluation` under `Rules`.
+the thresholds θ still to be overcome.  `discover_lib.core.advance` goes from one state to the next.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
+
+from discover_lib.base.records import Record
 
 Threshold = float | tuple[float, ...]
 Kind = Literal["artifact", "dialogue_act"]
+Pursuing = Literal["clear", "fuzzy", "latent"]  # how what is missing may be spoken of
 
 
 class Discovery(enum.IntEnum):
@@ -30,7 +33,7 @@ class Discovery(enum.IntEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Record):
     """What the judge found for one intent in one reply."""
 
     intent_id: str
@@ -43,21 +46,9 @@ class Verdict:
             raise TypeError(f"near misses are a list of texts, got the text {self.near_misses!r:.60}")
         object.__setattr__(self, "near_misses", tuple(self.near_misses))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "intent_id": self.intent_id,
-            "engaged": self.engaged,
-            "near_misses": list(self.near_misses),
-            "reason": self.reason,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
-        return cls(data["intent_id"], data["engaged"], tuple(data.get("near_misses") or ()), data.get("reason", ""))
-
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Record, order=("kind", "kind_reason", "verdicts")):
     """A judge's reading of one reply: an artifact satisfies intents, a dialogue act only probes them."""
 
     kind: Kind
@@ -72,20 +63,9 @@ class Evaluation:
     def verdict(self, intent_id: str) -> Verdict | None:
         return next((verdict for verdict in self.verdicts if verdict.intent_id == intent_id), None)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "kind_reason": self.kind_reason,
-            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:
-        return cls(data["kind"], tuple(map(Verdict.from_dict, data["verdicts"])), data.get("kind_reason", ""))
-
 
 @dataclass(frozen=True)
-class Transition:
+class Transition(Record):
     """What one reply did to one intent: a move, a satisfaction, or a threshold worn down.
 
     `before == after` where only θ shrank or the intent became satisfied.  `score`, `theta` (before) and `theta_left`
@@ -106,33 +86,15 @@ class Transition:
         return self.after > self.before
 
     def to_dict(self) -> dict[str, Any]:
-        data: dict[str, Any] = {
-            "intent_id": self.intent_id,
-            "before": self.before.name.lower(),
-            "after": self.after.name.lower(),
-            "cause": self.cause,
-            "satisfied": self.satisfied,
-        }
-        if self.cause == "tangential":
-            data |= {"score": self.score, "theta": self.theta, "theta_left": self.theta_left}
+        data = super().to_dict()
+        if self.cause == "direct":  # no threshold had a part in it
+            for name in ("score", "theta", "theta_left"):
+                del data[name]
         return data
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Transition:
-        return cls(
-            data["intent_id"],
-            Discovery[data["before"].upper()],
-            Discovery[data["after"].upper()],
-            data["cause"],
-            data["satisfied"],
-            data.get("score"),
-            data.get("theta"),
-            data.get("theta_left"),
-        )
 
 
 @dataclass(frozen=True)
-class IntentState:
+class IntentState(Record):
     """One moment of a user's mind.
 
     Attributes:
@@ -151,42 +113,17 @@ class IntentState:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "satisfied", frozenset(self.satisfied))
-        pairs = {key: tuple(value) for key, value in self.thresholds.items() if isinstance(value, list | tuple)}
-        object.__setattr__(self, "thresholds", {**self.thresholds, **pairs})
+        if any(isinstance(value, list) for value in self.thresholds.values()):
+            thresholds = {
+                key: tuple(value) if isinstance(value, list) else value for key, value in self.thresholds.items()
+            }
+            object.__setattr__(self, "thresholds", thresholds)
         if self.initial_thresholds is None:
             object.__setattr__(self, "initial_thresholds", dict(self.thresholds))
 
     def __getitem__(self, intent_id: str) -> Discovery:
         return self.discovery.get(intent_id, Discovery.UNDISCOVERED)
 
-    @property
+    @cached_property
     def discovered(self) -> frozenset[str]:
         return frozenset(key for key, value in self.discovery.items() if value is Discovery.DISCOVERED)
-
-    def to_dict(self) -> dict[str, Any]:
-        assert self.initial_thresholds is not None
-        return {
-            "discovery": {key: value.name.lower() for key, value in self.discovery.items()},
-            "satisfied": sorted(self.satisfied),
-            "thresholds": _plain(self.thresholds),
-            "initial_thresholds": _plain(self.initial_thresholds),
-            "counted": {key: sorted(value) for key, value in self.counted.items()},
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> IntentState:
-        return cls(
-            {key: Discovery[value.upper()] for key, value in data["discovery"].items()},
-            frozenset(data["satisfied"]),
-            {key: _threshold(value) for key, value in data["thresholds"].items()},
-            {key: _threshold(value) for key, value in data["initial_thresholds"].items()},
-            {key: frozenset(value) for key, value in data.get("counted", {}).items()},
-        )
-
-
-def _plain(thresholds: Mapping[str, Threshold]) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in thresholds.items()}
-
-
-def _threshold(value: Any) -> Threshold:
-    return tuple(value) if isinstance(value, Iterable) else value

@@ -7,23 +7,21 @@ A voice never sees the tree.  It sees what has been achieved, and one group of w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
 from discover_lib.base.leaks import find_leaks
+from discover_lib.base.records import Record
 from discover_lib.base.words import stem
+from discover_lib.core import authors
 from discover_lib.core.advance import focus
-from discover_lib.core.authors import is_done
-from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Discovery, IntentState, Transition
-
-Pursuing = Literal["clear", "fuzzy", "latent"]
+from discover_lib.core.state import Discovery, IntentState, Pursuing, Transition
 
 
 @dataclass(frozen=True)
-class UserView:
+class UserView(Record):
     """What the user knows at this moment.
 
     Attributes:
@@ -42,27 +40,6 @@ class UserView:
     notes: Mapping[str, str] = field(default_factory=dict, compare=False)
     changed: tuple[str, ...] = field(default=(), compare=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "achieved": list(self.achieved),
-            "pursuing": self.pursuing,
-            "items": list(self.items),
-            "texts": dict(self.texts),
-            "notes": dict(self.notes),
-            "changed": list(self.changed),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> UserView:
-        return cls(
-            tuple(data["achieved"]),
-            data["pursuing"],
-            tuple(data["items"]),
-            data.get("texts", {}),
-            data.get("notes", {}),
-            tuple(data.get("changed", ())),
-        )
-
 
 def user_view(
     tree: IntentTree,
@@ -71,80 +48,69 @@ def user_view(
     reasons: Mapping[str, str] | None = None,
     transitions: tuple[Transition, ...] = (),
 ) -> UserView:
-    """The view after a reply.  `reasons` (per intent) and `transitions` of that reply become notes."""
+    """The view after a reply.  `reasons` (per intent) and `transitions` of that reply become notes.
+
+    >>> tree = IntentTree.from_dict({"roots": [{"id": "1", "text": "an animal"}, {"id": "2", "text": "a mood"}]})
+    >>> view = user_view(tree, IntentState({"1": Discovery.DISCOVERED}))
+    >>> view.pursuing, view.items, view.texts
+    ('clear', ('1',), {'1': 'an animal'})
+    >>> user_view(tree, IntentState({"1": Discovery.DISCOVERED}, satisfied=frozenset({"1"}))).pursuing
+    'latent'
+    """
     rules = rules or Rules.paper()
-    if rules.achieved == "lowest":
-        achieved = tuple(_lowest_achieved(tree, state))
-        pursuing, items = _pursued(tree, state, rules)
-    else:
-        roots = _roots_up_to_focus(tree, state, rules)
-        achieved = tuple(_achieved_with_open_parents(roots, state))
-        pursuing, items = _pursued_by_authors(roots, state)
+    achieved, pursuing, items = _achieved_and_pursued(tree, state, rules)
     shown = (*achieved, *items)
-    moved = {each.intent_id for each in transitions if each.moved or each.satisfied}
-    notes = {key: reasons[key] for key in shown if key in reasons} if reasons else {}
-    texts = {key: tree.text(key) for key in shown}
-    return UserView(achieved, pursuing, items, texts, notes, tuple(key for key in shown if key in moved))
+    changed = {each.intent_id for each in transitions if each.moved or each.satisfied}
+    return UserView(
+        achieved,
+        pursuing,
+        items,
+        texts={key: tree.intents[key].text for key in shown},
+        notes={key: reasons[key] for key in shown if key in reasons} if reasons else {},
+        changed=tuple(key for key in shown if key in changed),
+    )
 
 
-def _lowest_achieved(tree: IntentTree, state: IntentState) -> Iterator[str]:
-    got = {key for key in state.satisfied if state[key] is Discovery.DISCOVERED}
-    for intent in tree.intents.values():
-        if intent.id in got and not any(below.id in got for below in intent.walk() if below is not intent):
-            yield intent.id
+def _achieved_and_pursued(
+    tree: IntentTree, state: IntentState, rules: Rules
+) -> tuple[tuple[str, ...], Pursuing | None, tuple[str, ...]]:
+    if rules.achieved == "open_parents":
+        return authors.achieved_and_pursued(tree, state, focus(tree, state, rules))
+    return (_lowest_achieved(tree, state), *_pursued(tree, state, rules))
+
+
+def _lowest_achieved(tree: IntentTree, state: IntentState) -> tuple[str, ...]:
+    """In each tree the lowest intents that are discovered and satisfied."""
+    met = state.satisfied & state.discovered
+    above = set()  # whatever has something met below it
+    for intent_id in met:
+        parent = tree.parents.get(intent_id)
+        while parent is not None and parent not in above:
+            above.add(parent)
+            parent = tree.parents[parent]
+    return tuple(intent_id for intent_id in tree.intents if intent_id in met and intent_id not in above)
 
 
 def _pursued(tree: IntentTree, state: IntentState, rules: Rules) -> tuple[Pursuing | None, tuple[str, ...]]:
-    def unsatisfied(level: Discovery, among: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(key for key in among if state[key] is level and key not in state.satisfied)
-
-    everything = tuple(tree.intents)
-    if clear := unsatisfied(Discovery.DISCOVERED, everything):
+    unsatisfied = [intent_id for intent_id in tree.intents if intent_id not in state.satisfied]
+    if clear := tuple(key for key in unsatisfied if key in state.discovered):
         return "clear", clear
-    if fuzzy := unsatisfied(Discovery.EMERGING, everything):
+    if fuzzy := tuple(key for key in unsatisfied if state[key] is Discovery.EMERGING):
         return "fuzzy", fuzzy
-    in_focus = tuple(intent.id for root_id in focus(tree, state, rules)[:1] for intent in tree[root_id].walk())
-    if latent := unsatisfied(Discovery.UNDISCOVERED, in_focus):  # one dimension at a time
+    in_focus = {key for root_id in focus(tree, state, rules)[:1] for key in tree.ids_of[root_id]}
+    if latent := tuple(key for key in unsatisfied if key in in_focus):  # one dimension at a time
         return "latent", latent
-    return None, ()
-
-
-def _roots_up_to_focus(tree: IntentTree, state: IntentState, rules: Rules) -> tuple[Intent, ...]:
-    current = focus(tree, state, rules)[:1]
-    ids = [root.id for root in tree.roots]
-    return tree.roots[: ids.index(current[0]) + 1] if current else tree.roots
-
-
-def _achieved_with_open_parents(roots: tuple[Intent, ...], state: IntentState) -> Iterator[str]:
-    for root in roots:
-        for intent in root.walk():
-            open_below = any(child.id not in state.satisfied for child in intent.children)
-            if intent.id in state.satisfied and (not intent.children or open_below):
-                yield intent.id
-
-
-def _pursued_by_authors(roots: tuple[Intent, ...], state: IntentState) -> tuple[Pursuing | None, tuple[str, ...]]:
-    intents = [intent for root in roots for intent in root.walk() if intent.id not in state.satisfied]
-    clear = [each for each in intents if state[each.id] is Discovery.DISCOVERED and not is_done(each, state)]
-    fuzzy = [each for each in intents if state[each.id] is Discovery.EMERGING]
-    hidden = [each for each in intents if state[each.id] is Discovery.UNDISCOVERED]
-    below_hidden = {child.id for each in hidden for child in each.children}
-    latent = [each for each in hidden if each.id not in below_hidden or not each.children]
-    groups: tuple[tuple[Pursuing, list[Intent]], ...] = (("clear", clear), ("fuzzy", fuzzy), ("latent", latent))
-    for name, group in groups:
-        if group:
-            return name, tuple(intent.id for intent in group)
     return None, ()
 
 
 def hidden_texts(tree: IntentTree, state: IntentState) -> dict[str, str]:
     """Intent id → text of what the user has not discovered."""
-    return {key: each.text for key, each in tree.intents.items() if state[key] is not Discovery.DISCOVERED}
+    return {key: intent.text for key, intent in tree.intents.items() if key not in state.discovered}
 
 
 def known_texts(tree: IntentTree, state: IntentState) -> list[str]:
     """The texts of what the user has discovered."""
-    return [each.text for key, each in tree.intents.items() if state[key] is Discovery.DISCOVERED]
+    return [intent.text for key, intent in tree.intents.items() if key in state.discovered]
 
 
 def leaked_words(message: str, tree: IntentTree, state: IntentState, said: Iterable[str]) -> tuple[str, ...]:

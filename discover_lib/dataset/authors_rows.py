@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.token_counts import TokenCount
+from discover_lib.base.tokens import TokenCount
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.authors import run_file
 from discover_lib.dataset.export import RowSet, Source, row_set

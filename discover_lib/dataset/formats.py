@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.state import Discovery
 from discover_lib.runs.units import write_lines
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 1_000_000_000  # of one file to be read whole
 
 
-class FormatError(ValueError):
+class FormatError(DiscoverError):
     """A file that is not of the form it should have; the message is one line naming the file and the field."""
 
 
@@ -130,10 +131,8 @@ def _conversation(line: str, where: str) -> Conversation:
         raise FormatError(f"{where} is not JSON ({error})") from None
     try:
         return Conversation.from_dict(data)
-    except KeyError as error:
-        raise FormatError(f"{where} is no conversation: it has no {error}") from None
-    except (AttributeError, IndexError, TypeError, ValueError) as error:
-        raise FormatError(f"{where} is no conversation ({type(error).__name__}: {error})") from None
+    except ValueError as error:
+        raise FormatError(f"{where} is no conversation: {error}") from None
 
 
 # -- a table -------------------------------------------------------------------------------------------------------

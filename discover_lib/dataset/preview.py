@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discover_lib.base.token_counts import WireMessage
+from discover_lib.base.tokens import WireMessage
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from discover_lib.base.token_counts import TokenCount, WireMessage
+from discover_lib.base.records import RecordError
+from discover_lib.base.tokens import TokenCount, WireMessage
 from discover_lib.base.words import words
 from discover_lib.core.conversation import Candidate, Conversation, Message, Text, Turn
 from discover_lib.core.roles import Judge, UserVoice
@@ -377,8 +378,9 @@ def restore(row: Mapping[str, Any] | str, judge: Judge, voice: UserVoice) -> Use
         data = json.loads(text or "")
         if data["format"] != STATE_FORMAT:
             raise DatasetError(f"a state of format {data['format']!r}; this version reads {STATE_FORMAT!r}")
-        conversation = Conversation.from_dict({**data, "format": data["conversation_format"]})
-    except (json.JSONDecodeError, TypeError, KeyError) as error:
+        data["format"] = data.pop("conversation_format")
+        conversation = Conversation.from_dict(data)
+    except (json.JSONDecodeError, TypeError, KeyError, RecordError) as error:
         raise DatasetError(f"not the state of a prompt row ({type(error).__name__}: {error})") from None
     return UserSimulator.resume(conversation, judge, voice)
 

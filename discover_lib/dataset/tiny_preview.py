@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from discover_lib.base.token_counts import WireMessage
+from discover_lib.base.tokens import WireMessage
 from discover_lib.dataset.preview import Piece
 from discover_lib.engines.local.tiny_language import ASSISTANT, END, USER, encode_messages
 

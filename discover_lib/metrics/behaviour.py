@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from discover_lib.base.records import Record
 
 Behaviour = Literal["divergent", "convergent"]
 Family = Literal["CCC", "DDD", "two in a row", "alternating"]
@@ -12,7 +14,7 @@ FAMILIES: tuple[Family, ...] = ("CCC", "DDD", "two in a row", "alternating")
 
 
 @dataclass(frozen=True)
-class TurnBehaviour:
+class TurnBehaviour(Record):
     """What one turn mainly does.
 
     Attributes:
@@ -23,13 +25,6 @@ class TurnBehaviour:
     turn: int
     behaviour: Behaviour | None
     reason: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"turn": self.turn, "behaviour": self.behaviour, "reason": self.reason}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> TurnBehaviour:
-        return cls(data["turn"], data["behaviour"], data["reason"])
 
 
 def family_of(three: Sequence[Behaviour]) -> Family:

@@ -1,6 +1,6 @@
-"""Statistics of reported numbers: intervals over artifacts, paired tests, and what a sample can show (section 4).
+"""Intervals of reported numbers: means over artifacts, and shares of counts (paper, section 4).
 
-Artifacts are what a conclusion should carry over to: they are what is resampled and permuted, and the trials of an
+Artifacts are what a conclusion should carry over to: they are what is resampled, and the trials of an
 artifact are averaged first and go with it.
 """
 
@@ -10,13 +10,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from discover_lib.base.records import Record
 
 if TYPE_CHECKING:
     import numpy
 
 RESAMPLES = 5_000
 CONFIDENCE = 0.95
+_Z = 1.959963984540054  # the normal distribution's 97.5 % point
 INTERVAL = "95 % bootstrap over artifacts (percentile, widened to Student's t), trials nested"
 
 Values = Mapping[str, Sequence[float]]  # artifact → one number per trial
@@ -24,7 +27,7 @@ Shown = Callable[[float], str]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Record):
     """A mean over artifacts with its interval.  `low` and `high` are None where one artifact gives no spread."""
 
     mean: float
@@ -37,10 +40,6 @@ class Estimate:
         if self.low is None or self.high is None:
             return f"{_two_decimals(self.mean)} (n = {self.n_artifacts})"
         return f"{_two_decimals(self.mean)} [{_two_decimals(self.low)}, {_two_decimals(self.high)}]"
-
-    def to_dict(self) -> dict[str, Any]:
-        bounds = {"low": self.low, "high": self.high}
-        return {"mean": self.mean, **bounds, "n_artifacts": self.n_artifacts, "n_trials": self.n_trials}
 
 
 def bootstrap_mean(values: Values, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
@@ -125,13 +124,43 @@ def tail_of(n: int) -> float:
     return float(ndtr(-upper * math.sqrt(n / (n - 1))))
 
 
-# -- paired tests --------------------------------------------------------------------------------------------------
+# -- shares of counts --------------------------------------------------------------------------------------------------
 
 
-# -- what a sample can show ------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Share:
+    """`hits` of `n`, with the 95 % Wilson score interval; all None where there is nothing to count."""
+
+    hits: int
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+    def __str__(self) -> str:
+        if self.value is None or self.low is None or self.high is None:
+            return "nothing to count (n = 0)"
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}] ({self.hits} of {self.n:,})"
 
 
-# -- comparisons -----------------------------------------------------------------------------------------------------
+def share_of(hits: int, n: int) -> Share:
+    """The share `hits / n` with its Wilson interval, which holds its level near 0 and 1, where the usual one does not.
+
+    Written out here although scipy has it (a test holds them equal): importing scipy.stats takes a second.
+
+    Raises:
+        ValueError: not 0 ≤ hits ≤ n.
+    """
+    if not 0 <= hits <= n:
+        raise ValueError(f"a share needs 0 ≤ hits ≤ n, got {hits} of {n}")
+    if n == 0:
+        return Share(0, 0, None, None, None)
+    value, z2 = hits / n, _Z**2
+    middle = (value + z2 / (2 * n)) / (1 + z2 / n)
+    reach = _Z * math.sqrt(value * (1 - value) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    low = 0.0 if hits == 0 else max(0.0, middle - reach)
+    high = 1.0 if hits == n else min(1.0, middle + reach)
+    return Share(hits, n, value, low, high)
 
 
 def _two_decimals(value: float) -> str:

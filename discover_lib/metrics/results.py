@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from discover_lib.base.records import Record
 from discover_lib.metrics.behaviour import FAMILIES, Family, letters, trigrams
 from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores, leave_one_out
 from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean
@@ -145,7 +146,7 @@ def _met(scores: ConversationScores) -> dict[str, bool]:
 
 
 @dataclass(frozen=True)
-class PoolWithout:
+class PoolWithout(Record):
     """Eq. 4 once one assistant is taken out of the pool.
 
     Attributes:
@@ -159,8 +160,8 @@ class PoolWithout:
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How an assistant goes about it.
+class BehaviourProfile(Record):
+    """Share of divergent turns and of the patterns of three turns (Fig 3).
 
     Attributes:
         patterns: conversations per string of letters such as "DDCDC".
@@ -177,7 +178,7 @@ class Manner:
 
 
 @dataclass(frozen=True)
-class ScopeResults:
+class ScopeResults(Record):
     """The results over one domain, or over all.
 
     Attributes:
@@ -205,7 +206,7 @@ class ScopeResults:
     leaves: int
     leaves_counted: int
     curves: Mapping[str, Sequence[Estimate]]
-    manners: Mapping[str, Manner]
+    manners: Mapping[str, BehaviourProfile]
     stops: Mapping[str, Mapping[str, int]]
     unscored: Mapping[str, Mapping[str, int]]
     leaks: Mapping[str, int]
@@ -214,66 +215,6 @@ class ScopeResults:
         """The comparison of two assistants, in the order in which it was made."""
         wanted = {ours, theirs}
         return next((each for each in self.comparisons.get(measure, ()) if {each.ours, each.theirs} == wanted), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "scope": self.scope,
-            "assistants": list(self.assistants),
-            "artifacts": self.artifacts,
-            "users": self.users,
-            "users_of": dict(self.users_of),
-            "table": {
-                name: {measure: estimate.to_dict() for measure, estimate in row.items()}
-                for name, row in self.table.items()
-            },
-            "comparisons": {name: [each.to_dict() for each in found] for name, found in self.comparisons.items()},
-            "same_for_all": self.same_for_all,
-            "pools": [
-                {"without": each.without, "means": dict(each.means), "left_out": each.left_out} for each in self.pools
-            ],
-            "leaves": self.leaves,
-            "leaves_counted": self.leaves_counted,
-            "curves": {name: [each.to_dict() for each in curve] for name, curve in self.curves.items()},
-            "manners": {
-                name: {
-                    "patterns": dict(manner.patterns),
-                    "families": {family: each.to_dict() for family, each in manner.families.items()},
-                    "divergent": manner.divergent.to_dict() if manner.divergent else None,
-                    "turns_of_neither": manner.turns_of_neither,
-                }
-                for name, manner in self.manners.items()
-            },
-            "stops": {name: dict(each) for name, each in self.stops.items()},
-            "unscored": {name: dict(each) for name, each in self.unscored.items()},
-            "leaks": dict(self.leaks),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ScopeResults:
-        """The inverse of `to_dict`."""
-        parts: dict[str, Any] = {
-            "assistants": tuple(data["assistants"]),
-            "table": {name: _estimates(row) for name, row in data["table"].items()},
-            "comparisons": {
-                name: [Comparison.from_dict(each) for each in rows] for name, rows in data["comparisons"].items()
-            },
-            "pools": [PoolWithout(**each) for each in data["pools"]],
-            "curves": {name: [Estimate(**each) for each in curve] for name, curve in data["curves"].items()},
-            "manners": {
-                name: Manner(
-                    each["patterns"],
-                    _estimates(each["families"]),
-                    Estimate(**each["divergent"]) if each["divergent"] else None,
-                    each["turns_of_neither"],
-                )
-                for name, each in data["manners"].items()
-            },
-        }
-        return cls(**{**data, **parts})
-
-
-def _estimates(row: Mapping[str, Any]) -> dict[Any, Estimate]:
-    return {name: Estimate(**each) for name, each in row.items()}
 
 
 def results_by_scope(scores: Sequence[ConversationScores], leave_out: LeaveOut = "none") -> dict[str, ScopeResults]:
@@ -354,7 +295,7 @@ def curve(pool: Pool, assistant: str) -> list[Estimate]:
     ]
 
 
-def manner(pool: Pool, assistant: str) -> Manner:
+def manner(pool: Pool, assistant: str) -> BehaviourProfile:
     """Divergent and convergent turns, and the families of three turns in a row (Fig 3)."""
     annotated = {each.unit: each.behaviours for each in pool.by_user[assistant].values() if each.behaviours is not None}
     windows = {user: trigrams(turns) for user, turns in annotated.items()}
@@ -366,7 +307,7 @@ def manner(pool: Pool, assistant: str) -> Manner:
         for family in FAMILIES:
             row = {user: counts[family] / sum(counts.values()) for user, counts in windows.items()}
             families[family] = bootstrap_mean(pool.by_artifact(row))
-    return Manner(
+    return BehaviourProfile(
         patterns=dict(Counter(map(letters, annotated.values())).most_common()),
         families=families,
         divergent=bootstrap_mean(pool.by_artifact(shares)) if shares else None,

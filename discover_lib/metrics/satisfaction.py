@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from discover_lib.base.records import Record
 
 LeaveOut = Literal["none", "all"]
 
@@ -25,7 +27,7 @@ def asks_for_final(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class LeafScore:
+class LeafScore(Record):
     """How well the final artifact meets one of the most specific intents, 1 to 5, and why."""
 
     intent_id: str
@@ -35,13 +37,6 @@ class LeafScore:
     @property
     def satisfied(self) -> bool:
         return self.score >= SATISFIED
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"intent_id": self.intent_id, "score": self.score, "reason": self.reason}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> LeafScore:
-        return cls(data["intent_id"], data["score"], data["reason"])
 
 
 @dataclass(frozen=True)

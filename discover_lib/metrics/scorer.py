@@ -5,10 +5,10 @@ A `Scorer` is an engine, as a judge is: the miniature's reads and computes, a la
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
+from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import RoleError
@@ -25,7 +25,7 @@ class ScoreError(RoleError):
 
 
 @dataclass(frozen=True)
-class InteractivityRating:
+class InteractivityRating(Record):
     """How much an assistant worked together with the user over a conversation, 1 to 3, and why."""
 
     rating: float
@@ -35,13 +35,6 @@ class InteractivityRating:
     def score(self) -> float:
         """Rescaled to [0, 1] (paper, section 4.2)."""
         return (self.rating - LOWEST) / (HIGHEST - LOWEST)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"rating": self.rating, "reason": self.reason}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> InteractivityRating:
-        return cls(data["rating"], data["reason"])
 
 
 class Scorer(Protocol):

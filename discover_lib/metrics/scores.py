@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation, FinalTurn, Stop
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
@@ -21,23 +22,16 @@ EMERGING = 0.5  # what an emerging intent counts (paper, eq. 4)
 
 
 @dataclass(frozen=True)
-class ScoringFailure:
+class ScoringFailure(Record):
     """A part of an assessment that could not be had, and what came back."""
 
     part: str  # "final", "satisfaction", "interactivity" or "behaviour"
     message: str
     came_back: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"part": self.part, "message": self.message, "came_back": list(self.came_back)}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ScoringFailure:
-        return cls(data["part"], data["message"], tuple(data["came_back"]))
-
 
 @dataclass(frozen=True)
-class Assessment:
+class Assessment(Record):
     """What was found about one finished conversation; a part that is None is unscored, and `failures` say why."""
 
     scorer: str
@@ -47,31 +41,9 @@ class Assessment:
     behaviour: tuple[TurnBehaviour, ...] | None = None
     failures: tuple[ScoringFailure, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "scorer": self.scorer,
-            "final": self.final.to_dict() if self.final else None,
-            "satisfaction": None if self.satisfaction is None else [each.to_dict() for each in self.satisfaction],
-            "interactivity": self.interactivity.to_dict() if self.interactivity else None,
-            "behaviour": None if self.behaviour is None else [each.to_dict() for each in self.behaviour],
-            "failures": [each.to_dict() for each in self.failures],
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Assessment:
-        leaves, turns = data["satisfaction"], data["behaviour"]
-        return cls(
-            data["scorer"],
-            FinalTurn.from_dict(data["final"]) if data["final"] else None,
-            None if leaves is None else tuple(map(LeafScore.from_dict, leaves)),
-            InteractivityRating.from_dict(data["interactivity"]) if data["interactivity"] else None,
-            None if turns is None else tuple(map(TurnBehaviour.from_dict, turns)),
-            tuple(map(ScoringFailure.from_dict, data["failures"])),
-        )
-
 
 @dataclass(frozen=True)
-class ConversationScores:
+class ConversationScores(Record):
     """The numbers of one conversation.
 
     Attributes:
@@ -133,40 +105,20 @@ class ConversationScores:
         return sum(known) / len(known) if known else None
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "version": VERSION,
-            "domain": self.domain,
-            "artifact": self.artifact,
-            "trial": self.trial,
-            "assistant": self.assistant,
-            "stop": self.stop,
-            "moves": {intent: list(turns) for intent, turns in self.moves.items()},
-            "rewards": list(self.rewards),
-            "tokens": list(self.tokens),
-            "final_tokens": self.final_tokens,
-            "leaves": None if self.leaves is None else dict(self.leaves),
-            "interactivity": self.interactivity,
-            "behaviours": None if self.behaviours is None else letters(self.behaviours),
-            "leaks": self.leaks,
-            "failed": list(self.failed),
-        }
+        """The plain form; `place` stands in the run's table already, and behaviours are one letter a turn."""
+        data = super().to_dict()
+        del data["place"]
+        behaviours = None if self.behaviours is None else letters(self.behaviours)
+        return {"version": VERSION, **data, "behaviours": behaviours}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], place: int) -> ConversationScores:
+    def from_dict(cls, data: Mapping[str, Any], place: int = 0) -> ConversationScores:
+        """The scores of the conversation at `place` from their plain form."""
         names: dict[str, Behaviour | None] = {"D": "divergent", "C": "convergent", "-": None}
         turns = data["behaviours"]
-        return cls(
-            place=place,
-            moves={intent: (emerged, found) for intent, (emerged, found) in data["moves"].items()},
-            rewards=tuple(data["rewards"]),
-            tokens=tuple(data["tokens"]),
-            behaviours=None if turns is None else tuple(names[letter] for letter in turns),
-            failed=tuple(data["failed"]),
-            **{name: data[name] for name in _PLAIN},
-        )
-
-
-_PLAIN = ("domain", "artifact", "trial", "assistant", "stop", "final_tokens", "leaves", "interactivity", "leaks")
+        behaviours = None if turns is None else [names[letter] for letter in turns]
+        plain = {name: value for name, value in data.items() if name != "version"}
+        return super().from_dict({**plain, "place": place, "behaviours": behaviours})
 
 
 def scores_of(conversation: Conversation, place: int, assessment: Assessment | None = None) -> ConversationScores:

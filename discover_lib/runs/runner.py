@@ -7,7 +7,6 @@ that fails ends its conversation, not the run.
 
 from __future__ import annotations
 
-import builtins
 import threading
 import time
 from collections import deque
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Candidate, Message, Reply, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import Judge, JudgeError, RoleError
@@ -36,7 +36,7 @@ FAILING_STREAK = 20  # conversations that fail one after the other, with no turn
 TICK_SECONDS = 0.5
 
 
-class RunError(Exception):
+class RunError(DiscoverError):
     """The run cannot go on; the message is one line.  What is finished is in the store."""
 
 
@@ -295,8 +295,8 @@ class _ThreadedRun:
         if unit is None:
             return
         try:
-            with self._watch.one_running(), _beside(len(unit.assistants) - 1) as map:
-                self._run(unit, map)
+            with self._watch.one_running(), _beside(len(unit.assistants) - 1) as parallel_map:
+                self._run(unit, parallel_map)
         except _Ending:
             return
         except Exception as error:  # ours, or the store's: the run cannot be trusted to go on
@@ -304,7 +304,7 @@ class _ThreadedRun:
             self._halt("crashed", str(error))
         self._begin()
 
-    def _run(self, unit: Unit, map: Map) -> None:
+    def _run(self, unit: Unit, parallel_map: Map) -> None:
         so_far = self._store.conversation(unit.place)
         simulator = simulator_of(unit, self._engines, so_far)
         judge = simulator.judge = _WatchedJudge(simulator.judge)
@@ -318,7 +318,7 @@ class _ThreadedRun:
                 raise _Ending
 
         try:
-            run_unit(unit, self._engines, simulator=simulator, on_turn=keep, map=map)
+            run_unit(unit, self._engines, simulator=simulator, on_turn=keep, parallel_map=parallel_map)
         except RoleError as error:
             if not self._ending:  # what breaks while everything is being given up is no failure
                 failure = failure_of(
@@ -344,7 +344,7 @@ class _ThreadedRun:
 def _beside(helpers: int) -> Iterator[Map]:
     """`map` with so many threads to help.  At its end what was begun is waited for: its calls are paid for."""
     if not helpers:
-        yield builtins.map
+        yield map
         return
     with ThreadPoolExecutor(helpers) as pool:
         yield partial(_map_beside, pool)

@@ -120,7 +120,7 @@ def run_unit(
     *,
     simulator: UserSimulator | None = None,
     on_turn: Callable[[Turn], None] | None = None,
-    map: Map = map,
+    parallel_map: Map = map,
 ) -> Conversation:
     """Run one unit of work, from the start or from where `simulator` stands; the miniature plays unless told otherwise.
 
@@ -133,7 +133,9 @@ def run_unit(
     ahead = None
     if unit.look_ahead:
         ahead = LookAhead(unit.look_ahead, engines.assistant(unit.reward_assistant, unit.domain))
-    return continue_conversation(simulator, assistants, turns=unit.turns, on_turn=on_turn, map=map, ahead=ahead)
+    return continue_conversation(
+        simulator, assistants, turns=unit.turns, on_turn=on_turn, parallel_map=parallel_map, ahead=ahead
+    )
 
 
 def run_units(units: Sequence[Unit], processes: int = 1) -> Iterator[Conversation]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discover_lib.base.token_counts import WireMessage
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.tokens import WireMessage
 from discover_lib.dataset.export import MARK, Source, make_rows, read_rows
 from discover_lib.dataset.pairs import DatasetError
 from discover_lib.dataset.rows import Kind, RowOptions, digest
@@ -32,7 +33,7 @@ TRAIN, HELD_OUT = "train", "test"
 NAMED = 3  # rows left out that a report names
 
 
-class DataError(ValueError):
+class DataError(DiscoverError):
     """Rows that cannot be trained on; the message is one line that says what to do."""
 
 

@@ -30,8 +30,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from discover_lib.base.files import write_json
-from discover_lib.base.stopping import asked_by_signals
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import graceful_stop, write_json
 
 if TYPE_CHECKING:
     from discover_lib.train.stage import StageSettings
@@ -48,7 +48,7 @@ Report = Callable[[str], None]
 Work = Callable[[Path, Report], Any]  # trains in a folder; what it returns says by `stopped` whether it was ended early
 
 
-class JobError(RuntimeError):
+class JobError(DiscoverError):
     """A run cannot be begun, stopped or gone on with; the message is one line that says what to do."""
 
 
@@ -277,7 +277,7 @@ def work_on(folder: Path, report: Report, work: Work = train_stage) -> JobStatus
     with _deciding(folder):  # whoever began this has written the process down by now
         _write(job, state="running")
     try:
-        with asked_by_signals((folder / STOP).touch):
+        with graceful_stop((folder / STOP).touch):
             result = work(folder, told)
         ended: dict[str, Any] = {"state": "stopped" if getattr(result, "stopped", False) else "finished"}
     except StoppedEarlyError as error:

@@ -18,13 +18,13 @@ from typing import Any
 
 from discover_lib.audit.certificate import Certificate
 from discover_lib.audit.tables import BESIDE_COLUMNS, BESIDE_NOTE, beside, our_results
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
-from discover_lib.metrics.intervals import INTERVAL, Estimate
+from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, Comparison, p_text
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
-from discover_lib.metrics.shares import Share, share_of
 from discover_lib.paper import BASE, FORMAT, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
 from discover_lib.runs.store import RunStore
 from discover_lib.train.jobs import JobError, TrainingJob, standing_lines
@@ -50,7 +50,7 @@ _EQUATION = re.compile(r"\b([np]) = ")
 Asked = tuple[str, str, str | None]  # measure, ours, theirs
 
 
-class ReportError(ValueError):
+class ReportError(DiscoverError):
     """There is nothing to report on; one line that says what to do."""
 
 

@@ -28,7 +28,7 @@ from discover_lib.audit.agreement import (
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.roles import JudgeError
 from discover_lib.engines.miniature import engine
-from discover_lib.metrics.shares import share_of
+from discover_lib.metrics.intervals import share_of
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.runs.units import run_unit
 

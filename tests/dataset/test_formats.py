@@ -314,7 +314,7 @@ def test_json_lines_come_back_and_a_bad_line_is_named(tmp_path: Path) -> None:
     data = talks[0].to_dict()
     del data["turns"][0]["focus"]
     path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(FormatError, match="line 1 is no conversation: it has no 'focus'"):
+    with pytest.raises(FormatError, match="line 1 is no conversation: Turn: 'focus' is missing"):
         list(read_jsonl(path))
 
 

@@ -8,7 +8,7 @@ import pytest
 from scripted import EchoVoice, ScriptedAssistant, ScriptedJudge, artifact, forest, question
 
 from discover_lib import Conversation, IntentTree, Rules, UserSimulator, replay
-from discover_lib.base.token_counts import TokenCount
+from discover_lib.base.tokens import TokenCount
 from discover_lib.core.conversation import FinalTurn, Reply
 from discover_lib.core.rollout import run_conversation
 from discover_lib.dataset.filters import REASONS, Filters, Sieved, sieve, split_by_artifact

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discover_lib.base.token_counts import token_count
+from discover_lib.base.tokens import token_count
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import RowSet, Source, make_rows
 from discover_lib.dataset.rows import Origin, RowOptions, restore

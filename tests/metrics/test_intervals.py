@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, nct, norm, permutation_test, t
+from scipy.stats import binom, binomtest, nct, norm, permutation_test, t
 from scripted import modest
 
-from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, tail_of
+from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, share_of, tail_of
 from discover_lib.metrics.paired import artifacts_needed, compare, detectable_difference, holm, permutation_p
 
 
@@ -315,3 +315,13 @@ def test_one_artifact_is_compared_without_a_spread() -> None:
     found = compare({"a": {"x": [1.0]}, "b": {"x": [0.0]}})[0]
     assert (found.sd, found.detectable, found.needed(0.1)) == (None, None, None)
     assert found.sentence("reward", 0.1) == "a and b are not distinguishable in reward: 1.00 (p = 1, n = 1 artifacts)"
+
+
+# -- shares ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 57, 1_000])
+def test_a_share_has_the_wilson_interval_of_scipy(n: int) -> None:
+    for hits in {0, 1, n // 3, n // 2, n - 1, n}:
+        share, theirs = share_of(hits, n), binomtest(hits, n).proportion_ci(method="wilson")
+        assert (share.low, share.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)

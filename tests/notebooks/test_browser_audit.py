@@ -7,7 +7,7 @@ from browser import Server, workbench
 from playwright.sync_api import Page, expect
 
 from discover_lib.audit.certificate import FILE
-from discover_lib.base.paths import outputs_folder
+from discover_lib.base.files import outputs_folder
 
 SECOND = 1000
 

@@ -10,7 +10,7 @@ import pytest
 from browser import Server, workbench
 from playwright.sync_api import Locator, Page, expect
 
-from discover_lib.base.paths import outputs_folder
+from discover_lib.base.files import outputs_folder
 from discover_lib.dataset.export import read_rows
 from discover_lib.runs.store import RunStore
 

@@ -12,7 +12,7 @@ from notebook_runs import FOLDER, NOTEBOOKS, chosen, problems, run
 from playwright.sync_api import Page
 
 from discover_lib import Rules, replay
-from discover_lib.base.paths import data_folder
+from discover_lib.base.files import data_folder
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS
 
 pytestmark = pytest.mark.slow

@@ -17,11 +17,10 @@ from playwright.sync_api import Page
 
 from discover_lib.audit.certificate import certify_run, lay_out_panel
 from discover_lib.base.files import write_json
-from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.intervals import Estimate, share_of
 from discover_lib.metrics.paired import Comparison
 from discover_lib.metrics.results import Pool, ScopeResults, results_of
 from discover_lib.metrics.scores import ConversationScores
-from discover_lib.metrics.shares import share_of
 from discover_lib.paper import RESULTS, TIMES, VARIANTS, Paper, PaperOptions
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions

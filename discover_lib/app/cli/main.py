@@ -17,7 +17,8 @@ from discover_lib.app.cli import audit as cli_audit
 from discover_lib.app.cli import evaluate as cli_evaluate
 from discover_lib.app.cli import paper as cli_miniature
 from discover_lib.app.cli import train as cli_train
-from discover_lib.base.paths import outputs_folder
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +66,7 @@ class PlannedFor(StrEnum):
     evaluate = "evaluate"
 
 
-class Usage(Exception):
+class Usage(DiscoverError):
     """What was asked for cannot be done as asked; the message is the one line that the person sees."""
 
 
@@ -582,7 +583,7 @@ def _import_rows(path: Path, out: Path) -> None:
 
 
 def _export_rows(given: Mapping[str, Any]) -> None:
-    from discover_lib.base.token_counts import token_count
+    from discover_lib.base.tokens import token_count
     from discover_lib.dataset.export import Source, make_rows, write_rows
     from discover_lib.dataset.filters import Filters
     from discover_lib.dataset.rows import GRPO_TAU, RowOptions

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discover_lib.base.paths import outputs_folder
-from discover_lib.base.stopping import asked_by_signals
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import graceful_stop, outputs_folder
 
 if TYPE_CHECKING:
     from discover_lib.paper import Paper
 
 
-class MiniatureUsage(ValueError):
+class MiniatureUsage(DiscoverError):
     """What was asked for cannot be done; one line that says what to do."""
 
 
@@ -43,7 +43,7 @@ def miniature(
     folder = run or outputs_folder() / (f"miniature-quick-{seed}" if quick else f"miniature-{seed}")
     stop = threading.Event()
     paper = Paper(folder, options, typer.echo, stop, concurrency)
-    with asked_by_signals(stop.set):
+    with graceful_stop(stop.set):
         try:
             paper.run()
         except PaperError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from discover_lib.base.token_counts import WireMessage
+from discover_lib.base.tokens import WireMessage
 from discover_lib.core.conversation import Candidate, Message, Reply, Text
 from discover_lib.metrics.behaviour import Behaviour
 

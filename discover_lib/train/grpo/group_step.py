@@ -16,7 +16,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from discover_lib.base.token_counts import WireMessage
+from discover_lib.base.tokens import WireMessage
 
 CLIP = 0.2  # a token's probability ratio beyond 1 ± this earns no more
 MAX_NORM = 1.0  # of the gradient

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from discover_lib.metrics.behaviour import FAMILIES, Family
 from discover_lib.metrics.intervals import Estimate
-from discover_lib.metrics.results import Manner
+from discover_lib.metrics.results import BehaviourProfile
 from discover_lib.views.figures.score_figures import FAMILY_MEANING, spread_apart
 from discover_lib.views.scores import Look
 
@@ -124,7 +124,7 @@ def _label(name: str, x: float, end: float, at: float, look: Look) -> str:
     )
 
 
-def family_figures(manners: Mapping[str, Manner], marks: Mapping[str, Look]) -> str:
+def family_figures(manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look]) -> str:
     """Share of the windows of three turns in each family (Fig 3), a panel per family, with intervals."""
     there = {name: manner for name, manner in manners.items() if manner.families}
     if not there:
@@ -132,7 +132,7 @@ def family_figures(manners: Mapping[str, Manner], marks: Mapping[str, Look]) -> 
     return f'<div class="rf-panels">{"".join(_family(family, there, marks) for family in FAMILIES)}</div>'
 
 
-def _family(family: Family, manners: Mapping[str, Manner], marks: Mapping[str, Look]) -> str:
+def _family(family: Family, manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look]) -> str:
     left, right = 22 + CHARACTER * max(map(len, manners)), 46.0
     size = Box(500, 8 + ROW * len(manners))
     reach = size.width - left - right

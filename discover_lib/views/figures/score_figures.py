@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from discover_lib.metrics.behaviour import FAMILIES, Family
 from discover_lib.metrics.intervals import Estimate
-from discover_lib.metrics.results import Manner, Measure, Table, best_first
+from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.views.figures.tree import FONT, THEMES, Theme, ThemeName
 from discover_lib.views.scores import LONGEST_NAME, Look, short
 
@@ -144,7 +144,7 @@ def spread_apart(places: Mapping[str, float], room: float) -> dict[str, float]:
 
 
 def family_figure(
-    manners: Mapping[str, Manner], order: Sequence[str], marks: Mapping[str, Look], theme: ThemeName = "light"
+    manners: Mapping[str, BehaviourProfile], order: Sequence[str], marks: Mapping[str, Look], theme: ThemeName = "light"
 ) -> go.FigureWidget:
     """Share of the windows of three turns in each family (Fig 3), a panel per family, with intervals."""
     colors, traces = THEMES[theme], []

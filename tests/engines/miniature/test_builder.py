@@ -2,7 +2,7 @@
 
 import pytest
 
-from discover_lib.base.paths import data_folder
+from discover_lib.base.files import data_folder
 from discover_lib.base.words import content_words
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.roles import BuildError

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from discover_lib import Rules
 from discover_lib.app.cli.main import app
-from discover_lib.base.paths import data_folder
+from discover_lib.base.files import data_folder
 from discover_lib.base.words import content_words
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
