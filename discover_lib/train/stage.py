@@ -34,6 +34,7 @@ from discover_lib.engines.local.lineage import (
     content_hash,
     versions,
 )
+from discover_lib.engines.local.names import COLLABORATIVE, MARK, PREFIX
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.train import data as rows_of
 from discover_lib.train.backend import (
@@ -310,7 +311,7 @@ class _Run:
 
             trainer = sft_trainer(model, tokenizer, fitting.rows, held_out.rows, part, *where)
         elif isinstance(part, DpoRecipe):
-            from discover_lib.train.dpo import dpo_trainer
+            from discover_lib.train.supervised import dpo_trainer
 
             trainer = dpo_trainer(model, tokenizer, fitting.rows, held_out.rows, part, *where)
         else:
@@ -417,13 +418,13 @@ class _Run:
         partial = self.folder / f"{ADAPTER}.partial"
         shutil.rmtree(partial, ignore_errors=True)
         if run is not None and kept is not None:
-            from discover_lib.train.grpo.probes import compared
+            from discover_lib.train.grpo.rollouts import difference_text
             from discover_lib.train.grpo.trainer import ROUNDS
 
             shutil.copytree(self.folder / ROUNDS / f"round-{kept}", partial)
             if run.rounds.recipe.rounds > 1:
                 self.report(f"kept round {kept} of {run.rounds.recipe.rounds}, after which most was discovered")
-            if difference := compared(run.rounds.measure(kept), run.rounds.measure(0)):
+            if difference := difference_text(run.rounds.measure(kept), run.rounds.measure(0)):
                 self.report(f"against the model that it began with: {difference}")
         else:
             trainer.accelerator.unwrap_model(trainer.model).save_pretrained(str(partial), selected_adapters=["default"])
@@ -460,8 +461,8 @@ class _Answers:
     seed: int
 
     def __call__(self) -> list[dict[str, Any]]:
-        from discover_lib.train.grpo.generation import Sampler, seeded
         from discover_lib.train.grpo.reward import said
+        from discover_lib.train.grpo.rollouts import Sampler, seeded
 
         rows = (self.source.held_out or self.source.train)[:SAMPLED]
         found = []
@@ -485,6 +486,36 @@ def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:
         return list(row["prompt"])
     first = next(place for place, each in enumerate(row["messages"]) if each["role"] == "assistant")
     return list(row["messages"][:first])
+
+
+# -- before and after ------------------------------------------------------------------------------------------------
+
+
+def before_and_after(run: Path) -> dict[str, str]:
+    """ "before" and "after" of a finished run → assistant.  Both are given the same system prompt, if any: what
+    differs is the run's adapter alone.
+
+    Raises:
+        LineageError: the run has no adapter yet, or what it was trained on cannot be told.
+        FileNotFoundError: a base of the hub is not on this machine any more.
+    """
+    lineage = Lineage.read(run)
+    base = _base_folder(lineage.base.path)
+    earlier = [each.path for each in (*lineage.merged, *([lineage.continued] if lineage.continued else []))]
+    style = [] if (base / MARK).is_file() else [COLLABORATIVE]
+    return {
+        "before": PREFIX + "+".join([str(base), *earlier, *style]),
+        "after": PREFIX + "+".join([str(run), *style]),
+    }
+
+
+def _base_folder(base: str) -> Path:
+    """Where a base model lies: its own folder, or what was downloaded of a model of the hub."""
+    if Path(base).is_dir():
+        return Path(base)
+    from huggingface_hub import snapshot_download
+
+    return Path(snapshot_download(base, local_files_only=True))
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from discover_lib.core.roles import Judge, JudgeError
 from discover_lib.engines.local.dialect import Notation
 from discover_lib.engines.miniature.judge import MiniatureJudge
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.train.grpo.probes import compared
 from discover_lib.train.grpo.reward import RewardError, Scorer, SimulatorReward, Users
+from discover_lib.train.grpo.rollouts import difference_text
 from discover_lib.train.recipes import GrpoRecipe, Recipe
 from discover_lib.train.stage import StageError, StageResult, StageSettings, problems, run_stage
 
@@ -389,7 +389,7 @@ def test_grpo_measures_whole_conversations_and_keeps_the_best_round(train: Train
     ],
 )
 def test_probes_on_the_same_users_are_compared_pair_by_pair(ours: Any, theirs: Any, told: str) -> None:
-    found = compared({"by_artifact": ours} if ours else {}, {"by_artifact": theirs})
+    found = difference_text({"by_artifact": ours} if ours else {}, {"by_artifact": theirs})
     assert told in found and bool(told) == bool(found)
 
 

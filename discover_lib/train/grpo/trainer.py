@@ -25,13 +25,19 @@ from discover_lib.engines.local.dialect import Dialect
 from discover_lib.train import arguments
 from discover_lib.train.backend import Backend
 from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users
-from discover_lib.train.dpo import settle_reference
-from discover_lib.train.grpo.generation import Sampler, seeded
-from discover_lib.train.grpo.probes import told
 from discover_lib.train.grpo.reward import Scored, Scorer, SimulatorReward, Users, report, sample_of, sibling_scores
-from discover_lib.train.grpo.rollouts import Player, RolloutError, own_prefixes, probe
+from discover_lib.train.grpo.rollouts import (
+    Player,
+    RolloutError,
+    Sampler,
+    own_prefixes,
+    probe,
+    probe_text,
+    seeded,
+)
 from discover_lib.train.recipes import GrpoRecipe
 from discover_lib.train.recorder import Recorder
+from discover_lib.train.supervised import settle_reference
 
 ROUNDS = "rounds"
 Probe = Callable[[int], Mapping[str, Any]]  # after a number of rounds: what is measured, "probe/discovered" among it
@@ -219,7 +225,7 @@ class RoundsCallback(TrainerCallback):
         if found:
             self.recorder.write(state, {"round": number, **found})
             when = f"after round {number} of {self.rounds.recipe.rounds}" if number else "before training"
-            self.rounds.report(f"{when}: {told(found)}")
+            self.rounds.report(f"{when}: {probe_text(found)}")
 
 
 @dataclass
@@ -257,7 +263,7 @@ def grpo_run(
     report: Callable[[str], None],
     probe: Probe | None = None,
 ) -> GrpoRun:
-    """A trainer of a model that wears its adapter already; see `sft.sft_trainer`.
+    """A trainer of a model that wears its adapter already; see `supervised.sft_trainer`.
 
     Args:
         rows: of `data.trainer_row`: prompt, state and domain.
