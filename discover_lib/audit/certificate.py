@@ -22,7 +22,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery
 from discover_lib.engines.spec import MINIATURE, Engines
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean
-from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out
+from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out, prompts_as_in
 from discover_lib.runs.runner import Progress
 from discover_lib.runs.store import RunStore, StoreError, to_json
 from discover_lib.runs.units import plan_units, run_unit, run_units, write_json
@@ -275,7 +275,7 @@ def lay_out_panel(folder: Path, *, artifacts: int = ARTIFACTS, seed: int = 0, pr
         seed=seed,
         prompts=prompts,
     )
-    return lay_out(options)
+    return prompts_as_in(lay_out(options), configuration)
 
 
 def certify_run(

@@ -33,6 +33,7 @@ from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
     RunOptionsError,
+    as_begun,
     execute,
     lay_out,
     lay_out_together,
@@ -142,6 +143,7 @@ def assess(
         StoreError: the run cannot be read or written to.
     """
     stop = stop or threading.Event()
+    run = as_begun(run, folder)
     with RunStore.write(folder, run.configuration) as store:
         places = store.unassessed()
         for place in places:

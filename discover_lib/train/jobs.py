@@ -209,7 +209,7 @@ def start(settings: StageSettings, folder: Path) -> TrainingJob:
 
 
 def _command(folder: Path) -> list[str]:
-    return [sys.executable, "-m", "discover_lib.train.__main__", str(folder)]
+    return [sys.executable, "-m", "discover_lib.train", str(folder)]
 
 
 def launch(settings: Mapping[str, Any], folder: Path, command: Sequence[str]) -> TrainingJob:

@@ -56,6 +56,9 @@ GATE_USERS = 60  # over all domains, from the end of the training split: no eval
 CHECKPOINT_EVERY = 50  # steps
 REPORT_EVERY = 10
 KEY_STEPS = 20  # of practice, at either end, that a recipe's key is made of
+METHOD = 1  # part of the key: to be raised when the same practice is learnt in another way
+# Key → what the same model was called when keys still hashed this file: a base keeps the name that it was made under.
+FIRST_KEYS = {"aec6219574bce67c": "f324d552c698ec10"}
 IGNORED = -100  # the label of a token without loss
 
 
@@ -107,7 +110,7 @@ class TinyRecipe:
 
     @property
     def key(self) -> str:
-        """Equal for recipes that make the same model: of the numbers, the words, this file, and what is practised.
+        """Equal for recipes that make the same model: of the numbers, the words, the method, and what is practised.
 
         A sample of the practice stands for the lexicons and the policies that make it, so that whatever changes it
         makes another model, and nothing else does.
@@ -116,9 +119,9 @@ class TinyRecipe:
         words = vocabulary(recipe.domains)
         steps = sorted({*range(recipe.steps)[:KEY_STEPS], *range(recipe.steps)[-KEY_STEPS:]})
         practised = [practice_rows(recipe, words, step) for step in steps]
-        digest = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=8)
-        digest.update(json.dumps([dataclasses.asdict(recipe), words.words, practised]).encode())
-        return digest.hexdigest()
+        learnt = json.dumps([METHOD, dataclasses.asdict(recipe), words.words, practised])
+        key = hashlib.blake2b(learnt.encode(), digest_size=8).hexdigest()
+        return FIRST_KEYS.get(key, key)
 
 
 @dataclass(frozen=True)
