@@ -89,7 +89,7 @@ def test_length_can_decide_against_discovery_of_nothing_more() -> None:
 def test_a_text_is_counted_and_says_how() -> None:
     reply = simulator().step("chat").reply
     assert (reply.text, reply.n_tokens) == ("chat", 1)
-    assert "discover_lib.base.tokens" in reply.counting
+    assert "discover_lib.tokens" in reply.counting
 
 
 # -- when a role fails -------------------------------------------------------------------------------------------------
