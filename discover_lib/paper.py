@@ -358,7 +358,8 @@ class Paper:
         ]
 
     def _card(self) -> dict[str, Any]:
-        from discover_lib.engines.local.tiny_model import base_folder, read_card
+        from discover_lib.engines.local.dialect import read_card
+        from discover_lib.engines.local.tiny_model import base_folder
 
         card = read_card(base_folder())
         return {name: value for name, value in card.items() if name != "seconds"}

@@ -21,6 +21,7 @@ from discover_lib.base.files import rounded, whole_file, write_json
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation, FinalTurn, Message, Reply
 from discover_lib.core.roles import Assistant, RoleError, SeesIntents, ask
+from discover_lib.engines.llm.calls.records import ENDS_THE_RUN
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.paired import TEST
@@ -39,7 +40,7 @@ from discover_lib.runs.options import (
     lay_out_together,
     processes_for,
 )
-from discover_lib.runs.runner import ENDS_THE_RUN, Halt, Progress, Report, failed_call, failure_of
+from discover_lib.runs.runner import Halt, Progress, Report, failed_call, failure_of
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import map_in_processes
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.files import write_json
-from discover_lib.engines.local.dialect import Dialect, dialect_of, tiny_domains
+from discover_lib.engines.local.dialect import Dialect, LocalModelError, dialect_of, is_tiny, tiny_domains
 from discover_lib.engines.local.lineage import (
     ADAPTER,
     FILE,
@@ -34,7 +34,7 @@ from discover_lib.engines.local.lineage import (
     content_hash,
     versions,
 )
-from discover_lib.engines.local.names import COLLABORATIVE, MARK, PREFIX
+from discover_lib.engines.local.names import COLLABORATIVE, PREFIX
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.train import data as rows_of
 from discover_lib.train.backend import (
@@ -502,7 +502,7 @@ def before_and_after(run: Path) -> dict[str, str]:
     lineage = Lineage.read(run)
     base = _base_folder(lineage.base.path)
     earlier = [each.path for each in (*lineage.merged, *([lineage.continued] if lineage.continued else []))]
-    style = [] if (base / MARK).is_file() else [COLLABORATIVE]
+    style = [] if is_tiny(base) else [COLLABORATIVE]
     return {
         "before": PREFIX + "+".join([str(base), *earlier, *style]),
         "after": PREFIX + "+".join([str(run), *style]),
@@ -538,7 +538,10 @@ def _folder_problems(settings: StageSettings, folder: Path) -> list[str]:
 
 def _domain_problems(base: str, rows: TrainingRows) -> list[str]:
     """A tiny model reads only the domains that it was pretrained in."""
-    known = tiny_domains(base)
+    try:
+        known = tiny_domains(base)
+    except LocalModelError as error:
+        return [str(error)]
     if known is None:
         return []
     there = {rows_of.domain_of(row) for row in (*rows.train, *rows.held_out)}

@@ -28,6 +28,7 @@ from discover_lib.base.paths import outputs_folder
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
+from discover_lib.engines.local.dialect import CARD
 from discover_lib.engines.local.model import IN_FLIGHT, LocalAssistant, LocalModel
 from discover_lib.engines.local.tiny_language import (
     ASSISTANT,
@@ -48,7 +49,6 @@ from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply, read_user
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 
-CARD = "tiny.json"  # marks a folder as a tiny model's and says what was measured of it
 FORMAT = "discover-tiny/1"
 LEAST_HONOURED = 0.85  # of what a user asked for plainly
 MOST_BROKEN = 0.02  # of the replies
@@ -217,12 +217,6 @@ def _check(gate: Gate, recipe: TinyRecipe) -> None:
         f"({gate.broken.n_artifacts} users); more than {LEAST_HONOURED} and less than {MOST_BROKEN} are needed: "
         f"raise the recipe's steps beyond {recipe.steps}"
     )
-
-
-def read_card(folder: Path) -> dict[str, Any]:
-    """What is known of a tiny model; {} if the folder holds none."""
-    path = folder / CARD
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def save_model(model: Any, words: Vocabulary, folder: Path) -> None:
