@@ -551,7 +551,7 @@ def _(
     if status is None:
         _body = '<p class="dl-quiet">No training run yet: press <b>Train</b>.</p>'
     else:
-        _resumed = [each.from_step for each in status.sittings]
+        _resumed = [each.from_step for each in status.attempts]
         _standing = show_training.standing(get_job().name, status, show_training.latest(logged))
         _body = show.panel(
             "The run", _standing, kept_round(get_job()), show_training.curves(logged, status.total_steps, _resumed)

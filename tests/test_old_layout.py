@@ -544,7 +544,7 @@ def test_a_stopped_training_goes_on_from_its_checkpoint_to_the_same_adapter(plac
     done = again("stopped", apart=True)
     step, job = EXPECTED["stopped"]["step"], TrainingJob(OUTPUTS / "stopped")
     assert f"going on from step {step}" in done.stdout + done.stderr
-    assert [each.from_step for each in job.status().sittings] == [0, step]
+    assert [each.from_step for each in job.status().attempts] == [0, step]
     assert job.status().state == "finished" and job.result()["step"] == EXPECTED["stopped"]["total"]
     found = load_file(OUTPUTS / "stopped" / "adapter" / "adapter_model.safetensors")
     kept = load_file(KEPT / "continued.safetensors")

@@ -40,7 +40,7 @@ def train(place: Path) -> Train:
 
     def run(stage: Any, name: str, adapter: str = "", recipe: Recipe | None = None, **options: Any) -> StageResult:
         made = settings(place, stage, recipe, adapter=str(place / adapter) if adapter else "")
-        return run_stage(made, place / name, **{"report": lambda line: None, **options})
+        return run_stage(made, place / name, **{"on_progress": lambda line: None, **options})
 
     return run
 
@@ -117,7 +117,7 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(place: P
     users = Users(RoleEngines(EngineSpec()))
     run = grpo_run(
         model, tokenizer, rows, source, recipe.grpo, backend, place / "turns", 0,
-        dialect=Notation(), users=users, threads=1, report=print,
+        dialect=Notation(), users=users, threads=1, on_progress=print,
     )  # fmt: skip
     assert isinstance(run.reward, SeveralTurns)
 
@@ -333,7 +333,7 @@ def test_stopped_and_gone_on_with_is_the_same_as_undisturbed(stage: str, train: 
         if stage == "sft" or line.startswith("after round 1"):
             (folder / "STOP").touch()
 
-    first = train(stage, folder.name, recipe=recipe, report=stop_after_two)
+    first = train(stage, folder.name, recipe=recipe, on_progress=stop_after_two)
     assert first.stopped and first.adapter is None and 1 <= first.step < 4
     (folder / "STOP").unlink()
     saved = folder / "checkpoints" / f"checkpoint-{first.step}"
@@ -341,7 +341,7 @@ def test_stopped_and_gone_on_with_is_the_same_as_undisturbed(stage: str, train: 
     shutil.copytree(saved, torn)
     (torn / "trainer_state.json").write_text("{")  # as a killed process leaves it
     told: list[str] = []
-    second = train(stage, folder.name, recipe=recipe, report=told.append)
+    second = train(stage, folder.name, recipe=recipe, on_progress=told.append)
     assert f"going on from step {first.step}" in told and not second.stopped and second.step == 4
     column = "reward" if stage == "grpo" else "loss"
     assert logged(second, column) == logged(whole, column) and len(set(logged(whole, column))) > 1
@@ -402,7 +402,7 @@ def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> No
     for expected in ("no lineage.json", "neither exported rows nor a run", "n_generations 5", "'wise'", "'unknown'"):
         assert expected in told
     with pytest.raises(StageError) as caught:
-        run_stage(made, tmp_path / "run", report=print)
+        run_stage(made, tmp_path / "run", on_progress=print)
     assert len(caught.value.problems) == len(problems(made)) == 5 and not (tmp_path / "run").exists()
 
 
@@ -436,5 +436,5 @@ def test_a_folder_keeps_to_the_settings_that_it_was_begun_with(tmp_path: Path) -
 def test_rows_that_are_too_long_are_counted_and_named_before_training(train: Train, place: Path) -> None:
     told: list[str] = []
     with pytest.raises(StageError, match="there is no row to train on"):
-        train("sft", "sft-long", recipe=short_recipe().changed("sft", {"max_length": 8}), report=told.append)
+        train("sft", "sft-long", recipe=short_recipe().changed("sft", {"max_length": 8}), on_progress=told.append)
     assert told[1].startswith("3 of 3 training rows are longer than 8 tokens and left out: ") and "(" in told[1]

@@ -168,7 +168,7 @@ def _tiny_base() -> Path:
         if progress.step % TOLD_EVERY == 0 or progress.step == progress.steps:
             print(f"tiny model, made once: {progress}", file=sys.stderr, flush=True)
 
-    return ensure_base(report=tell)
+    return ensure_base(on_progress=tell)
 
 
 def _system(style: str) -> str:

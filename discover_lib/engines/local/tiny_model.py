@@ -138,7 +138,7 @@ class Pretraining:
         return f"pretraining: step {self.step} of {self.steps}, loss {self.loss:.2f}, {self.seconds_left:.0f} s left"
 
 
-Report = Callable[[Pretraining], None]
+Progress = Callable[[Pretraining], None]
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def base_folder(recipe: TinyRecipe | None = None) -> Path:
     return outputs_folder() / "cache" / "tiny" / (recipe or TinyRecipe()).key
 
 
-def ensure_base(recipe: TinyRecipe | None = None, report: Report | None = None) -> Path:
+def ensure_base(recipe: TinyRecipe | None = None, on_progress: Progress | None = None) -> Path:
     """The folder of a recipe's base model; pretrains it if it is not in the cache, going on where it was stopped.
 
     Raises:
@@ -183,7 +183,7 @@ def ensure_base(recipe: TinyRecipe | None = None, report: Report | None = None) 
     checkpoint = folder.with_name(f"{folder.name}.checkpoint")
     try:
         began = time.monotonic()
-        model = pretrain(recipe, report, checkpoint)
+        model = pretrain(recipe, on_progress, checkpoint)
         save_model(model, vocabulary(recipe.domains), partial)
         seconds = time.monotonic() - began
         gate = measure(partial, recipe.domains, GATE_USERS)
@@ -289,7 +289,7 @@ def taxonomy_embeddings(words: Vocabulary, recipe: TinyRecipe) -> torch.Tensor:
     return table * recipe.scale
 
 
-def pretrain(recipe: TinyRecipe, report: Report | None = None, checkpoint: Path | None = None) -> Any:
+def pretrain(recipe: TinyRecipe, on_progress: Progress | None = None, checkpoint: Path | None = None) -> Any:
     """Train a new model on practice conversations; the loss is on the replies alone.
 
     Every step's conversations and nothing else decide it, so a run that was stopped goes on to the same model.
@@ -315,10 +315,10 @@ def pretrain(recipe: TinyRecipe, report: Report | None = None, checkpoint: Path 
         optimizer.step()
         losses.append(loss.item())
         done = step + 1
-        if report is not None and (done % REPORT_EVERY == 0 or done == recipe.steps):
+        if on_progress is not None and (done % REPORT_EVERY == 0 or done == recipe.steps):
             seconds, recent = time.monotonic() - began, losses[-REPORT_EVERY:]
             left = seconds / (done - first) * (recipe.steps - done)
-            report(Pretraining(done, recipe.steps, sum(recent) / len(recent), seconds, left))
+            on_progress(Pretraining(done, recipe.steps, sum(recent) / len(recent), seconds, left))
         if checkpoint is not None and done % CHECKPOINT_EVERY == 0:
             _save_checkpoint(checkpoint, done, model, optimizer)
     return model.eval()
