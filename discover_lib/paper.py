@@ -24,6 +24,7 @@ from discover_lib.base.files import rounded, write_json
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.runs.options import RunOptions, execute, lay_out_together
+from discover_lib.train import Progress
 
 if TYPE_CHECKING:
     from discover_lib.train.jobs import TrainingJob
@@ -118,22 +119,19 @@ class PaperOptions:
         return dataclasses.asdict(self)
 
 
-Report = Callable[[str], None]
-
-
 @dataclass
 class Paper:
     """One run of the paper in its folder.
 
     Args:
-        report: takes lines for people.
+        on_progress: takes lines for people.
         stop: set to end at the next safe moment.
         processes: for what the miniature simulates.
     """
 
     folder: Path
     options: PaperOptions
-    report: Report = print
+    on_progress: Progress = print
     stop: threading.Event = field(default_factory=threading.Event)
     processes: int = 2
 
@@ -149,16 +147,16 @@ class Paper:
         for place, (name, work) in enumerate(steps, 1):
             done = self.folder / "steps" / f"{name}.json"
             if done.exists():
-                self.report(f"[{place}/{len(steps)}] {name}: done before")
+                self.on_progress(f"[{place}/{len(steps)}] {name}: done before")
                 continue
             if self.stop.is_set():
                 raise PaperStopped
-            self.report(f"[{place}/{len(steps)}] {name} …")
+            self.on_progress(f"[{place}/{len(steps)}] {name} …")
             began = time.monotonic()
             work()
             seconds = time.monotonic() - began
             write_json(done, {"seconds": round(seconds, 1)})
-            self.report(f"[{place}/{len(steps)}] {name}: {seconds:.0f} s")
+            self.on_progress(f"[{place}/{len(steps)}] {name}: {seconds:.0f} s")
         return json.loads((self.folder / RESULTS).read_text(encoding="utf-8"))
 
     def steps(self) -> list[tuple[str, Callable[[], None]]]:
@@ -174,7 +172,7 @@ class Paper:
         ]
 
     def seconds(self) -> dict[str, float]:
-        """How long each finished step took, in the sitting that finished it."""
+        """How long each finished step took, in the attempt that finished it."""
         found = {}
         for name, _ in self.steps():
             path = self.folder / "steps" / f"{name}.json"
@@ -204,15 +202,15 @@ class Paper:
 
         last = 0.0
 
-        def told(now: Pretraining) -> None:
+        def tell(now: Pretraining) -> None:
             nonlocal last
             if self.stop.is_set():
                 raise PaperStopped
             if time.monotonic() - last > 10:
                 last = time.monotonic()
-                self.report(f"    {now}")
+                self.on_progress(f"    {now}")
 
-        ensure_base(report=told)
+        ensure_base(on_progress=tell)
 
     def _synthesis(self) -> None:
         """Best of two, on training artifacts of all domains; each conversation ends with the finished piece."""
@@ -270,7 +268,7 @@ class Paper:
                     step, total = status.step, status.total_steps
                     if total and step * 4 // total > told.get(label, 0):
                         told[label] = step * 4 // total
-                        self.report(f"    {label}: step {step} of {total}")
+                        self.on_progress(f"    {label}: step {step} of {total}")
                 if not any(status.going for status in states.values()):
                     break
                 if self.stop.is_set():
@@ -359,7 +357,8 @@ class Paper:
         ]
 
     def _card(self) -> dict[str, Any]:
-        from discover_lib.engines.local.tiny_model import base_folder, read_card
+        from discover_lib.engines.local.dialect import read_card
+        from discover_lib.engines.local.tiny_model import base_folder
 
         card = read_card(base_folder())
         return {name: value for name, value in card.items() if name != "seconds"}

@@ -27,8 +27,7 @@ with app.setup(hide_code=True):
     from discover_lib.core.conversation import Message
     from discover_lib.core.rollout import run_conversation
     from discover_lib.dataset.export import MARK
-    from discover_lib.dataset.preview import TEMPLATES, sequences
-    from discover_lib.dataset.tiny_preview import tiny_sequences
+    from discover_lib.dataset.preview import TEMPLATES, sequences, tiny_sequences
     from discover_lib.engines.local.dialect import dialect_of
     from discover_lib.engines.local.lineage import LineageError
     from discover_lib.engines.local.tiny_language import is_broken
@@ -37,11 +36,11 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature.lexicon import DOMAINS
     from discover_lib.engines.spec import EngineSpec, RoleEngines
     from discover_lib.runs.options import RunOptions
-    from discover_lib.train import before_after, jobs
+    from discover_lib.train import jobs
     from discover_lib.train.data import DataError, load_rows
     from discover_lib.train.jobs import JobError
     from discover_lib.train.recipes import Recipe
-    from discover_lib.train.stage import StageSettings, problems
+    from discover_lib.train.stage import StageSettings, before_and_after, problems
     from discover_lib.views import conversation as show
     from discover_lib.views import pairs as show_pairs
     from discover_lib.views import training as show_training
@@ -552,7 +551,7 @@ def _(
     if status is None:
         _body = '<p class="dl-quiet">No training run yet: press <b>Train</b>.</p>'
     else:
-        _resumed = [each.from_step for each in status.sittings]
+        _resumed = [each.from_step for each in status.attempts]
         _standing = show_training.standing(get_job().name, status, show_training.latest(logged))
         _body = show.panel(
             "The run", _standing, kept_round(get_job()), show_training.curves(logged, status.total_steps, _resumed)
@@ -624,7 +623,7 @@ def _(get_job, get_turns):
         if job is None or job.status().state != "finished":
             return None
         try:
-            return before_after.sides(job.folder)
+            return before_and_after(job.folder)
         except (LineageError, OSError):
             return None
 

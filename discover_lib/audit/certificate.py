@@ -21,12 +21,12 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery
-from discover_lib.engines.spec import MINIATURE, Engines
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean
-from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out
+from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out, prompts_as_in
 from discover_lib.runs.runner import Progress
 from discover_lib.runs.store import RunStore, StoreError, to_json
-from discover_lib.runs.units import plan_units, run_unit, run_units, write_json
+from discover_lib.runs.units import write_json
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -215,28 +215,6 @@ def _verdict(estimate: Estimate, kind: Kind) -> Holds:
 # -- running the panel ------------------------------------------------------------------------------------------------
 
 
-def run_panel(
-    trees: Mapping[str, tuple[str, IntentTree]],
-    rules: Rules,
-    *,
-    engines: Engines | None = None,
-    trials: int = 1,
-    turns: int = MAX_TURNS,
-    seed: int = 0,
-    panel: Sequence[str] = PANEL,
-) -> list[Conversation]:
-    """The panel's conversations, one after the other; the miniature plays the user unless `engines` does.
-
-    Args:
-        trees: artifact → (domain, tree); the scripted assistants know the miniature's domains only.
-
-    Raises:
-        RoleError: a role could not do its part.
-    """
-    units = plan_units(trees, panel, trials=trials, turns=turns, rules=rules, seed=seed, engine=MINIATURE)
-    return list(run_units(units)) if engines is None else [run_unit(unit, engines) for unit in units]
-
-
 def lay_out_panel(folder: Path, *, artifacts: int = ARTIFACTS, seed: int = 0, prompts: Path | None = None) -> LaidOut:
     """The panel's run under the engine, rules and number of turns of the run in `folder`; to be planned, then executed.
 
@@ -276,7 +254,7 @@ def lay_out_panel(folder: Path, *, artifacts: int = ARTIFACTS, seed: int = 0, pr
         seed=seed,
         prompts=prompts,
     )
-    return lay_out(options)
+    return prompts_as_in(lay_out(options), configuration)
 
 
 def certify_run(

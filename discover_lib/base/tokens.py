@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-COUNTING = "subword-like rule of discover_lib.tokens"  # stands in stored records: it stays what it was
+COUNTING = "subword-like rule of discover_lib.tokens"  # a name in records: it stays, wherever this module lies
 _PIECE = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[^\sA-Za-z0-9]")
 LETTERS_PER_TOKEN = 7  # longer words are split by subword tokenizers
 

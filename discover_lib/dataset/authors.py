@@ -1,4 +1,4 @@
-"""The file formats of the authors' released code (github.com/tsook/discoverllm): run files, seeds, artifacts, settings.
+"""The file formats of the authors' released code (github.com/tsook/discoverllm): its run files.
 
 Reading a run file gives a `Conversation` under `Rules.authors()` with what the file knows: states, messages, replies,
 rewards.  It knows no verdicts and no near misses, so a turn read from it cannot be judged anew under other rules.
@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
 from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.advance import focus
-from discover_lib.core.conversation import Artifact, Candidate, Conversation, Message, Reply, Stop, Turn
+from discover_lib.core.conversation import Candidate, Conversation, Reply, Stop, Turn
 from discover_lib.core.intents import Intent, IntentTree, TreeError
 from discover_lib.core.reward import Reward, length_penalty, reward
-from discover_lib.core.roles import BuiltTree, Recognised
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition
 from discover_lib.core.view import leaked_words, user_view
-from discover_lib.dataset.formats import FormatError, Place, read_json
+from discover_lib.dataset.formats import Foreign, FormatError, Number, number, parse, read_json
 from discover_lib.runs.units import write_json
 
 RULES = Rules.authors()
@@ -55,125 +56,117 @@ NOT_HELD = (
 )
 
 
-# -- artifacts and settings ----------------------------------------------------------------------------------------
+# -- what we read of a run file ------------------------------------------------------------------------------------
 
 
-def read_artifacts(path: Path) -> list[Artifact]:
-    """An artifacts file; entries without an id are numbered by their place, as the authors do."""
-    return [
-        Artifact(
-            entry["id"].text() if entry.get("id") else f"artifact_{number}",
-            entry["artifact_type"].text(),
-            entry["text"].text(),
-        )
-        for number, entry in enumerate(read_json(path).items(), start=1)
-    ]
+def _level(value: Any) -> Discovery:
+    if number(value) not in LEVELS:
+        raise ValueError(f"must be 0, 0.5 or 1, got {value}")
+    return LEVELS[value]
 
 
-def write_artifacts(path: Path, artifacts: Sequence[Artifact]) -> None:
-    write_json(path, [{"id": each.id, "artifact_type": each.type, "text": each.text} for each in artifacts])
+def _one(criteria: list[Criterion]) -> list[Criterion]:
+    """The authors' code makes one criterion and no more."""
+    if len(criteria) != 1:
+        raise ValueError(f"holds {len(criteria)} criteria; only files with one can be read")
+    return criteria
 
 
-@dataclass(frozen=True)
-class AssistantSetting:
-    """One entry of assistants.json.  `user_prompt` is a template with a `{chat_history}` slot, which we do not use."""
+def _reason(text: str) -> str:
+    if text not in STOPS and not text.startswith("error"):
+        raise ValueError(f"must be one of {', '.join(STOPS)} or 'error: ...', got {text!r:.60}")
+    return text
 
+
+class Node(Foreign):
+    """An intent with its state.  An id that is not quoted came out of YAML as a number."""
+
+    id: Annotated[str, BeforeValidator(str)]
+    text: str
+    aware: Annotated[Discovery, PlainValidator(_level)]
+    satisfied: Number
+    update_thresholds: list[Number]
+    children: list[Node] | None = None
+
+
+class Criterion(Foreign):
+    hierarchy: list[Node]
+
+
+Criteria = Annotated[list[Criterion], AfterValidator(_one)]
+
+
+class Config(Foreign):
     model_name: str
-    system_prompt: str
-    user_prompt: str | None = None
-    temperature: float | None = None
 
 
-def read_assistants(path: Path) -> list[AssistantSetting]:
-    found = []
-    for entry in read_json(path).items():
-        prompt = entry.get("system_prompt") or entry["system_prompt_text"]
-        template, temperature = entry.get("user_prompt"), entry.get("temperature")
-        found.append(
-            AssistantSetting(
-                entry["model_name"].text(),
-                prompt.text(),
-                template.text() if template else None,
-                temperature.number() if temperature else None,
-            )
-        )
-    return found
+class Said(Foreign):
+    role: str
+    content: str
 
 
-@dataclass(frozen=True)
-class UserSetting:
-    """user.json: the model that judges and speaks, and how."""
-
-    model_name: str
-    temperature: float
-    max_tokens: int
-    update_prob: float
-    seed_model_name: str = ""
-
-    @property
-    def rules(self) -> Rules:
-        return RULES if self.update_prob == RULES.p else RULES.replace(p=self.update_prob)
+class TheirCandidate(Foreign):
+    assistant_index: int
+    assistant_response: str
+    delta_awareness: Number
+    reward: Number
+    updated_criteria_objs: Criteria
 
 
-def read_user(path: Path) -> UserSetting:
-    data = read_json(path)
-    builder = data.get("seed_model_name")
-    return UserSetting(
-        data["model_name"].text(),
-        data["temperature"].number(),
-        data["max_tokens"].whole(),
-        data["update_prob"].number(),
-        builder.text() if builder else "",
-    )
+class Candidates(Foreign):
+    """The candidates of one turn."""
+
+    candidates: list[TheirCandidate]
+    chosen_assistant_index: Any
+
+
+class Score(Foreign):
+    delta_awareness: Number
+
+
+class RunFile(Foreign):
+    """`per_turn_candidates` of a best_of_n file alone, `turnwise_scores` and `assistant_id` of a best_of_1 file."""
+
+    artifact_id: str
+    mode: str
+    assistant_configs: list[Config]
+    conversation: list[Said]
+    per_turn_candidates: list[Candidates] | None = None
+    criteria_history: list[Criteria]
+    turnwise_scores: list[Score] | None = None
+    terminated_reason: Annotated[str, AfterValidator(_reason)]
+    assistant_id: Any = None
+    trial_id: Any = None
+
+
+class SeedFile(Foreign):
+    artifact_type: str
 
 
 # -- criteria: a tree and a state in one ---------------------------------------------------------------------------
 
 
-def _hierarchy(criteria: Place) -> Place:
-    """The trees of a `criteria_objs`; the authors' code makes one criterion and no more."""
-    found = criteria.items()
-    if len(found) != 1:
-        raise criteria.wrong(f"holds {len(found)} criteria; only files with one can be read")
-    return found[0]["hierarchy"]
-
-
-def _nodes(hierarchy: Place) -> Iterator[Place]:
-    for node in hierarchy.items():
+def _nodes(nodes: Sequence[Node]) -> Iterator[Node]:
+    for node in nodes:
         yield node
-        if below := node.get("children"):
-            yield from _nodes(below)
+        yield from _nodes(node.children or ())
 
 
-def _id(node: Place) -> str:
-    return str(node["id"].value)  # an unquoted "1" came out of YAML as a number, and "1.2" as another
+def _tree(criteria: Sequence[Criterion], artifact_type: str, request: str) -> IntentTree:
+    def intent(node: Node) -> Intent:
+        return Intent(node.id, node.text, tuple(map(intent, node.children or ())))
+
+    roots = criteria[0].hierarchy
+    known = tuple(node.id for node in _nodes(roots) if node.aware is Discovery.DISCOVERED)
+    return IntentTree(artifact_type, "", request, known, tuple(map(intent, roots)))
 
 
-def _tree(criteria: Place, artifact_type: str, request: str) -> IntentTree:
-    def intent(node: Place) -> Intent:
-        below = node.get("children")
-        return Intent(_id(node), node["text"].text(), tuple(map(intent, below.items())) if below else ())
-
-    hierarchy = _hierarchy(criteria)
-    known = tuple(_id(node) for node in _nodes(hierarchy) if node["aware"].number() == 1)
-    try:
-        return IntentTree(artifact_type, "", request, known, tuple(map(intent, hierarchy.items())))
-    except TreeError as error:
-        raise hierarchy.wrong(f"is no intent tree: {error}") from None
-
-
-def _state(criteria: Place, drawn: Mapping[str, Threshold] | None = None) -> IntentState:
+def _state(criteria: Sequence[Criterion], drawn: Mapping[str, Threshold] | None = None) -> IntentState:
     """The state in a snapshot; `drawn` are the thresholds of the first one."""
-    discovery, satisfied, left = {}, set(), {}
-    for node in _nodes(_hierarchy(criteria)):
-        level, intent_id = node["aware"].number(), _id(node)
-        if level not in LEVELS:
-            raise node["aware"].wrong(f"must be 0, 0.5 or 1, got {level}")
-        discovery[intent_id] = LEVELS[level]
-        if node["satisfied"].number():
-            satisfied.add(intent_id)
-        left[intent_id] = tuple(each.number() for each in node["update_thresholds"].items())
-    return IntentState(discovery, frozenset(satisfied), left, left if drawn is None else drawn)
+    nodes = list(_nodes(criteria[0].hierarchy))
+    left = {node.id: tuple(node.update_thresholds) for node in nodes}
+    satisfied = frozenset(node.id for node in nodes if node.satisfied)
+    return IntentState({node.id: node.aware for node in nodes}, satisfied, left, left if drawn is None else drawn)
 
 
 def _criteria(
@@ -223,67 +216,6 @@ def _thresholds_left(state: IntentState, intent_id: str) -> list[float]:
     return {0: [left, drawn], 1: [left], 2: []}[state[intent_id].value]
 
 
-# -- seeds ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Seed:
-    """A seed.json: a built tree, and the state in which every user with it starts."""
-
-    artifact_id: str
-    built: BuiltTree
-    start: IntentState
-    rest: Any = field(default=None, repr=False)  # what the file holds beyond
-
-    @property
-    def thresholds(self) -> dict[str, Threshold]:
-        """For `initial_state(tree, Rules.authors(), thresholds=...)`: of the intents that can still move."""
-        return {key: value for key, value in self.start.thresholds.items() if value}
-
-
-def read_seed(path: Path) -> Seed:
-    """A seed.json.
-
-    Raises:
-        FormatError: naming the field that is missing or wrong.
-    """
-    data = read_json(path)
-    criteria, request = data["criteria_objs"], data["initial_request"].text()
-    tree = _tree(criteria, data["artifact_type"].text(), request)
-    levels = [
-        tuple(entry["item"].text() for entry in level["checklist"].items())
-        for level in criteria.items()[0]["abstractions"].items()
-    ][::-1]  # theirs begin with the broadest
-    found = tuple(Recognised(text, "", "") for text in (levels[0] if levels else ()))
-    seed = Seed(data["artifact_id"].text(), BuiltTree(tree, found, tuple(levels)), _state(criteria))
-    return dataclasses.replace(seed, rest=_beyond(_seed_file(seed), data.object()))
-
-
-def write_seed(path: Path, seed: Seed) -> None:
-    write_json(path, _completed(_seed_file(seed), seed.rest))
-
-
-def _seed_file(seed: Seed) -> dict[str, Any]:
-    tree = seed.built.tree
-    criteria = _criteria(tree, seed.start)
-    if seed.built.levels:
-        criteria[0]["abstractions"] = [
-            {
-                "description": "; ".join(level),
-                "checklist": [{"item": text, "satisfied": 0, "aware": 0, "reason": ""} for text in level],
-                "lateral_alternatives": [],
-            }
-            for level in reversed(seed.built.levels)
-        ]
-    return {
-        "artifact_id": seed.artifact_id,
-        "artifact_type": tree.artifact_type,
-        "criteria_objs": criteria,
-        "initial_request": tree.initial_request,
-        "timestamp": _now(),
-    }
-
-
 # -- run files: reading --------------------------------------------------------------------------------------------
 
 
@@ -295,97 +227,98 @@ def read_run_file(path: Path) -> Conversation:
     """
     data = read_json(path)
     beside = path.parent / "seed.json"
-    artifact_type = read_json(beside)["artifact_type"].text() if beside.is_file() else ""
-    talk = _conversation(data, artifact_type)
-    rest = _beyond(run_file(talk), data.object())
-    return dataclasses.replace(talk, setting={**talk.setting, REST: rest})
+    artifact_type = parse(SeedFile, read_json(beside), str(beside)).artifact_type if beside.is_file() else ""
+    conversation = _Reader(parse(RunFile, data, str(path)), path).conversation(artifact_type)
+    rest = _beyond(run_file(conversation), data)
+    return dataclasses.replace(conversation, setting={**conversation.setting, REST: rest})
 
 
-def _conversation(data: Place, artifact_type: str) -> Conversation:
-    messages = data["conversation"].items()
-    if not messages:
-        raise data["conversation"].wrong("is empty; it opens with the user's request")
-    snapshots = data["criteria_history"].items()
-    if not snapshots:
-        raise data["criteria_history"].wrong("is empty; it opens with the state at the start")
-    tree = _tree(snapshots[0], artifact_type, _said(messages[0], "user"))
-    configs = data["assistant_configs"].items()
-    names = [f"{each['model_name'].text()} #{number}" for number, each in enumerate(configs, start=1)]
-    states = [_state(snapshots[0])]
-    turns: list[Turn] = []
-    said = [Message("user", tree.initial_request)]
-    for index in range(1, len(snapshots)):
-        turn = _turn(data, tree, states[-1], index, names)
-        said.append(Message("assistant", turn.reply.text))
-        answer = _said(messages[2 * index], "user") if 2 * index < len(messages) else None
-        leaks = leaked_words(answer, tree, turn.after, [each.content for each in said]) if answer is not None else ()
-        turns.append(dataclasses.replace(turn, user_message=answer, leaks=leaks))
-        states.append(turn.after)
-        said += [Message("user", answer)] if answer is not None else []
-    trial = data.get("trial_id")
-    setting = {
-        "engine": ENGINE,
-        "domain": "",
-        "artifact": data["artifact_id"].text(),
-        "assistants": names if data["mode"].text() != "best_of_1" else [turns[0].reply.assistant] if turns else names,
-        "trial": trial.value if trial else 0,
-        "note": f"read from {Path(data.file).name}: {NO_VERDICTS}",
-    }
-    return Conversation(tree, RULES, 0, states[0], tuple(turns), _stop(data["terminated_reason"]), setting)
+@dataclass(frozen=True)
+class _Reader:
+    """A run file whose fields are of their types; whether they go together is found out on the way."""
 
+    run: RunFile
+    path: Path
 
-def _said(message: Place, role: str) -> str:
-    if message["role"].text() != role:
-        raise message["role"].wrong(f"must be {role!r}, got {message.value['role']!r}")
-    return message["content"].text()
+    def conversation(self, artifact_type: str) -> Conversation:
+        run = self.run
+        if not run.conversation:
+            raise self.wrong("conversation is empty; it opens with the user's request")
+        if not run.criteria_history:
+            raise self.wrong("criteria_history is empty; it opens with the state at the start")
+        try:
+            tree = _tree(run.criteria_history[0], artifact_type, self.said(0, "user"))
+        except TreeError as error:
+            raise self.wrong(f"criteria_history[0][0].hierarchy is no intent tree: {error}") from None
+        names = [f"{each.model_name} #{place}" for place, each in enumerate(run.assistant_configs, start=1)]
+        start = state = _state(run.criteria_history[0])
+        turns: list[Turn] = []
+        texts = [tree.initial_request]
+        for index in range(1, len(run.criteria_history)):
+            turn = self.turn(tree, state, index, names)
+            texts.append(turn.reply.text)
+            answer = self.said(2 * index, "user") if 2 * index < len(run.conversation) else None
+            leaks = leaked_words(answer, tree, turn.after, texts) if answer is not None else ()
+            turns.append(dataclasses.replace(turn, user_message=answer, leaks=leaks))
+            state = turn.after
+            texts += [answer] if answer is not None else []
+        setting = {
+            "engine": ENGINE,
+            "domain": "",
+            "artifact": run.artifact_id,
+            "assistants": names if run.mode != "best_of_1" else [turns[0].reply.assistant] if turns else names,
+            "trial": 0 if run.trial_id is None else run.trial_id,
+            "note": f"read from {self.path.name}: {NO_VERDICTS}",
+        }
+        stop = STOPS.get(run.terminated_reason, "error")
+        return Conversation(tree, RULES, 0, start, tuple(turns), stop, setting)
 
+    def turn(self, tree: IntentTree, before: IntentState, index: int, names: Sequence[str]) -> Turn:
+        """Turn `index`; the user's answer to it is added by the caller."""
+        run = self.run
+        if run.per_turn_candidates is None:
+            reply = self.said(2 * index - 1, "assistant")
+            place = run.assistant_id if isinstance(run.assistant_id, int) else 0
+            name = names[place] if 0 <= place < len(names) else names[0]
+            after = _state(run.criteria_history[index], before.initial_thresholds)
+            delta = self.nth("turnwise_scores", index - 1).delta_awareness
+            candidates, chosen = [_candidate(tree, before, after, reply, name, delta, None)], 0
+        else:
+            self.nth("conversation", 2 * index - 1)
+            where, entry = f"per_turn_candidates[{index - 1}]", self.nth("per_turn_candidates", index - 1)
+            candidates, places = [], []
+            for number, each in enumerate(entry.candidates):
+                place = each.assistant_index
+                if not 0 <= place < len(names):
+                    field = f"{where}.candidates[{number}].assistant_index"
+                    raise self.wrong(f"{field} must number one of {len(names)} assistants, got {place}")
+                after = _state(each.updated_criteria_objs, before.initial_thresholds)
+                numbers = each.delta_awareness, each.reward
+                candidates.append(_candidate(tree, before, after, each.assistant_response, names[place], *numbers))
+                places.append(place)
+            if entry.chosen_assistant_index not in places:
+                wrong = entry.chosen_assistant_index
+                raise self.wrong(f"{where}.chosen_assistant_index names no candidate of the turn, got {wrong!r:.60}")
+            chosen = places.index(entry.chosen_assistant_index)
+        after, moves = candidates[chosen].after, candidates[chosen].transitions
+        view = user_view(tree, after, RULES, None, moves)
+        return Turn(index, before, tuple(candidates), chosen, focus(tree, before, RULES), view)
 
-def _stop(reason: Place) -> Stop | None:
-    text = reason.text()
-    if text.startswith("error"):
-        return "error"
-    if text not in STOPS:
-        raise reason.wrong(f"must be one of {', '.join(STOPS)} or 'error: ...', got {text!r:.60}")
-    return STOPS[text]
+    def said(self, index: int, role: str) -> str:
+        """The text of message `index`, which must be of that role."""
+        message = self.nth("conversation", index)
+        if message.role != role:
+            raise self.wrong(f"conversation[{index}].role must be {role!r}, got {message.role!r}")
+        return str(message.content)
 
+    def nth(self, name: str, index: int) -> Any:
+        entries = getattr(self.run, name) or ()
+        if index >= len(entries):
+            raise self.wrong(f"{name} has {len(entries)} entries and should have at least {index + 1}")
+        return entries[index]
 
-def _turn(data: Place, tree: IntentTree, before: IntentState, index: int, names: Sequence[str]) -> Turn:
-    """Turn `index`; the user's answer to it is added by the caller."""
-    message = _nth(data["conversation"], 2 * index - 1)
-    by_turn = data.get("per_turn_candidates")
-    if by_turn is None:
-        who = data.get("assistant_id")
-        name = names[who.whole()] if who and isinstance(who.value, int) and 0 <= who.value < len(names) else names[0]
-        after = _state(_nth(data["criteria_history"], index), before.initial_thresholds)
-        delta = _nth(data["turnwise_scores"], index - 1)["delta_awareness"].number()
-        found = [_candidate(tree, before, after, _said(message, "assistant"), name, delta, None)]
-        chosen = 0
-    else:
-        entry = _nth(by_turn, index - 1)
-        found, places = [], []
-        for each in entry["candidates"].items():
-            place = each["assistant_index"].whole()
-            if not 0 <= place < len(names):
-                raise each["assistant_index"].wrong(f"must number one of {len(names)} assistants, got {place}")
-            after = _state(each["updated_criteria_objs"], before.initial_thresholds)
-            delta, total = each["delta_awareness"].number(), each["reward"].number()
-            text = each["assistant_response"].text()
-            found.append(_candidate(tree, before, after, text, names[place], delta, total))
-            places.append(place)
-        wanted = entry["chosen_assistant_index"]
-        if wanted.value not in places:
-            raise wanted.wrong(f"names no candidate of the turn, got {wanted.value!r:.60}")
-        chosen = places.index(wanted.value)
-    after, moves = found[chosen].after, found[chosen].transitions
-    view = user_view(tree, after, RULES, None, moves)
-    return Turn(index, before, tuple(found), chosen, focus(tree, before, RULES), view)
-
-
-def _nth(many: Place, index: int) -> Place:
-    items = many.items()
-    if index >= len(items):
-        raise many.wrong(f"has {len(items)} entries and should have at least {index + 1}")
-    return items[index]
+    def wrong(self, what: str) -> FormatError:
+        return FormatError(f"{self.path}: {what}")
 
 
 def _candidate(

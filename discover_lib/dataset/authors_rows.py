@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
 
 from discover_lib.base.tokens import TokenCount
 from discover_lib.core.conversation import Conversation
-from discover_lib.dataset.authors import run_file
+from discover_lib.dataset.authors import Said, run_file
 from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.formats import FormatError, Place, read_json
+from discover_lib.dataset.formats import Foreign, FormatError, Number, parse, read_json
 from discover_lib.dataset.pairs import DIGITS
 from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, plain, readable, similarity_of
 from discover_lib.runs.store import to_json
@@ -25,25 +27,42 @@ REST = "authors_rows"  # column that holds what our columns do not
 SAME_TURN = ("artifact_id", "conv_id", "turn_id", "source_dir")  # and the prompt: their conv_id is not unique
 
 
+def _decimal(text: str) -> str:
+    if not text.isdecimal():
+        raise ValueError(f"must be a number written as text, got {text!r:.60}")
+    return text
+
+
+class Row(Foreign):
+    """What every reader of a row needs."""
+
+    artifact_id: str
+    turn_id: Annotated[str, AfterValidator(_decimal)]
+    completion: str
+    assistant_index: int
+    prompt: list[Said]
+    score: Number | None = None
+
+
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a file (a JSON array, or JSON lines), checked for what every reader of them needs.
 
     Raises:
         FormatError: naming the row and the field that is wrong.
     """
-    if path.suffix == ".jsonl":
-        places = [_line(path, number, line) for number, line in enumerate(_lines(path), start=1) if line.strip()]
-    else:
-        places = read_json(path).items()
-    for row in places:
-        row["artifact_id"].text(), row["turn_id"].text(), row["completion"].text(), row["assistant_index"].whole()
-        for message in row["prompt"].items():
-            message["role"].text(), message["content"].text()
-        if (score := row.get("score")) is not None:
-            score.number()
-        if not row["turn_id"].value.isdecimal():
-            raise row["turn_id"].wrong(f"must be a number written as text, got {row['turn_id'].value!r:.60}")
-    return [row.object() for row in places]
+    if path.suffix != ".jsonl":
+        listed = read_json(path)
+        if not isinstance(listed, list):
+            raise FormatError(f"{path}: the file must be a list, got {listed!r:.60}")
+        for place, row in enumerate(listed):
+            parse(Row, row, str(path), place)
+        return listed
+    rows = []
+    for place, line in enumerate(_lines(path), start=1):
+        if line.strip():
+            rows.append(_line(path, place, line))
+            parse(Row, rows[-1], f"{path}: line {place}")
+    return rows
 
 
 def _lines(path: Path) -> list[str]:
@@ -55,11 +74,11 @@ def _lines(path: Path) -> list[str]:
         raise FormatError(f"{path}: not UTF-8 text") from None
 
 
-def _line(path: Path, number: int, line: str) -> Place:
+def _line(path: Path, place: int, line: str) -> Any:
     try:
-        return Place(json.loads(line), f"{path}: line {number}")
+        return json.loads(line)
     except ValueError as error:
-        raise FormatError(f"{path}: line {number} is not JSON ({error})") from None
+        raise FormatError(f"{path}: line {place} is not JSON ({error})") from None
 
 
 def examples_of(

@@ -1,7 +1,7 @@
 """Files that others can read: conversations as JSON lines and as a table, and how a foreign file is read with care.
 
-`Place` walks a JSON file and knows where it stands, so that what is wrong is said in one line naming file and field.
-The formats of the authors' code are in `discover_lib.dataset.authors`.
+A foreign file is parsed by a pydantic model, and what is wrong with it is said in one line naming file and field.  The
+formats of the authors' code are in `discover_lib.dataset.authors`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Candidate, Conversation, Turn
@@ -20,6 +21,7 @@ from discover_lib.runs.units import write_lines
 
 if TYPE_CHECKING:
     import pandas
+    from pydantic_core import ErrorDetails
 
 MAX_BYTES = 1_000_000_000  # of one file to be read whole
 
@@ -28,59 +30,65 @@ class FormatError(DiscoverError):
     """A file that is not of the form it should have; the message is one line naming the file and the field."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """A value in a JSON file, and where it stands there.  Every reader raises `FormatError` on anything else."""
+class Foreign(BaseModel):
+    """What we read of a file of others: these fields, of these types; whatever else it holds is let be."""
 
-    value: Any
-    file: str
-    path: str = ""
-
-    def wrong(self, what: str) -> FormatError:
-        return FormatError(f"{self.file}: {self.path or 'the file'} {what}")
-
-    def __getitem__(self, name: str) -> Place:
-        """A field that must be there."""
-        if name not in self.object():
-            raise self.wrong(f"has no {name!r}")
-        return self._below(name)
-
-    def get(self, name: str) -> Place | None:
-        """A field that may be missing or null."""
-        return None if self.object().get(name) is None else self._below(name)
-
-    def _below(self, name: str) -> Place:
-        return Place(self.value[name], self.file, f"{self.path}.{name}" if self.path else name)
-
-    def object(self) -> dict[str, Any]:
-        if not isinstance(self.value, dict):
-            raise self.wrong(f"must be an object, got {self.value!r:.60}")
-        return self.value
-
-    def items(self) -> list[Place]:
-        if not isinstance(self.value, list):
-            raise self.wrong(f"must be a list, got {self.value!r:.60}")
-        return [Place(each, self.file, f"{self.path}[{index}]") for index, each in enumerate(self.value)]
-
-    def text(self) -> str:
-        if not isinstance(self.value, str):
-            raise self.wrong(f"must be text, got {self.value!r:.60}")
-        return self.value
-
-    def number(self) -> float:
-        value = self.value
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise self.wrong(f"must be a number, got {value!r:.60}")
-        return value
-
-    def whole(self) -> int:
-        if isinstance(self.value, bool) or not isinstance(self.value, int):
-            raise self.wrong(f"must be a whole number, got {self.value!r:.60}")
-        return self.value
+    model_config = ConfigDict(strict=True, frozen=True)
 
 
-def read_json(path: Path) -> Place:
-    """A JSON file.
+Model = TypeVar("Model", bound=Foreign)
+
+
+def number(value: Any) -> int | float:
+    """A finite number as it stands in the file; 1 stays an integer."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"must be a number, got {value!r:.60}")
+    return value
+
+
+Number = Annotated[int | float, PlainValidator(number)]
+
+
+def parse(model: type[Model], data: Any, file: str, *at: str | int) -> Model:
+    """A part of a file, read.
+
+    Args:
+        at: where in the file it stands: names and places, from the outermost on.
+
+    Raises:
+        FormatError: naming the file, the field, and what it must be.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise FormatError(f"{file}: {_problem(error.errors()[0], at)}") from None
+
+
+_WANTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "list_type": "a list",
+    "model_type": "an object",
+}
+
+
+def _problem(error: ErrorDetails, at: tuple[str | int, ...]) -> str:
+    kind, place = error["type"], (*at, *error["loc"])
+    if kind == "missing":
+        return f"{_place(place[:-1])} has no {place[-1]!r}"
+    if kind == "value_error":  # of a check of ours, which says what came
+        return f"{_place(place)} {error['ctx']['error']}"
+    return f"{_place(place)} must be {_WANTED.get(kind, error['msg'])}, got {error['input']!r:.60}"
+
+
+def _place(names: Iterable[str | int]) -> str:
+    """A place in a file as one writes it: ``conversation[3].role``."""
+    written = "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in names)
+    return written.lstrip(".") or "the file"
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds.
 
     Raises:
         FormatError: it is missing, too large, or no JSON.
@@ -88,7 +96,7 @@ def read_json(path: Path) -> Place:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise FormatError(f"{path}: {path.stat().st_size / 1e9:.1f} GB is too large to read whole; at most 1 GB")
-        return Place(json.loads(path.read_text(encoding="utf-8-sig")), str(path))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
     except json.JSONDecodeError as error:

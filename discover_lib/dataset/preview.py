@@ -1,7 +1,8 @@
 """What a trainer is given, piece by piece, and which pieces carry loss, under the chat template of a base model.
 
 Rendered without any tokenizer, so that it can be shown wherever the rows can.  The Qwen2.5 and Llama 3 templates give
-the very text and loss mask of TRL's training templates (a test compares them where TRL is installed).
+the very text and loss mask of TRL's training templates, and `tiny_sequences` those of the tiny model's tokenizer (tests
+compare them where TRL and transformers are installed).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discover_lib.base.tokens import WireMessage
+from discover_lib.engines.local.tiny_language import ASSISTANT, END, USER, encode_messages
 
 
 @dataclass(frozen=True)
@@ -121,3 +123,36 @@ def _joined(pieces: Iterable[Piece]) -> list[Piece]:
         elif piece.text:
             joined.append(piece)
     return joined
+
+
+# -- the tiny model ----------------------------------------------------------------------------------------------------
+
+_MARKS = {"user": f" {USER} ", "assistant": f" {ASSISTANT} "}
+
+
+def tiny_sequences(row: Mapping[str, Any], domain: str) -> dict[str, list[Piece]]:
+    """The sequences that a trainer makes of a row of `domain`: name → pieces.  A preference row makes two."""
+    if "messages" in row:
+        return {"conversation": _pieces(encode_messages(row["messages"], domain), loss=True)}
+    prompt = encode_messages(row["prompt"], domain)
+    if "chosen" in row:
+        before = [*_pieces(prompt, loss=False), Piece(_MARKS["assistant"], "template", False)]
+        return {name: before + _reply(row[name], domain) for name in ("chosen", "rejected")}
+    return {"prompt": [*_pieces(prompt, loss=False), Piece(_MARKS["assistant"], "template", False)]}
+
+
+def _reply(reply: Sequence[WireMessage], domain: str) -> list[Piece]:
+    """A reply behind its prompt: all of it carries loss."""
+    said = encode_messages(reply, domain)[-1]["content"]
+    return [Piece(said, "assistant", True), Piece(f" {END}", "template", True)]
+
+
+def _pieces(wire: Sequence[Mapping[str, str]], *, loss: bool) -> list[Piece]:
+    pieces = []
+    for message in wire:
+        learnt = loss and message["role"] == "assistant"
+        mark = _MARKS.get(message["role"])
+        pieces += [Piece(mark, "template", False)] if mark else []
+        pieces.append(Piece(message["content"], message["role"], learnt))
+        pieces += [Piece(f" {END}", "template", learnt)] if mark else []
+    return pieces

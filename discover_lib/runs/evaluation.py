@@ -21,6 +21,7 @@ from discover_lib.base.files import rounded, whole_file, write_json
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation, FinalTurn, Message, Reply
 from discover_lib.core.roles import Assistant, RoleError, SeesIntents, ask
+from discover_lib.engines.llm.calls.records import ENDS_THE_RUN
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.paired import TEST
@@ -33,12 +34,13 @@ from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
     RunOptionsError,
+    as_begun,
     execute,
     lay_out,
     lay_out_together,
     processes_for,
 )
-from discover_lib.runs.runner import ENDS_THE_RUN, Halt, Progress, Report, failed_call, failure_of
+from discover_lib.runs.runner import Halt, Progress, Report, failed_call, failure_of
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import map_in_processes
 
@@ -142,6 +144,7 @@ def assess(
         StoreError: the run cannot be read or written to.
     """
     stop = stop or threading.Event()
+    run = as_begun(run, folder)
     with RunStore.write(folder, run.configuration) as store:
         places = store.unassessed()
         for place in places:

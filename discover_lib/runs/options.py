@@ -22,11 +22,12 @@ from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
 from discover_lib.runs.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
-from discover_lib.runs.store import RunStore, to_json
+from discover_lib.runs.store import RunStore, StoreError, to_json
 from discover_lib.runs.units import Unit, plan_units, write_json, write_lines
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.engines.llm.prompting import PromptSet
 
 FORMAT = "discover-run/1"
 LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
@@ -154,6 +155,23 @@ def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
     return LaidOut(parts[0].options, trees, placed, configuration)
 
 
+def prompts_as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
+    """A run whose prompts go by the hashes of a stored configuration, where these mean the same texts."""
+    if not run.configuration["prompts"]:
+        return run
+    hashes = _prompts(run.options).hashes_as_in(stored.get("prompts") or {})
+    return dataclasses.replace(run, configuration={**run.configuration, "prompts": hashes})
+
+
+def as_begun(run: LaidOut, folder: Path) -> LaidOut:
+    """A run as its folder knows it, if it was begun there; earlier versions hashed the same prompts otherwise."""
+    try:
+        with RunStore.read(folder) as store:
+            return prompts_as_in(run, store.configuration)
+    except StoreError:
+        return run
+
+
 def check_access(run: LaidOut, settings: ClientSettings | None) -> None:
     """Check that the models of a run can be asked: providers are known, keys are there.  Sends nothing.
 
@@ -194,6 +212,7 @@ def execute(
         RunError: the run broke; what is finished is kept.
     """
     notes = {"api_base": settings.api_base if settings else None}
+    run = as_begun(run, folder)
     with RunStore.write(folder, run.configuration, notes) as store:
         if not run.models and not run.local:
             return run_in_processes(store, run.units, processes=concurrency, progress=progress, stop=stop)
@@ -353,17 +372,15 @@ def _configuration(
         "turns": options.turns,
         "seed": options.seed,
         "rules": options.rules.to_dict(),
-        "prompts": _prompt_hashes(options),
+        "prompts": _prompts(options).hashes() if spec.models(options.everyone) else {},
         "artifacts": {artifact_id: _fingerprint(tree) for artifact_id, (_, tree) in trees.items()},
     }
 
 
-def _prompt_hashes(options: RunOptions) -> dict[str, str]:
-    if not options.spec.models(options.everyone):
-        return {}
+def _prompts(options: RunOptions) -> PromptSet:
     from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 
-    return (PromptSet(options.prompts) if options.prompts else default_prompts()).hashes()
+    return PromptSet(options.prompts) if options.prompts else default_prompts()
 
 
 def _fingerprint(tree: IntentTree) -> str:

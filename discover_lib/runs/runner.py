@@ -25,13 +25,12 @@ from discover_lib.core.roles import Judge, JudgeError, RoleError
 from discover_lib.core.rollout import Map
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
+from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, RETRIED
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
 from discover_lib.runs.store import Counts, Failure, RunStore, Spent, TurnRow, UnitRow, turn_row
 from discover_lib.runs.units import Unit, map_in_processes, run_unit, simulator_of
 
 Halt = Literal["stopped", "budget", "auth", "failing", "crashed"]
-ENDS_THE_RUN: tuple[Halt, ...] = ("stopped", "budget", "auth")  # kinds of failed call that no other unit would survive
-OUTAGE = ("rate_limit", "timeout", "server", "connection")  # kinds that say nothing about the reply
 FAILING_STREAK = 20  # conversations that fail one after the other, with no turn finished between, end the run
 TICK_SECONDS = 0.5
 
@@ -385,7 +384,7 @@ class _WatchedJudge:
         try:
             return self._judge.evaluate(tree, state, messages, reply, rules)
         except JudgeError as error:
-            if failed_call(error) in OUTAGE:
+            if failed_call(error) in RETRIED:
                 raise JudgeUnreachable(str(error)) from error
             self._errors.append(error)
             raise

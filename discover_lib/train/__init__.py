@@ -2,3 +2,7 @@
 
 `stage.run_stage` is the one way through; importing this package loads nothing heavy.
 """
+
+from collections.abc import Callable
+
+Progress = Callable[[str], None]  # takes lines for people

@@ -1,4 +1,4 @@
-"""The process of a training run: `python -m discover_lib.train.__main__ FOLDER`, begun by `jobs.start`."""
+"""The process of a training run: `python -m discover_lib.train FOLDER`, begun by `jobs.start`."""
 
 from __future__ import annotations
 

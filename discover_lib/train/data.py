@@ -157,25 +157,6 @@ def token_ids(
     )
 
 
-def sft_mask(tokenizer: PreTrainedTokenizerBase, messages: Sequence[WireMessage]) -> list[bool]:
-    """Which tokens of a conversation are the assistant's own, its end mark included.
-
-    Read off without the template's own markers: what stands between the conversation up to a reply, where the model
-    would begin to write, and the conversation with the reply, up to its last end mark.  A check of the markers.
-    """
-    ids = token_ids(tokenizer, messages)
-    mask = [False] * len(ids)
-    for place, message in enumerate(messages):
-        if message["role"] != "assistant":
-            continue
-        begin = len(token_ids(tokenizer, messages[:place], reply_next=True))
-        end = len(token_ids(tokenizer, messages[: place + 1]))
-        while end > begin and ids[end - 1] != tokenizer.eos_token_id and _is_blank(tokenizer, ids[end - 1]):
-            end -= 1  # a template may put a line break behind the end mark, which no model writes
-        mask[begin:end] = [True] * (end - begin)
-    return mask
-
-
 def others_places(tokenizer: PreTrainedTokenizerBase, messages: Sequence[WireMessage]) -> list[int]:
     """Places of the tokens that others than the assistant said, where the template only ever adds at the end."""
     whole = token_ids(tokenizer, messages)
@@ -185,10 +166,6 @@ def others_places(tokenizer: PreTrainedTokenizerBase, messages: Sequence[WireMes
         if message["role"] != "assistant" and whole[: len(after)] == after and after[: len(before)] == before:
             places += range(len(before), len(after))
     return places
-
-
-def _is_blank(tokenizer: PreTrainedTokenizerBase, token: int) -> bool:
-    return not tokenizer.decode([token]).strip()
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,13 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import graceful_stop, write_json
+from discover_lib.train import Progress
 
 if TYPE_CHECKING:
     from discover_lib.train.stage import StageSettings
@@ -44,8 +45,9 @@ GOING: tuple[State, ...] = ("starting", "running", "stopping")
 SAME_START_SECONDS = 2.0  # clocks may be set; a process number is hardly used again within this time
 LOCK_SECONDS = 10.0  # longest time that a start waits for another one in the same folder to be decided
 
-Report = Callable[[str], None]
-Work = Callable[[Path, Report], Any]  # trains in a folder; what it returns says by `stopped` whether it was ended early
+Work = Callable[
+    [Path, Progress], Any
+]  # trains in a folder; what it returns says by `stopped` whether it was ended early
 
 
 class JobError(DiscoverError):
@@ -53,7 +55,7 @@ class JobError(DiscoverError):
 
 
 @dataclass(frozen=True)
-class Sitting:
+class Attempt:
     """One stretch of work on a run: from a start, or a resumption, to its end.
 
     Attributes:
@@ -88,7 +90,7 @@ class JobStatus:
     step: int = 0
     total_steps: int | None = None
     message: str = ""
-    sittings: tuple[Sitting, ...] = field(default=())
+    attempts: tuple[Attempt, ...] = ()
 
     @property
     def going(self) -> bool:
@@ -99,9 +101,15 @@ class JobStatus:
         """Whether going on with it makes sense; a failed run may have failed for a reason that is mended now."""
         return self.state in ("stopped", "failed")
 
+    def to_dict(self) -> dict[str, Any]:
+        """As `status.json` holds it; the attempts are called sittings there."""
+        data = asdict(self)
+        return {**data, "sittings": data.pop("attempts")}
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> JobStatus:
-        return cls(**{**data, "sittings": tuple(Sitting(**each) for each in data["sittings"])})
+        plain = dict(data)
+        return cls(**plain, attempts=tuple(Attempt(**attempt) for attempt in plain.pop("sittings")))
 
 
 @dataclass(frozen=True)
@@ -136,18 +144,18 @@ class TrainingJob:
         Raises:
             JobError: there is no run here, or its status is damaged.
         """
-        told = JobStatus.from_dict(_read(self.folder / STATUS))
-        seen = {**asdict(told), "sittings": told.sittings}
+        written = JobStatus.from_dict(_read(self.folder / STATUS))
+        seen: dict[str, Any] = {}
         last = self._last_line()
         if last is not None:
-            seen["step"] = int(last.get("step", told.step))
-            seen["total_steps"] = last.get("total_steps", told.total_steps)
-            seen["updated"] = max(told.updated, (self.folder / METRICS).stat().st_mtime)
-        if told.going and not is_alive(told.pid, told.process_started):
-            seen |= _vanished(told, self.folder)
-        elif told.going and (self.folder / STOP).exists():
+            seen["step"] = int(last.get("step", written.step))
+            seen["total_steps"] = last.get("total_steps", written.total_steps)
+            seen["updated"] = max(written.updated, (self.folder / METRICS).stat().st_mtime)
+        if written.going and not is_alive(written.pid, written.process_started):
+            seen |= _vanished(written, self.folder)
+        elif written.going and (self.folder / STOP).exists():
             seen["state"] = "stopping"
-        return JobStatus(**seen)
+        return replace(written, **seen)
 
     def stop(self) -> None:
         """Ask for a clean end: the step in hand is finished and a checkpoint saved.  Nothing happens to a run that
@@ -209,7 +217,7 @@ def start(settings: StageSettings, folder: Path) -> TrainingJob:
 
 
 def _command(folder: Path) -> list[str]:
-    return [sys.executable, "-m", "discover_lib.train.__main__", str(folder)]
+    return [sys.executable, "-m", "discover_lib.train", str(folder)]
 
 
 def launch(settings: Mapping[str, Any], folder: Path, command: Sequence[str]) -> TrainingJob:
@@ -226,7 +234,7 @@ def launch(settings: Mapping[str, Any], folder: Path, command: Sequence[str]) ->
     return job
 
 
-def run_here(settings: StageSettings, folder: Path, report: Report) -> JobStatus:
+def run_here(settings: StageSettings, folder: Path, on_progress: Progress) -> JobStatus:
     """Do the work in this process and wait for it; Ctrl-C ends it cleanly, a second one at once.
 
     Raises:
@@ -238,7 +246,7 @@ def run_here(settings: StageSettings, folder: Path, report: Report) -> JobStatus
     def both(line: str) -> None:
         with (folder / LOG).open("a", encoding="utf-8") as log:
             log.write(line + "\n")
-        report(line)
+        on_progress(line)
 
     return work_on(folder, both)
 
@@ -247,7 +255,7 @@ class StoppedEarlyError(Exception):
     """The run was asked to stop before training began."""
 
 
-def train_stage(folder: Path, report: Report) -> Any:
+def train_stage(folder: Path, on_progress: Progress) -> Any:
     """Run the stage that a folder's settings describe; the tiny base model is made first if that is what is missing."""
     from discover_lib.train.stage import StageSettings, run_stage
 
@@ -256,36 +264,36 @@ def train_stage(folder: Path, report: Report) -> Any:
     if base.is_absolute() and not base.exists():
         from discover_lib.engines.local.tiny_model import Pretraining, base_folder, ensure_base
 
-        def told(now: Pretraining) -> None:
-            report(f"making the tiny base model; {now}")
+        def tell(now: Pretraining) -> None:
+            on_progress(f"making the tiny base model; {now}")
             if (folder / STOP).exists():
                 raise StoppedEarlyError("stopped while the tiny base model was being made; it goes on from there")
 
         if base == base_folder():
-            ensure_base(report=told)
-    return run_stage(settings, folder, report=report)
+            ensure_base(on_progress=tell)
+    return run_stage(settings, folder, on_progress=on_progress)
 
 
-def work_on(folder: Path, report: Report, work: Work = train_stage) -> JobStatus:
+def work_on(folder: Path, on_progress: Progress, work: Work = train_stage) -> JobStatus:
     """The part that runs in the process at work: train, and write down how it stands and how it ended."""
     job = TrainingJob(folder)
 
-    def told(line: str) -> None:
-        report(line)
+    def tell(line: str) -> None:
+        on_progress(line)
         _write(job, message=line)
 
     with _deciding(folder):  # whoever began this has written the process down by now
         _write(job, state="running")
     try:
         with graceful_stop((folder / STOP).touch):
-            result = work(folder, told)
+            result = work(folder, tell)
         ended: dict[str, Any] = {"state": "stopped" if getattr(result, "stopped", False) else "finished"}
     except StoppedEarlyError as error:
         ended = {"state": "stopped", "message": str(error)}
     except KeyboardInterrupt:
         ended = {"state": "stopped", "message": "interrupted before a checkpoint could be saved"}
     except Exception as error:  # whatever it is, the folder must tell
-        report(traceback.format_exc().rstrip())
+        on_progress(traceback.format_exc().rstrip())
         lines = (" ".join(line.split()) for line in str(error).splitlines())
         ended = {"state": "failed", "message": "; ".join(filter(None, lines)) or type(error).__name__}
     return _end(job, ended)
@@ -312,7 +320,7 @@ def _admit(wanted: Mapping[str, Any], folder: Path) -> JobStatus | None:
 
 def _begin(job: TrainingJob, before: JobStatus | None, pid: int) -> None:
     now = time.time()
-    sitting = Sitting(now, last_checkpoint(job.folder) or 0)
+    attempt = Attempt(now, last_checkpoint(job.folder) or 0)
     status = JobStatus(
         "starting",
         pid,
@@ -322,20 +330,16 @@ def _begin(job: TrainingJob, before: JobStatus | None, pid: int) -> None:
         before.step if before else 0,
         before.total_steps if before else None,
         "starting",
-        (*(before.sittings if before else ()), sitting),
+        (*(before.attempts if before else ()), attempt),
     )
-    write_json(job.folder / STATUS, asdict(status))
+    write_json(job.folder / STATUS, status.to_dict())
 
 
 def _end(job: TrainingJob, ended: Mapping[str, Any]) -> JobStatus:
-    told = job.status()
-    last = {**asdict(told.sittings[-1]), "ended": time.time(), "end": ended["state"]}
-    message = ended.get("message", told.message)
-    _write(
-        job,
-        **{**ended, "message": message, "step": told.step, "total_steps": told.total_steps},
-        sittings=[*(asdict(each) for each in told.sittings[:-1]), last],
-    )
+    status = job.status()
+    last = replace(status.attempts[-1], ended=time.time(), end=ended["state"])
+    status = replace(status, updated=time.time(), attempts=(*status.attempts[:-1], last), **ended)
+    write_json(job.folder / STATUS, status.to_dict())
     (job.folder / STOP).unlink(missing_ok=True)
     return job.status()
 
@@ -345,9 +349,9 @@ def _write(job: TrainingJob, **changes: Any) -> None:
     write_json(path, {**_read(path), "updated": time.time(), **changes})
 
 
-def _vanished(told: JobStatus, folder: Path) -> dict[str, Any]:
+def _vanished(written: JobStatus, folder: Path) -> dict[str, Any]:
     """What is known of a run whose process is gone without a word."""
-    if told.state == "starting":
+    if written.state == "starting":
         return {"state": "failed", "message": f"the process ended before it began; see {folder / LOG}"}
     saved = last_checkpoint(folder)
     on = f"it can go on from step {saved}" if saved else "no checkpoint was saved yet; it can begin again"

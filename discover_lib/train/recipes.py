@@ -14,7 +14,10 @@ import math
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model, field_validator
 
 from discover_lib.base.errors import DiscoverError
 
@@ -23,6 +26,12 @@ Reference = Literal["merged", "continue"]
 Optimizer = Literal["adamw_torch", "adamw_torch_fused", "adamw_8bit", "paged_adamw_8bit"]
 Schedule = Literal["linear", "cosine", "constant"]
 Precision = Literal["auto", "bf16", "fp16", "fp32"]
+
+# Numbers by their range, which `Recipe.problems` holds them to.
+Positive = Annotated[float, Field(gt=0)]
+PositiveInt = Annotated[int, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]  # 0 for none
 
 STAGES: tuple[Stage, ...] = ("sft", "dpo", "grpo")
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -36,9 +45,9 @@ class RecipeError(DiscoverError):
 class LoraRecipe:
     """The adapter.  `targets` are named one by one, so that every backend means the same modules."""
 
-    r: int = 32
-    alpha: int = 64
-    dropout: float = 0.1
+    r: PositiveInt = 32
+    alpha: PositiveInt = 64
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     targets: tuple[str, ...] = PROJECTIONS
 
 
@@ -60,27 +69,27 @@ class StageRecipe:
         sample_steps: updates between written samples of the model's replies; 0 for none.
     """
 
-    learning_rate: float
-    batch: int
-    per_device: int
+    learning_rate: Positive
+    batch: PositiveInt
+    per_device: PositiveInt
     epochs: float
-    max_length: int
-    max_steps: int | None = None
+    max_length: PositiveInt
+    max_steps: PositiveInt | None = None
     reference: Reference = "merged"
     optimizer: Optimizer = "adamw_torch"
     schedule: Schedule = "cosine"
-    warmup: float = 0.0
-    weight_decay: float = 0.0
+    warmup: NotNegative = 0.0
+    weight_decay: NotNegative = 0.0
     adam_beta1: float = 0.9
     adam_beta2: float = 0.999
-    adam_epsilon: float = 1e-8
-    max_grad_norm: float = 1.0
+    adam_epsilon: Positive = 1e-8
+    max_grad_norm: NotNegative = 1.0
     precision: Precision = "auto"
     load_in_4bit: bool = False
     gradient_checkpointing: bool = True
-    logging_steps: int = 1
-    save_steps: int = 50
-    sample_steps: int = 50
+    logging_steps: PositiveInt = 1
+    save_steps: PositiveInt = 50
+    sample_steps: Count = 50
 
     @property
     def accumulation(self) -> int:
@@ -101,13 +110,13 @@ class SftRecipe(StageRecipe):
         eval_rows: held-out rows of a measurement, at most.
     """
 
-    learning_rate: float = 2e-5
-    batch: int = 16
-    per_device: int = 4
+    learning_rate: Positive = 2e-5
+    batch: PositiveInt = 16
+    per_device: PositiveInt = 4
     epochs: float = 3.0
-    max_length: int = 4096
-    eval_steps: int = 50
-    eval_rows: int = 200
+    max_length: PositiveInt = 4096
+    eval_steps: Count = 50
+    eval_rows: Count = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,17 +131,17 @@ class DpoRecipe(StageRecipe):
             language intact; the paper's recipe has none.
     """
 
-    learning_rate: float = 5e-6
-    batch: int = 16
-    per_device: int = 2
+    learning_rate: Positive = 5e-6
+    batch: PositiveInt = 16
+    per_device: PositiveInt = 2
     epochs: float = 3.0
-    max_length: int = 4096
-    eval_steps: int = 50
-    eval_rows: int = 200
-    beta: float = 0.1
+    max_length: PositiveInt = 4096
+    eval_steps: Count = 50
+    eval_rows: Count = 200
+    beta: Positive = 0.1
     loss_type: Literal["sigmoid", "hinge", "ipo"] = "sigmoid"
-    label_smoothing: float = 0.0
-    sft_weight: float = 0.0
+    label_smoothing: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
+    sft_weight: NotNegative = 0.0
     disable_dropout: bool = False
 
 
@@ -161,37 +170,37 @@ class GrpoRecipe(StageRecipe):
         workers: judgements at a time where a language model judges.
     """
 
-    learning_rate: float = 5e-6
-    batch: int = 32
-    per_device: int = 4
+    learning_rate: Positive = 5e-6
+    batch: PositiveInt = 32
+    per_device: PositiveInt = 4
     epochs: float = 1.0
-    max_length: int = 5120
+    max_length: PositiveInt = 5120
     n_generations: int = 4
-    max_completion: int = 1024
-    temperature: float = 0.6
-    top_p: float = 1.0
-    top_k: int = 0
-    repetition_penalty: float = 1.0
-    beta: float = 0.0
-    epsilon: float = 0.28
+    max_completion: PositiveInt = 1024
+    temperature: Positive = 0.6
+    top_p: Positive = 1.0
+    top_k: Count = 0
+    repetition_penalty: Positive = 1.0
+    beta: NotNegative = 0.0
+    epsilon: Positive = 0.28
     epsilon_high: float | None = None
-    iterations: int = 1
+    iterations: PositiveInt = 1
     loss_type: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "grpo"
     scale_rewards: Literal["group", "batch", "none"] = "group"
     importance_sampling: Literal["token", "sequence"] = "token"
     mask_truncated: bool = False
     disable_dropout: bool = False
-    tau: float | None = None
-    broken_penalty: float = 0.0
-    look_ahead: int = 0
+    tau: NotNegative | None = None
+    broken_penalty: NotNegative = 0.0
+    look_ahead: Count = 0
     look_ahead_assistant: str = "adaptive"
-    multi_turn: int = 1
+    multi_turn: PositiveInt = 1
     own_prefixes: bool = False
-    rounds: int = 1
-    probe_users: int = 50
-    probe_turns: int = 5
-    probe_temperature: float = 0.7
-    workers: int = 16
+    rounds: PositiveInt = 1
+    probe_users: Count = 50
+    probe_turns: PositiveInt = 5
+    probe_temperature: Positive = 0.7
+    workers: PositiveInt = 16
 
     @property
     def prompts_per_step(self) -> int:
@@ -367,7 +376,10 @@ class Recipe:
         if stage not in STAGES:
             return [_unknown(stage, STAGES, "stage")]
         part = self.of(stage)
-        found = [*_lora_problems(self.lora), *_common_problems(part, adapter, context)]
+        found = [f"lora: {line}" for line in _range_problems(self.lora)]
+        if not self.lora.targets:
+            found.append("lora: targets names no module; name some, e.g. q_proj and v_proj")
+        found += [*_range_problems(part), *_common_problems(part, adapter, context)]
         if isinstance(part, DpoRecipe):
             found += _dpo_problems(part)
         if isinstance(part, GrpoRecipe):
@@ -392,29 +404,31 @@ _PARTS: Mapping[str, type] = {"lora": LoraRecipe, "sft": SftRecipe, "dpo": DpoRe
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
-def _lora_problems(lora: LoraRecipe) -> list[str]:
-    found = []
-    if lora.r < 1 or lora.alpha <= 0:
-        found.append(f"lora: r and alpha must be positive, got {lora.r} and {lora.alpha}")
-    if not 0 <= lora.dropout < 1:
-        found.append(f"lora: dropout must be at least 0 and below 1, got {lora.dropout}")
-    if not lora.targets:
-        found.append("lora: targets names no module; name some, e.g. q_proj and v_proj")
-    return found
+def _range_problems(record: LoraRecipe | StageRecipe) -> list[str]:
+    """The fields whose number lies outside the range that their annotation gives."""
+    kind: type = type(record)
+    try:
+        _ranges(kind).validate_python(dataclasses.asdict(record))
+    except ValidationError as error:
+        return [f"{each['loc'][0]} must {_limit(each['ctx'])}, got {each['input']}" for each in error.errors()]
+    return []
+
+
+@cache
+def _ranges(kind: type) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _limit(bound: Mapping[str, float]) -> str:
+    if "gt" in bound:
+        return "be positive"
+    if "lt" in bound:
+        return f"be below {bound['lt']:g}"
+    return f"be at least {bound['ge']:g}" if bound["ge"] else "not be negative"
 
 
 def _common_problems(part: StageRecipe, adapter: bool | None, context: int | None) -> list[str]:
     found = []
-    for name in ("learning_rate", "batch", "per_device", "max_length", "adam_epsilon", "logging_steps", "save_steps"):
-        if getattr(part, name) <= 0:
-            found.append(f"{name} must be positive, got {getattr(part, name)}")
-    for name in ("warmup", "weight_decay", "max_grad_norm", "sample_steps"):
-        if getattr(part, name) < 0:
-            found.append(f"{name} must not be negative, got {getattr(part, name)}")
-    if isinstance(part, SftRecipe | DpoRecipe) and min(part.eval_steps, part.eval_rows) < 0:
-        found.append(f"eval_steps and eval_rows must not be negative, got {part.eval_steps} and {part.eval_rows}")
-    if part.max_steps is not None and part.max_steps < 1:
-        found.append(f"max_steps must be at least 1, or empty for whole epochs, got {part.max_steps}")
     if part.max_steps is None and part.epochs <= 0:
         found.append(f"epochs must be positive, got {part.epochs}")
     if part.per_device > 0 and part.batch % part.per_device:
@@ -427,16 +441,9 @@ def _common_problems(part: StageRecipe, adapter: bool | None, context: int | Non
 
 
 def _dpo_problems(part: DpoRecipe) -> list[str]:
-    found = []
-    if part.beta <= 0:
-        found.append(f"beta must be positive, got {part.beta}")
-    if part.sft_weight < 0:
-        found.append(f"sft_weight must not be negative, got {part.sft_weight}")
-    if not 0 <= part.label_smoothing < 0.5:
-        found.append(f"label_smoothing must be at least 0 and below 0.5, got {part.label_smoothing}")
     if part.label_smoothing and part.loss_type == "ipo":
-        found.append("label_smoothing has no meaning for the loss 'ipo'; set it to 0")
-    return found
+        return ["label_smoothing has no meaning for the loss 'ipo'; set it to 0"]
+    return []
 
 
 def _grpo_problems(part: GrpoRecipe) -> list[str]:
@@ -447,17 +454,6 @@ def _grpo_problems(part: GrpoRecipe) -> list[str]:
         found.append(
             f"batch {part.batch} counts completions and must be a multiple of n_generations {part.n_generations}"
         )
-    for name in ("temperature", "top_p", "repetition_penalty", "probe_temperature", "epsilon", "max_completion"):
-        if getattr(part, name) <= 0:
-            found.append(f"{name} must be positive, got {getattr(part, name)}")
-    for name in ("beta", "broken_penalty", "look_ahead", "probe_users", "top_k"):
-        if getattr(part, name) < 0:
-            found.append(f"{name} must not be negative, got {getattr(part, name)}")
-    for name in ("iterations", "multi_turn", "rounds", "probe_turns", "workers"):
-        if getattr(part, name) < 1:
-            found.append(f"{name} must be at least 1, got {getattr(part, name)}")
-    if part.tau is not None and part.tau < 0:
-        found.append(f"tau must not be negative, got {part.tau}")
     if part.max_completion >= part.max_length:
         found.append(
             f"max_completion {part.max_completion} leaves no room for a prompt in max_length {part.max_length}"
@@ -485,41 +481,39 @@ def _row_problems(part: StageRecipe, n_rows: int) -> list[str]:
 
 
 def _record(kind: type, data: Any, part: str) -> Any:
-    """A part of a recipe from plain values, every one of them of the kind that its field asks for."""
-    if not isinstance(data, Mapping):
+    """A part of a recipe from plain values, each of its field's type; `problems` tells of ranges."""
+    hints = get_type_hints(kind)  # without the ranges
+    try:
+        return kind(**_values(kind).model_validate(data).model_dump(exclude_unset=True))
+    except ValidationError as error:
+        first = error.errors()[0]
+    if not first["loc"]:
         raise RecipeError(f"{part}: a mapping of fields is needed, got {data!r:.60}")
-    hints = get_type_hints(kind)
-    names = tuple(each.name for each in dataclasses.fields(kind))
-    values = {}
-    for name, value in data.items():
-        if name not in names:
-            raise RecipeError(_unknown(name, names, f"field of {part}"))
-        values[name] = _value(value, hints[name], f"{part}.{name}")
-    return kind(**values)
+    name = str(first["loc"][0])
+    if name not in hints:
+        raise RecipeError(_unknown(name, tuple(hints), f"field of {part}"))
+    raise RecipeError(f"{part}.{name}: {_wanted(hints[name])} is needed, got {data[name]!r:.60}")
 
 
-def _value(value: Any, hint: Any, where: str) -> Any:
+@cache
+def _values(kind: type) -> type[BaseModel]:
+    """Reads the fields of a part; texts are no numbers, and numbers are no truth values."""
+    settings = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    fields: dict[str, Any] = {name: (hint, None) for name, hint in get_type_hints(kind).items()}
+    plain = field_validator("*", mode="before")(_as_plain)
+    return create_model(kind.__name__, __config__=settings, __validators__={"plain": plain}, **fields)
+
+
+def _as_plain(value: Any) -> Any:
+    """JSON has lists for tuples, and 100 may be written as 1e2."""
+    if isinstance(value, list):
+        return tuple(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _wanted(hint: Any) -> str:
+    """What a field takes, in words."""
     options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    for option in options:
-        if option is type(None):
-            if value is None:
-                return None
-        elif get_origin(option) is Literal:
-            if value in get_args(option):
-                return value
-        elif get_origin(option) is tuple:
-            if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(e, str) for e in value):
-                return tuple(value)
-        elif option is bool or option is str:
-            if isinstance(value, option):
-                return value
-        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            if option is float or value == int(value):
-                return option(value)
-    raise RecipeError(f"{where}: {_wanted(options)} is needed, got {value!r:.60}")
-
-
-def _wanted(options: Sequence[Any]) -> str:
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "nothing"}
     told = []
     for option in options:

@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from transformers import TrainerCallback
 
+from discover_lib.train import Progress
+
 METRICS, SAMPLES, STOP = "metrics.jsonl", "samples.jsonl", "STOP"
 SUMMARY = "train_runtime"  # marks the trainer's closing log, which is no step
 
@@ -32,7 +34,7 @@ class Recorder(TrainerCallback):
         folder: of the run.
         samples: what the model writes just now, each with prompt and replies.
         sample_steps: updates between samples; 0 for none.
-        report: takes lines for people.
+        on_progress: takes lines for people.
     """
 
     def __init__(
@@ -41,12 +43,12 @@ class Recorder(TrainerCallback):
         *,
         samples: Samples | None = None,
         sample_steps: int = 0,
-        report: Callable[[str], None] = print,
+        on_progress: Progress = print,
     ) -> None:
         self.folder = folder
         self.stopped = False
         self.history: list[dict[str, Any]] = []
-        self._samples, self._sample_steps, self._report = samples, sample_steps, report
+        self._samples, self._sample_steps, self._on_progress = samples, sample_steps, on_progress
         self._terminated = False
         self._begun = self._last_time = time.monotonic()
         self._before = _seconds_so_far(folder)
@@ -86,7 +88,9 @@ class Recorder(TrainerCallback):
         if self._terminated or (self.folder / STOP).exists():
             self.stopped = state.global_step < state.max_steps
             control.should_save = control.should_training_stop = True
-            self._report(f"stopping as asked after step {state.global_step} of {state.max_steps}, checkpoint first")
+            self._on_progress(
+                f"stopping as asked after step {state.global_step} of {state.max_steps}, checkpoint first"
+            )
 
     def _terminate(self, number: int, frame: object) -> None:
         self._terminated = True
@@ -140,7 +144,7 @@ def _end_half_line(path: Path) -> None:
 
 
 def _seconds_so_far(folder: Path) -> float:
-    """Training time of earlier sittings, by the last whole line."""
+    """Training time of earlier attempts, by the last whole line."""
     try:
         lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:

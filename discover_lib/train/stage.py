@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
-from discover_lib.engines.local.dialect import Dialect, dialect_of, tiny_domains
+from discover_lib.engines.local.dialect import Dialect, LocalModelError, dialect_of, is_tiny, tiny_domains
 from discover_lib.engines.local.lineage import (
     ADAPTER,
     FILE,
@@ -35,7 +35,9 @@ from discover_lib.engines.local.lineage import (
     content_hash,
     versions,
 )
+from discover_lib.engines.local.names import COLLABORATIVE, PREFIX
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.train import Progress
 from discover_lib.train import data as rows_of
 from discover_lib.train.backend import (
     Backend,
@@ -58,7 +60,6 @@ CHECKPOINTS = "checkpoints"
 SAMPLED = 2  # held-out prompts that are answered for the written samples
 MASKS_COMPARED = 8  # rows whose loss mask is compared with what the assistant wrote
 
-Report = Callable[[str], None]
 Probe = Callable[[int], Mapping[str, Any]]
 
 
@@ -140,13 +141,13 @@ class StageSettings:
 
 @dataclass(frozen=True)
 class StageResult:
-    """What came out of one sitting.
+    """What came out of one attempt.
 
     Attributes:
         stopped: ended before its last step, as asked; the same call goes on from its checkpoint.
         adapter: None if stopped.
         kept_round: of GRPO with a probe, the round whose adapter this is.
-        seconds: over all sittings.
+        seconds: over all attempts.
     """
 
     folder: Path
@@ -190,12 +191,12 @@ def problems(settings: StageSettings) -> list[str]:
 
 
 def run_stage(
-    settings: StageSettings, folder: Path, *, report: Report = print, probe: Probe | None = None
+    settings: StageSettings, folder: Path, *, on_progress: Progress = print, probe: Probe | None = None
 ) -> StageResult:
     """Train one stage in a folder of its own, or go on with it.
 
     Args:
-        report: takes lines for people.
+        on_progress: takes lines for people.
         probe: of GRPO: measures discovery after a round, in place of our own probe on held-out users.
 
     Raises:
@@ -214,19 +215,19 @@ def run_stage(
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / SETTINGS).exists():
         write_json(folder / SETTINGS, settings.to_dict())
-    report(backend.line)
+    on_progress(backend.line)
     prepare(backend)
-    return _Run(settings, folder, backend, report, probe).train()
+    return _Run(settings, folder, backend, on_progress, probe).train()
 
 
 @dataclass
 class _Run:
-    """One sitting."""
+    """One attempt."""
 
     settings: StageSettings
     folder: Path
     backend: Backend
-    report: Report
+    on_progress: Progress
     probe: Probe | None
 
     def train(self) -> StageResult:
@@ -249,7 +250,7 @@ class _Run:
         )
         trained = sum(each.numel() for each in model.parameters() if each.requires_grad)
         total = settings.recipe.of(stage).steps(len(fitting.rows))
-        self.report(f"{stage}: {len(fitting.rows)} rows, {total} updates, {trained:,} trained parameters")
+        self.on_progress(f"{stage}: {len(fitting.rows)} rows, {total} updates, {trained:,} trained parameters")
         with ExitStack() as stack:
             trainer, recorder, run = self._trainer(stack, model, tokenizer, fitting, held_out, source, dialect)
             begun = time.monotonic()
@@ -265,7 +266,7 @@ class _Run:
         held_out = rows_of.fit(source.held_out[:measured], dialect, tokenizer, limit)
         for found, what in ((fitting, "training rows"), (held_out, "held-out rows")):
             if line := found.line(what, limit):
-                self.report(line)
+                self.on_progress(line)
         return fitting, held_out
 
     def _check(self, fitting: Fitting, chain: Chain, tokenizer: Any) -> None:
@@ -311,7 +312,7 @@ class _Run:
 
             trainer = sft_trainer(model, tokenizer, fitting.rows, held_out.rows, part, *where)
         elif isinstance(part, DpoRecipe):
-            from discover_lib.train.dpo import dpo_trainer
+            from discover_lib.train.supervised import dpo_trainer
 
             trainer = dpo_trainer(model, tokenizer, fitting.rows, held_out.rows, part, *where)
         else:
@@ -321,7 +322,7 @@ class _Run:
         samples = (
             run.samples if run else _Answers(model, tokenizer, dialect, source, part.max_length, self.settings.seed)
         )
-        recorder = Recorder(self.folder, samples=samples, sample_steps=part.sample_steps, report=self.report)
+        recorder = Recorder(self.folder, samples=samples, sample_steps=part.sample_steps, on_progress=self.on_progress)
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(recorder)
         if run is not None:
@@ -360,7 +361,7 @@ class _Run:
             dialect=dialect,
             users=Users(RoleEngines(self.settings.spec, client), part.tau),
             threads=part.workers if waits else 1,
-            report=self.report,
+            on_progress=self.on_progress,
             probe=self.probe,
         )
 
@@ -377,7 +378,7 @@ class _Run:
             except (OSError, ValueError, KeyError, TypeError):
                 shutil.rmtree(path)
                 continue
-            self.report(f"going on from step {step}")
+            self.on_progress(f"going on from step {step}")
             return str(path)
         return None
 
@@ -410,7 +411,7 @@ class _Run:
             self._save(trainer, run, kept)
             self._lineage(chain, source).write(self.folder)
             write_json(self.folder / RESULT, result.to_dict())
-            self.report(f"adapter saved in {self.folder / ADAPTER}")
+            self.on_progress(f"adapter saved in {self.folder / ADAPTER}")
         return result
 
     def _save(self, trainer: Any, run: GrpoRun | None, kept: int | None) -> None:
@@ -418,14 +419,14 @@ class _Run:
         partial = self.folder / f"{ADAPTER}.partial"
         shutil.rmtree(partial, ignore_errors=True)
         if run is not None and kept is not None:
-            from discover_lib.train.grpo.probes import compared
+            from discover_lib.train.grpo.rollouts import difference_text
             from discover_lib.train.grpo.trainer import ROUNDS
 
             shutil.copytree(self.folder / ROUNDS / f"round-{kept}", partial)
             if run.rounds.recipe.rounds > 1:
-                self.report(f"kept round {kept} of {run.rounds.recipe.rounds}, after which most was discovered")
-            if difference := compared(run.rounds.measure(kept), run.rounds.measure(0)):
-                self.report(f"against the model that it began with: {difference}")
+                self.on_progress(f"kept round {kept} of {run.rounds.recipe.rounds}, after which most was discovered")
+            if difference := difference_text(run.rounds.measure(kept), run.rounds.measure(0)):
+                self.on_progress(f"against the model that it began with: {difference}")
         else:
             trainer.accelerator.unwrap_model(trainer.model).save_pretrained(str(partial), selected_adapters=["default"])
         shutil.rmtree(self.folder / ADAPTER, ignore_errors=True)
@@ -461,8 +462,8 @@ class _Answers:
     seed: int
 
     def __call__(self) -> list[dict[str, Any]]:
-        from discover_lib.train.grpo.generation import Sampler, seeded
         from discover_lib.train.grpo.reward import said
+        from discover_lib.train.grpo.rollouts import Sampler, seeded
 
         rows = (self.source.held_out or self.source.train)[:SAMPLED]
         found = []
@@ -488,6 +489,36 @@ def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:
     return list(row["messages"][:first])
 
 
+# -- before and after ------------------------------------------------------------------------------------------------
+
+
+def before_and_after(run: Path) -> dict[str, str]:
+    """ "before" and "after" of a finished run → assistant.  Both are given the same system prompt, if any: what
+    differs is the run's adapter alone.
+
+    Raises:
+        LineageError: the run has no adapter yet, or what it was trained on cannot be told.
+        FileNotFoundError: a base of the hub is not on this machine any more.
+    """
+    lineage = Lineage.read(run)
+    base = _base_folder(lineage.base.path)
+    earlier = [each.path for each in (*lineage.merged, *([lineage.continued] if lineage.continued else []))]
+    style = [] if is_tiny(base) else [COLLABORATIVE]
+    return {
+        "before": PREFIX + "+".join([str(base), *earlier, *style]),
+        "after": PREFIX + "+".join([str(run), *style]),
+    }
+
+
+def _base_folder(base: str) -> Path:
+    """Where a base model lies: its own folder, or what was downloaded of a model of the hub."""
+    if Path(base).is_dir():
+        return Path(base)
+    from huggingface_hub import snapshot_download
+
+    return Path(snapshot_download(base, local_files_only=True))
+
+
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
@@ -508,7 +539,10 @@ def _folder_problems(settings: StageSettings, folder: Path) -> list[str]:
 
 def _domain_problems(base: str, rows: TrainingRows) -> list[str]:
     """A tiny model reads only the domains that it was pretrained in."""
-    known = tiny_domains(base)
+    try:
+        known = tiny_domains(base)
+    except LocalModelError as error:
+        return [str(error)]
     if known is None:
         return []
     there = {rows_of.domain_of(row) for row in (*rows.train, *rows.held_out)}

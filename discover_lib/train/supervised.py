@@ -1,4 +1,7 @@
-"""Supervised fine-tuning on whole chosen conversations: loss on the assistant's tokens alone (paper, section 4.1)."""
+"""Supervised fine-tuning on whole chosen conversations, and direct preference optimisation on pairs (paper, 4.1).
+
+In SFT only the assistant's tokens carry loss; in DPO both replies to a prompt do, against a reference policy.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
-from trl import SFTConfig, SFTTrainer
+from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
 from discover_lib.train import arguments
 from discover_lib.train.backend import Backend
-from discover_lib.train.recipes import SftRecipe
+from discover_lib.train.recipes import DpoRecipe, SftRecipe, StageRecipe
+
+REFERENCE_COPY = "ref"  # what TRL calls the frozen copy that it makes of a ready-made adapter
 
 
 def sft_trainer(
@@ -34,7 +39,75 @@ def sft_trainer(
     return SFTTrainer(
         model=model,
         args=arguments.configuration(SFTConfig, values),
-        train_dataset=Dataset.from_list([dict(each) for each in rows]),
-        eval_dataset=Dataset.from_list([dict(each) for each in held_out]) if held_out else None,
+        train_dataset=_dataset(rows),
+        eval_dataset=_dataset(held_out) if held_out else None,
         processing_class=tokenizer,
     )
+
+
+class PartedDpoTrainer(DPOTrainer):
+    """Logs the preference part of the loss apart from an added likelihood term: `loss/dpo` and `loss/sft`.
+
+    With a fresh adapter on a merged stage the first `loss/dpo` of the sigmoid loss is ln 2, whatever is added to it.
+    """
+
+    def __init__(self, *arguments: Any, sft_weight: float = 0.0, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._sft_weight = sft_weight
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        result = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        loss = float((result[0] if return_outputs else result).detach())
+        metrics = self._metrics["train" if self.model.training else "eval"]
+        likelihood = 0.0
+        if self._sft_weight:
+            # The likelihood term is the mean over the batch's chosen tokens; the trainer logs the mean per reply.
+            chosen, _ = inputs["completion_mask"][..., 1:].chunk(2, dim=0)
+            likelihood = -metrics["logps/chosen"][-1] * len(chosen) / float(chosen.sum())
+            metrics["loss/sft"].append(likelihood)
+        metrics["loss/dpo"].append(loss - self._sft_weight * likelihood)
+        return result
+
+
+def dpo_trainer(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    held_out: Sequence[Mapping[str, Any]],
+    recipe: DpoRecipe,
+    backend: Backend,
+    folder: Path,
+    seed: int,
+) -> DPOTrainer:
+    """A trainer of a model that wears its adapter already; see `sft_trainer`.
+
+    Args:
+        rows, held_out: of `data.trainer_row`: prompt, chosen and rejected, each a list of messages.
+    """
+    values = arguments.common(recipe, backend, folder, seed) | arguments.dpo(recipe, held_out=bool(held_out))
+    trainer = PartedDpoTrainer(
+        model=model,
+        args=arguments.configuration(DPOConfig, values),
+        train_dataset=_dataset(rows),
+        eval_dataset=_dataset(held_out) if held_out else None,
+        processing_class=tokenizer,
+        sft_weight=recipe.sft_weight,
+    )
+    settle_reference(trainer.model, recipe)
+    return trainer
+
+
+def settle_reference(model: Any, recipe: StageRecipe) -> None:
+    """Leave the one reference policy that the recipe means.
+
+    "merged": the model without its adapter is the earlier stage, so TRL's copy of the fresh adapter would be the same
+    at twice the memory, and is removed.  "continue": that copy is the reference and stays.
+    """
+    if recipe.reference == "merged" and REFERENCE_COPY in model.peft_config:
+        model.delete_adapter(REFERENCE_COPY)
+
+
+def _dataset(rows: Sequence[Mapping[str, Any]]) -> Dataset:
+    return Dataset.from_list([dict(row) for row in rows])

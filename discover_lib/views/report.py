@@ -802,7 +802,7 @@ def _times(run: PaperRun) -> str:
     seconds = json.loads(path.read_text(encoding="utf-8"))
     rows = [_row(_text(name), [_text(show_training.duration(each))]) for name, each in seconds.items()]
     rows.append(_row("<b>all steps</b>", [f"<b>{_text(show_training.duration(sum(seconds.values())))}</b>"]))
-    caption = "Wall time of each step in the sitting that finished it, on the machine that it ran on"
+    caption = "Wall time of each step in the attempt that finished it, on the machine that it ran on"
     return _table(["step", "time"], rows, caption, "rp-narrow")
 
 

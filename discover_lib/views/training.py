@@ -276,18 +276,18 @@ def state_chip(state: str) -> str:
 
 def _sittings(status: JobStatus) -> str:
     """Every time that a run was taken up, where it was more than once."""
-    if len(status.sittings) < 2:
+    if len(status.attempts) < 2:
         return ""
 
     def told(place: int) -> str:
-        each = status.sittings[place]
+        each = status.attempts[place]
         begun = time.strftime("%H:%M:%S", time.localtime(each.started))
         how = f"went on from step {each.from_step:,}" if each.from_step else "began"
-        last = place == len(status.sittings) - 1
+        last = place == len(status.attempts) - 1
         end = each.end or ("going" if last and status.going else "killed")
         return f"<li>{begun} {how}, {html.escape(end)}</li>"
 
-    listed = "".join(told(place) for place in range(len(status.sittings)))
+    listed = "".join(told(place) for place in range(len(status.attempts)))
     return f'<ol class="dt-sittings" aria-label="Times it was taken up">{listed}</ol>'
 
 

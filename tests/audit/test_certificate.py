@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import llm_brain
@@ -24,17 +24,18 @@ from discover_lib.audit.certificate import (
     certify_run,
     lay_out_panel,
     read_certificate,
-    run_panel,
     subject_of,
 )
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.core.advance import walk
 from discover_lib.core.conversation import Conversation
+from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.state import Evaluation, Verdict
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.units import plan_units, run_unit
 from discover_lib.views import audit as show_audit
 
 DOMAIN = "technical_writing"
@@ -61,6 +62,18 @@ class Blunt:
         return Evaluation("artifact", walk(tree, state, rules, decide))
 
 
+def run_panel(
+    trees: Mapping[str, tuple[str, IntentTree]],
+    *,
+    engines: RoleEngines | None = None,
+    turns: int = MAX_TURNS,
+    panel: Sequence[str] = PANEL,
+) -> list[Conversation]:
+    """The panel's conversations, one after the other; the miniature plays the user unless `engines` does."""
+    units = plan_units(trees, panel, trials=1, turns=turns, rules=Rules.paper(), seed=0, engine=MINIATURE)
+    return [run_unit(unit, engines) for unit in units]
+
+
 class WithJudge(RoleEngines):
     def __init__(self, judge: Blunt) -> None:
         super().__init__(EngineSpec())
@@ -72,7 +85,7 @@ class WithJudge(RoleEngines):
 
 def certified(judge: Blunt | None = None, artifacts: int = 6) -> Certificate:
     engines = WithJudge(judge) if judge else None
-    return certify(run_panel(trees(artifacts), Rules.paper(), engines=engines), {"engine": "test"})
+    return certify(run_panel(trees(artifacts), engines=engines), {"engine": "test"})
 
 
 @pytest.fixture(scope="module")
@@ -135,13 +148,13 @@ def test_a_certificate_survives_the_disk(sound: Certificate) -> None:
 
 
 def test_a_panel_with_somebody_missing_is_refused() -> None:
-    talks = run_panel(trees(2), Rules.paper(), panel=("silent", "draft"))
+    talks = run_panel(trees(2), panel=("silent", "draft"))
     with pytest.raises(CertificateError, match="no conversations of oracle"):
         certify(talks, {})
 
 
 def test_a_panel_on_different_artifacts_is_refused() -> None:
-    talks: list[Conversation] = run_panel(trees(2), Rules.paper())
+    talks: list[Conversation] = run_panel(trees(2))
     with pytest.raises(CertificateError, match="same artifacts"):
         certify(talks[:-1], {})
 
@@ -208,7 +221,7 @@ def test_a_language_model_as_the_user_is_certified_through_the_same_seam(tmp_pat
         panel = lay_out_panel(folder, artifacts=3)
         assert panel.models == [model]
         found = certify_run(folder, panel, concurrency=8, settings=settings)
-    own = certify(run_panel(panel.trees, Rules.paper(), turns=2), {})
+    own = certify(run_panel(panel.trees, turns=2), {})
     assert {name: each.mean for name, each in found.found.items()} == {n: each.mean for n, each in own.found.items()}
     assert found.subject["prompts"].keys() == {"response_evaluation", "user_reply"}
     assert "is not certified" in (certificate_warning(folder) or "")

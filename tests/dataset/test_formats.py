@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from discover_lib import Conversation, Discovery, Rules, initial_state
+from discover_lib import Conversation, Discovery, Rules
 from discover_lib.app.cli.main import app
-from discover_lib.core.conversation import Artifact
 from discover_lib.core.rollout import run_conversation
 from discover_lib.dataset import authors
 from discover_lib.dataset.formats import FormatError, read_jsonl, to_frame, write_jsonl
@@ -138,7 +137,7 @@ def written(folder: Path, data: Any, name: str = "best_of_n.json") -> Path:
 
 
 def test_a_run_file_becomes_a_conversation_with_what_it_knows(tmp_path: Path) -> None:
-    written(tmp_path, seed_file(), "seed.json")
+    written(tmp_path, {"artifact_id": "artifact_7", "artifact_type": "SVG drawing"}, "seed.json")
     talk = authors.read_run_file(written(tmp_path, best_of_n()))
     assert talk.rules == Rules.authors() and talk.stop == "max_turns"
     assert talk.tree.artifact_type == "SVG drawing" and talk.tree.initially_discovered == ("1",)
@@ -249,54 +248,6 @@ def test_our_conversation_survives_their_format(rules: Rules, names: tuple[str, 
             if len(names) > 1:
                 assert ours.reward is not None and theirs.reward is not None
                 assert ours.reward.total == pytest.approx(theirs.reward.total)
-
-
-# -- seeds, artifacts, settings ----------------------------------------------------------------------------------------
-
-
-def seed_file() -> dict[str, Any]:
-    return {
-        "artifact_id": "artifact_7",
-        "artifact_type": "SVG drawing",
-        "criteria_objs": copy.deepcopy(START),
-        "initial_request": "Draw an animal.",
-        "timestamp": "2026-02-01T09:59:00",
-    }
-
-
-def test_a_seed_opens_a_user_and_comes_back_as_it_was(tmp_path: Path) -> None:
-    seed = authors.read_seed(written(tmp_path, seed_file(), "seed.json"))
-    assert seed.built.levels == (("A red fox with a white tail",), ("An animal",))
-    state = initial_state(seed.built.tree, Rules.authors(), thresholds=seed.thresholds)
-    assert state.thresholds["1.1"] == (0.7, 0.2) and state["1"] is Discovery.DISCOVERED
-    authors.write_seed(tmp_path / "again.json", seed)
-    assert json.loads((tmp_path / "again.json").read_text()) == seed_file()
-
-
-def test_our_tree_survives_as_a_seed(tmp_path: Path) -> None:
-    built = engine("svg_drawing").builder.build(generate_artifact("svg_drawing", "eval", 1))
-    start = initial_state(built.tree, Rules.authors(), 4)
-    authors.write_seed(tmp_path / "seed.json", authors.Seed("one", built, start))
-    back = authors.read_seed(tmp_path / "seed.json")
-    assert back.built.tree == dataclasses.replace(built.tree, topic="")  # they keep no topic
-    assert back.built.levels == built.levels and back.start.thresholds == start.thresholds
-
-
-def test_artifacts_and_settings(tmp_path: Path) -> None:
-    entries = [{"artifact_type": "Article", "text": "One."}, {"artifact_type": "Poem", "text": "Two.", "id": "mine"}]
-    artifacts = authors.read_artifacts(written(tmp_path, entries, "artifacts.json"))
-    assert artifacts == [Artifact("artifact_1", "Article", "One."), Artifact("mine", "Poem", "Two.")]
-    authors.write_artifacts(tmp_path / "again.json", artifacts)
-    assert authors.read_artifacts(tmp_path / "again.json") == artifacts
-    people = [{"model_name": "gpt-5-mini", "system_prompt": "", "temperature": 0.7}]
-    assert authors.read_assistants(written(tmp_path, people, "assistants.json")) == [
-        authors.AssistantSetting("gpt-5-mini", "", None, 0.7)
-    ]
-    user = {"model_name": "claude-haiku-4-5", "temperature": 0.3, "max_tokens": 8192, "update_prob": 0.5}
-    assert authors.read_user(written(tmp_path, user, "user.json")).rules.p == 0.5
-    del user["update_prob"]
-    with pytest.raises(FormatError, match=r"user\.json: the file has no 'update_prob'"):
-        authors.read_user(written(tmp_path, user, "user.json"))
 
 
 # -- our own -----------------------------------------------------------------------------------------------------------

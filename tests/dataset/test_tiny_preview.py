@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from discover_lib.core.rollout import run_conversation
-from discover_lib.dataset.preview import Piece
+from discover_lib.dataset.preview import Piece, tiny_sequences
 from discover_lib.dataset.rows import Origin, RowOptions, examples
-from discover_lib.dataset.tiny_preview import tiny_sequences
 from discover_lib.engines.local.tiny_language import encode_messages, save_tokenizer, vocabulary
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact

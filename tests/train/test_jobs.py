@@ -102,7 +102,7 @@ def test_a_run_is_watched_to_its_end_and_is_not_begun_twice(begin: Callable[...,
     later = job.metrics(early.position)
     assert (now.state, now.step, now.total_steps, now.message) == ("finished", STEPS, STEPS, "done")
     assert [line["step"] for line in (*early.lines, *later.lines)] == list(range(1, STEPS + 1))
-    assert [(each.from_step, each.end) for each in now.sittings] == [(0, "finished")]
+    assert [(each.from_step, each.end) for each in now.attempts] == [(0, "finished")]
     assert "training\ndone" in (job.folder / jobs.LOG).read_text()
     with pytest.raises(JobError, match="finished; take another folder"):
         job.resume()
@@ -120,7 +120,7 @@ def test_a_clean_stop_saves_and_the_run_goes_on_from_there(begin: Callable[..., 
     begin(job.folder)
     finished = job.wait(20)
     assert finished.state == "finished"
-    assert [(each.from_step, each.end) for each in finished.sittings] == [(0, "stopped"), (stopped.step, "finished")]
+    assert [(each.from_step, each.end) for each in finished.attempts] == [(0, "stopped"), (stopped.step, "finished")]
     assert steps_of(job) == list(range(1, STEPS + 1)) and finished.started == stopped.started
 
 
@@ -135,9 +135,9 @@ def test_killed_at_any_step_it_goes_on_from_the_last_checkpoint(begin: Callable[
         assert killed.state == "stopped" and killed.message.startswith("killed")
         assert saved <= killed.step < saved + 6 and (not saved or f"from step {saved}" in killed.message)
         begin(job.folder)
-        assert job.status().sittings[-1].from_step == saved
+        assert job.status().attempts[-1].from_step == saved
     assert job.wait(20).state == "finished" and steps_of(job) == list(range(1, STEPS + 1))
-    assert [each.end for each in job.status().sittings] == ["", "", "finished"]
+    assert [each.end for each in job.status().attempts] == ["", "", "finished"]
 
 
 def test_a_failure_is_one_line_in_the_status_and_whole_in_the_log(begin: Callable[..., TrainingJob]) -> None:

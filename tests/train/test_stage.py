@@ -16,8 +16,8 @@ from discover_lib.core.roles import Judge, JudgeError
 from discover_lib.engines.local.dialect import Notation
 from discover_lib.engines.miniature.judge import MiniatureJudge
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.train.grpo.probes import compared
 from discover_lib.train.grpo.reward import RewardError, Scorer, SimulatorReward, Users
+from discover_lib.train.grpo.rollouts import difference_text
 from discover_lib.train.recipes import GrpoRecipe, Recipe
 from discover_lib.train.stage import StageError, StageResult, StageSettings, problems, run_stage
 
@@ -40,7 +40,7 @@ def train(place: Path) -> Train:
 
     def run(stage: Any, name: str, adapter: str = "", recipe: Recipe | None = None, **options: Any) -> StageResult:
         made = settings(place, stage, recipe, adapter=str(place / adapter) if adapter else "")
-        return run_stage(made, place / name, **{"report": lambda line: None, **options})
+        return run_stage(made, place / name, **{"on_progress": lambda line: None, **options})
 
     return run
 
@@ -94,9 +94,7 @@ def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(place: Path) ->
     trainer = sft_trainer(model, tokenizer, made, (), recipe.sft, backend, place / "masks", 0)
     assert len(made) == len(trainer.train_dataset) == 3
     for row, fed in zip(made, trainer.train_dataset, strict=True):
-        ours = data.sft_mask(tokenizer, row["messages"])
-        assert ours == [label != -100 for label in fed["labels"]]
-        learnt = [token for token, owned in zip(fed["input_ids"], ours, strict=True) if owned]
+        learnt = [token for token, label in zip(fed["input_ids"], fed["labels"], strict=True) if label != -100]
         said = [each["content"] + " <e>" for each in row["messages"] if each["role"] == "assistant"]
         assert tokenizer.decode(learnt) == " ".join(said)
 
@@ -119,7 +117,7 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(place: P
     users = Users(RoleEngines(EngineSpec()))
     run = grpo_run(
         model, tokenizer, rows, source, recipe.grpo, backend, place / "turns", 0,
-        dialect=Notation(), users=users, threads=1, report=print,
+        dialect=Notation(), users=users, threads=1, on_progress=print,
     )  # fmt: skip
     assert isinstance(run.reward, SeveralTurns)
 
@@ -335,7 +333,7 @@ def test_stopped_and_gone_on_with_is_the_same_as_undisturbed(stage: str, train: 
         if stage == "sft" or line.startswith("after round 1"):
             (folder / "STOP").touch()
 
-    first = train(stage, folder.name, recipe=recipe, report=stop_after_two)
+    first = train(stage, folder.name, recipe=recipe, on_progress=stop_after_two)
     assert first.stopped and first.adapter is None and 1 <= first.step < 4
     (folder / "STOP").unlink()
     saved = folder / "checkpoints" / f"checkpoint-{first.step}"
@@ -343,7 +341,7 @@ def test_stopped_and_gone_on_with_is_the_same_as_undisturbed(stage: str, train: 
     shutil.copytree(saved, torn)
     (torn / "trainer_state.json").write_text("{")  # as a killed process leaves it
     told: list[str] = []
-    second = train(stage, folder.name, recipe=recipe, report=told.append)
+    second = train(stage, folder.name, recipe=recipe, on_progress=told.append)
     assert f"going on from step {first.step}" in told and not second.stopped and second.step == 4
     column = "reward" if stage == "grpo" else "loss"
     assert logged(second, column) == logged(whole, column) and len(set(logged(whole, column))) > 1
@@ -389,7 +387,7 @@ def test_grpo_measures_whole_conversations_and_keeps_the_best_round(train: Train
     ],
 )
 def test_probes_on_the_same_users_are_compared_pair_by_pair(ours: Any, theirs: Any, told: str) -> None:
-    found = compared({"by_artifact": ours} if ours else {}, {"by_artifact": theirs})
+    found = difference_text({"by_artifact": ours} if ours else {}, {"by_artifact": theirs})
     assert told in found and bool(told) == bool(found)
 
 
@@ -404,7 +402,7 @@ def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> No
     for expected in ("no lineage.json", "neither exported rows nor a run", "n_generations 5", "'wise'", "'unknown'"):
         assert expected in told
     with pytest.raises(StageError) as caught:
-        run_stage(made, tmp_path / "run", report=print)
+        run_stage(made, tmp_path / "run", on_progress=print)
     assert len(caught.value.problems) == len(problems(made)) == 5 and not (tmp_path / "run").exists()
 
 
@@ -438,5 +436,5 @@ def test_a_folder_keeps_to_the_settings_that_it_was_begun_with(tmp_path: Path) -
 def test_rows_that_are_too_long_are_counted_and_named_before_training(train: Train, place: Path) -> None:
     told: list[str] = []
     with pytest.raises(StageError, match="there is no row to train on"):
-        train("sft", "sft-long", recipe=short_recipe().changed("sft", {"max_length": 8}), report=told.append)
+        train("sft", "sft-long", recipe=short_recipe().changed("sft", {"max_length": 8}), on_progress=told.append)
     assert told[1].startswith("3 of 3 training rows are longer than 8 tokens and left out: ") and "(" in told[1]

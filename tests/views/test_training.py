@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from discover_lib.train.jobs import JobStatus, Sitting
+from discover_lib.train.jobs import Attempt, JobStatus
 from discover_lib.views import training as show_training
 
 NOW = time.mktime((2026, 1, 2, 10, 0, 0, 0, 0, -1))
@@ -80,7 +80,7 @@ def test_durations_are_as_people_say_them(seconds: float, said: str) -> None:
 
 
 def test_a_run_tells_where_it_stands() -> None:
-    status = JobStatus("running", 1, NOW, NOW - 60, NOW - 2, 30, 120, "training", (Sitting(NOW - 60),))
+    status = JobStatus("running", 1, NOW, NOW - 60, NOW - 2, 30, 120, "training", (Attempt(NOW - 60),))
     last = {"step": 30, "tokens_per_second": 15_400.0, "eta_seconds": 95.0, "memory_mb": 812.4}
     shown = show_training.standing("tiny<b>", status, last, NOW)
     assert "tiny&lt;b&gt;" in shown and 'data-job="running"' in shown and "width:25.0%" in shown
@@ -90,8 +90,8 @@ def test_a_run_tells_where_it_stands() -> None:
 
 
 def test_a_killed_run_that_went_on_tells_both() -> None:
-    sittings = (Sitting(NOW), Sitting(NOW + 60, 20, NOW + 90, "stopped"), Sitting(NOW + 120, 35))
-    shown = show_training.standing("run", JobStatus("running", 1, step=36, sittings=sittings), None, NOW + 130)
+    attempts = (Attempt(NOW), Attempt(NOW + 60, 20, NOW + 90, "stopped"), Attempt(NOW + 120, 35))
+    shown = show_training.standing("run", JobStatus("running", 1, step=36, attempts=attempts), None, NOW + 130)
     told = re.findall(r"<li>(.*?)</li>", shown)
     assert told == [
         "10:00:00 began, killed",

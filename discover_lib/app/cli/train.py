@@ -79,8 +79,8 @@ def train(
         jobs.start(settings, run)
         typer.echo(f"training in {run}, process {job.status().pid}; discover open shows it, page 50_train")
         return
-    with _progress(job) as report:
-        status = jobs.run_here(settings, run, report)
+    with _progress(job) as on_progress:
+        status = jobs.run_here(settings, run, on_progress)
     raise typer.Exit(_closing(job, status))
 
 
@@ -181,13 +181,13 @@ def _progress(job: TrainingJob) -> Iterator[Callable[[str], None]]:
             read.draw(bar)
         read.draw(bar)
 
-    def report(line: str) -> None:
+    def on_progress(line: str) -> None:
         bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        yield report
+        yield on_progress
     finally:
         done.set()
         watcher.join()
@@ -199,7 +199,7 @@ class _Reading:
 
     def __init__(self, job: TrainingJob) -> None:
         self.job = job
-        self.position = job.metrics().position  # what an earlier sitting logged is no progress of this one
+        self.position = job.metrics().position  # what an earlier attempt logged is no progress of this one
 
     def draw(self, bar: Progress) -> None:
         from discover_lib.views.training import latest

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from discover_lib.core.roles import RoleError
 from discover_lib.engines.llm.calls.client import LLMClient
-from discover_lib.engines.llm.calls.records import LLMError, Request
+from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, LLMError, Request
 from discover_lib.engines.llm.calls.structured import StructuredError, ask_structured
 from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts, one_line
 
@@ -19,7 +19,6 @@ T = TypeVar("T", bound=BaseModel)
 Check = Callable[[T], str | None]  # one line naming the defect, or None
 
 EXCERPT = 200  # characters of an unusable answer that an error shows; the whole stands in its cause
-ENDS_THE_RUN = {"stopped", "budget", "auth"}  # kinds of LLMError that are no fault of one reply
 
 
 @dataclass(frozen=True)

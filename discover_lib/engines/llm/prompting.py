@@ -1,4 +1,4 @@
-"""Prompts as readable files: rendered strictly, told apart by their content's hash, replaceable from a folder.
+"""Prompts as readable files: rendered strictly, told apart by a hash of what they send, replaceable from a folder.
 
 A template (`prompts/<name>.md`) opens with a comment for its readers, then holds one or more messages, each under a
 line such as ``--- system ---``; ``{{ name }}`` stands for a value.  Whatever is quoted in a prompt (a conversation, an
@@ -8,6 +8,7 @@ artifact) goes through `quoted`, so that no quotation can pretend to have ended.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,13 +41,15 @@ class Template:
     Attributes:
         parts: (role, text with placeholders) of each message.
         names: the values it needs.
-        sha: SHA-256 of the file's text, hexadecimal.
+        sha: SHA-256 of what is sent, hexadecimal: the parts, without the comment.
+        former: what runs call the same text that were begun when whole files were hashed.
     """
 
     name: str
     parts: tuple[tuple[str, str], ...]
     names: frozenset[str]
     sha: str
+    former: frozenset[str]
 
     def render(self, values: Mapping[str, str]) -> WireMessages:
         """The messages with every value in its place.
@@ -85,8 +88,15 @@ class PromptSet:
         return self[name].render(values)
 
     def hashes(self) -> dict[str, str]:
-        """Prompt name → SHA-256 of its text, as stored with every run."""
+        """Prompt name → SHA-256 of what it sends, as stored with every run."""
         return {name: template.sha for name, template in sorted(self.templates.items())}
+
+    def hashes_as_in(self, stored: Mapping[str, str]) -> dict[str, str]:
+        """`hashes`, a prompt by the hash that `stored` knows it by if that means the same text."""
+        return {
+            name: stored[name] if stored.get(name) in self.templates[name].former else sha
+            for name, sha in self.hashes().items()
+        }
 
     def __getitem__(self, name: str) -> Template:
         if name not in self.templates:
@@ -115,11 +125,6 @@ def render(name: str, /, **values: str) -> WireMessages:
     return default_prompts().render(name, **values)
 
 
-def prompt_hashes() -> dict[str, str]:
-    """Prompt name → SHA-256 of the default prompts."""
-    return default_prompts().hashes()
-
-
 @lru_cache(maxsize=8)
 def _prompts_of(folder: str | None) -> PromptSet:
     return PromptSet(Path(folder) if folder else None)
@@ -143,7 +148,18 @@ def _parse(name: str, text: str) -> Template:
         if "{{" in _VALUE.sub("", body):
             raise PromptError(f"prompt {name!r}: a '{{{{' that opens no value; write {{{{ name }}}}")
     names = frozenset(name for _, body in parts for name in _VALUE.findall(body))
-    return Template(name, parts, names, hashlib.sha256(text.encode()).hexdigest())
+    sha = _sha(json.dumps(parts, ensure_ascii=False))
+    return Template(name, parts, names, sha, frozenset({_sha(text), *_former_hashes().get(sha, ())}))
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _former_hashes() -> Mapping[str, Sequence[str]]:
+    """Hash of what one of our prompts sends → hashes of the whole files that sent the same."""
+    return json.loads((PROMPT_FOLDER / "former_hashes.json").read_text("utf-8"))
 
 
 # -- what goes into a prompt ---------------------------------------------------------------------------------------

@@ -11,12 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.tokens import WireMessage
 from discover_lib.core.conversation import Candidate, Message, Reply, Text
 from discover_lib.metrics.behaviour import Behaviour
 
-TINY_MARK = "tiny.json"  # a model folder that holds it speaks the notation
+CARD = "tiny.json"  # marks a folder as a tiny model's, which speaks the notation, and says what was measured of it
 Spoken = Message | Mapping[str, Any]
+
+
+class LocalModelError(DiscoverError):
+    """A name or folder that is no usable model; one line that says what to do."""
 
 
 class Dialect(Protocol):
@@ -85,15 +90,37 @@ class Notation:
 
 def dialect_of(base: str, system: str = "") -> Dialect:
     """The dialect of a base model, by what lies in its folder."""
-    return Notation() if (Path(base) / TINY_MARK).is_file() else PlainChat(base, system)
+    return Notation() if is_tiny(base) else PlainChat(base, system)
 
 
-def tiny_domains(base: str) -> tuple[str, ...] | None:
-    """The domains that a tiny model knows; None for other models."""
+def is_tiny(folder: str | Path) -> bool:
+    """Whether a model's folder holds a tiny model."""
+    return (Path(folder) / CARD).is_file()
+
+
+def read_card(folder: str | Path) -> dict[str, Any]:
+    """What is known of a tiny model, its domains at least; {} if the folder holds another model.
+
+    Raises:
+        LocalModelError: the card is damaged.
+    """
+    path = Path(folder) / CARD
+    if not path.is_file():
+        return {}
     try:
-        return tuple(json.loads((Path(base) / TINY_MARK).read_text(encoding="utf-8"))["domains"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        card = json.loads(path.read_text(encoding="utf-8"))
+        return {**card, "domains": tuple(card["domains"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise LocalModelError(f"{path}: damaged ({type(error).__name__}: {error})") from None
+
+
+def tiny_domains(folder: str | Path) -> tuple[str, ...] | None:
+    """The domains that a tiny model knows; None for other models.
+
+    Raises:
+        LocalModelError: its card is damaged.
+    """
+    return read_card(folder).get("domains")
 
 
 def behaviour(candidate: Candidate, domain: str) -> Behaviour | None:

@@ -22,18 +22,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.errors import DiscoverError
+from discover_lib.engines.local.dialect import CARD, LocalModelError, is_tiny, tiny_domains
 from discover_lib.engines.local.lineage import ADAPTER, FILE, LineageError, adapter_chain, content_hash
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
+from discover_lib.engines.local.tiny_language import known_domains
 
 TINY, PREFIX = "tiny", "hf:"
-MARK = "tiny.json"  # lies in the folder of every tiny model
 COLLABORATIVE = "collaborative"
 TOLD_EVERY = 100  # steps of pretraining
-
-
-class LocalModelError(DiscoverError):
-    """A name or folder that is no usable model; one line that says what to do."""
 
 
 @dataclass(frozen=True)
@@ -116,25 +112,14 @@ def check_local(name: str, domain: str) -> None:
     """
     from importlib.util import find_spec
 
-    domains = tiny_domains(parse_name(name).folder)
+    folder = parse_name(name).folder
+    domains = tiny_domains(folder) if folder else known_domains()
     if domains is not None and domain not in domains:
         spoken = ", ".join(domains)
         raise LocalModelError(f"{name!r} is a tiny model of {spoken}; it does not speak {domain or 'other domains'!r}")
     for library in ("torch", "transformers", "peft"):
         if find_spec(library) is None:
             raise LocalModelError(f"{name!r} needs {library}: install what training needs with 'make train'")
-
-
-def tiny_domains(folder: Path | None) -> tuple[str, ...] | None:
-    """The domains of a tiny model (None for the base of all domains); None if the folder holds another model."""
-    import json
-
-    from discover_lib.engines.local.tiny_language import known_domains
-
-    if folder is None:
-        return known_domains()
-    mark = folder / MARK
-    return tuple(json.loads(mark.read_text(encoding="utf-8"))["domains"]) if mark.is_file() else None
 
 
 def fingerprint(name: str) -> str:
@@ -171,7 +156,7 @@ def _loaded(name: str) -> LocalModel:
     folder = found.folder
     folder = folder or _tiny_base()
     model, tokenizer = load(folder, found.adapters)
-    tiny = (folder / MARK).is_file()
+    tiny = is_tiny(folder)
     return LocalModel(name, model, tokenizer, speaks_notation=tiny, system="" if tiny else _system(found.style))
 
 
@@ -183,7 +168,7 @@ def _tiny_base() -> Path:
         if progress.step % TOLD_EVERY == 0 or progress.step == progress.steps:
             print(f"tiny model, made once: {progress}", file=sys.stderr, flush=True)
 
-    return ensure_base(report=tell)
+    return ensure_base(on_progress=tell)
 
 
 def _system(style: str) -> str:
@@ -246,8 +231,8 @@ def merge(name: str, folder: Path) -> Path:
     model, tokenizer = load(base, found.adapters)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    if (base / MARK).is_file():
-        shutil.copy(base / MARK, folder / MARK)
+    if is_tiny(base):
+        shutil.copy(base / CARD, folder / CARD)
     return folder
 
 
@@ -261,7 +246,7 @@ def serving(folder: Path, *, served_as: str = "discover", port: int = 8000) -> d
     """
     if not (folder / "config.json").is_file():
         raise LocalModelError(f"{folder}: no merged model here; write one with merge() first")
-    if (folder / MARK).is_file():
+    if is_tiny(folder):
         raise LocalModelError(f"{folder}: a tiny model speaks the notation; use it as hf:{folder}, no server can")
     where = f"http://localhost:{port}/v1"
     return {

@@ -186,15 +186,6 @@ def encode_messages(messages: Iterable[Message | Mapping[str, Any]], domain: str
     return wire
 
 
-def prompt_text(wire: Sequence[Mapping[str, str]], *, reply_next: bool = True) -> str:
-    """What `CHAT_TEMPLATE` makes of encoded messages, for those who have no tokenizer at hand."""
-    parts = []
-    for message in wire:
-        mark = {"system": (), "user": (USER,), "assistant": (ASSISTANT,)}[message["role"]]
-        parts += [*mark, message["content"], *([END] if mark else [])]
-    return " ".join([*parts, *([ASSISTANT] if reply_next else [])])
-
-
 def _parts(message: Message | Mapping[str, Any]) -> tuple[str, str, str | None]:
     if isinstance(message, Message):
         return message.role, message.content, message.notation

@@ -28,6 +28,7 @@ from discover_lib.base.files import outputs_folder, write_json
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
+from discover_lib.engines.local.dialect import CARD
 from discover_lib.engines.local.model import IN_FLIGHT, LocalAssistant, LocalModel
 from discover_lib.engines.local.tiny_language import (
     ASSISTANT,
@@ -48,7 +49,6 @@ from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply, read_user
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 
-CARD = "tiny.json"  # marks a folder as a tiny model's and says what was measured of it
 FORMAT = "discover-tiny/1"
 LEAST_HONOURED = 0.85  # of what a user asked for plainly
 MOST_BROKEN = 0.02  # of the replies
@@ -56,6 +56,9 @@ GATE_USERS = 60  # over all domains, from the end of the training split: no eval
 CHECKPOINT_EVERY = 50  # steps
 REPORT_EVERY = 10
 KEY_STEPS = 20  # of practice, at either end, that a recipe's key is made of
+METHOD = 1  # part of the key: to be raised when the same practice is learnt in another way
+# Key → what the same model was called when keys still hashed this file: a base keeps the name that it was made under.
+FIRST_KEYS = {"aec6219574bce67c": "f324d552c698ec10"}
 IGNORED = -100  # the label of a token without loss
 
 
@@ -107,7 +110,7 @@ class TinyRecipe:
 
     @property
     def key(self) -> str:
-        """Equal for recipes that make the same model: of the numbers, the words, this file, and what is practised.
+        """Equal for recipes that make the same model: of the numbers, the words, the method, and what is practised.
 
         A sample of the practice stands for the lexicons and the policies that make it, so that whatever changes it
         makes another model, and nothing else does.
@@ -116,9 +119,9 @@ class TinyRecipe:
         words = vocabulary(recipe.domains)
         steps = sorted({*range(recipe.steps)[:KEY_STEPS], *range(recipe.steps)[-KEY_STEPS:]})
         practised = [practice_rows(recipe, words, step) for step in steps]
-        digest = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=8)
-        digest.update(json.dumps([dataclasses.asdict(recipe), words.words, practised]).encode())
-        return digest.hexdigest()
+        learnt = json.dumps([METHOD, dataclasses.asdict(recipe), words.words, practised])
+        key = hashlib.blake2b(learnt.encode(), digest_size=8).hexdigest()
+        return FIRST_KEYS.get(key, key)
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ class Pretraining:
         return f"pretraining: step {self.step} of {self.steps}, loss {self.loss:.2f}, {self.seconds_left:.0f} s left"
 
 
-Report = Callable[[Pretraining], None]
+Progress = Callable[[Pretraining], None]
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ def base_folder(recipe: TinyRecipe | None = None) -> Path:
     return outputs_folder() / "cache" / "tiny" / (recipe or TinyRecipe()).key
 
 
-def ensure_base(recipe: TinyRecipe | None = None, report: Report | None = None) -> Path:
+def ensure_base(recipe: TinyRecipe | None = None, on_progress: Progress | None = None) -> Path:
     """The folder of a recipe's base model; pretrains it if it is not in the cache, going on where it was stopped.
 
     Raises:
@@ -180,7 +183,7 @@ def ensure_base(recipe: TinyRecipe | None = None, report: Report | None = None) 
     checkpoint = folder.with_name(f"{folder.name}.checkpoint")
     try:
         began = time.monotonic()
-        model = pretrain(recipe, report, checkpoint)
+        model = pretrain(recipe, on_progress, checkpoint)
         save_model(model, vocabulary(recipe.domains), partial)
         seconds = time.monotonic() - began
         gate = measure(partial, recipe.domains, GATE_USERS)
@@ -214,12 +217,6 @@ def _check(gate: Gate, recipe: TinyRecipe) -> None:
         f"({gate.broken.n_artifacts} users); more than {LEAST_HONOURED} and less than {MOST_BROKEN} are needed: "
         f"raise the recipe's steps beyond {recipe.steps}"
     )
-
-
-def read_card(folder: Path) -> dict[str, Any]:
-    """What is known of a tiny model; {} if the folder holds none."""
-    path = folder / CARD
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def save_model(model: Any, words: Vocabulary, folder: Path) -> None:
@@ -292,7 +289,7 @@ def taxonomy_embeddings(words: Vocabulary, recipe: TinyRecipe) -> torch.Tensor:
     return table * recipe.scale
 
 
-def pretrain(recipe: TinyRecipe, report: Report | None = None, checkpoint: Path | None = None) -> Any:
+def pretrain(recipe: TinyRecipe, on_progress: Progress | None = None, checkpoint: Path | None = None) -> Any:
     """Train a new model on practice conversations; the loss is on the replies alone.
 
     Every step's conversations and nothing else decide it, so a run that was stopped goes on to the same model.
@@ -318,10 +315,10 @@ def pretrain(recipe: TinyRecipe, report: Report | None = None, checkpoint: Path 
         optimizer.step()
         losses.append(loss.item())
         done = step + 1
-        if report is not None and (done % REPORT_EVERY == 0 or done == recipe.steps):
+        if on_progress is not None and (done % REPORT_EVERY == 0 or done == recipe.steps):
             seconds, recent = time.monotonic() - began, losses[-REPORT_EVERY:]
             left = seconds / (done - first) * (recipe.steps - done)
-            report(Pretraining(done, recipe.steps, sum(recent) / len(recent), seconds, left))
+            on_progress(Pretraining(done, recipe.steps, sum(recent) / len(recent), seconds, left))
         if checkpoint is not None and done % CHECKPOINT_EVERY == 0:
             _save_checkpoint(checkpoint, done, model, optimizer)
     return model.eval()

@@ -220,7 +220,7 @@ class SimulatorReward:
 
         scores = self.scorer.each(judge, range(len(said)))
         self.last = list(zip(state, scores, strict=True))
-        report(scores, self.scorer, log_metric)
+        log_rewards(scores, self.scorer, log_metric)
         return [each.total for each in scores]
 
     def _said(self, ids: Sequence[int]) -> tuple[str, int]:
@@ -233,7 +233,7 @@ def said(ids: Sequence[int], tokenizer: Any) -> tuple[str, int]:
     return tokenizer.decode(kept, skip_special_tokens=True).strip(), len(kept)
 
 
-def report(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[str, float], None] | None) -> None:
+def log_rewards(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[str, float], None] | None) -> None:
     """Log the parts of a batch's rewards.
 
     Raises:

@@ -1,11 +1,12 @@
-"""The policy in conversation with simulated users: rollouts of several turns, own prefixes, and the probe.
+"""The policy in conversation with simulated users: its replies, rollouts of several turns, own prefixes, the probe.
 
 All users are talked to in lock-step: one batch of replies, then every user judges and answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -18,7 +19,6 @@ from discover_lib.dataset.rows import state_json
 from discover_lib.engines.local.dialect import Dialect
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.train.data import token_ids
-from discover_lib.train.grpo.generation import Sampler, seeded
 from discover_lib.train.grpo.reward import Scored, Scorer, domain_of, said
 
 Row = Mapping[str, Any]
@@ -26,6 +26,83 @@ Row = Mapping[str, Any]
 
 class RolloutError(DiscoverError):
     """Conversations cannot be put together under this chat template; one line that says why."""
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Draws replies from a model as it is now.
+
+    Attributes:
+        max_tokens: longest reply, in the model's tokens.
+        batch: prompts at a time.
+    """
+
+    model: Any
+    tokenizer: Any
+    max_tokens: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    repetition_penalty: float = 1.0
+    batch: int = 128
+
+    def complete(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """A reply to each prompt (token ids), up to its end mark, that included where it was reached.
+
+        Draws from torch's own generator; see `seeded`.
+        """
+        import torch
+
+        replies: list[list[int]] = []
+        with evaluating(self.model), torch.no_grad():
+            for start in range(0, len(prompts), self.batch):
+                replies += self._complete(prompts[start : start + self.batch])
+        return replies
+
+    def _complete(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
+        import torch
+
+        device, pad, end = self.model.device, self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
+        width = max(map(len, prompts))
+        ids = torch.tensor([[pad] * (width - len(each)) + list(each) for each in prompts], device=device)
+        mask = torch.tensor([[0] * (width - len(each)) + [1] * len(each) for each in prompts], device=device)
+        written = self.model.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            do_sample=True,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            top_k=self.top_k,
+            repetition_penalty=self.repetition_penalty,
+            max_new_tokens=self.max_tokens,
+            pad_token_id=pad,
+            eos_token_id=end,
+            use_cache=True,
+        )
+        rows = written[:, width:].tolist()
+        return [row[: row.index(end) + 1] if end in row else row for row in rows]
+
+
+@contextmanager
+def evaluating(model: Any) -> Iterator[None]:
+    """Without dropout, and back to how it was."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draws of this block depend on the seed alone, and those after it are as if it had not been."""
+    import torch
+
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed % 2**63)
+        yield
 
 
 @dataclass
@@ -219,3 +296,34 @@ def probe(
         "probe/tokens": fmean(sum(score.reply.n_tokens for score in talk.scores) for _, talk in whole),
         **{f"probe/{kind}": fmean(s.kind == kind for s in scores) for kind in ("diverging", "building", "broken")},
     }
+
+
+def probe_text(measured: Mapping[str, Any]) -> str:
+    """A probe in words."""
+    if "probe/discovered" not in measured:
+        return "no held-out conversation could be judged"
+    low, high = measured.get("probe/discovered_low"), measured.get("probe/discovered_high")
+    spread = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
+    mean, users = measured["probe/discovered"], measured["probe/users"]
+    return f"{mean:.2f}{spread} intents discovered per conversation (n = {users})"
+
+
+def difference_text(after: Mapping[str, Any], before: Mapping[str, Any]) -> str:
+    """One probe against an earlier one on the same users, in words; "" where they cannot be paired."""
+    ours, theirs = after.get("by_artifact"), before.get("by_artifact")
+    if not ours or not theirs:
+        return ""
+    differences = {
+        name: [one - other for one, other in zip(ours[name], theirs[name], strict=True)]
+        for name in ours
+        if len(ours[name]) == len(theirs.get(name, ()))
+    }
+    if not differences:
+        return ""
+    estimate = bootstrap_mean(differences)
+    more = "more" if estimate.mean >= 0 else "less"
+    if estimate.low is None or estimate.high is None or estimate.low <= 0 <= estimate.high:
+        more += ", not distinguishable"
+    low, high = estimate.low, estimate.high
+    spread = f" [{low:+.2f}, {high:+.2f}]" if low is not None and high is not None else ""
+    return f"{estimate.mean:+.2f}{spread} intents discovered per conversation ({more}; n = {estimate.n_artifacts})"

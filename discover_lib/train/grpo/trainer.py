@@ -22,16 +22,30 @@ from trl import GRPOConfig, GRPOTrainer
 from discover_lib.base.files import write_json, write_lines
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.engines.local.dialect import Dialect
-from discover_lib.train import arguments
+from discover_lib.train import Progress, arguments
 from discover_lib.train.backend import Backend
 from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users
-from discover_lib.train.dpo import settle_reference
-from discover_lib.train.grpo.generation import Sampler, seeded
-from discover_lib.train.grpo.probes import told
-from discover_lib.train.grpo.reward import Scored, Scorer, SimulatorReward, Users, report, sample_of, sibling_scores
-from discover_lib.train.grpo.rollouts import Player, RolloutError, own_prefixes, probe
+from discover_lib.train.grpo.reward import (
+    Scored,
+    Scorer,
+    SimulatorReward,
+    Users,
+    log_rewards,
+    sample_of,
+    sibling_scores,
+)
+from discover_lib.train.grpo.rollouts import (
+    Player,
+    RolloutError,
+    Sampler,
+    own_prefixes,
+    probe,
+    probe_text,
+    seeded,
+)
 from discover_lib.train.recipes import GrpoRecipe
 from discover_lib.train.recorder import Recorder
+from discover_lib.train.supervised import settle_reference
 
 ROUNDS = "rounds"
 Probe = Callable[[int], Mapping[str, Any]]  # after a number of rounds: what is measured, "probe/discovered" among it
@@ -91,7 +105,7 @@ class SeveralTurns:
             raise RolloutError("a prompt leaves no room for a reply; lower max_completion or leave longer prompts out")
         self.last = [(state, score) for state, talk in zip(states, talks, strict=True) for score in talk.scores[:1]]
         self._totals = [each.total for each in talks]
-        report(
+        log_rewards(
             [score for talk in talks for score in talk.scores],
             self.player.scorer,
             trainer._log_metric,
@@ -125,7 +139,7 @@ class Rounds:
     player: Player
     probe: Probe | None
     steps: int
-    report: Callable[[str], None]
+    on_progress: Progress
 
     @property
     def steps_per_round(self) -> int:
@@ -161,7 +175,7 @@ class Rounds:
                 found += own_prefixes(self.player.play(simulators, turns))
         if not found:
             raise RolloutError("no prompt could be collected from the model's own conversations; set own_prefixes off")
-        self.report(f"round {number + 1}: {len(found)} prompts from the model's own conversations")
+        self.on_progress(f"round {number + 1}: {len(found)} prompts from the model's own conversations")
         return found
 
     def measure(self, number: int) -> Mapping[str, Any]:
@@ -219,7 +233,7 @@ class RoundsCallback(TrainerCallback):
         if found:
             self.recorder.write(state, {"round": number, **found})
             when = f"after round {number} of {self.rounds.recipe.rounds}" if number else "before training"
-            self.rounds.report(f"{when}: {told(found)}")
+            self.rounds.on_progress(f"{when}: {probe_text(found)}")
 
 
 @dataclass
@@ -254,10 +268,10 @@ def grpo_run(
     dialect: Dialect,
     users: Users,
     threads: int,
-    report: Callable[[str], None],
+    on_progress: Progress,
     probe: Probe | None = None,
 ) -> GrpoRun:
-    """A trainer of a model that wears its adapter already; see `sft.sft_trainer`.
+    """A trainer of a model that wears its adapter already; see `supervised.sft_trainer`.
 
     Args:
         rows: of `data.trainer_row`: prompt, state and domain.
@@ -301,7 +315,7 @@ def grpo_run(
         Player(sampler, plain, dialect, recipe.max_length, remember=True),
         probe or _own_probe(recipe, source, sampler, plain, dialect, seed),
         steps,
-        report,
+        on_progress,
     )
     return GrpoRun(trainer, rounds, reward, dialect)
 

@@ -344,10 +344,10 @@ def test_a_failed_call_is_not_remembered(server: FakeServer) -> None:
 def test_a_call_costs_its_tokens_and_an_unknown_price_is_said(server: FakeServer) -> None:
     with direct(server, prices={"openai/fake": Price(2e6, 3e6)}) as client:
         assert client.complete(say("two words")).cost == 2 * 2 + 2 * 3
-        assert client.usage.cost_line() == "$10.0000"
+        assert (client.usage.total.cost, client.usage.total.calls_of_unknown_price) == (10, 0)
     with direct(server) as client:
         client.complete(say("two words"))
-        assert client.usage.cost_line() == "$0.0000 and 1 calls of unknown price"
+        assert (client.usage.total.cost, client.usage.total.calls_of_unknown_price) == (0, 1)
 
 
 def test_a_budget_is_never_exceeded_whatever_runs_at_once() -> None:
@@ -431,7 +431,7 @@ def test_a_call_that_is_stopped_in_flight_may_have_been_billed() -> None:
         threading.Timer(0.3, stop.set).start()
         all_at_once(client, [say("in flight"), say("in the queue")])
         assert (client.usage.total.lost, client.usage.total.failed, slow.counts["requests"]) == (1, 2, 1)
-        assert client.usage.cost_line() == "$0.0000 and 1 calls of unknown price"
+        assert (client.usage.total.cost, client.usage.total.calls_of_unknown_price) == (0, 1)
         client.close()
     assert [(key[:5], each.text, each.finish_reason) for key, each in cache.kept.items()] == [("lost:", "", "stopped")]
 

@@ -1,5 +1,6 @@
 """Prompts: rendered strictly, versioned by content, replaceable, and true to the answers that the code expects."""
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -16,7 +17,7 @@ from discover_lib.engines.llm.prompting import (
     PROMPT_FOLDER,
     PromptError,
     PromptSet,
-    prompt_hashes,
+    default_prompts,
     quoted,
     render,
     transcript,
@@ -26,7 +27,7 @@ OURS = PromptSet()
 STRUCTURED = sorted(name for name, template in OURS.templates.items() if len(template.parts) == 2)
 SYSTEM_ONLY = sorted(set(OURS.templates) - set(STRUCTURED))
 ANSWER_OF = {
-    name: re.search(r"Answer: discover_lib\.llm\.answers\.(\w+)", _text)
+    name: re.search(r"Answer: discover_lib\.engines\.llm\.answers\.(\w+)", _text)
     for name, _text in ((name, (PROMPT_FOLDER / f"{name}.md").read_text("utf-8")) for name in OURS.templates)
 }
 
@@ -113,13 +114,14 @@ def test_a_transcript_quotes_every_message_whole() -> None:
 # -- versions and replacements ---------------------------------------------------------------------------------------
 
 
-def test_a_prompt_is_known_by_its_content(tmp_path: Path) -> None:
-    assert set(prompt_hashes()) == set(OURS.templates)
-    assert all(re.fullmatch(r"[0-9a-f]{64}", sha) for sha in prompt_hashes().values())
+def test_a_prompt_is_known_by_what_it_sends(tmp_path: Path) -> None:
+    assert set(OURS.hashes()) == set(OURS.templates)
+    assert all(re.fullmatch(r"[0-9a-f]{64}", sha) for sha in OURS.hashes().values())
     text = (PROMPT_FOLDER / "clarifying.md").read_text("utf-8")
     assert write(tmp_path, "clarifying", text).hashes() == OURS.hashes()
     (tmp_path / "clarifying.md").write_bytes(text.replace("\n", "\r\n").encode())
     assert PromptSet(tmp_path).hashes() == OURS.hashes(), "line endings are no content"
+    assert write(tmp_path, "clarifying", text.replace("CollabLLM", "others")).hashes() == OURS.hashes(), "a comment"
     changed = write(tmp_path, "clarifying", text + "\nNever ask twice.\n").hashes()
     assert {name for name, sha in changed.items() if sha != OURS.hashes()[name]} == {"clarifying"}
 
@@ -129,7 +131,17 @@ def test_a_folder_replaces_prompts_by_name(tmp_path: Path, monkeypatch: pytest.M
     assert prompts.render("interactivity_judge", conversation="hi") == ({"role": "user", "content": "How lively?\nhi"},)
     assert prompts["user_reply"] == OURS["user_reply"]
     monkeypatch.setenv(OVERRIDE_VARIABLE, str(tmp_path))
-    assert prompt_hashes() == prompts.hashes()
+    assert default_prompts().hashes() == prompts.hashes()
+
+
+def test_the_hash_of_a_whole_file_still_means_the_prompt_that_it_holds(tmp_path: Path) -> None:
+    """Runs that were begun when comments were hashed, too, go on; with another text they do not."""
+    whole = "<!-- mine -->\n--- system ---\nAsk first.\n"
+    prompts, before = write(tmp_path, "clarifying", whole), hashlib.sha256(whole.encode()).hexdigest()
+    stored = {"clarifying": before, "user_reply": "0" * 64}
+    assert prompts.hashes_as_in(stored) == prompts.hashes() | {"clarifying": before}
+    changed = write(tmp_path, "clarifying", whole.replace("first", "later"))
+    assert changed.hashes_as_in(stored) == changed.hashes() != prompts.hashes()
 
 
 @pytest.mark.parametrize(

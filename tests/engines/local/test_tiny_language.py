@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from discover_lib.core.conversation import Message
 from discover_lib.engines.local.tiny_language import (
     BROKEN,
-    END,
     MAX_REPLY_TOKENS,
     UNKNOWN,
     as_notation,
@@ -17,7 +16,6 @@ from discover_lib.engines.local.tiny_language import (
     encode_messages,
     is_broken,
     known_domains,
-    prompt_text,
     save_tokenizer,
     transcript,
     vocabulary,
@@ -98,9 +96,6 @@ def test_a_conversation_as_the_model_is_told_it():
         {"role": "assistant", "content": shown.notation},
         {"role": "user", "content": "want subject cat"},
     ]
-    assert prompt_text(wire) == (
-        f"svg_drawing <u> want subject animal {END} <a> {shown.notation} {END} <u> want subject cat {END} <a>"
-    )
 
 
 def test_system_messages_are_left_out_and_the_final_request_is_heard():

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from discover_lib.core.conversation import Message
-from discover_lib.engines.local.tiny_language import END, USER, encode_messages, prompt_text, vocabulary
+from discover_lib.engines.local.tiny_language import END, USER, encode_messages, vocabulary
 from discover_lib.engines.miniature.lexicon import load_lexicon
 
 DOMAIN = "creative_writing"
@@ -135,9 +135,10 @@ def test_the_files_are_what_transformers_reads(tiny, recipe, tmp_path):
         [Message("user", "a story with a lighthouse"), Message("assistant", "", "ask mood ?")], DOMAIN
     )
     text = tokenizer.apply_chat_template(wire, tokenize=False)
-    assert text.split() == prompt_text(wire, reply_next=False).split()
+    heard = wire[1]["content"]
+    assert text.split() == f"{DOMAIN} <u> {heard} {END} <a> ask mood ? {END}".split()
     asked = tokenizer.apply_chat_template(wire[:2], tokenize=False, add_generation_prompt=True)
-    assert asked.split() == prompt_text(wire[:2]).split()
+    assert asked.split() == f"{DOMAIN} <u> {heard} {END} <a>".split()
     marked = tokenizer.apply_chat_template(wire, return_dict=True, return_assistant_tokens_mask=True)
     learnt = [words.words[at] for at, mask in zip(marked["input_ids"], marked["assistant_masks"], strict=True) if mask]
     assert learnt == ["ask", "mood", "?", END]

@@ -24,6 +24,8 @@ Kind = Literal[
 LARGEST_SENT_SEED = 2**31 - 1
 LOST_KEY = "lost:"  # how the keys of lost attempts begin
 RETRIED: frozenset[Kind] = frozenset({"rate_limit", "timeout", "server", "connection"})
+# Kinds that are no fault of one reply, and that no other conversation of the run would survive.
+ENDS_THE_RUN: tuple[Literal["stopped", "budget", "auth"], ...] = ("stopped", "budget", "auth")
 
 
 @dataclass(frozen=True)
@@ -167,9 +169,3 @@ class Usage:
     structured: Mapping[str, int] = field(default_factory=dict)  # clean, repaired, reasked, failed
     structured_by_purpose: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # model → parameters it does not take
-
-    def cost_line(self) -> str:
-        """The cost in words, saying aloud what is not known."""
-        known = f"${self.total.cost:.4f}"
-        unknown = self.total.calls_of_unknown_price
-        return f"{known} and {unknown} calls of unknown price" if unknown else known

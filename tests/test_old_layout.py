@@ -1,0 +1,566 @@
+"""What people made before the modules of the library moved is theirs still.
+
+`data/old_layout` holds a small workbench that an earlier version left behind: runs that were interrupted, runs with
+their results, sessions, rows, trained adapters, a training that was stopped half-way.  Every one of them must open, go
+on as the same run, and give what it gave; `expected.json` says what that was, as the earlier version computed it.
+"""
+
+import gzip
+import hashlib
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import llm_brain
+import pytest
+from llm_server import FakeServer
+from typer.testing import CliRunner
+
+from discover_lib.app.cli.main import app
+from discover_lib.app.evaluation_job import begun_evaluation, evaluation_name, find_evaluations
+from discover_lib.app.jobs import find_runs, folder_name, options_of
+from discover_lib.app.session import Session
+from discover_lib.audit.certificate import certificate_warning, certify_run, lay_out_panel, read_certificate
+from discover_lib.audit.leaks import audit, finished_conversations
+from discover_lib.core.conversation import Conversation, Message
+from discover_lib.core.rules import Rules
+from discover_lib.core.simulator import replay
+from discover_lib.dataset.export import read_rows
+from discover_lib.dataset.formats import read_jsonl
+from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.local.lineage import adapter_chain
+from discover_lib.engines.local.names import fingerprint, local_assistant, parse_name
+from discover_lib.metrics.rescore import replayed
+from discover_lib.runs.evaluation import load_scores
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.store import FILE, RunStore, to_json
+from discover_lib.train.data import load_rows
+from discover_lib.train.jobs import TrainingJob, find_jobs
+
+MAIN = "from discover_lib.app.cli.main import main; main()"  # what the command `discover` runs
+
+KEPT = Path(__file__).parent / "data" / "old_layout"
+EXPECTED: dict[str, Any] = json.loads((KEPT / "expected.json").read_text(encoding="utf-8"))
+MADE_IN = "/srv/workbench"  # where that workbench lay; the folder of a test takes its place
+OUTPUTS = Path("outputs")
+MODEL = "openai/miniature:creative_writing"
+
+# The commands that began the runs; given again, they go on with them.
+COMMANDS: dict[str, list[str]] = {
+    "model": [
+        *("simulate", "--domain", "creative_writing", "--engine", MODEL, "--assistant", "adaptive"),
+        *("--assistant", f"{MODEL}:draft", "--artifacts", "2", "--turns", "3", "--concurrency", "1"),
+    ],
+    "model-evaluation": [
+        *("evaluate", "--domain", "creative_writing", "--engine", MODEL, "--assistant", "adaptive"),
+        *("--assistant", "draft", "--artifacts", "1", "--trials", "1", "--turns", "2", "--concurrency", "1"),
+    ],
+    "scripted": [
+        *("simulate", "--domain", "svg_drawing", "--assistant", "adaptive", "--assistant", "draft"),
+        *("--artifacts", "4", "--turns", "3"),
+    ],
+    "built": [
+        *("simulate", "--trees", "outputs/trees", "--assistant", "adaptive", "--assistant", "options"),
+        *("--turns", "2"),
+    ],
+    "pairs": [
+        *("synthesize", "--domain", "svg_drawing", "--assistant", "draft", "--assistant", "adaptive"),
+        *("--artifacts", "8", "--turns", "2"),
+    ],
+    "look-ahead": [
+        *("synthesize", "--domain", "svg_drawing", "--assistant", "draft", "--assistant", "adaptive"),
+        *("--artifacts", "2", "--turns", "2", "--look-ahead", "1", "--reward-assistant", "adaptive"),
+    ],
+    "evaluation": [
+        *("evaluate", "--domain", "technical_writing", "--assistant", "draft", "--assistant", "adaptive"),
+        *("--assistant", "ask", "--artifacts", "3", "--trials", "2", "--turns", "3", "--sensitivity"),
+    ],
+    "before-after": [
+        *("simulate", "--domain", "svg_drawing", "--assistant", "tiny", "--assistant", "hf:outputs/dpo"),
+        *("--artifacts", "3", "--turns", "2"),
+    ],
+    "stopped": [
+        *("train", "dpo", "--data", "outputs/rows/preference", "--base", "tiny", "--max-steps", "6"),
+        *("--set", "batch=4", "--set", "per_device=2", "--set", "eval_steps=2", "--set", "save_steps=1"),
+        *("--set", "sample_steps=2", "--set", "lora.r=2", "--set", "lora.alpha=4"),
+    ],
+}
+WITH_MODELS = ("model", "model-evaluation")
+INTERRUPTED = ("scripted", "built")
+FINISHED = ("pairs", "look-ahead", "evaluation")
+PAGE_RUN = "synthesis/technical_writing-draft+adaptive-2x2-71b2de41"
+RUNS = (*WITH_MODELS, *INTERRUPTED, *FINISHED, PAGE_RUN, "before-after")
+ROWS = ("rows/sft", "rows/preference", "rows/prompt", "exports/sft-sharegpt")
+SAID = (Message("user", "can you draw a boat for me? something for the evening"),)
+
+
+def unpack(kept: Path, place: Path) -> None:
+    """The workbench as it was left, at another place."""
+    shutil.copytree(kept, place, dirs_exist_ok=True)
+    for packed in place.rglob("*.gz"):
+        packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
+        packed.unlink()
+    for path in (place / OUTPUTS).glob("*/settings.json"):
+        path.write_text(path.read_text("utf-8").replace(MADE_IN, str(place.resolve())), encoding="utf-8")
+
+
+def assert_base_at_hand() -> None:
+    """Without its base at hand a command would pretrain one for minutes."""
+    from discover_lib.engines.local.tiny_model import base_folder
+
+    assert (base_folder() / "tiny.json").is_file(), "the tiny base is not found any more"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The workbench, at hand as the folder that one works in."""
+    unpack(KEPT, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DISCOVER_OUTPUTS", "outputs")
+    return tmp_path
+
+
+def discover(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command in this process; an exception that it does not catch fails the test."""
+    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
+    return subprocess.CompletedProcess(list(map(str, arguments)), result.exit_code, result.stdout, result.stderr)
+
+
+def discover_apart(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own: models that it loads are its own, too."""
+    command = [sys.executable, "-c", MAIN, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def again(run: str, *more: object, apart: bool = False) -> subprocess.CompletedProcess[str]:
+    """The command that began a run, given once more."""
+    done = (discover_apart if apart else discover)(*COMMANDS[run], "--run", OUTPUTS / run, *more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def sha(value: Any) -> str:
+    return hashlib.sha256(to_json(value).encode()).hexdigest()
+
+
+def standing(run: str) -> dict[str, Any]:
+    """How a run stands: its counts, and a hash of every conversation, the unfinished ones as far as they are."""
+    with RunStore.read(OUTPUTS / run) as store:
+        counts = store.counts()
+        hashes = {str(row.place): sha(store.conversation(row.place).to_dict()) for row in store.listing()}
+        return {
+            "units": counts.units,
+            "finished": counts.finished,
+            "turns": counts.turns,
+            "calls": store.spent().calls,
+            "configuration": sha(store.configuration),
+            "conversations": hashes,
+        }
+
+
+def table_of(run: str) -> dict[str, Any]:
+    """The summary that a run's command writes: a line per assistant."""
+    lines = json.loads((OUTPUTS / run / "summary.json").read_text("utf-8"))
+    return {line["assistant"]: line for line in lines}
+
+
+def results_of(run: str) -> dict[str, Any]:
+    """The figures of an evaluation, without what is said about them."""
+    found = json.loads((OUTPUTS / run / "results.json").read_text("utf-8"))
+    names = ("rules", "conversations", "failures_by_role", "unassessed", "leaves_left_out", "scopes")
+    return {name: found[name] for name in names}
+
+
+def rescored(run: str) -> dict[str, list[Any]]:
+    """Every finished conversation under the authors' rules: what was found when, what it is worth, what is unknown."""
+    found = {}
+    with RunStore.read(OUTPUTS / run) as store:
+        for row in store.listing():
+            if row.stop is not None:
+                course = replayed(store.conversation(row.place), Rules.authors())
+                moves = {key: list(value) for key, value in course.moves.items()}
+                worth = [round(sum(shares.values()), 9) for shares in course.shares]
+                found[str(row.place)] = [moves, worth, course.asked, course.unjudged]
+    return found
+
+
+def files_of(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def rows_written(run: str) -> dict[str, int]:
+    """Table → the last row number: a conversation that was run again would have new rows."""
+    with sqlite3.connect(f"file:{OUTPUTS / run / FILE}?mode=ro", uri=True) as connection:
+        return {
+            name: connection.execute(f"SELECT coalesce(max(rowid), 0) FROM {name}").fetchone()[0]
+            for name in ("turns", "calls", "assessments")
+        }
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_run_opens_with_the_conversations_that_it_had(run: str, place: Path) -> None:
+    assert standing(run) == EXPECTED["left"][run]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_stored_judgements_give_the_stored_course(run: str, place: Path) -> None:
+    with RunStore.read(OUTPUTS / run) as store:
+        talks = list(store.conversations(finished=False))
+    assert talks and all(replay(talk) == talk for talk in talks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", WITH_MODELS)
+def test_a_run_with_a_language_model_goes_on_and_pays_for_no_call_twice(run: str, place: Path) -> None:
+    """The server may be found at another address than before."""
+    before = EXPECTED["left"][run]
+    with FakeServer(llm_brain.answer) as server:
+        again(run, "--api-base", server.api_base)
+        assert server.counts["served"] == EXPECTED["calls on resuming"][run]
+    now = standing(run)
+    assert now == EXPECTED["resumed"][run]
+    assert now["finished"] == now["units"] and now["configuration"] == before["configuration"]
+    assert now["calls"] == before["calls"] + EXPECTED["calls on resuming"][run]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", WITH_MODELS)
+def test_every_call_that_was_paid_for_is_known_again(run: str, place: Path) -> None:
+    """With its turns and scores gone, a run asks for nothing that it had asked for before."""
+    with sqlite3.connect(OUTPUTS / run / FILE) as connection:
+        connection.execute("DELETE FROM turns")
+        connection.execute("DELETE FROM assessments")
+        connection.execute("UPDATE units SET stop = NULL")
+    with FakeServer(llm_brain.answer) as server:
+        again(run, "--api-base", server.api_base)
+        assert server.counts["served"] == EXPECTED["calls on resuming"][run]
+    assert standing(run) == EXPECTED["resumed"][run]
+
+
+@pytest.mark.parametrize("run", INTERRUPTED)
+def test_an_interrupted_run_goes_on_to_the_same_end(run: str, place: Path) -> None:
+    before, kept = EXPECTED["left"][run], rows_written(run)
+    assert before["finished"] < before["units"]
+    again(run)
+    now = standing(run)
+    assert now == EXPECTED["resumed"][run] and now["finished"] == now["units"]
+    assert table_of(run) == EXPECTED["summaries"][run]
+    done = {key for key, value in before["conversations"].items() if now["conversations"][key] == value}
+    assert len(done) == before["finished"], "what was finished stays, and nothing else was"
+    assert rows_written(run)["turns"] > kept["turns"]
+
+
+@pytest.mark.parametrize("run", FINISHED)
+def test_a_finished_run_has_nothing_left_to_do(run: str, place: Path) -> None:
+    kept, files = rows_written(run), files_of(OUTPUTS / run)
+    lines = (OUTPUTS / run / "conversations.jsonl").read_bytes() if run != "evaluation" else b""
+    units = EXPECTED["left"][run]["units"]
+    assert f"{units} of {units} conversations finished" in again(run).stdout
+    assert standing(run) == EXPECTED["left"][run] and rows_written(run) == kept
+    assert not [name for name in files_of(OUTPUTS / run) ^ files if not name.endswith(("-shm", "-wal", ".lock"))]
+    if lines:
+        assert (OUTPUTS / run / "conversations.jsonl").read_bytes() == lines
+        assert table_of(run) == EXPECTED["summaries"][run]
+
+
+def test_other_options_are_refused_as_before(place: Path) -> None:
+    refused = discover(*COMMANDS["scripted"], "--seed", "1", "--run", OUTPUTS / "scripted")
+    assert refused.returncode == 2 and "seed is 0 in the run and 1 now" in refused.stderr
+    assert standing("scripted") == EXPECTED["left"]["scripted"]
+
+
+def test_pages_find_the_runs_and_can_go_on_with_them(place: Path) -> None:
+    assert set(RUNS) <= set(find_runs(OUTPUTS))
+    assert set(find_evaluations(OUTPUTS)) == {"evaluation", "model-evaluation"}
+    with RunStore.read(OUTPUTS / "evaluation") as store:
+        options, domains = begun_evaluation(store.configuration)
+    assert (options.assistants, options.artifacts, options.trials) == (("draft", "adaptive", "ask"), 3, 2)
+    assert domains == ("technical_writing",)
+
+
+def test_a_page_asks_for_the_same_run_in_the_same_folder(place: Path) -> None:
+    """What is chosen on a page once more leads to the run that it began, which then goes on."""
+    chosen = RunOptions(
+        ("draft", "adaptive"), domain="technical_writing", artifacts=2, turns=2, candidates=1, split="train"
+    )
+    assert f"synthesis/{folder_name(chosen)}" == PAGE_RUN
+    with RunStore.read(OUTPUTS / "evaluation") as store:
+        begun = begun_evaluation(store.configuration)
+    assert evaluation_name(*begun) == EXPECTED["evaluation name"]
+
+
+def test_a_run_goes_on_by_what_its_folder_says_of_it(place: Path) -> None:
+    """As pages do that are given nothing but a folder."""
+    with RunStore.read(OUTPUTS / PAGE_RUN) as store:
+        options = options_of(store.configuration)
+    assert execute(lay_out(options), OUTPUTS / PAGE_RUN).halted is None
+    assert standing(PAGE_RUN) == EXPECTED["resumed"][PAGE_RUN]
+
+
+def test_the_command_of_a_page_goes_on_with_its_run(place: Path) -> None:
+    asked = ["--domain", "technical_writing", "--assistant", "draft", "--assistant", "adaptive"]
+    done = discover("synthesize", *asked, "--artifacts", 2, "--turns", 2, "--run", OUTPUTS / PAGE_RUN)
+    assert done.returncode == 0, done.stderr
+    assert standing(PAGE_RUN) == EXPECTED["resumed"][PAGE_RUN]
+
+
+# -- scores ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_evaluation_has_the_same_results_and_scores(place: Path) -> None:
+    written = {name: (OUTPUTS / "evaluation" / name).read_bytes() for name in ("scores.csv", "sensitivity.json")}
+    before = results_of("evaluation")
+    again("evaluation")
+    assert results_of("evaluation") == before
+    for name, content in written.items():
+        assert (OUTPUTS / "evaluation" / name).read_bytes() == content, name
+    assert [sha(each.to_dict()) for each in load_scores(OUTPUTS / "evaluation")] == EXPECTED["scores"]
+
+
+def test_scores_made_anew_from_the_conversations_are_those_that_were_kept(place: Path) -> None:
+    with sqlite3.connect(OUTPUTS / "evaluation" / FILE) as connection:
+        connection.execute("UPDATE assessments SET digest = '{}'")
+    assert [sha(each.to_dict()) for each in load_scores(OUTPUTS / "evaluation")] == EXPECTED["scores"]
+
+
+@pytest.mark.parametrize("run", ["scripted", "pairs", "look-ahead", "evaluation"])
+def test_scored_again_under_the_authors_rules_a_run_is_worth_the_same(run: str, place: Path) -> None:
+    assert rescored(run) == EXPECTED["under the authors' rules"][run]
+
+
+# -- the audit ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_certificate_is_still_of_its_run(place: Path) -> None:
+    run = OUTPUTS / "evaluation"
+    found = read_certificate(run)
+    assert found is not None and (found.result, [each.holds for each in found.tested]) == (
+        EXPECTED["certificate"]["result"],
+        EXPECTED["certificate"]["holds"],
+    )
+    warning = certificate_warning(run)
+    assert warning is not None and "another simulator" not in warning and "No certificate" not in warning
+
+
+def test_certifying_again_goes_on_with_the_panel_that_was_run(place: Path) -> None:
+    panels = files_of(OUTPUTS / "evaluation" / "panel")
+    before = json.loads((OUTPUTS / "evaluation" / "certificate.json").read_text("utf-8"))
+    done = discover("audit", OUTPUTS / "evaluation", "--certify", "--artifacts", 2, "--out", "audit.json")
+    assert done.returncode == EXPECTED["certificate"]["exit code"], done.stderr
+    new = files_of(OUTPUTS / "evaluation" / "panel") - panels
+    assert not [name for name in new if name.endswith(FILE)], "no panel was run anew"
+    now = json.loads((OUTPUTS / "evaluation" / "certificate.json").read_text("utf-8"))
+    assert {name: now[name] for name in ("subject", "found")} == {name: before[name] for name in ("subject", "found")}
+    told, kept = (json.loads(path.read_text("utf-8")) for path in (Path("audit.json"), OUTPUTS / "audit.json"))
+    for name in ("turns", "conversations", "domains", "alarm_rate"):
+        assert told["leaks"][name] == kept["leaks"][name]
+
+
+@pytest.mark.slow
+def test_a_new_certificate_fits_a_run_with_a_language_model(place: Path) -> None:
+    """The panel is run by the prompts of today, which must count as those that the run was made with."""
+    run = OUTPUTS / "model"
+    with FakeServer(llm_brain.answer) as server:
+        again("model", "--api-base", server.api_base)
+        settings = ClientSettings(api_base=server.api_base, env_file=None)
+        certify_run(run, lay_out_panel(run, artifacts=1), concurrency=8, settings=settings)
+    warning = certificate_warning(run)
+    assert warning is None or "another simulator" not in warning, warning
+
+
+@pytest.mark.parametrize("run", ["scripted", "pairs", "evaluation", "before-after"])
+def test_an_audit_finds_the_same_leaks(run: str, place: Path) -> None:
+    with RunStore.read(OUTPUTS / run) as store:
+        found = audit(finished_conversations(store))
+    leaks = [[each.name, each.turn, each.intent_id, each.severity, round(each.share, 9)] for each in found.findings]
+    assert {"turns": found.turns, "leaks": leaks} == EXPECTED["audits"][run]
+
+
+# -- sessions ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["oldlayout1", "oldlayout2"])
+def test_a_session_opens_where_it_was_left(name: str, place: Path) -> None:
+    session, kept = Session.load(name), EXPECTED["sessions"][name]
+    assert [sha(each.conversation.to_dict()) for each in session.branches] == kept["branches"]
+    assert [list(each.origin) if each.origin else None for each in session.branches] == kept["origins"]
+    assert (session.current, session.cursor) == (kept["current"], kept["cursor"])
+
+
+def test_a_session_goes_on(place: Path) -> None:
+    session = Session.load("oldlayout1")
+    session.switch(2)
+    session.next()
+    assert sha(session.conversation.to_dict()) == EXPECTED["sessions"]["oldlayout1"]["after the next turn"]
+    assert sha(Session.load("oldlayout1").conversation.to_dict()) == sha(session.conversation.to_dict())
+
+
+def test_a_saved_demo_is_the_conversation_that_its_seed_gives(place: Path) -> None:
+    kept = json.loads((OUTPUTS / "demo" / "demo.json").read_text("utf-8"))
+    assert discover("demo", "--domain", "svg_drawing", "--seed", 5, "--turns", 3, "--out", "demo").returncode == 0
+    assert json.loads(Path("demo/demo.json").read_text("utf-8")) == kept
+    assert len(Conversation.from_dict(kept["conversation"]).turns) == 3
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_exported_rows_are_read_as_they_were_written(rows: str, place: Path) -> None:
+    found = read_rows(OUTPUTS / rows)
+    assert {split: [sha(row) for row in each] for split, each in found.items()} == EXPECTED["rows"][rows]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("files", ["parquet", "datasets"])
+def test_rows_in_the_files_of_others_are_read_as_they_were_written(files: str, place: Path) -> None:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("datasets") if files == "datasets" else None
+    found = read_rows(OUTPUTS / "exports" / f"sft-{files}")
+    assert {split: [row["messages"] for row in each] for split, each in found.items()} == {
+        split: [row["messages"] for row in each]
+        for split, each in read_rows(OUTPUTS / "exports" / "sft-sharegpt").items()
+    }
+
+
+@pytest.mark.parametrize(("kind", "stage"), [("sft", "sft"), ("preference", "dpo"), ("prompt", "grpo")])
+def test_a_run_gives_the_rows_that_it_gave(kind: str, stage: Any, place: Path) -> None:
+    written = OUTPUTS / "rows" / kind
+    more = ["--text", "notation", "--test-share", "0.3"]
+    assert discover("export", OUTPUTS / "pairs", "--format", kind, *more, "--out", "rows").returncode == 0
+    for path in (written / "data").iterdir():
+        assert (Path("rows/data") / path.name).read_bytes() == path.read_bytes()
+    assert load_rows(written, stage, "notation").digest == EXPECTED["digests"][kind]
+
+
+def test_exported_conversations_are_read_back(place: Path) -> None:
+    talks = list(read_jsonl(OUTPUTS / "exports" / "jsonl" / "conversations.jsonl"))
+    assert [sha(talk.to_dict()) for talk in talks] == list(EXPECTED["left"]["look-ahead"]["conversations"].values())
+
+
+def test_files_of_the_authors_form_are_read_back(place: Path) -> None:
+    assert discover("import", OUTPUTS / "exports" / "authors", "--run", "back").returncode == 0
+    with RunStore.read(Path("back")) as store:
+        found = [sha([turn.to_dict() for turn in talk.turns]) for talk in store.conversations()]
+    assert found == EXPECTED["imported"]
+    rows = OUTPUTS / "exports" / "authors-rows" / "rows.jsonl"
+    assert discover("import", rows, "--format", "authors-rows", "--run", "rows").returncode == 0
+    assert {split: [sha(row) for row in each] for split, each in read_rows(Path("rows")).items()} == EXPECTED[
+        "imported rows"
+    ]
+
+
+def test_a_table_of_conversations_is_what_it_was(place: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert discover("export", OUTPUTS / "look-ahead", "--format", "parquet", "--out", "table").returncode == 0
+    kept, now = (
+        parquet.read_table(folder / "conversations.parquet") for folder in (OUTPUTS / "exports/parquet", Path("table"))
+    )
+    assert kept.num_rows and now.equals(kept)
+
+
+# -- models on this machine --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tiny", "hf:outputs/sft", "hf:outputs/dpo", "hf:outputs/grpo"])
+def test_a_model_is_known_by_the_same_mark(name: str, place: Path) -> None:
+    """Runs with it carry the mark; with another one they would be refused."""
+    pytest.importorskip("torch")
+    assert fingerprint(name) == EXPECTED["fingerprints"][name]
+
+
+@pytest.mark.slow
+def test_the_tiny_base_is_found_and_not_made_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from discover_lib.engines.local import tiny_model
+
+    monkeypatch.setattr(tiny_model, "pretrain", None)
+    folder = tiny_model.ensure_base()
+    kept = place / OUTPUTS / "cache" / "tiny" / EXPECTED["base"]["key"]
+    assert folder.resolve() == kept.resolve() == tiny_model.base_folder().resolve()
+
+
+def test_a_chain_of_adapters_stands_on_what_it_stood_on(place: Path) -> None:
+    chain = adapter_chain(OUTPUTS / "grpo")
+    assert [each.stage for each in (chain.base, *chain.adapters)] == ["base", "sft", "dpo", "grpo"]
+    assert [each.hash for each in (chain.base, *chain.adapters)] == EXPECTED["chain"]
+    assert parse_name("hf:outputs/grpo").adapters == tuple(
+        place.resolve() / OUTPUTS / stage / "adapter" for stage in ("sft", "dpo", "grpo")
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["sft", "dpo", "grpo"])
+def test_a_trained_assistant_says_what_it_said(stage: str, place: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("peft")
+    assistant = local_assistant(f"hf:outputs/{stage}", "svg_drawing")
+    said = [assistant.reply(SAID, seed).notation for seed in range(4)]
+    assert said == EXPECTED["replies"][stage] and len(set(said)) > 1
+
+
+@pytest.mark.slow
+def test_a_run_with_models_on_this_machine_goes_on_to_the_same_end(place: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("peft")
+    assert_base_at_hand()
+    before = EXPECTED["left"]["before-after"]
+    done = again("before-after", apart=True)
+    assert "pretraining" not in done.stderr
+    now = standing("before-after")
+    assert now == EXPECTED["resumed"]["before-after"]
+    assert before["finished"] < now["finished"] == now["units"]
+
+
+# -- training ----------------------------------------------------------------------------------------------------------
+
+
+def test_trainings_are_listed_as_they_stand(place: Path) -> None:
+    found = {name: job.status() for name, job in find_jobs(OUTPUTS).items()}
+    assert {name: status.state for name, status in found.items()} == {
+        "sft": "finished",
+        "dpo": "finished",
+        "grpo": "finished",
+        "stopped": "stopped",
+    }
+    assert found["stopped"].resumable and found["stopped"].step == EXPECTED["stopped"]["step"]
+    assert TrainingJob(OUTPUTS / "grpo").result()["kept_round"] == EXPECTED["kept round"]
+
+
+@pytest.mark.slow
+def test_a_stopped_training_goes_on_from_its_checkpoint_to_the_same_adapter(place: Path) -> None:
+    pytest.importorskip("trl")
+    from safetensors.torch import load_file
+
+    assert_base_at_hand()
+    done = again("stopped", apart=True)
+    step, job = EXPECTED["stopped"]["step"], TrainingJob(OUTPUTS / "stopped")
+    assert f"going on from step {step}" in done.stdout + done.stderr
+    assert [each.from_step for each in job.status().attempts] == [0, step]
+    assert job.status().state == "finished" and job.result()["step"] == EXPECTED["stopped"]["total"]
+    found = load_file(OUTPUTS / "stopped" / "adapter" / "adapter_model.safetensors")
+    kept = load_file(KEPT / "continued.safetensors")
+    unlike = {name for name in found | kept if name not in kept or name not in found}
+    assert not unlike
+    # The last digits depend on the processor.
+    assert all(found[name].allclose(kept[name], rtol=1e-4, atol=1e-6) for name in kept)
+
+
+@pytest.mark.slow
+def test_a_stage_can_follow_on_adapters_that_were_there(place: Path) -> None:
+    pytest.importorskip("trl")
+    assert_base_at_hand()
+    options = ["--set", "batch=4", "--set", "per_device=2", "--max-steps", "1"]
+    asked = ["--data", OUTPUTS / "rows/preference", "--base", "tiny", "--adapter", OUTPUTS / "sft", "--run", "after"]
+    done = discover_apart("train", "dpo", *asked, *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    chain = adapter_chain(Path("after"))
+    assert [each.hash for each in (chain.base, *chain.adapters[:1])] == EXPECTED["chain"][:2]
