@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import MINIATURE
@@ -34,7 +35,7 @@ STYLES = {
 _AS_WRITTEN = {"svg": "SVG", "dataviz": "data-viz"}
 
 
-class ChoiceError(ValueError):
+class ChoiceError(DiscoverError):
     """What was chosen cannot be used; the message is one line that says what to do."""
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import BuiltTree, Recognised, RoleError
 from discover_lib.engines.spec import EngineSpec, RoleEngines
@@ -74,7 +75,7 @@ def open_roles(
         yield RoleEngines(spec, client)
 
 
-class LiveError(ValueError):
+class LiveError(DiscoverError):
     """What was asked of a language model cannot be had; the message is one line."""
 
 

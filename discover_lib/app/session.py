@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from discover_lib.app.live import Calls, open_roles
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.paths import data_folder, outputs_folder
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.advance import initial_state
@@ -47,7 +48,7 @@ MAX_REPLY = 200_000  # characters
 _ID = re.compile(r"[a-z0-9]{6,32}")
 
 
-class SessionError(ValueError):
+class SessionError(DiscoverError):
     """Something that cannot be done now; the message is one line that says what to do instead."""
 
 

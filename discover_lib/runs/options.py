@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
@@ -31,7 +32,7 @@ FORMAT = "discover-run/1"
 LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
 
 
-class RunOptionsError(ValueError):
+class RunOptionsError(DiscoverError):
     """What was asked for cannot be run; the message is one line that says what to do."""
 
 

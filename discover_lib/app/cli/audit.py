@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discover_lib.base.errors import DiscoverError
+
 if TYPE_CHECKING:
     from discover_lib.audit.agreement import JudgeFactory, Label, Moment
     from discover_lib.core.conversation import Conversation
@@ -24,7 +26,7 @@ JUDGED = 40  # conversations that further judges are asked about, unless told ot
 IN_FLIGHT = 16  # conversations with language models at a time
 
 
-class AuditUsage(ValueError):
+class AuditUsage(DiscoverError):
     """What was asked for cannot be done as asked; the message is one line that says what to do."""
 
 

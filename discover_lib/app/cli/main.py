@@ -17,6 +17,7 @@ from discover_lib.app.cli import audit as cli_audit
 from discover_lib.app.cli import evaluate as cli_evaluate
 from discover_lib.app.cli import paper as cli_miniature
 from discover_lib.app.cli import train as cli_train
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.paths import outputs_folder
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class PlannedFor(StrEnum):
     evaluate = "evaluate"
 
 
-class Usage(Exception):
+class Usage(DiscoverError):
     """What was asked for cannot be done as asked; the message is the one line that the person sees."""
 
 

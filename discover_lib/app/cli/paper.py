@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.paths import outputs_folder
 from discover_lib.base.stopping import asked_by_signals
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from discover_lib.paper import Paper
 
 
-class MiniatureUsage(ValueError):
+class MiniatureUsage(DiscoverError):
     """What was asked for cannot be done; one line that says what to do."""
 
 
