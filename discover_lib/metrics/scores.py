@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from discover_lib.core.conversation import Conversation, FinalTurn, Stop
 from discover_lib.core.intents import IntentTree
@@ -113,6 +116,11 @@ class ConversationScores:
     def turns(self) -> int:
         return len(self.tokens)
 
+    @property
+    def discovered(self) -> int:
+        """Intents discovered beyond the initial ones."""
+        return sum(found > 0 for _, found in self.moves.values())
+
     def levels(self, turn: int | None = None, emerging: float = EMERGING) -> dict[str, float]:
         """Hidden intent → 0, `emerging` or 1 after so many turns (by default at the end)."""
         last = self.turns if turn is None else turn
@@ -152,21 +160,35 @@ class ConversationScores:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], place: int) -> ConversationScores:
-        names: dict[str, Behaviour | None] = {"D": "divergent", "C": "convergent", "-": None}
-        turns = data["behaviours"]
+    def from_json(cls, text: str, place: int) -> ConversationScores | None:
+        """The scores whose `to_dict` was written as `text`; None if another version of the form wrote it."""
+        data = _DIGEST.decode(text)
+        if data.pop("version") != VERSION:
+            return None
+        moves, turns = data.pop("moves"), data.pop("behaviours")
+        for name in ("rewards", "tokens", "failed"):
+            data[name] = tuple(data[name])
         return cls(
-            place=place,
-            moves={intent: (emerged, found) for intent, (emerged, found) in data["moves"].items()},
-            rewards=tuple(data["rewards"]),
-            tokens=tuple(data["tokens"]),
-            behaviours=None if turns is None else tuple(names[letter] for letter in turns),
-            failed=tuple(data["failed"]),
-            **{name: data[name] for name in _PLAIN},
+            place,
+            moves={intent: _turns(*each) for intent, each in moves.items()},
+            behaviours=_behaviours(turns),
+            **data,
         )
 
 
-_PLAIN = ("domain", "artifact", "trial", "assistant", "stop", "final_tokens", "leaves", "interactivity", "leaks")
+_DIGEST = msgspec.json.Decoder(dict[str, Any])
+
+
+@lru_cache(maxsize=4096)
+def _turns(emerged: int, found: int) -> tuple[int, int]:
+    """The pair, the same object each time: a hundred thousand conversations hold millions of a few of them."""
+    return emerged, found
+
+
+@lru_cache(maxsize=4096)
+def _behaviours(letters: str | None) -> tuple[Behaviour | None, ...] | None:
+    names: dict[str, Behaviour | None] = {"D": "divergent", "C": "convergent", "-": None}
+    return None if letters is None else tuple(names[letter] for letter in letters)
 
 
 def scores_of(conversation: Conversation, place: int, assessment: Assessment | None = None) -> ConversationScores:
