@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ DOMAINS = ("svg_drawing", "creative_writing", "technical_writing")
 UNSEEN_DOMAINS = ("travel_plan", "dataviz_code", "paper_abstract", "image_prompt", "web_component")  # paper, section 5
 ALL_DOMAINS = DOMAINS + UNSEEN_DOMAINS
 MAX_CUE_WORDS = 4
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE_END = re.compile(r"\s(?:(?<=[.!?].)\s*|(?<=\n)\n*)", re.DOTALL)  # white space after a stop, or new lines
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
 
 
@@ -108,14 +108,26 @@ class Lexicon:
 
     def siblings(self, value_id: str) -> tuple[str, ...]:
         """The other values under the same parent (or at the top of the same dimension)."""
-        value = self.values[value_id]
-        row = self.values[value.parent].children if value.parent else self.dimensions[value.dimension].tops
-        return tuple(other for other in row if other != value_id)
+        return self._siblings[value_id]
 
     def leaves_under(self, value_id: str) -> tuple[str, ...]:
         """Leaf values at or below `value_id`."""
-        dimension = self.dimensions[self.values[value_id].dimension]
-        return tuple(leaf for leaf in dimension.leaves if value_id in self.lineages[leaf])
+        return self._leaves_under[value_id]
+
+    @cached_property
+    def _siblings(self) -> dict[str, tuple[str, ...]]:
+        rows = {
+            value.id: self.values[value.parent].children if value.parent else self.dimensions[value.dimension].tops
+            for value in self.values.values()
+        }
+        return {value_id: tuple(other for other in row if other != value_id) for value_id, row in rows.items()}
+
+    @cached_property
+    def _leaves_under(self) -> dict[str, tuple[str, ...]]:
+        return {
+            value.id: tuple(leaf for leaf in self.dimensions[value.dimension].leaves if value.id in self.lineages[leaf])
+            for value in self.values.values()
+        }
 
     def value_of_text(self, text: str) -> str | None:
         """The value whose requirement text this is (case and spacing ignored), or None."""
