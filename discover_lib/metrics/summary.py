@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.discovery import discovery_scores
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.scores import ConversationScores
@@ -45,6 +46,11 @@ def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
     }
     pooled = discovery_scores(levels)
     return [_summary(name, group, pooled.mean(name)) for name, group in groups.items()]
+
+
+def newly_discovered(conversation: Conversation) -> int:
+    """Intents discovered in the course of the conversation."""
+    return len(conversation.state.discovered) - len(conversation.start.discovered)
 
 
 def _summary(name: str, group: Sequence[ConversationScores], score: float | None) -> Summary:

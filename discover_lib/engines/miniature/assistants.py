@@ -183,12 +183,13 @@ def _complete(beliefs: Beliefs, rng: random.Random, draft: Sequence[str], redraw
     drafted: dict[str, list[str]] = {}
     for value in draft:
         drafted.setdefault(lexicon.values[value].dimension, []).append(value)
+    agreed = beliefs.agreed
     values: list[str] = []
     for name, dimension in lexicon.dimensions.items():
-        kept = list(beliefs.agreed.get(name, ()))
+        kept = agreed.get(name, ())
         pool = _open_leaves(beliefs, name)
-        if name != redrawn:
-            kept += [value for value in drafted.get(name, ()) if value in pool and value not in kept]
+        if name in drafted and name != redrawn:
+            kept = [*kept, *(value for value in drafted[name] if value in pool and value not in kept)]
         values += kept[: dimension.holds]
         missing = min(dimension.holds, 2) - len(kept)
         if missing > 0:

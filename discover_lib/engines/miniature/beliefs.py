@@ -55,9 +55,10 @@ class Beliefs:
     @cached_property
     def agreed(self) -> dict[str, list[str]]:
         """`known_leaves` by dimension, in the lexicon's order; without the dimensions that have none."""
+        known, values = self._known, self.lexicon.values
         kept = {}
         for name, dimension in self.lexicon.dimensions.items():
-            if leaves := [value for value in self.known(name) if self.lexicon.values[value].is_leaf]:
+            if name in known and (leaves := [value for value in known[name] if not values[value].children]):
                 kept[name] = leaves[-dimension.holds :]
         return kept
 

@@ -23,7 +23,7 @@ DOMAINS = ("svg_drawing", "creative_writing", "technical_writing")
 UNSEEN_DOMAINS = ("travel_plan", "dataviz_code", "paper_abstract", "image_prompt", "web_component")  # paper, section 5
 ALL_DOMAINS = DOMAINS + UNSEEN_DOMAINS
 MAX_CUE_WORDS = 4
-_SENTENCE_END = re.compile(r"\s(?:(?<=[.!?].)\s*|(?<=\n)\n*)", re.DOTALL)  # white space after a stop, or new lines
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")  # within a line
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
 
 
@@ -115,6 +115,10 @@ class Lexicon:
         return self._leaves_under[value_id]
 
     @cached_property
+    def _above(self) -> dict[str, tuple[str, ...]]:
+        return {value_id: lineage[1:] for value_id, lineage in self.lineages.items()}
+
+    @cached_property
     def _siblings(self) -> dict[str, tuple[str, ...]]:
         rows = {
             value.id: self.values[value.parent].children if value.parent else self.dimensions[value.dimension].tops
@@ -136,22 +140,22 @@ class Lexicon:
     def cue_hits(self, text: str, *, talk: bool = False) -> dict[str, str]:
         """Value id → the phrase that names it in running text, in order of appearance.
 
-        Sentences are read one by one (a cue never spans two).  A value that only restates a more specific one found
-        here is left out: "a navy blue boat" names `navy`, not also `blue`.
+        Sentences and lines are read one by one (a cue never spans two).  A value that only restates a more specific one
+        found here is left out: "a navy blue boat" names `navy`, not also `blue`.
 
         Args:
             talk: the text talks about a piece and is none itself: "make it funnier" names humour there, while in a
                 finished story "a funny smell" does not.
         """
         found: dict[str, str] = {}
-        for sentence in _SENTENCE_END.split(text):
-            for value_id, phrase in _sentence_hits(self.domain, sentence, talk).items():
+        for line in text.split("\n"):
+            for value_id, phrase in _line_hits(self.domain, line, talk).items():
                 found.setdefault(value_id, phrase)
         return self.most_specific(found)
 
     def most_specific(self, found: dict[str, str]) -> dict[str, str]:
         """`found` without the values that lie above another one in it."""
-        above = {ancestor for value_id in found for ancestor in self.lineages[value_id][1:]}
+        above = set().union(*(self._above[value_id] for value_id in found))
         return {value_id: why for value_id, why in found.items() if value_id not in above}
 
     def find_cues(self, text: str, *, talk: bool = False) -> list[str]:
@@ -184,6 +188,15 @@ def _aspects_in(domain: str, text: str) -> tuple[str, ...]:
         if at is not None:
             found.append((at, -len(phrase), name))
     return tuple(name for _, _, name in sorted(found))
+
+
+@lru_cache(maxsize=8192)  # paragraphs: from draft to draft most stay as they are
+def _line_hits(domain: str, line: str, talk: bool) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for sentence in _SENTENCE_END.split(line):
+        for value_id, phrase in _sentence_hits(domain, sentence, talk).items():
+            found.setdefault(value_id, phrase)
+    return found
 
 
 @lru_cache(maxsize=16384)
