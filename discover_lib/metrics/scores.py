@@ -162,27 +162,56 @@ class ConversationScores:
     @classmethod
     def from_json(cls, text: str, place: int) -> ConversationScores | None:
         """The scores whose `to_dict` was written as `text`; None if another version of the form wrote it."""
-        data = _DIGEST.decode(text)
-        if data.pop("version") != VERSION:
+        plain = _PLAIN.decode(text)
+        if plain.version != VERSION:
             return None
-        moves, turns = data.pop("moves"), data.pop("behaviours")
-        for name in ("rewards", "tokens", "failed"):
-            data[name] = tuple(data[name])
         return cls(
             place,
-            moves={intent: _turns(*each) for intent, each in moves.items()},
-            behaviours=_behaviours(turns),
-            **data,
+            plain.domain,
+            plain.artifact,
+            plain.trial,
+            plain.assistant,
+            plain.stop,
+            _moves(bytes(plain.moves)),
+            plain.rewards,
+            plain.tokens,
+            plain.final_tokens,
+            plain.leaves,
+            plain.interactivity,
+            _behaviours(plain.behaviours),
+            plain.leaks,
+            plain.failed,
         )
 
 
-_DIGEST = msgspec.json.Decoder(dict[str, Any])
+class _Plain(msgspec.Struct, gc=False):
+    """`ConversationScores.to_dict`, as it is read."""
+
+    version: int
+    domain: str
+    artifact: str
+    trial: Any
+    assistant: str
+    stop: Stop | None
+    moves: msgspec.Raw
+    rewards: tuple[float | None, ...]
+    tokens: tuple[int, ...]
+    final_tokens: int | None
+    leaves: dict[str, int] | None
+    interactivity: float | None
+    behaviours: str | None
+    leaks: int
+    failed: tuple[str, ...]
 
 
-@lru_cache(maxsize=4096)
-def _turns(emerged: int, found: int) -> tuple[int, int]:
-    """The pair, the same object each time: a hundred thousand conversations hold millions of a few of them."""
-    return emerged, found
+_PLAIN = msgspec.json.Decoder(_Plain)
+_MOVES = msgspec.json.Decoder(dict[str, tuple[int, int]])
+
+
+@lru_cache(maxsize=65536)
+def _moves(text: bytes) -> dict[str, tuple[int, int]]:
+    """The same object for all users who discovered the same at the same turns."""
+    return _MOVES.decode(text)
 
 
 @lru_cache(maxsize=4096)

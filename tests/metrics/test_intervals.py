@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, nct, norm, permutation_test, t
 from scripted import modest
 
-from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, tail_of
+from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, students_t, tail_of
 from discover_lib.metrics.paired import artifacts_needed, compare, detectable_difference, holm, permutation_p
 
 
@@ -315,3 +315,8 @@ def test_one_artifact_is_compared_without_a_spread() -> None:
     found = compare({"a": {"x": [1.0]}, "b": {"x": [0.0]}})[0]
     assert (found.sd, found.detectable, found.needed(0.1)) == (None, None, None)
     assert found.sentence("reward", 0.1) == "a and b are not distinguishable in reward: 1.00 (p = 1, n = 1 artifacts)"
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 29, 99, 100, 499])
+def test_students_t_is_scipys_to_twelve_digits(freedom):
+    assert students_t(0.95, freedom) == pytest.approx(t.ppf(0.975, freedom), rel=1e-12)
