@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.metrics.intervals import bootstrap_difference
-from discover_lib.metrics.summary import Summary, newly_discovered, summarise
+from discover_lib.metrics.scores import ConversationScores, scores_of
+from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.units import plan_units, run_units
 
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results.md"
@@ -47,11 +47,11 @@ def measure(domain: str, rules: Rules, artifacts: int, trials: int, processes: i
     units = plan_units(trees, SCRIPTED, trials=trials, turns=5, rules=rules, seed=0)
     found: Found = {name: {} for name in SCRIPTED}
 
-    def noted() -> Iterator[Conversation]:
-        for conversation in run_units(units, processes):
-            rows = found[conversation.setting["assistants"][0]]
-            rows.setdefault(conversation.setting["artifact"], []).append(newly_discovered(conversation))
-            yield conversation
+    def noted() -> Iterator[ConversationScores]:
+        for place, conversation in enumerate(run_units(units, processes)):
+            scores = scores_of(conversation, place)
+            found[scores.assistant].setdefault(scores.artifact, []).append(scores.discovered)
+            yield scores
 
     return Measured({each.assistant: each for each in summarise(noted())}, found)
 

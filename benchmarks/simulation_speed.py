@@ -1,45 +1,118 @@
-"""Turns per second of the miniature on one core, per domain and assistant, drawings really parsed.
+"""A whole `discover simulate` beside the bare loop of the same assistants, in processor time, on one core.
 
-    .venv/bin/python benchmarks/simulation_speed.py
+    .venv/bin/python benchmarks/simulation_speed.py [--against OTHER/.venv/bin/discover] [--times 3]
 
-A turn is everything: the assistant reads the conversation and writes, the reply is rendered, the rendering is judged,
-the state advances, the user answers.  Artifacts are new in every conversation, so caches hold only what really repeats.
+The command is timed as a person types it: starting Python, laying out, every turn, the store, the results and the table
+on screen, of the command and whatever processes it starts.  The loop is `run_conversation` over the same users and
+nothing else: no start, no trees to build, nothing kept.  With `--against` the same command of another checkout is timed
+in turn with ours, so that what else the machine does falls on both alike.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import resource
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import run_conversation
+from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import generate_artifacts
-from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
-from discover_lib.engines.miniature.lexicon import DOMAINS
+from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS
+from discover_lib.runs.options import RunOptions, lay_out
+from discover_lib.runs.store import RunStore
+
+ROOT = Path(__file__).resolve().parent.parent
+OURS = (sys.executable, "-c", "from discover_lib.app.cli.main import main; main()")
 
 
-def turns_per_second(domain: str, assistant: str, conversations: int) -> float:
+def command_seconds(program: Sequence[str], options: argparse.Namespace, domain: str) -> tuple[float, int]:
+    """Processor seconds of the whole command and its children, and the turns that it made."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "run"
+        names = [part for name in options.assistant for part in ("--assistant", name)]
+        counts = ["--artifacts", str(options.artifacts), "--trials", str(options.trials)]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            [*program, "simulate", "--domain", domain, *names, *counts, "--run", str(folder)],
+            check=True,
+            capture_output=True,
+            env=os.environ | ({"PYTHONPATH": str(ROOT)} if program is OURS else {}),
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with RunStore.read(folder) as store:
+            turns = store.counts().turns
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, turns
+
+
+def loop_seconds(options: argparse.Namespace, domain: str) -> float:
+    """Processor seconds of the conversations alone; caches are empty at the beginning, as in the command."""
+    run = lay_out(RunOptions(tuple(options.assistant), domain, artifacts=options.artifacts, trials=options.trials))
     user = engine(domain)
-    trees = [user.builder.build(artifact).tree for artifact in generate_artifacts(domain, "train", conversations)]
-    chosen = scripted_assistant(assistant, domain)
+    assistants = {name: scripted_assistant(name, domain) for name in options.assistant}
+    trees = {unit.artifact_id: IntentTree.from_dict(unit.tree) for unit in run.units}
     began = time.process_time()
-    turns = sum(
-        len(run_conversation(tree, user.judge, user.voice, [chosen], seed=seed).turns)
-        for seed, tree in enumerate(trees)
+    for unit in run.units:
+        chosen = [assistants[name] for name in unit.assistants]
+        run_conversation(
+            trees[unit.artifact_id], user.judge, user.voice, chosen, rules=Rules.from_dict(unit.rules), seed=unit.seed
+        )
+    return time.process_time() - began
+
+
+def loop_in_a_process_of_its_own(domain: str) -> float:
+    """`loop_seconds` with empty caches."""
+    answer = subprocess.run(
+        [sys.executable, __file__, *sys.argv[1:], "--loop", domain],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
-    return turns / (time.process_time() - began)
+    return float(answer.stdout)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--conversations", type=int, default=100)
+    parser.add_argument("--assistant", action="append", help="several times for several; draft and adaptive by default")
+    parser.add_argument("--domain", action="append", choices=ALL_DOMAINS, help="the paper's three by default")
+    parser.add_argument("--artifacts", type=int, default=100)
+    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--times", type=int, default=3, help="medians are over so many")
+    parser.add_argument("--against", type=Path, help="the `discover` of another checkout, timed in turn with ours")
+    parser.add_argument("--loop", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    print(f"{'':18}" + "".join(f"{name:>10}" for name in (*SCRIPTED, "all")))
-    for domain in DOMAINS:
-        speeds = [turns_per_second(domain, name, options.conversations) for name in SCRIPTED]
-        # Equal numbers of turns by every assistant: the harmonic mean is the speed of the whole.
-        print(f"{domain:18}" + "".join(f"{speed:10.0f}" for speed in (*speeds, statistics.harmonic_mean(speeds))))
+    options.assistant = options.assistant or ["draft", "adaptive"]
+    if options.loop:
+        print(loop_seconds(options, options.loop))
+        return
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    for domain in options.domain or DOMAINS:
+        loops, ours, theirs, turns = [], [], [], 0
+        for _ in range(options.times):
+            loops.append(loop_in_a_process_of_its_own(domain))
+            seconds, turns = command_seconds(OURS, options, domain)
+            ours.append(seconds)
+            if options.against:
+                theirs.append(command_seconds((str(options.against),), options, domain)[0])
+        loop, whole = statistics.median(loops), statistics.median(ours)
+        print(
+            f"{domain:18} {turns} turns: loop {loop:.2f} s ({turns / loop:.0f} turns/s), "
+            f"whole command {whole:.2f} s ({turns / whole:.0f} turns/s, {loop / whole:.0%} of the loop)"
+        )
+        if theirs:
+            before = statistics.median(theirs)
+            print(
+                f"{'':18} {options.against}: {before:.2f} s ({turns / before:.0f} turns/s); {before / whole:.1f} times"
+            )
 
 
 if __name__ == "__main__":

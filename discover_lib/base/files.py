@@ -35,9 +35,16 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_lines(path: Path, items: Iterable[Any]) -> None:
-    """Write JSON lines atomically."""
+    """Write JSON lines, all of them or none."""
+    write_text_lines(path, (json.dumps(item, ensure_ascii=False) for item in items))
+
+
+def write_text_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines, all of them or none."""
     with whole_file(path) as file:
-        file.writelines(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
+        for line in lines:
+            file.write(line)
+            file.write("\n")
 
 
 @contextmanager

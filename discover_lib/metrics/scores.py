@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation, FinalTurn, Stop
@@ -85,6 +88,11 @@ class ConversationScores(Record):
     def turns(self) -> int:
         return len(self.tokens)
 
+    @property
+    def discovered(self) -> int:
+        """Intents discovered beyond the initial ones."""
+        return sum(found > 0 for _, found in self.moves.values())
+
     def levels(self, turn: int | None = None, emerging: float = EMERGING) -> dict[str, float]:
         """Hidden intent → 0, `emerging` or 1 after so many turns (by default at the end)."""
         last = self.turns if turn is None else turn
@@ -112,13 +120,64 @@ class ConversationScores(Record):
         return {"version": VERSION, **data, "behaviours": behaviours}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], place: int = 0) -> ConversationScores:
-        """The scores of the conversation at `place` from their plain form."""
-        names: dict[str, Behaviour | None] = {"D": "divergent", "C": "convergent", "-": None}
-        turns = data["behaviours"]
-        behaviours = None if turns is None else [names[letter] for letter in turns]
-        plain = {name: value for name, value in data.items() if name != "version"}
-        return super().from_dict({**plain, "place": place, "behaviours": behaviours})
+    def from_json(cls, text: str, place: int) -> ConversationScores | None:
+        """The scores whose `to_dict` was written as `text`; None if another version of the form wrote it."""
+        plain = _PLAIN.decode(text)
+        if plain.version != VERSION:
+            return None
+        return cls(
+            place,
+            plain.domain,
+            plain.artifact,
+            plain.trial,
+            plain.assistant,
+            plain.stop,
+            _moves(bytes(plain.moves)),
+            plain.rewards,
+            plain.tokens,
+            plain.final_tokens,
+            plain.leaves,
+            plain.interactivity,
+            _behaviours(plain.behaviours),
+            plain.leaks,
+            plain.failed,
+        )
+
+
+class _Plain(msgspec.Struct, gc=False):
+    """`ConversationScores.to_dict`, as it is read."""
+
+    version: int
+    domain: str
+    artifact: str
+    trial: Any
+    assistant: str
+    stop: Stop | None
+    moves: msgspec.Raw
+    rewards: tuple[float | None, ...]
+    tokens: tuple[int, ...]
+    final_tokens: int | None
+    leaves: dict[str, int] | None
+    interactivity: float | None
+    behaviours: str | None
+    leaks: int
+    failed: tuple[str, ...]
+
+
+_PLAIN = msgspec.json.Decoder(_Plain)
+_MOVES = msgspec.json.Decoder(dict[str, tuple[int, int]])
+
+
+@lru_cache(maxsize=65536)
+def _moves(text: bytes) -> dict[str, tuple[int, int]]:
+    """The same object for all users who discovered the same at the same turns."""
+    return _MOVES.decode(text)
+
+
+@lru_cache(maxsize=4096)
+def _behaviours(letters: str | None) -> tuple[Behaviour | None, ...] | None:
+    names: dict[str, Behaviour | None] = {"D": "divergent", "C": "convergent", "-": None}
+    return None if letters is None else tuple(names[letter] for letter in letters)
 
 
 def scores_of(conversation: Conversation, place: int, assessment: Assessment | None = None) -> ConversationScores:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from discover_lib.core.conversation import Conversation
-from discover_lib.core.state import Discovery
 from discover_lib.metrics.discovery import discovery_scores
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+from discover_lib.metrics.scores import ConversationScores
 
 
 @dataclass(frozen=True)
@@ -34,32 +34,18 @@ class Summary:
         return (self.assistant, *found, score, str(self.reward), tokens, str(self.turns_leaking))
 
 
-@dataclass(frozen=True)
-class _Digest:
-    """The numbers of one conversation that a summary needs, so that conversations need not stay in memory."""
-
-    assistant: str
-    artifact: str
-    trial: int
-    levels: Mapping[str, float]  # per intent, those discovered from the start left out
-    discovered: int
-    reward: float  # per turn
-    tokens: int
-    leaking: int
-
-
-def summarise(conversations: Iterable[Conversation]) -> list[Summary]:
+def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
     """Per assistant: discovery, reward, tokens, with intervals over artifacts."""
-    groups: dict[str, list[_Digest]] = {}
-    for conversation in conversations:
-        digest = _digest(conversation)
-        groups.setdefault(digest.assistant, []).append(digest)
-    levels = {name: {f"{each.artifact}/{each.trial}": each.levels for each in group} for name, group in groups.items()}
-    shared = set.intersection(*map(set, levels.values())) if levels else set()  # eq. 4 compares the same users only
-    scores = discovery_scores(
-        {name: {unit: rows[unit] for unit in rows if unit in shared} for name, rows in levels.items()}
-    )
-    return [_summary(name, group, scores.mean(name)) for name, group in groups.items()]
+    groups: dict[str, list[ConversationScores]] = {}
+    for each in scores:
+        groups.setdefault(each.assistant, []).append(each)
+    users = [{each.unit for each in group} for group in groups.values()]
+    shared = set.intersection(*users) if users else set()  # eq. 4 compares the same users only
+    levels = {
+        name: {each.unit: each.levels() for each in group if each.unit in shared} for name, group in groups.items()
+    }
+    pooled = discovery_scores(levels)
+    return [_summary(name, group, pooled.mean(name)) for name, group in groups.items()]
 
 
 def newly_discovered(conversation: Conversation) -> int:
@@ -67,26 +53,8 @@ def newly_discovered(conversation: Conversation) -> int:
     return len(conversation.state.discovered) - len(conversation.start.discovered)
 
 
-def _digest(conversation: Conversation) -> _Digest:
-    setting, turns = conversation.setting, conversation.turns
-    return _Digest(
-        assistant="+".join(setting["assistants"]),
-        artifact=setting["artifact"],
-        trial=setting["trial"],
-        levels={
-            intent_id: conversation.state[intent_id].level
-            for intent_id in conversation.tree.intents
-            if conversation.start[intent_id] is not Discovery.DISCOVERED
-        },
-        discovered=newly_discovered(conversation),
-        reward=sum(turn.candidate.reward.total for turn in turns if turn.candidate.reward) / len(turns),
-        tokens=sum(turn.reply.n_tokens for turn in turns),
-        leaking=sum(bool(turn.leaks) for turn in turns),
-    )
-
-
-def _summary(name: str, group: Sequence[_Digest], score: float | None) -> Summary:
-    def estimate(number: Callable[[_Digest], float]) -> Estimate:
+def _summary(name: str, group: Sequence[ConversationScores], score: float | None) -> Summary:
+    def estimate(number: Callable[[ConversationScores], float]) -> Estimate:
         by_artifact: dict[str, list[float]] = {}
         for each in group:
             by_artifact.setdefault(each.artifact, []).append(number(each))
@@ -95,9 +63,9 @@ def _summary(name: str, group: Sequence[_Digest], score: float | None) -> Summar
     return Summary(
         assistant=name,
         discovered=estimate(lambda each: each.discovered),
-        share=estimate(lambda each: each.discovered / len(each.levels)),
+        share=estimate(lambda each: each.discovered / len(each.moves)),
         score=score,
-        reward=estimate(lambda each: each.reward),
-        tokens=estimate(lambda each: each.tokens),
-        turns_leaking=sum(each.leaking for each in group),
+        reward=estimate(lambda each: sum(filter(None, each.rewards)) / each.turns),
+        tokens=estimate(lambda each: sum(each.tokens)),
+        turns_leaking=sum(each.leaks for each in group),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
@@ -29,7 +29,8 @@ from discover_lib.metrics.rescore import SensitivityMap, sensitivity
 from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, results_by_scope, tidy_rows
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, LeaveOut
 from discover_lib.metrics.scorer import Scorer
-from discover_lib.metrics.scores import VERSION, Assessment, ConversationScores, ScoringFailure, scores_of
+from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
+from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
@@ -351,26 +352,11 @@ def _tried(name: str, score: Callable[[], T]) -> T | ScoringFailure:
 def load_scores(folder: Path) -> list[ConversationScores]:
     """The scores of every finished conversation of a run, assessed or not, in the order of the plan.
 
-    Assessed ones are read from their digests; only the others are read whole.
-
     Raises:
         StoreError: there is no run.
     """
     with RunStore.read(folder) as store:
-        return list(_scores(store))
-
-
-def _scores(store: RunStore) -> Iterator[ConversationScores]:
-    digests = store.digests()
-    for row in store.listing():
-        if row.stop in (None, "error"):
-            continue
-        digest = digests.get(row.place)
-        if digest is not None and digest.get("version") == VERSION:
-            yield ConversationScores.from_dict(digest, row.place)
-        else:
-            found = store.assessment(row.place)
-            yield scores_of(store.conversation(row.place), row.place, Assessment.from_dict(found) if found else None)
+        return list(stored_scores(store))
 
 
 def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]:
@@ -380,7 +366,7 @@ def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]
         StoreError: there is no run, or nothing in it is finished.
     """
     with RunStore.read(folder) as store:
-        scores = list(_scores(store))
+        scores = list(stored_scores(store))
         if not scores:
             raise StoreError(f"{folder}: no conversation of this run is finished; resume it first")
         configuration, counts = store.configuration, store.counts()

@@ -14,16 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import write_text_lines
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.summary import Summary, summarise
+from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
 from discover_lib.runs.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
 from discover_lib.runs.store import RunStore, StoreError, to_json
-from discover_lib.runs.units import Unit, plan_units, write_json, write_lines
+from discover_lib.runs.units import Unit, plan_units, write_json
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -276,8 +278,8 @@ def write_results(folder: Path) -> list[Summary]:
     """
     with RunStore.read(folder) as store:
         write_json(folder / "run.json", store.configuration)
-        write_lines(folder / "conversations.jsonl", (each.to_dict() for each in store.conversations()))
-        summaries = summarise(store.conversations())
+        write_text_lines(folder / "conversations.jsonl", store.lines())
+        summaries = summarise(stored_scores(store))
     write_json(folder / "summary.json", [dataclasses.asdict(each) for each in summaries])
     return summaries
 

@@ -27,12 +27,14 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
 from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, RETRIED
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
+from discover_lib.runs.digests import add_digests, digest_of
 from discover_lib.runs.store import Counts, Failure, RunStore, Spent, TurnRow, UnitRow, turn_row
 from discover_lib.runs.units import Unit, map_in_processes, run_unit, simulator_of
 
 Halt = Literal["stopped", "budget", "auth", "failing", "crashed"]
 FAILING_STREAK = 20  # conversations that fail one after the other, with no turn finished between, end the run
 TICK_SECONDS = 0.5
+COMMIT_SECONDS = 0.2
 
 
 class RunError(DiscoverError):
@@ -95,6 +97,7 @@ def register(store: RunStore, units: Sequence[Unit]) -> None:
         UnitRow(each.place, each.artifact_id, each.assistants, each.trial, each.seed, each.setting) for each in units
     ]
     store.add_units(trees, rows)
+    add_digests(store)
 
 
 def run_in_processes(
@@ -153,14 +156,31 @@ def run_groups_in_processes(
 
 
 def _kept(store: RunStore, results: Iterable[_Whole], watch: _Watch, stop: threading.Event | None) -> Report:
-    """Commit whole conversations as they come."""
+    """Commit whole conversations as they come, those of a fifth of a second together: they cost that, and no more."""
+    held: list[_Whole] = []
+    due = 0.0
+
+    def commit() -> None:
+        with store.together():
+            for done in held:
+                store.put_whole(done.place, done.turns, done.stop, done.failures, done.digest)
+        held.clear()
+
     try:
-        for done in results:
-            store.put_whole(done.place, done.turns, done.stop, done.failures)
-            watch.add_turns(len(done.turns))
-            watch.tick()
-            if stop is not None and stop.is_set():
-                return watch.report("stopped")
+        try:
+            for done in results:
+                held.append(done)
+                watch.add_turns(len(done.turns))
+                if time.monotonic() >= due:
+                    commit()
+                    due = time.monotonic() + COMMIT_SECONDS
+                watch.tick()
+                if stop is not None and stop.is_set():
+                    break
+        finally:
+            commit()
+        if stop is not None and stop.is_set():
+            return watch.report("stopped")
     except KeyboardInterrupt:
         return watch.report("stopped")
     except BrokenProcessPool:
@@ -176,6 +196,7 @@ class _Whole:
     turns: tuple[TurnRow, ...]
     stop: Stop | None
     failures: tuple[Failure, ...] = ()
+    digest: str | None = None
 
 
 @dataclass(frozen=True)
@@ -198,7 +219,7 @@ def _run_whole(unit: Unit, engines: Engines | None = None) -> _Whole:
         conversation = run_unit(unit, engines, on_turn=lambda turn: rows.append(turn_row(turn)))
     except RoleError as error:
         return _Whole(unit.place, tuple(rows), "error", (failure_of(error, len(rows) + 1),))
-    return _Whole(unit.place, tuple(rows), conversation.stop)
+    return _Whole(unit.place, tuple(rows), conversation.stop, digest=digest_of(conversation, unit.place))
 
 
 def run_in_threads(
@@ -310,7 +331,9 @@ class _ThreadedRun:
 
         def keep(turn: Turn) -> None:
             unscored = [failure_of(error, turn.index, ended=False) for error in judge.taken()]
-            self._store.put_turns(unit.place, [turn_row(turn)], simulator.conversation.stop, unscored)
+            conversation = simulator.conversation
+            digest = digest_of(conversation, unit.place) if conversation.stop else None
+            self._store.put_turns(unit.place, [turn_row(turn)], conversation.stop, unscored, digest)
             self._streak = 0
             self._watch.add_turns(1)
             if self._ending:

@@ -1,6 +1,7 @@
 """A run on disk: one SQLite file that loses nothing finished, wherever the process is killed.
 
 It holds the run's configuration, the trees, one row per planned conversation (a *unit*), every finished turn as JSON,
+the numbers of every finished conversation (its *digest*: what lists, tables and figures read in place of its turns),
 what went wrong, and every finished model call (which is the cache of calls: a resumed run pays for none twice).  One
 process writes, behind a lock; notebooks and commands read at the same time through `RunStore.read`.
 """
@@ -10,17 +11,21 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import itertools
 import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.advance import initial_state
-from discover_lib.core.conversation import Conversation, FinalTurn, Stop, Turn
+from discover_lib.core.conversation import FORMAT, Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 
@@ -52,9 +57,21 @@ SCHEMA = (
     "CREATE INDEX calls_by_reply ON calls (reply_hash)",
     "CREATE INDEX failures_by_unit ON failures (place)",
 )
-# Added to files of the same version that were made without it.
-ASSESSMENTS = """CREATE TABLE IF NOT EXISTS assessments (
-    place INTEGER PRIMARY KEY REFERENCES units, failed INTEGER NOT NULL, data TEXT NOT NULL, digest TEXT NOT NULL)"""
+# Added to files of the same version that were made without them.
+ADDED_LATER = {
+    "assessments": """(place INTEGER PRIMARY KEY REFERENCES units, failed INTEGER NOT NULL, data TEXT NOT NULL,
+        digest TEXT NOT NULL)""",
+    "digests": """(place INTEGER PRIMARY KEY REFERENCES units, turns INTEGER NOT NULL, discovered INTEGER NOT NULL,
+        reward REAL NOT NULL, tokens INTEGER NOT NULL, unscored INTEGER NOT NULL, leaks INTEGER NOT NULL,
+        data TEXT NOT NULL)""",
+}
+# The sums over the turns of every unit: read off its digest where there is one.
+SUMS = "count(turn), total(discovered), total(reward), total(tokens), total(unscored), total(leaks > 0)"
+NUMBERS = f"""SELECT place, turns, discovered, reward, tokens, unscored, leaks FROM digests UNION ALL
+    SELECT place, {SUMS} FROM units LEFT JOIN turns USING (place)
+    WHERE place NOT IN (SELECT place FROM digests) GROUP BY place"""
+AT_ONCE = 64  # conversations whose turns are read together
+ENDED = "stop IS NOT NULL AND stop != 'error'"
 
 
 class StoreError(DiscoverError):
@@ -221,6 +238,7 @@ class RunStore:
             store = cls(path, _read_only(path), None)
             try:
                 store._check_kind()
+                store._add_tables("TEMP")
             except BaseException:
                 store.close()
                 raise
@@ -250,7 +268,7 @@ class RunStore:
                 self._connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
                 values = [("configuration", to_json(configuration)), ("notes", to_json(notes))]
                 self._connection.executemany("INSERT INTO run VALUES (?, ?)", values)
-                self._connection.execute(ASSESSMENTS)
+                self._add_tables()
             return
         self._check_kind()
         difference = first_difference(self.configuration, json.loads(to_json(configuration)))
@@ -259,7 +277,13 @@ class RunStore:
                 f"{self.path.parent} holds a run with another configuration: {difference}; "
                 "choose another --run folder, or give the same options to resume"
             )
-        self._connection.execute(ASSESSMENTS)
+        self._add_tables()
+
+    def _add_tables(self, kind: Literal["", "TEMP"] = "") -> None:
+        """Add the tables that the file was made without; a reader has them to itself, empty."""
+        there = {name for (name,) in self._all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for name in ADDED_LATER.keys() - there:
+            self._connection.execute(f"CREATE {kind} TABLE {name} {ADDED_LATER[name]}")
 
     def _is_blank(self) -> bool:
         """Nothing was committed to the file yet: it is new, or its creation was cut off."""
@@ -310,22 +334,51 @@ class RunStore:
         return [place for (place,) in rows]
 
     def put_turns(
-        self, place: int, turns: Sequence[TurnRow], stop: Stop | None, failures: Iterable[Failure] = ()
+        self,
+        place: int,
+        turns: Sequence[TurnRow],
+        stop: Stop | None,
+        failures: Iterable[Failure] = (),
+        digest: str | None = None,
     ) -> None:
-        """Commit finished turns of a unit, why it ended if it did, and what went wrong on the way."""
+        """Commit finished turns of a unit, why it ended if it did, and what went wrong on the way.
+
+        Args:
+            digest: of a conversation that is finished with these turns; see `put_digest`.
+        """
         with self._transaction():
             self._insert_turns(place, turns)
             self._insert_failures(place, failures)
             self._connection.execute("UPDATE units SET stop = ? WHERE place = ?", (stop, place))
+            if digest is not None:
+                self.put_digest(place, digest)
 
     def put_whole(
-        self, place: int, turns: Sequence[TurnRow], stop: Stop | None, failures: Iterable[Failure] = ()
+        self,
+        place: int,
+        turns: Sequence[TurnRow],
+        stop: Stop | None,
+        failures: Iterable[Failure] = (),
+        digest: str | None = None,
     ) -> None:
         """Commit a conversation that was run from the start, in place of what was there of it."""
         with self._transaction():
-            for table in ("turns", "assessments"):
+            for table in ("turns", *ADDED_LATER):
                 self._connection.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
-            self.put_turns(place, turns, stop, failures)
+            self.put_turns(place, turns, stop, failures, digest)
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Commit what is put within at once: one wait for the disk in place of many.  For work that costs nothing."""
+        with self._transaction():
+            yield
+
+    def put_digest(self, place: int, digest: str) -> None:
+        """Keep the numbers of a finished conversation (JSON; see `discover_lib.metrics.scores`) beside its turns."""
+        with self._transaction():
+            self._connection.execute(
+                f"INSERT OR REPLACE INTO digests SELECT ?, {SUMS}, ? FROM turns WHERE place = ?", (place, digest, place)
+            )
 
     def put_failures(self, place: int, failures: Iterable[Failure]) -> None:
         """Commit failures that ended a unit: its stop is then "error"."""
@@ -334,7 +387,7 @@ class RunStore:
     def _insert_turns(self, place: int, turns: Sequence[TurnRow]) -> None:
         self._connection.executemany(
             "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            ((place, *dataclasses.astuple(turn)) for turn in turns),
+            ((place, *_AS_ROW(turn)) for turn in turns),
         )
 
     def _insert_failures(self, place: int, failures: Iterable[Failure]) -> None:
@@ -370,7 +423,7 @@ class RunStore:
             digest: what tables and figures need of the conversation, so that they need not read it.
             failed: something of it could not be had and is to be tried again.
         """
-        row = (place, failed, to_json(data), to_json(digest))
+        row = (place, failed, record_json(data), record_json(digest))
         with self._transaction():
             self._connection.execute("INSERT OR REPLACE INTO assessments VALUES (?, ?, ?, ?)", row)
 
@@ -378,25 +431,29 @@ class RunStore:
 
     def assessment(self, place: int) -> dict[str, Any] | None:
         """What `put_assessment` was given as `data`, or None."""
-        row = self._one("SELECT data FROM assessments WHERE place = ?", (place,)) if self._assessed else None
+        row = self._one("SELECT data FROM assessments WHERE place = ?", (place,))
         return json.loads(row[0]) if row else None
 
-    def digests(self) -> dict[int, dict[str, Any]]:
-        """Place → digest of every assessed conversation, in the order of the plan."""
-        rows = self._all("SELECT place, digest FROM assessments ORDER BY place") if self._assessed else []
-        return {place: json.loads(digest) for place, digest in rows}
+    def digests(self) -> list[tuple[int, str | None]]:
+        """(place, digest) of every finished conversation in the order of the plan: of its assessment, if it has one.
+
+        None for one of an older version, whose turns must be read.
+        """
+        return self._all(
+            "SELECT place, coalesce(assessments.digest, digests.data) FROM units "
+            f"LEFT JOIN assessments USING (place) LEFT JOIN digests USING (place) WHERE {ENDED} ORDER BY place"
+        )
+
+    def undigested(self) -> list[int]:
+        """Places of finished conversations that have no digest: those of an older version."""
+        rows = self._all(f"SELECT place FROM units WHERE {ENDED} AND place NOT IN (SELECT place FROM digests)")
+        return [place for (place,) in rows]
 
     def unassessed(self) -> list[int]:
         """Places of finished conversations without an assessment, or with one that failed in part."""
-        done = "SELECT place FROM assessments WHERE NOT failed" if self._assessed else "SELECT NULL WHERE 0"
-        ended = "SELECT place FROM units WHERE stop IS NOT NULL AND stop != 'error'"
-        rows = self._all(f"{ended} AND place NOT IN ({done}) ORDER BY place")
+        done = "SELECT place FROM assessments WHERE NOT failed"
+        rows = self._all(f"SELECT place FROM units WHERE {ENDED} AND place NOT IN ({done}) ORDER BY place")
         return [place for (place,) in rows]
-
-    @property
-    def _assessed(self) -> bool:
-        """Whether the file has the table at all."""
-        return bool(self._one("SELECT count(*) FROM sqlite_master WHERE name = 'assessments'")[0])
 
     def conversation(self, place: int) -> Conversation:
         """One conversation, finished or as far as it is.
@@ -430,6 +487,41 @@ class RunStore:
             if not finished or row.stop not in (None, "error"):
                 yield self.conversation(row.place)
 
+    def lines(self) -> Iterator[str]:
+        """Every finished conversation in the order of the plan as one line of JSON, `Conversation.to_dict` of it.
+
+        Strung together from what is stored, without making the conversations.
+        """
+        rules = _spaced(to_json(self.rules.to_dict()))
+        trees = {artifact: _spaced(tree) for artifact, tree in self._all("SELECT artifact, tree FROM trees")}
+        last = self._one("SELECT coalesce(max(place), -1) FROM units")[0]
+        for first in range(0, last + 1, AT_ONCE):
+            rows = self._all(
+                f"""SELECT place, artifact, seed, stop, setting, assessments.data, turns.data FROM units
+                LEFT JOIN assessments USING (place) LEFT JOIN turns USING (place)
+                WHERE {ENDED} AND place BETWEEN ? AND ? ORDER BY place, turn""",
+                (first, first + AT_ONCE - 1),
+            )
+            for (place, artifact, seed, stop, setting, assessment), group in itertools.groupby(
+                rows, lambda row: row[:-1]
+            ):
+                turns = [row[-1] for row in group if row[-1] is not None]
+                start = _member(turns[0], "before") if turns else to_json(self.conversation(place).start.to_dict())
+                parts = {
+                    "format": f'"{FORMAT}"',
+                    "tree": trees[artifact],
+                    "rules": rules,
+                    "seed": seed,
+                    "start": _spaced(start),
+                    "turns": f"[{', '.join(map(_spaced, turns))}]",
+                    "stop": f'"{stop}"',
+                    "setting": _spaced(setting),
+                }
+                final = _member(assessment, "final") if assessment else "null"
+                if final != "null":
+                    parts["final"] = _spaced(final)
+                yield "{" + ", ".join(f'"{name}": {value}' for name, value in parts.items()) + "}"
+
     def flawed(self) -> dict[int, int]:
         """Place → how many of its user messages are flawed by their voice's own check.  Reads every turn."""
         return dict(
@@ -454,14 +546,14 @@ class RunStore:
         those in which that role failed (and was not retried since).
         """
         rows = self._all(
-            """SELECT place, artifact, domain, assistants, trial, stop, count(turn), total(discovered), total(reward),
-                total(tokens), total(unscored), sum(leaks > 0)
-            FROM units JOIN trees USING (artifact) LEFT JOIN turns USING (place)
+            f"""SELECT place, artifact, domain, assistants, trial, stop, turns, discovered, reward, tokens, unscored,
+                leaks
+            FROM units JOIN trees USING (artifact) JOIN ({NUMBERS}) USING (place)
             WHERE (:artifact IS NULL OR artifact = :artifact) AND (:domain IS NULL OR domain = :domain)
                 AND (:assistant IS NULL OR EXISTS (SELECT 1 FROM json_each(assistants) WHERE value = :assistant))
                 AND (:stop IS NULL OR coalesce(stop, 'open') = :stop)
                 AND (:role IS NULL OR place IN (SELECT place FROM failures WHERE role = :role AND NOT retried))
-            GROUP BY place HAVING NOT :leaking OR sum(leaks > 0) ORDER BY place""",
+                AND (NOT :leaking OR leaks) ORDER BY place""",
             {
                 "artifact": artifact,
                 "domain": domain,
@@ -471,9 +563,12 @@ class RunStore:
                 "leaking": leaking,
             },
         )
+        named = {names: tuple(json.loads(names)) for names in {row[3] for row in rows}}
         return [
-            Listed(place, of, where, tuple(json.loads(names)), trial, why, *_numbers(numbers))
-            for place, of, where, names, trial, why, *numbers in rows
+            Listed(
+                place, of, where, named[names], trial, why, int(turns), int(found), reward, int(tokens), *map(int, rest)
+            )
+            for place, of, where, names, trial, why, turns, found, reward, tokens, *rest in rows
         ]
 
     def failures(self, place: int | None = None, *, retried: bool = False) -> list[tuple[int, Failure]]:
@@ -494,11 +589,11 @@ class RunStore:
         return dict(rows)
 
     def counts(self) -> Counts:
-        units, finished, failed = self._one(
-            "SELECT count(*), total(stop IS NOT NULL AND stop != 'error'), total(stop = 'error') FROM units"
+        row = self._one(
+            f"SELECT count(*), total({ENDED}), total(stop = 'error'), total(turns), total((stop IS NULL) * turns) "
+            f"FROM units JOIN ({NUMBERS}) USING (place)"
         )
-        turns, turns_open = self._one("SELECT count(*), total(stop IS NULL) FROM turns JOIN units USING (place)")
-        return Counts(units, int(finished), int(failed), turns, int(turns_open))
+        return Counts(*map(int, row))
 
     def spent(self) -> Spent:
         return Spent(
@@ -599,8 +694,11 @@ def turn_row(turn: Turn) -> TurnRow:
         chosen=turn.reply.assistant,
         unscored=sum(each.evaluation is None for each in turn.candidates),
         leaks=len(turn.leaks),
-        data=to_json(turn.to_dict()),
+        data=record_json(turn.to_dict()),
     )
+
+
+_AS_ROW = attrgetter(*(field.name for field in dataclasses.fields(TurnRow)))
 
 
 def first_difference(ours: Any, theirs: Any, name: str = "") -> str | None:
@@ -629,14 +727,41 @@ def to_json(value: Any) -> str:
     return text
 
 
+def record_json(record: Any) -> str:
+    """`to_json` of plain values without infinities, eight times as fast: most of a run's JSON is that of its turns.
+
+    A number from 1e16 on is spelt differently, and is the same number.
+    """
+    try:
+        text = _ENCODER.encode(record).decode()
+    except UnicodeEncodeError:
+        return to_json(record)
+    return to_json(record) if any(part in text for part in _SMALL) else text
+
+
+_SMALL = ("0.0000", "e-6", "e-7", "e-8", "e-9")  # Python writes 1e-05, 1e-06 ...
+_ENCODER = msgspec.json.Encoder()
+
+
+def _spaced(text: str) -> str:
+    """JSON with a space after every comma and colon, as `json.dumps` writes it; nothing else is touched."""
+    try:
+        return msgspec.json.format(text, indent=0)
+    except msgspec.DecodeError:  # an escaped half of a surrogate pair
+        return json.dumps(json.loads(text))
+
+
+def _member(text: str, name: str) -> str:
+    """The JSON of one member of an object."""
+    try:
+        return bytes(msgspec.json.decode(text, type=dict[str, msgspec.Raw])[name]).decode()
+    except msgspec.DecodeError:
+        return to_json(json.loads(text)[name])
+
+
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _numbers(values: Sequence[float | None]) -> tuple[int, int, float, int, int, int]:
-    turns, discovered, reward, tokens, unscored, leaks = (value or 0 for value in values)
-    return int(turns), int(discovered), float(reward), int(tokens), int(unscored), int(leaks)
 
 
 def _hash(text: str) -> str:

@@ -85,6 +85,7 @@ def plan_units(
     if candidates is not None:
         groups = [tuple(name for name in assistants for _ in range(candidates))]
     plain = {artifact_id: tree.to_dict() for artifact_id, (_, tree) in trees.items()}
+    plain_rules = rules.to_dict()
     wanted = [(artifact, trial, group) for artifact in trees for trial in range(trials) for group in groups]
     return [
         Unit(
@@ -94,7 +95,7 @@ def plan_units(
             assistants=group,
             trial=trial,
             seed=derive_seed(seed, artifact_id, trial),
-            rules=rules.to_dict(),
+            rules=plain_rules,
             turns=turns,
             place=place,
             engine=engine,
@@ -110,8 +111,23 @@ def simulator_of(unit: Unit, engines: Engines, so_far: Conversation | None = Non
     judge, voice = engines.judge(unit.domain), engines.voice(unit.domain)
     if so_far is not None:
         return UserSimulator.resume(so_far, judge, voice)
-    tree, rules = IntentTree.from_dict(unit.tree), Rules.from_dict(unit.rules)
+    tree, rules = _TREES.of(unit.tree), Rules.from_dict(unit.rules)
     return UserSimulator(tree, judge, voice, rules=rules, seed=unit.seed, setting=unit.setting)
+
+
+class _LastTree(threading.local):
+    """The tree read last: the units of an artifact come one after the other, with one and the same plain form."""
+
+    plain: Mapping[str, Any] | None = None
+    tree: IntentTree
+
+    def of(self, plain: Mapping[str, Any]) -> IntentTree:
+        if plain is not self.plain:
+            self.plain, self.tree = plain, IntentTree.from_dict(plain)
+        return self.tree
+
+
+_TREES = _LastTree()
 
 
 def run_unit(

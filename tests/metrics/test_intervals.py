@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, nct, norm, permutation_test, t
 from scripted import modest
 
-from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, share_of, tail_of
+from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, share_of, students_t, tail_of
 from discover_lib.metrics.paired import artifacts_needed, compare, detectable_difference, holm, permutation_p
 
 
@@ -325,3 +325,8 @@ def test_a_share_has_the_wilson_interval_of_scipy(n: int) -> None:
     for hits in {0, 1, n // 3, n // 2, n - 1, n}:
         share, theirs = share_of(hits, n), binomtest(hits, n).proportion_ci(method="wilson")
         assert (share.low, share.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 29, 99, 100, 499])
+def test_students_t_is_scipys_to_twelve_digits(freedom):
+    assert students_t(0.95, freedom) == pytest.approx(t.ppf(0.975, freedom), rel=1e-12)

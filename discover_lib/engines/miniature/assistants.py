@@ -5,7 +5,6 @@ They see the conversation and nothing else; only the oracle, an upper bound, is 
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Callable, Sequence
 
@@ -169,40 +168,46 @@ def scripted_assistant(name: str, domain: str) -> ScriptedAssistant | OracleAssi
 
 def next_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
     """A complete draft: agreed leaves, then the last draft's values, redrawn where asked, doubted or not yet tried."""
-    return _complete(beliefs, rng, redrawn=beliefs.doubted() or (_vague_guess(beliefs, rng) if beliefs.draft else None))
+    redrawn = beliefs.doubted() or (_vague_guess(beliefs, rng) if beliefs.draft else None)
+    return _complete(beliefs, rng, beliefs.draft, redrawn)
 
 
 def final_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
     """The finished piece: agreed leaves and the last draft's values, anything else only where there is neither."""
-    return _complete(beliefs, rng, redrawn=None)
+    return _complete(beliefs, rng, beliefs.draft, redrawn=None)
 
 
-def _complete(beliefs: Beliefs, rng: random.Random, redrawn: str | None) -> tuple[str, ...]:
-    """Values for every dimension; in `redrawn` the last draft's are not kept."""
+def _complete(beliefs: Beliefs, rng: random.Random, draft: Sequence[str], redrawn: str | None) -> tuple[str, ...]:
+    """Values for every dimension: agreed ones, then `draft`'s except in `redrawn`, then others, untried ones first."""
+    lexicon, tried = beliefs.lexicon, beliefs.tried_before
+    drafted: dict[str, list[str]] = {}
+    for value in draft:
+        drafted.setdefault(lexicon.values[value].dimension, []).append(value)
+    agreed = beliefs.agreed
     values: list[str] = []
-    agreed = beliefs.known_leaves()
-    for name, dimension in beliefs.lexicon.dimensions.items():
-        kept = [value for value in agreed if beliefs.lexicon.values[value].dimension == name]
+    for name, dimension in lexicon.dimensions.items():
+        kept = agreed.get(name, ())
         pool = _open_leaves(beliefs, name)
-        if name != redrawn:
-            kept += [value for value in beliefs.draft if value in pool and value not in kept]
-        fresh = [value for value in pool if value not in kept and value not in beliefs.tried]
-        fresh = fresh or [value for value in pool if value not in kept]
-        wanted = min(dimension.holds, 2)
-        missing = max(0, wanted - len(kept))
-        values += kept[: dimension.holds] + rng.sample(fresh, min(missing, len(fresh)))
+        if name in drafted and name != redrawn:
+            kept = [*kept, *(value for value in drafted[name] if value in pool and value not in kept)]
+        values += kept[: dimension.holds]
+        missing = min(dimension.holds, 2) - len(kept)
+        if missing > 0:
+            others = [value for value in pool if value not in kept]
+            fresh = [value for value in others if value not in tried] or others
+            values += rng.sample(fresh, min(missing, len(fresh)))
     return tuple(values)
 
 
 def fresh_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
     """A complete draft that keeps agreed leaves only and draws everything else anew, untried values first."""
-    return next_draft(dataclasses.replace(beliefs, draft=()), rng)
+    return _complete(beliefs, rng, (), redrawn=beliefs.doubted())
 
 
-def _open_leaves(beliefs: Beliefs, dimension: str) -> list[str]:
+def _open_leaves(beliefs: Beliefs, dimension: str) -> tuple[str, ...]:
     """Leaves of a dimension that what is known leaves possible."""
     below = beliefs.within(dimension)
-    return list(beliefs.lexicon.leaves_under(below) if below else beliefs.lexicon.dimensions[dimension].leaves)
+    return beliefs.lexicon.leaves_under(below) if below else beliefs.lexicon.dimensions[dimension].leaves
 
 
 def _vague_guess(beliefs: Beliefs, rng: random.Random) -> str | None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from discover_lib.core.conversation import Message
-from discover_lib.engines.miniature.lexicon import Lexicon
+from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import UserReading, read_reply, read_user
 
 
@@ -50,11 +50,22 @@ class Beliefs:
 
     def known_leaves(self) -> list[str]:
         """Leaf values that are agreed, at most as many a dimension as a piece can hold."""
-        kept = []
+        return [value for leaves in self.agreed.values() for value in leaves]
+
+    @cached_property
+    def agreed(self) -> dict[str, list[str]]:
+        """`known_leaves` by dimension, in the lexicon's order; without the dimensions that have none."""
+        known, values = self._known, self.lexicon.values
+        kept = {}
         for name, dimension in self.lexicon.dimensions.items():
-            leaves = [value for value in self.known(name) if self.lexicon.values[value].is_leaf]
-            kept += leaves[-dimension.holds :]
+            if name in known and (leaves := [value for value in known[name] if not values[value].children]):
+                kept[name] = leaves[-dimension.holds :]
         return kept
+
+    @cached_property
+    def tried_before(self) -> frozenset[str]:
+        """`tried`, to look up in."""
+        return frozenset(self.tried)
 
     def open_wishes(self) -> list[str]:
         """What the last message asked for plainly."""
@@ -66,10 +77,13 @@ class Beliefs:
 
     def within(self, dimension: str) -> str | None:
         """The value below which the dimension is still open (hinted at just now, or known), or None for all of it."""
-        hinted = [value for value in self.latest.hinted if self.lexicon.values[value].dimension == dimension]
-        broad = [value for value in self.known(dimension) if not self.lexicon.values[value].is_leaf]
-        narrowed = hinted or broad
-        return narrowed[-1] if narrowed else None
+        return self._narrowed.get(dimension)
+
+    @cached_property
+    def _narrowed(self) -> dict[str, str]:
+        values = self.lexicon.values
+        broad = {name: value for name, known in self._known.items() for value in known if not values[value].is_leaf}
+        return broad | {values[value].dimension: value for value in self.latest.hinted}
 
     def settled(self, dimension: str) -> bool:
         """Whether a leaf (as many as a piece holds) is agreed, and not doubted just now."""
@@ -99,18 +113,36 @@ def _hear(beliefs: Beliefs, reading: UserReading) -> None:
 
 def _recall(beliefs: Beliefs, message: Message) -> None:
     """Remember an own reply as its reader sees it, whoever wrote it."""
-    lexicon = beliefs.lexicon
-    reading = read_reply(message.content, lexicon.domain)
-    beliefs.asked += reading.dimensions_asked
-    for option in reading.options:
-        beliefs.tried += option
+    own = _recollection(message.content, beliefs.lexicon.domain)
+    beliefs.asked += own.asked
+    beliefs.tried += own.tried
+    beliefs.draft = own.draft or beliefs.draft
+    beliefs.explored += own.explored
+
+
+@dataclass(frozen=True)
+class _Recollection:
+    """What one own reply adds to `Beliefs`."""
+
+    asked: tuple[str, ...]
+    tried: tuple[str, ...]
+    draft: tuple[str, ...]
+    explored: tuple[str, ...]
+
+
+@lru_cache(maxsize=2048)
+def _recollection(text: str, domain: str) -> _Recollection:
+    lexicon, reading = load_lexicon(domain), read_reply(text, domain)
     wholes = [option for option in reading.options if is_whole(option, lexicon)]
     samples = [option for option in reading.options if option not in wholes]
-    if wholes:
-        beliefs.draft = tuple(wholes[-1])
     shared = set.intersection(*map(set, samples)) if len(samples) > 1 else set()
     varied = [value for option in samples for value in option if value not in shared]
-    beliefs.explored += dict.fromkeys(lexicon.values[value].dimension for value in varied)
+    return _Recollection(
+        asked=reading.dimensions_asked,
+        tried=tuple(value for option in reading.options for value in option),
+        draft=tuple(wholes[-1]) if wholes else (),
+        explored=tuple(dict.fromkeys(lexicon.values[value].dimension for value in varied)),
+    )
 
 
 def is_whole(option: Collection[str], lexicon: Lexicon) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ ALL_DOMAINS = SHIPPED_DOMAINS + tuple(
     sorted({path.stem for path in LEXICON_FOLDER.glob("*.yaml")} - {*SHIPPED_DOMAINS})
 )
 MAX_CUE_WORDS = 4
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")  # within a line
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
 
 
@@ -113,14 +113,30 @@ class Lexicon:
 
     def siblings(self, value_id: str) -> tuple[str, ...]:
         """The other values under the same parent (or at the top of the same dimension)."""
-        value = self.values[value_id]
-        row = self.values[value.parent].children if value.parent else self.dimensions[value.dimension].tops
-        return tuple(other for other in row if other != value_id)
+        return self._siblings[value_id]
 
     def leaves_under(self, value_id: str) -> tuple[str, ...]:
         """Leaf values at or below `value_id`."""
-        dimension = self.dimensions[self.values[value_id].dimension]
-        return tuple(leaf for leaf in dimension.leaves if value_id in self.lineages[leaf])
+        return self._leaves_under[value_id]
+
+    @cached_property
+    def _above(self) -> dict[str, tuple[str, ...]]:
+        return {value_id: lineage[1:] for value_id, lineage in self.lineages.items()}
+
+    @cached_property
+    def _siblings(self) -> dict[str, tuple[str, ...]]:
+        rows = {
+            value.id: self.values[value.parent].children if value.parent else self.dimensions[value.dimension].tops
+            for value in self.values.values()
+        }
+        return {value_id: tuple(other for other in row if other != value_id) for value_id, row in rows.items()}
+
+    @cached_property
+    def _leaves_under(self) -> dict[str, tuple[str, ...]]:
+        return {
+            value.id: tuple(leaf for leaf in self.dimensions[value.dimension].leaves if value.id in self.lineages[leaf])
+            for value in self.values.values()
+        }
 
     def value_of_text(self, text: str) -> str | None:
         """The value whose requirement text this is (case and spacing ignored), or None."""
@@ -129,22 +145,22 @@ class Lexicon:
     def cue_hits(self, text: str, *, talk: bool = False) -> dict[str, str]:
         """Value id → the phrase that names it in running text, in order of appearance.
 
-        Sentences are read one by one (a cue never spans two).  A value that only restates a more specific one found
-        here is left out: "a navy blue boat" names `navy`, not also `blue`.
+        Sentences and lines are read one by one (a cue never spans two).  A value that only restates a more specific one
+        found here is left out: "a navy blue boat" names `navy`, not also `blue`.
 
         Args:
             talk: the text talks about a piece and is none itself: "make it funnier" names humour there, while in a
                 finished story "a funny smell" does not.
         """
         found: dict[str, str] = {}
-        for sentence in _SENTENCE_END.split(text):
-            for value_id, phrase in _sentence_hits(self.domain, sentence, talk).items():
+        for line in text.split("\n"):
+            for value_id, phrase in _line_hits(self.domain, line, talk).items():
                 found.setdefault(value_id, phrase)
         return self.most_specific(found)
 
     def most_specific(self, found: dict[str, str]) -> dict[str, str]:
         """`found` without the values that lie above another one in it."""
-        above = {ancestor for value_id in found for ancestor in self.lineages[value_id][1:]}
+        above = set().union(*(self._above[value_id] for value_id in found))
         return {value_id: why for value_id, why in found.items() if value_id not in above}
 
     def find_cues(self, text: str, *, talk: bool = False) -> list[str]:
@@ -177,6 +193,15 @@ def _aspects_in(domain: str, text: str) -> tuple[str, ...]:
         if at is not None:
             found.append((at, -len(phrase), name))
     return tuple(name for _, _, name in sorted(found))
+
+
+@lru_cache(maxsize=8192)  # paragraphs: from draft to draft most stay as they are
+def _line_hits(domain: str, line: str, talk: bool) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for sentence in _SENTENCE_END.split(line):
+        for value_id, phrase in _sentence_hits(domain, sentence, talk).items():
+            found.setdefault(value_id, phrase)
+    return found
 
 
 @lru_cache(maxsize=16384)

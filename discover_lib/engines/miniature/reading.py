@@ -79,11 +79,17 @@ def read_reply(text: str, domain: str) -> ReplyReading:
 def _pieces(text: str, domain: str) -> list[str]:
     if is_drawn(domain):
         return _SVG.findall(text)
-    marked = _FENCE.findall(text) + [re.sub(r"^> ?", "", quote, flags=re.M) for quote in _QUOTE.findall(text)]
+    marked = _FENCE.findall(text) + [_unquoted(quote) for quote in _QUOTE.findall(text)]
     if marked:
         return marked
     told = [sentence for sentence in _SENTENCE.findall(text) if not sentence.rstrip().endswith("?")]
     return [" ".join(told)] if sum(len(words(sentence)) for sentence in told) >= PROSE_PIECE_WORDS else []
+
+
+def _unquoted(quote: str) -> str:
+    return "\n".join(
+        line.removeprefix(">").removeprefix(" ") if line[:1] == ">" else line for line in quote.split("\n")
+    )
 
 
 def _read_piece(piece: str, domain: str) -> dict[str, str]:

@@ -98,7 +98,7 @@ def render_moves(moves: Sequence[Move], lexicon: Lexicon, known: Iterable[str] =
 
 
 def _render_move(move: Move, lexicon: Lexicon, known: tuple[str, ...]) -> str:
-    say = {value: lexicon.values[value].say for value in move.values}
+    say = [lexicon.values[value].say for value in dict.fromkeys(move.values)] if move.verb in ("maybe", "recap") else []
     aspect = lexicon.dimensions[move.dimension].aspect if move.dimension else ""
     match move.verb:
         case "draft":
@@ -109,12 +109,12 @@ def _render_move(move: Move, lexicon: Lexicon, known: tuple[str, ...]) -> str:
             labelled = [f"{letter}.\n\n{sample}" for letter, sample in zip("ABCDEFGH", shown, strict=False)]
             return "\n\n".join(["Here are a few small samples.", *labelled])
         case "maybe":
-            *first, last = say.values()
+            *first, last = say
             return f"For {aspect}, would you prefer {', '.join(first)} or {last}?"
         case "ask":
             return f"What would you want for {aspect}?"
         case "recap":
-            return f"To go through it once more: {', '.join(say.values())}."
+            return f"To go through it once more: {', '.join(say)}."
     return "All right."
 
 
