@@ -302,6 +302,9 @@ class _Reader:
         if len(self.painted) >= MAX_SHAPES or (matrix and not _is_visible(matrix)):
             return
         fill, stroke = _paint(style, "fill", "black"), _paint(style, "stroke", "none")
+        if stroke != "none":
+            width = length(style.get("stroke-width"), 1.0)
+            stroke = stroke if width is None or width > 0 else "none"
         if fill == stroke == "none":
             return
         self.outlines += len(element.attrib.get("d", "")) + len(element.attrib.get("points", ""))
@@ -417,7 +420,9 @@ class _Reader:
         scene.units = [(kinds[unit], union(each)) for unit, each in boxes.items()] + self.copies
         if not scene.has_format and scene.figure:
             left, top, right, bottom = union([shape.box for shape, _ in self.painted])
-            scene.canvas = (left, top, max(right, left + 1), max(bottom, top + 1))  # a straight line spans no area
+            least = SMALLEST + 1e-12 * max(map(abs, (left, top, right, bottom)))  # a line or a point spans no area
+            more_x, more_y = max(least - (right - left), 0), max(least - (bottom - top), 0)
+            scene.canvas = (left - more_x, top - more_y, right + more_x, bottom + more_y)
 
 
 def _paint(style: Style, name: str, default: str) -> str:
