@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from discover_lib.base.svg import SvgError, drawing_spans
 from discover_lib.base.words import content_words, words
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.state import Discovery, Transition
 
 How = Literal["quoted", "read", "guessed"]
 
-DRAWING = re.compile(r"<svg\b.*?</svg\s*>", re.DOTALL | re.IGNORECASE)
 _QUOTED = re.compile(r"[“\"]([^“”\"]+)[”\"]")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+[”’\"')*]*(?=\s|$)|(?=\n)|$)|[^\n]")
 _OPENING = re.compile(r"\s*(?:>\s?)*\s*(?:#{1,6}\s+)?(?:[-*•]\s+|\(?(?:\d{1,3}|[A-Z])[.):]\s+)?")
@@ -60,7 +60,7 @@ def evidence(conversation: Conversation, turn: Turn, transition: Transition) -> 
     verdict = judged.verdict(transition.intent_id) if judged else None
     reason = verdict.reason if verdict else ""
     found = Evidence(turn.index, transition, reason)
-    text, drawings = turn.reply.text, [match.span() for match in DRAWING.finditer(turn.reply.text)]
+    text, drawings = turn.reply.text, drawing_spans(turn.reply.text)
     for phrase in _QUOTED.findall(reason):
         for start, end in _occurrences(phrase, text):
             inside = next((n for n, (low, high) in enumerate(drawings) if low <= start < high), None)
@@ -111,7 +111,6 @@ def _drawing_read(
     conversation: Conversation, text: str, drawings: Sequence[tuple[int, int]], reason: str
 ) -> int | None:
     """The first drawing in which the miniature's reader finds what the reason says."""
-    from discover_lib.base.svg import SvgError
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
     from discover_lib.engines.miniature.reading import read_artifact
 

@@ -35,15 +35,23 @@ _SAFE_ELEMENTS = frozenset(
     feSpecularLighting feSpotLight feTile feTurbulence""".split()
 )
 _INLINE_IMAGE = re.compile(r"^data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*$")
-_OUTSIDE_URL = re.compile(r"url\(\s*['\"]?\s*(?!\s*['\"]?\s*#)[^)]*\)?", re.IGNORECASE)
+_DRAWING = re.compile(r"<svg\b.*?(</svg\s*>|\Z)", re.DOTALL | re.IGNORECASE)  # to the end: else "<svg <svg …" is slow
+_URL = re.compile(r"url\(([^)]*)\)?", re.IGNORECASE)
 _CSS_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
 _CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
 _CSS_IMPORT = re.compile(r"@import[^;]*;?", re.IGNORECASE)
-_CSS_ACTIVE = re.compile(r"expression\s*\(|javascript:|-moz-binding|behavior\s*:", re.IGNORECASE)
+_CSS_ACTIVE = re.compile(
+    r"expression\s*\(|javascript:|-moz-binding|behavior\s*:|\b(?:src|image|image-set)\s*\(", re.IGNORECASE
+)
 
 
 class SvgError(DiscoverError):
     """Text that cannot be used as an SVG; the message is one line that says what to do."""
+
+
+def drawing_spans(text: str) -> list[tuple[int, int]]:
+    """Where drawings stand in a text, each as (start, end): from `<svg` to the next `</svg>`."""
+    return [match.span() for match in _DRAWING.finditer(text) if match[1]]
 
 
 def parse_svg(text: str) -> ElementTree.Element:
@@ -118,7 +126,7 @@ def _clean(element: ElementTree.Element) -> None:
     element.tag = f"{{{SVG_NAMESPACE}}}{_local_name(element.tag)}"
     element.attrib = dict(_clean_attributes(element.attrib))
     if _local_name(element.tag) == "style":
-        element.text = _clean_css(element.text or "")
+        element.text, element[:] = _clean_css("".join(element.itertext())), []
     kept = [child for child in element if _is_safe(child)]
     for child in kept:
         _clean(child)
@@ -147,8 +155,12 @@ def _clean_attributes(attributes: dict[str, str]) -> list[tuple[str, str]]:
 def _clean_css(css: str) -> str:
     """Style text without imports, outside addresses or anything active; escapes could hide those, so they go first."""
     css = _CSS_ESCAPE.sub(_unescaped, _CSS_COMMENT.sub("", css)).replace("\\", "")
-    css = _OUTSIDE_URL.sub("none", _CSS_IMPORT.sub("", css))
+    css = _URL.sub(_inside_url, _CSS_IMPORT.sub(" ", css))
     return "" if _CSS_ACTIVE.search(css) else css
+
+
+def _inside_url(url: re.Match[str]) -> str:
+    return url[0] if url[1].lstrip(" \t\r\n\f'\"").startswith("#") else "none"
 
 
 def _unescaped(escape: re.Match[str]) -> str:

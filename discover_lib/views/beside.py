@@ -9,7 +9,8 @@ import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from discover_lib.audit.evidence import DRAWING, Evidence, finding, found_by_one, parting
+from discover_lib.audit.evidence import Evidence, finding, found_by_one, parting
+from discover_lib.base.svg import drawing_spans
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.metrics.satisfaction import SATISFIED, LeafScore
 from discover_lib.metrics.scores import Assessment
@@ -147,7 +148,7 @@ def _met(conversation: Conversation, keys: Sequence[str], seen: Evidence | None)
         return f'<li class="ds-met"><div>{wants}</div></li>'
     text, drawn, quoted = conversation.turns[seen.turn - 1].reply.text, "", ""
     if seen.drawing is not None:
-        drawn = show.drawing(DRAWING.findall(text)[seen.drawing], alt=conversation.tree.text(keys[0]))
+        drawn = show.drawing(text[slice(*drawing_spans(text)[seen.drawing])], alt=conversation.tree.text(keys[0]))
     if seen.span is not None:
         quoted = f'<q class="ds-quote" data-how="{seen.how}">{html.escape(text[slice(*seen.span)])}</q>'
     cause = "met directly" if seen.transition.cause == "direct" else "formed by a near miss"
@@ -246,7 +247,7 @@ def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, s
             SHUT, "</mark>", 1
         )
     drawings = {each.drawing for each in evidence if each.drawing is not None}
-    return _marked_drawings(shown, drawings, len(DRAWING.findall(turn.reply.text)))
+    return _marked_drawings(shown, drawings, len(drawing_spans(turn.reply.text)))
 
 
 def _merged(evidence: Iterable[Evidence]) -> list[tuple[tuple[int, int], list[Evidence]]]:

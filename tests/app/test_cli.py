@@ -109,6 +109,8 @@ BAD_FILES = {
     "bomb.svg": (BOMB.encode(), "bomb: "),
     "broken.svg": (b"<svg><rect", "broken: "),
     "plain.svg": (b"just words", "plain: "),
+    "flat.svg": (b'<svg width="0" height="x"><path d="M0 0h9"/></svg>', "too little to build from"),
+    "laughs.svg": (b'<svg><g id="a">' + b'<use href="#a"/>' * 20 + b"</g></svg>", "copies"),
 }
 
 

@@ -359,7 +359,7 @@ def _cue_hits(index: Mapping[tuple[str, ...], str], text: str, *, skip_negated: 
         for length in range(min(MAX_CUE_WORDS, len(stems) - position), 0, -1):
             value_id = index.get(tuple(stems[position : position + length]))
             if value_id is not None:
-                if not (skip_negated and denies(spoken[:position])):
+                if not (skip_negated and denies(spoken[max(0, position - 4) : position])):
                     found.setdefault(value_id, " ".join(spoken[position : position + length]))
                 position += length
                 break

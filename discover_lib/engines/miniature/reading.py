@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from discover_lib.base.svg import SvgError
+from discover_lib.base.svg import SvgError, drawing_spans
 from discover_lib.base.words import words
 from discover_lib.core.state import Kind
 from discover_lib.engines.miniature.lexicon import load_lexicon
@@ -19,7 +19,6 @@ from discover_lib.metrics.satisfaction import asks_for_final
 
 PROSE_PIECE_WORDS = 25  # unquoted statements of at least this length are a piece of writing, not talk about one
 
-_SVG = re.compile(r"<svg\b.*?</svg\s*>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
 _QUOTE = re.compile(r"(?:^>.*(?:\n|$))+", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
@@ -78,7 +77,7 @@ def read_reply(text: str, domain: str) -> ReplyReading:
 
 def _pieces(text: str, domain: str) -> list[str]:
     if is_drawn(domain):
-        return _SVG.findall(text)
+        return [text[start:end] for start, end in drawing_spans(text)]
     marked = _FENCE.findall(text) + [_unquoted(quote) for quote in _QUOTE.findall(text)]
     if marked:
         return marked

@@ -1,18 +1,22 @@
 """Drawings: what is drawn is what is read; foreign drawings are read for what they are; hostile ones do no harm."""
 
 import base64
+import importlib.util
 import json
+import random
 import re
+import sys
 import time
 from pathlib import Path
 
 import pytest
+import webcolors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discover_lib.base.svg import MAX_CHARACTERS, SvgError, parse_svg, safe_svg, svg_data_uri
+from discover_lib.base.svg import MAX_CHARACTERS, SvgError, drawing_spans, parse_svg, safe_svg, svg_data_uri
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.svg.colour import family, rgb
+from discover_lib.engines.miniature.svg.colour import family, opacity, rgb
 from discover_lib.engines.miniature.svg.draw import draw
 from discover_lib.engines.miniature.svg.geometry import local_box
 from discover_lib.engines.miniature.svg.read import read_svg
@@ -187,6 +191,56 @@ def test_paints_belong_to_hue_families(paint: str, value: str | None) -> None:
     assert (found[0] if found else None) == value
 
 
+def test_every_colour_name_of_css_is_known() -> None:
+    table = {name: webcolors.name_to_rgb(name) for name in webcolors.names("css3")}
+    assert len(table) == 147
+    assert {name: rgb(name) for name in table} == {
+        name: (colour.red / 255, colour.green / 255, colour.blue / 255) for name, colour in table.items()
+    }
+    assert rgb("RebeccaPurple") == (0x66 / 255, 0x33 / 255, 0x99 / 255)  # the 148th, of level 4
+
+
+@pytest.mark.parametrize(
+    ("paint", "colour", "opaque"),
+    [
+        ("#f80", (1, 0x88 / 255, 0), 1),
+        ("#f808", (1, 0x88 / 255, 0), 0x88 / 255),
+        ("#ff880080", (1, 0x88 / 255, 0), 0x80 / 255),
+        ("rgb(255 136 0 / 50%)", (1, 0x88 / 255, 0), 0.5),
+        ("rgba(300, -20, 0, .5)", (1, 0, 0), 0.5),
+        ("hsl(120deg, 100%, 25%)", (0, 0.5, 0), 1),
+        ("hwb(120 0% 50%)", (0, 0.5, 0), 1),
+        ("transparent", None, 0),
+        ("currentColor", None, 1),
+        ("CanvasText", None, 1),
+        ("oklch(60% 0.2 30)", None, 1),
+        ("url(#shade)", None, 1),
+        ("#12345", None, 1),
+    ],
+)
+def test_colours_are_read_as_css_writes_them(paint: str, colour: tuple[float, ...] | None, opaque: float) -> None:
+    assert rgb(paint) == (None if colour is None else pytest.approx(colour))
+    assert opacity(paint) == pytest.approx(opaque)
+
+
+@pytest.mark.parametrize(
+    "dressed",
+    [
+        '<path fill="navy" {d}/>',
+        '<path style="fill: navy" {d}/>',
+        "<path style=\"font-family:'a;b';/* red */fill:navy !important\" {d}/>",
+        "<style>@media print {{.s{{fill:red}}}} g, path.s /* x */ {{fill:navy}}</style><path class='s' {d}/>",
+        "<style>@font-face{{src:url(data:font/woff2;base64,AAAA)}} #p{{fill:navy}}</style><path id='p' {d}/>",
+        '<g color="navy"><path fill="currentColor" {d}/></g>',
+        '<path fill="navy" {d}/><path fill="transparent" stroke="#ff000000" {d}/>',
+        '<path fill="navy" stroke="red" stroke-width="0" {d}/>',
+    ],
+)
+def test_style_is_read_wherever_it_stands(dressed: str) -> None:
+    plain = SVG + '<path fill="#000080" d="M40 30h60l-30 40z"/></svg>'
+    assert read_svg(SVG + dressed.format(d='d="M40 30h60l-30 40z"') + "</svg>").keys() == read_svg(plain).keys()
+
+
 @pytest.mark.parametrize(
     ("d", "box"),
     [
@@ -242,6 +296,91 @@ def test_odd_but_parseable_drawings_are_read_without_harm(body: str) -> None:
     assert set(read_svg(f"{SVG}{body}</svg>")) <= LEXICON.values.keys()
 
 
+@pytest.mark.parametrize(
+    "size",
+    ["", 'width="0" height="0"', 'width="x" height="y"', 'width="-5" height="5"', 'viewBox="0 0 0 0"', 'viewBox="none"',
+     'width="100%" height="100%"', 'viewBox="0 0 nan inf"', 'viewBox="0 0 1e-320 5"'],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "<path d='M0 0h0'/>",
+        "<line x2='9' stroke='red'/>",
+        "<rect width='100%' height='100%' stroke='red' stroke-width='0'/>" * 2,
+        "<rect width='9' height='9' rx='3' fill='none' stroke='red' transform='scale(0)'/><path d='M0 0h9'/>",
+    ],
+    ids=["nothing", "a point", "a line", "tiles", "flattened"],
+)
+def test_a_drawing_of_no_readable_size_claims_no_format(size: str, body: str) -> None:
+    formats = {"square-canvas", "landscape-canvas", "portrait-canvas", "panorama", "strip", "huge", "tiny"}
+    assert not formats & read_svg(f"<svg {size}>{body}</svg>").keys()
+
+
+LAUGHS = '<g id="a0"><path d="M0 0h1v1z"/></g>' + "".join(
+    f'<g id="a{n}">' + f'<use href="#a{n - 1}"/>' * 10 + "</g>" for n in range(1, 9)
+)
+CHAIN = "".join(
+    f'<g id="u{n}">' + "<g>" * 90 + f'<use href="#u{n + 1}"/>' + "</g>" * 90 + "</g>" for n in range(8)
+)  # 720 deep
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (LAUGHS, "copies"),
+        (CHAIN, ""),
+        ('<path d="M0 0' + "t1 1" * 200_000 + '"/>', "path data"),
+        ('<path d="M0 0' + "t1 1" * 90_000 + '"/>', "points"),
+        ('<path d="M0 0A' + "2" * 300_000 + '"/>', ""),
+        ("<style>" + "(" * 60_000 + "</style>", "style"),
+        ("<style>a{fill:url(" + " " * 40_000 + "#</style>", ""),
+        ("<style>a{width:" + "1" * 5000 + "}</style>", ""),
+        ('<g fill="' + "url(" * 200_000 + '"/>', ""),
+        ('<g transform="' + "rotate(" * 100_000 + '"/>', ""),
+        ('<text id="t">' + "ab " * 200_000 + "</text>" + '<use href="#t"/>' * 9000, ""),
+        ("".join(f'<path id="a red boat {n}" d="M{n} 0h9v9z"/>' for n in range(15_000)), ""),
+        ("".join(f'<rect width="1" height="1" fill="rgb({n},1,1)" stroke="hsl({n},1%,1%)"/>' for n in range(9000)), ""),
+        ('<linearGradient id="g">' + "<stop/>" * 9000 + "</linearGradient>"
+         + "".join(f'<path d="M0 0h1v1z" fill="url(#g) {n}"/>' for n in range(9000)), ""),
+    ],
+    ids=["laughs", "chain", "long path", "curves", "digits", "parentheses", "spaces", "an integer", "urls", "rotations",
+         "used text", "labels", "paints", "stops"],
+)  # fmt: skip
+def test_what_multiplies_is_bounded(body: str, message: str) -> None:
+    svg = f"{SVG}{body}</svg>"
+    begun = time.process_time()
+    if message:
+        with pytest.raises(SvgError, match=message):
+            read_svg(svg)
+    else:
+        read_svg(svg)
+    safe_svg(svg)
+    assert time.process_time() - begun < 2  # about 0.5 on a quiet machine
+
+
+def test_drawings_are_found_in_a_reply_however_many_are_never_closed() -> None:
+    assert drawing_spans("a <svg>b</SVG > c <svg d <svg>e</svg>") == [(2, 15), (18, 37)]
+    begun = time.process_time()
+    assert drawing_spans("<svg " * 100_000) == []
+    assert time.process_time() - begun < 1
+
+
+def test_mutated_drawings_raise_nothing_but_what_is_documented() -> None:
+    path = Path(__file__).resolve().parents[3] / "tools" / "mutate_svgs.py"
+    spec = importlib.util.spec_from_file_location("mutate_svgs", path)
+    assert spec and spec.loader
+    mutate = importlib.util.module_from_spec(spec)
+    sys.modules["mutate_svgs"] = mutate  # its dataclass looks itself up there
+    spec.loader.exec_module(mutate)
+    rng = random.Random(0)
+    trial = mutate.Trial()
+    for text in mutate.mutations(mutate.drawings([DATA / "artifacts"], rng), 150, rng):
+        trial.add(text)
+    assert [why for why, _ in trial.escapes] == []
+    assert trial.outcomes["read: fine"] > 75 and trial.outcomes["read: SvgError"] > 15
+
+
 HOSTILE = """<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)" viewBox="0 0 9 9"><script>alert(2)</script>
 <foreignObject><body xmlns="http://www.w3.org/1999/xhtml"><img src="http://bad.example/a"/></body></foreignObject>
 <image xlink:href="http://bad.example/b.png" width="9" height="9"/><image href="data:image/png;base64,AAAA"/>
@@ -256,6 +395,22 @@ def test_a_cleaned_copy_holds_nothing_that_runs_or_loads() -> None:
     for trace in ("alert", "bad.example", "script", "foreignObject", "@import", "onload", "<set", "<a "):
         assert trace not in clean
     assert "url(#ok)" in clean and "url( '#ok' )" in clean and "data:image/png;base64,AAAA" in clean
+    assert safe_svg(clean) == clean
+
+
+@pytest.mark.parametrize(
+    "css",
+    [
+        "@im@import;port 'http://bad.example/a.css';",
+        "<![CDATA[.a{}]]><g/>@import url(http://bad.example/b.css);",
+        ".a{background:image-set('http://bad.example/c' 1x)}",
+        "\\40 import 'http://bad.example/d';",
+        '.a{fill:url(\n"http://bad.example/e")}',
+    ],
+)
+def test_style_cannot_hide_an_outside_address(css: str) -> None:
+    clean = safe_svg(f"{SVG}<style>{css}</style></svg>")
+    assert not re.search(r"@import|image-set|url\(\s*['\"]?http", clean)
     assert safe_svg(clean) == clean
 
 

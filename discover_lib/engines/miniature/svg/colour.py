@@ -6,43 +6,48 @@ import colorsys
 import re
 from functools import lru_cache
 
+from tinycss2.color4 import parse_color
+
 Rgb = tuple[float, float, float]  # each 0 to 1
 
 HUED = 0.18  # chroma from which a colour has a hue to speak of
 
-_NAMED = dict(
-    pair.split("=")
-    for pair in """black=000000 white=ffffff red=ff0000 lime=00ff00 blue=0000ff green=008000 yellow=ffff00 cyan=00ffff
-    aqua=00ffff magenta=ff00ff fuchsia=ff00ff gray=808080 grey=808080 silver=c0c0c0 maroon=800000 olive=808000
-        navy=000080 purple=800080 teal=008080 orange=ffa500 pink=ffc0cb brown=a52a2a gold=ffd700 crimson=dc143c
-        coral=ff7f50 salmon=fa8072 tomato=ff6347 chocolate=d2691e tan=d2b48c beige=f5f5dc ivory=fffff0 khaki=f0e68c
-        indigo=4b0082 violet=ee82ee plum=dda0dd lavender=e6e6fa orchid=da70d6 skyblue=87ceeb steelblue=4682b4
-        royalblue=4169e1 dodgerblue=1e90ff lightblue=add8e6 darkblue=00008b midnightblue=191970 turquoise=40e0d0
-        darkgreen=006400 forestgreen=228b22 seagreen=2e8b57 lightgreen=90ee90 firebrick=b22222 darkred=8b0000
-        darkorange=ff8c00 hotpink=ff69b4 deeppink=ff1493 lightgray=d3d3d3 lightgrey=d3d3d3 darkgray=a9a9a9
-        darkgrey=a9a9a9 dimgray=696969 slategray=708090 whitesmoke=f5f5f5 aliceblue=f0f8ff linen=faf0e6 wheat=f5deb3
-        sandybrown=f4a460 saddlebrown=8b4513 sienna=a0522d peru=cd853f rebeccapurple=663399 mintcream=f5fffa""".split()
-)
-_RGB = re.compile(r"rgba?\(\s*([\d.]+%?)[\s,]+([\d.]+%?)[\s,]+([\d.]+%?)", re.IGNORECASE)
-_HSL = re.compile(r"hsla?\(\s*([\d.]+)(?:deg)?[\s,]+([\d.]+)%[\s,]+([\d.]+)%", re.IGNORECASE)
-_HEX = re.compile(r"#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$", re.IGNORECASE)
+_LONGEST = 100  # characters of a colour
+_HEX = re.compile(r"#[0-9a-f]{6}", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
 def rgb(paint: str) -> Rgb | None:
-    """The colour of a paint; None for `none`, references and what is no colour."""
-    paint = paint.strip().lower()
-    code = _NAMED.get(paint) or (paint[1:] if _HEX.match(paint) else "")
-    if code:
-        if len(code) < 6:
-            code = "".join(digit * 2 for digit in code[:3])
-        return (int(code[:2], 16) / 255, int(code[2:4], 16) / 255, int(code[4:6], 16) / 255)
-    if match := _RGB.match(paint):
-        parts = [float(p[:-1]) / 100 if p.endswith("%") else float(p) / 255 for p in match.groups()]
-        return (min(parts[0], 1.0), min(parts[1], 1.0), min(parts[2], 1.0))
-    if match := _HSL.match(paint):
-        return colorsys.hls_to_rgb(float(match[1]) % 360 / 360, float(match[3]) / 100, float(match[2]) / 100)
-    return None
+    """The colour of a paint, its opacity left out; None for what is no colour, a reference or wholly transparent.
+
+    All colours of CSS level 4 in sRGB are known.  What another screen or theme decides has no colour to speak of: those
+    named for the system ("Canvas"), `currentColor`, and those of device-independent spaces ("oklch").
+    """
+    if _HEX.fullmatch(paint):  # nearly all there are: spares the parser
+        return (int(paint[1:3], 16) / 255, int(paint[3:5], 16) / 255, int(paint[5:7], 16) / 255)
+    colour = _parsed(paint)
+    return colour[:3] if colour and colour[3] else None
+
+
+@lru_cache(maxsize=4096)
+def opacity(paint: str) -> float:
+    """How opaque the colour of a paint says to be, 0 to 1; 1 for what is no colour."""
+    colour = None if _HEX.fullmatch(paint) else _parsed(paint)
+    return colour[3] if colour else 1.0
+
+
+@lru_cache(maxsize=8192)
+def _parsed(paint: str) -> tuple[float, float, float, float] | None:
+    if len(paint) > _LONGEST or "url(" in paint:
+        return None
+    try:
+        colour = parse_color(paint)
+        if colour is None or isinstance(colour, str):
+            return None
+        red, green, blue, alpha = (max(0.0, min(part, 1.0)) for part in colour.to("srgb"))  # in this order nan is 0
+    except NotImplementedError:  # spaces that tinycss2 reads and does not convert
+        return None
+    return red, green, blue, alpha
 
 
 @lru_cache(maxsize=4096)

@@ -7,16 +7,23 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from discover_lib.base.svg import SvgError
+
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 Point = tuple[float, float]
 Matrix = tuple[float, float, float, float, float, float]  # a b c d e f of SVG's matrix()
 
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_PATH_TOKEN = re.compile(r"[MmLlHhVvCcSsQqTtAaZz]|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_ARC_FLAGS = re.compile(r"([Aa])((?:[^A-Za-z]|[eE][-+]?\d)*)")
-_PACKED_ARC = re.compile(r"(NxNxNx)([01])x([01])x(NxN)".replace("N", _NUMBER.pattern).replace("x", r"[\s,]*"))
-_TRANSFORM = re.compile(r"(matrix|translate|scale|rotate|skewX|skewY)\s*\(([^)]*)\)")
-_LENGTH = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(px|pt|pc|mm|cm|in|em|rem|ex|%)?\s*$")
+LARGEST = 1e9  # numbers beyond it are read as it: products of two stay exact enough, and none overflows
+MAX_POINTS = 120_000  # measured in one drawing
+SHORT_LIST = 1000  # characters read of a list that means something only when it is short
+LONG_OUTLINE = 4000  # characters of path data from which few measures are kept
+
+_NUMBER = re.compile(r"[-+]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]++)?+")
+_PATH_TOKEN = re.compile(rf"[MmLlHhVvCcSsQqTtAaZz]|{_NUMBER.pattern}")
+_ARC_FLAGS = re.compile(r"([Aa])((?:[^A-Za-z]|[eE][-+]?[0-9])*+)")
+_PACKED_ARC = re.compile(r"(xNxNxNx)([01])x([01])x(NxN)".replace("N", _NUMBER.pattern).replace("x", r"[\s,]*+"))
+_TRANSFORM = re.compile(r"(matrix|translate|scale|rotate|skewX|skewY)\s*+\(([^()]*)\)")
+_LENGTH = re.compile(rf"\s*+({_NUMBER.pattern})\s*+(px|pt|pc|mm|cm|in|em|rem|ex|%)?\s*+$")
 _UNIT_SIZES = {"px": 1, "pt": 4 / 3, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96, "em": 16, "rem": 16, "ex": 8}
 _STEPS = (0.2, 0.35, 0.5, 0.65, 0.8)
 _CUBIC_WEIGHTS = [((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3) for t in _STEPS]
@@ -30,14 +37,20 @@ def length(text: str | None, whole: float = 0.0) -> float | None:
     match = _LENGTH.match(text) if text else None
     if match is None:
         return None
+    number = min(max(float(match[1]), -LARGEST), LARGEST)
     if match[2] == "%":
-        return float(match[1]) / 100 * whole
-    return float(match[1]) * _UNIT_SIZES.get(match[2], 1)
+        return number / 100 * whole
+    return number * _UNIT_SIZES.get(match[2], 1)
 
 
 @lru_cache(maxsize=4096)
 def numbers(text: str) -> tuple[float, ...]:
-    return tuple(float(number) for number in _NUMBER.findall(text))
+    """The numbers in a short list of them (viewBox, arguments, dashes), each at most `LARGEST`."""
+    return tuple(_numbers(text[:SHORT_LIST]))
+
+
+def _numbers(text: str) -> list[float]:
+    return [min(max(float(number), -LARGEST), LARGEST) for number in _NUMBER.findall(text)]
 
 
 @lru_cache(maxsize=16384)
@@ -100,20 +113,22 @@ def union(boxes: Sequence[Box]) -> Box:
     return (min(lefts), min(tops), max(rights), max(bottoms))
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=1024)
 def path_points(d: str) -> tuple[Point, ...]:
     """Points along a path: its corners, and on curves as many more as a box around them needs (to about 2 %)."""
     return tuple(dict.fromkeys(point for part in _path_parts(d) for point in part))
 
 
-@lru_cache(maxsize=16384)
-def _path_parts(d: str) -> tuple[tuple[Point, ...], ...]:
+def _path_parts(d: str) -> list[list[Point]]:
     """`path_points`, one row for each part of the path that starts with a move."""
     parts: list[list[Point]] = []
     points: list[Point] = []
     here = start = bend = (0.0, 0.0)  # current point, start of the part, last control point of a curve
     before = ""
+    earlier = 0  # points of the parts before this one
     for letter, given in _segments(d):
+        if earlier + len(points) > MAX_POINTS:
+            raise SvgError(f"a path of the SVG has more than {MAX_POINTS:,} points; simplify its outlines")
         kind = letter.upper()
         base = here if letter.islower() else (0.0, 0.0)
         if kind == "Z":
@@ -133,29 +148,27 @@ def _path_parts(d: str) -> tuple[tuple[Point, ...], ...]:
                 bend = turns[-2]
             here = turns[-1]
         if kind == "M":
+            earlier += len(points)
             start, points = here, []
             parts.append(points)
         points.append(here)
         before = kind
-    return tuple(map(tuple, parts))
+    return parts
 
 
 def _along_curve(controls: Sequence[Point]) -> list[Point]:
     """Points inside a Bézier curve of degree 2 or 3, ends left out."""
-    weights = _CUBIC_WEIGHTS if len(controls) == 4 else _QUADRATIC_WEIGHTS
-    return [
-        (
-            sum(share * point[0] for share, point in zip(row, controls, strict=True)),
-            sum(share * point[1] for share, point in zip(row, controls, strict=True)),
-        )
-        for row in weights
-    ]
+    (x0, y0), (x1, y1), (x2, y2), *rest = controls
+    if not rest:
+        return [(a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2) for a, b, c in _QUADRATIC_WEIGHTS]
+    x3, y3 = rest[0]
+    return [(a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3) for a, b, c, d in _CUBIC_WEIGHTS]
 
 
 def _segments(d: str) -> list[tuple[str, list[float]]]:
     """The path as one (letter, arguments) per drawn segment; it ends where the data stop making sense."""
     if "a" in d or "A" in d:  # the flags of arcs may stand without separators: "a2 2 0 012 2"
-        d = _ARC_FLAGS.sub(lambda arc: arc[1] + _PACKED_ARC.sub(r"\1 \2 \3 \4 ", arc[2]), d)
+        d = _ARC_FLAGS.sub(lambda arc: arc[1] + _spaced_flags(arc[2]), d)
     segments: list[tuple[str, list[float]]] = []
     letter = ""
     given: list[float] = []
@@ -165,11 +178,21 @@ def _segments(d: str) -> list[tuple[str, list[float]]]:
             if letter in "Zz":
                 segments.append((letter, []))
         elif letter and letter not in "Zz":
-            given.append(float(token))
+            given.append(min(max(float(token), -LARGEST), LARGEST))
             if len(given) == _ARGUMENTS[letter.upper()]:
                 segments.append((letter, given))
                 letter, given = {"M": "L", "m": "l"}.get(letter, letter), []
     return segments
+
+
+def _spaced_flags(arguments: str) -> str:
+    """The arguments of arcs with a space around each flag, as far as they make sense."""
+    spaced: list[str] = []
+    at = 0
+    while arc := _PACKED_ARC.match(arguments, at):
+        spaced += arc.groups()
+        at = arc.end()
+    return " ".join([*spaced, arguments[at:]])
 
 
 def _arc_reach(x: float, y: float, given: Sequence[float], base_x: float, base_y: float) -> list[Point]:
@@ -196,6 +219,8 @@ def _upright_arc(rx: float, ry: float, large: float, sweep: float, ends: Box, st
     x, y, end_x, end_y = ends
     dx, dy = (x - end_x) / 2 / rx, (y - end_y) / 2 / ry
     reach = dx * dx + dy * dy
+    if not 0 < reach < LARGEST**2:  # ends that are as good as one, or radii as good as nought: a straight line
+        return []
     if reach > 1:
         rx, ry = rx * math.sqrt(reach), ry * math.sqrt(reach)
         away = 0.0
@@ -214,25 +239,35 @@ def _upright_arc(rx: float, ry: float, large: float, sweep: float, ends: Box, st
     return [(center_x + rx * math.cos(turn), center_y + ry * math.sin(turn)) for turn in turns]
 
 
-@lru_cache(maxsize=16384)
-def _path_box(d: str) -> Box | None:
-    points = path_points(d)
-    return _around(points) if points else None
+def count_points(tag: str, attributes: Mapping[str, str]) -> int:
+    """How many points were measured for a path or polygon; 0 for other shapes."""
+    name = {"path": "d", "polygon": "points", "polyline": "points"}.get(tag)
+    return _outline("path" if tag == "path" else "polygon", attributes.get(name, ""))[2] if name else 0
 
 
-@lru_cache(maxsize=16384)
-def _path_area(d: str) -> float:
-    """What a filled path covers; parts that run the other way are holes."""
-    return abs(sum(map(_signed_area, _path_parts(d))))
+def _outline(tag: str, data: str) -> tuple[Box | None, float, int]:
+    """The box of a path or polygon, what it covers when filled (parts that run the other way are holes), its points."""
+    return _short_outline(tag, data) if len(data) < LONG_OUTLINE else _long_outline(tag, data)
+
+
+def _measured(tag: str, data: str) -> tuple[Box | None, float, int]:
+    parts = _path_parts(data) if tag == "path" else [polygon_points(data)]
+    points = [point for part in parts for point in part]
+    return (_around(points), abs(sum(map(_signed_area, parts))), len(points)) if points else (None, 0.0, 0)
+
+
+_short_outline = lru_cache(maxsize=16384)(_measured)
+_long_outline = lru_cache(maxsize=16)(_measured)  # box and area are asked for one after the other
 
 
 def _signed_area(points: Sequence[Point]) -> float:
-    return sum(x * y2 - x2 * y for (x, y), (x2, y2) in zip(points, (*points[1:], points[0]), strict=True)) / 2
+    return sum([x * y2 - x2 * y for (x, y), (x2, y2) in zip(points, (*points[1:], points[0]), strict=True)]) / 2
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def polygon_points(text: str) -> tuple[Point, ...]:
-    flat = numbers(text)
+    """The corners of a polygon, from its `points`."""
+    flat = _numbers(text)
     return tuple(zip(flat[::2], flat[1::2], strict=False))
 
 
@@ -245,11 +280,11 @@ def local_area(tag: str, attributes: Mapping[str, str], box: Box) -> float:
     """What a filled shape covers in its own coordinates, at most its box."""
     whole = (box[2] - box[0]) * (box[3] - box[1])
     if tag == "path":
-        return min(whole, _path_area(attributes.get("d", "")))
+        return min(whole, _outline(tag, attributes.get("d", ""))[1])
     if tag == "circle" or tag == "ellipse":
         return whole * math.pi / 4
     if tag == "polygon" or tag == "polyline":
-        return min(whole, abs(_signed_area(polygon_points(attributes.get("points", "")))))
+        return min(whole, _outline("polygon", attributes.get("points", ""))[1])
     return whole
 
 
@@ -261,7 +296,7 @@ def local_box(tag: str, attributes: Mapping[str, str], width: float, height: flo
     """
     get = attributes.get
     if tag == "path":
-        return _path_box(get("d", ""))
+        return _outline(tag, get("d", ""))[0]
     if tag == "rect" or tag == "image":
         x, y = length(get("x"), width) or 0.0, length(get("y"), height) or 0.0
         w, h = length(get("width"), width), length(get("height"), height)
@@ -272,8 +307,7 @@ def local_box(tag: str, attributes: Mapping[str, str], width: float, height: flo
         ry = rx if tag == "circle" else length(get("ry"), height)
         return (x - rx, y - ry, x + rx, y + ry) if rx and ry else None
     if tag == "polygon" or tag == "polyline":
-        points = polygon_points(get("points", ""))
-        return _around(points) if points else None
+        return _outline("polygon", get("points", ""))[0]
     if tag == "line":
         ends = [length(get(name), width) or 0.0 for name in ("x1", "y1", "x2", "y2")]
         return (min(ends[0], ends[2]), min(ends[1], ends[3]), max(ends[0], ends[2]), max(ends[1], ends[3]))

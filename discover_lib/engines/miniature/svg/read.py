@@ -27,11 +27,20 @@ from discover_lib.engines.miniature.svg.geometry import (
     polygon_points,
     union,
 )
-from discover_lib.engines.miniature.svg.scene import Scene, Shape, local_name, scene_of, shown_values
+from discover_lib.engines.miniature.svg.scene import (
+    SMALLEST,
+    Scene,
+    Shape,
+    declarations,
+    local_name,
+    scene_of,
+    shown_values,
+)
 
 Finding = tuple[str, str]  # value id, reason
 
 MAX_COMPANY = 3
+MAX_STOPS = 30  # of a gradient, and marks of a pattern
 # What a drawing shows that is named for nothing else than what could also be company.
 ALONE = {"pines": "plant", "bushes": "plant", "grass": "plant", "birds": "animal", "butterflies": "animal"}
 
@@ -58,7 +67,7 @@ def read_svg(text: str, name: str = "") -> dict[str, str]:
         name: what the drawing is filed under; it counts where the drawing itself does not say what it shows.
 
     Raises:
-        SvgError: the text cannot be parsed as an SVG (see `parse_svg`).
+        SvgError: the text cannot be parsed as an SVG (see `parse_svg`), or is too much to measure (see `scene_of`).
     """
     scene = scene_of(parse_svg(text))
     findings = [*_named(scene, name), *_format(scene), *_background(scene), *_frame(scene), *_caption(scene)]
@@ -233,24 +242,17 @@ def _direction(gradient: Element) -> str:
 def _stops(gradient: Element, scene: Scene) -> list[Rgb]:
     """The colours of a gradient, those of the gradient that it refers to if it has none."""
     for _ in range(4):
-        stops = [stop for stop in gradient if local_name(stop.tag) == "stop"]
+        stops = [stop for stop in gradient[:MAX_STOPS] if local_name(stop.tag) == "stop"]
         if stops:
-            paints = [stop.get("stop-color") or _style_entry(stop, "stop-color") or "black" for stop in stops]
-            return [colour for colour in map(rgb, paints) if colour is not None]
+            styles = ({**stop.attrib, **declarations(stop.get("style", ""))} for stop in stops)
+            colours = (rgb(style.get("stop-color", "black")) for style in styles)
+            return [colour for colour in colours if colour is not None]
         name = gradient.get("href") or gradient.get("{http://www.w3.org/1999/xlink}href") or ""
         target = scene.ids.get(name.removeprefix("#"))
         if target is None:
             break
         gradient = target
     return []
-
-
-def _style_entry(element: Element, name: str) -> str:
-    for declaration in element.get("style", "").split(";"):
-        key, _, value = declaration.partition(":")
-        if key.strip() == name:
-            return value.strip()
-    return ""
 
 
 def _reference(paint: str) -> str:
@@ -285,7 +287,7 @@ def _straight_frame(widths: Sequence[float]) -> str:
     if len(widths) == 1:
         thin, thick = widths[0] <= THIN_FRAME, widths[0] >= THICK_FRAME
         return "thin-frame" if thin else "thick-frame" if thick else "single-frame"
-    ratio = max(widths[:2]) / min(widths[:2])
+    ratio = max(widths[:2]) / max(min(widths[:2]), SMALLEST)
     return "even-double" if ratio < 1.3 else "uneven-double" if ratio > 1.6 else "double-frame"
 
 
@@ -293,7 +295,7 @@ def _radius(shape: Shape) -> float:
     """Corner radius of a rect as a share of its short side."""
     radius = length(shape.element.get("rx") or shape.element.get("ry"), 0.0) or 0.0
     left, top, right, bottom = shape.box
-    return radius * shape.scale / min(right - left, bottom - top)
+    return radius * shape.scale / max(min(right - left, bottom - top), SMALLEST)
 
 
 def _dash(shape: Shape) -> tuple[float, float] | None:
@@ -492,9 +494,9 @@ def _badge(shape: Shape | None) -> Iterator[Finding]:
         if shape.fill == "none":
             yield "ring-badge", f"{what} that is not filled"
         else:
-            yield ("disc-badge" if 0.94 < width / height < 1.06 else "ellipse-badge"), what
+            yield ("disc-badge" if 0.94 * height < width < 1.06 * height else "ellipse-badge"), what
     elif shape.tag == "rect":
-        if 0.9 < width / height < 1.1:
+        if 0.9 * height < width < 1.1 * height:
             yield ("rounded-tile" if _radius(shape) > 0.02 else "square-tile"), what
         else:
             yield "four-sided", what
@@ -608,7 +610,8 @@ def _colours_of(paint: str, scene: Scene) -> Sequence[Rgb]:
     if source is None:
         return ()
     if local_name(source.tag) == "pattern":
-        ground = next((rgb(fill) for fill in (each.get("fill") for each in source) if fill and fill != "none"), None)
+        fills = (mark.get("fill") for mark in source[:MAX_STOPS])
+        ground = next((rgb(fill) for fill in fills if fill and fill != "none"), None)
         return (ground,) if ground else ()
     return _stops(source, scene)
 
@@ -626,7 +629,10 @@ def _palette(scene: Scene, shapes: Sequence[Shape]) -> Iterator[Finding]:
     flat = len({row if len(row) == 1 else paint for row, paint in zip(map(tuple, rows), paints, strict=True)})
     is_mixed = any(_different_hues([hsl(each)[0] for each in row]) > 1 for row in rows if len(row) > 1)
     if flat <= 2 and not is_mixed:
-        yield ("one-paint" if flat == 1 else "two-paints"), f"{flat} paint(s) in all: {', '.join(sorted(paints))}"
+        yield (
+            ("one-paint" if flat == 1 else "two-paints"),
+            f"{flat} paint(s) in all: {', '.join(map(_short, sorted(paints)))}",
+        )
     elif hues >= 2:
         yield ("contrasting-hues" if hues == 2 else "medley-of-hues"), f"its paints are of {hues} different hues"
 
@@ -681,7 +687,7 @@ def _pattern(pattern: Element, figure_size: float) -> str:
     width, height = length(pattern.get("width")) or 0.0, length(pattern.get("height")) or 0.0
     marks = [
         (local_name(each.tag), box)
-        for each in pattern
+        for each in pattern[:MAX_STOPS]
         if (box := local_box(local_name(each.tag), each.attrib, width, height)) is not None
     ]
     marks = [(tag, box) for tag, box in marks if not (_spans(box, 0, width) and _spans(box, 1, height))]
@@ -712,7 +718,7 @@ _STROKES = (FINE_STROKE, BOLD_STROKE)
 def _outline(shape: Shape, paint: str, shapes: Sequence[Shape], weights: tuple[float, float]) -> Finding:
     """Which lines run along the edges; below the first weight they are fine, above the second bold."""
     share = shape.stroke_width / _size(shapes)
-    reason = f"lines of {paint}, {share:.1%} of the figure wide, run along its edges"
+    reason = f"lines of {_short(paint)}, {share:.1%} of the figure wide, run along its edges"
     if dash := _dash(shape):
         if dash[0] <= 1.5:
             value = "close-dots" if dash[1] < 1.6 else "spaced-dots" if dash[1] > 2.2 else "dotted-line"

@@ -1,22 +1,32 @@
 """An SVG as a scene: what is painted, in order, with inherited style and transformations resolved.
 
-`scene_of` sorts what it finds into background, frame, figure, companions and text, so that `svg_read` can measure each.
+`scene_of` sorts what it finds into background, frame, figure, companions and text, so that `read_svg` can measure each.
 It understands presentation attributes, `style`, simple `<style>` rules, nested groups, `use`, symbols and units.
+The text may be anybody's, so all that could multiply (copies by `use`, labels, styles, outlines) is bounded.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
+from typing import Any
 from xml.etree.ElementTree import Element
 
+import tinycss2
+
+from discover_lib.base.svg import SvgError
 from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.svg.colour import opacity
 from discover_lib.engines.miniature.svg.geometry import (
+    LARGEST,
+    MAX_POINTS,
     Box,
     Matrix,
+    count_points,
     length,
     local_area,
     local_box,
@@ -31,10 +41,19 @@ from discover_lib.engines.miniature.svg.geometry import (
 
 MAX_SHAPES = 4000  # shapes measured in one drawing; what lies beyond changes no verdict worth the time
 MAX_USE_DEPTH = 8  # `use` of `use` of …; also ends circles
+MAX_LEVELS = 200  # elements inside each other, those that `use` brings in included
+MAX_STEPS = 30_000  # elements walked, each as often as it is used
+MAX_OUTLINES = 400_000  # characters of path data measured, those used again included
+MAX_STYLES = 50_000  # characters of style sheets, and of styles that need a parser
+MAX_NAMES = 50_000  # characters of titles and labels read
+MAX_CLASSES = 20  # of one element
+MAX_WRITING = 200  # texts read
+MAX_WORDS = 2000  # characters of one title, label or text
+SMALLEST = 1e-6  # side of a canvas, and scale of a shape: nothing smaller is to be seen
 
 _STYLED = frozenset(
     """fill stroke stroke-width stroke-dasharray stroke-linecap opacity fill-opacity stroke-opacity color display
-    visibility style class font-family font-size text-transform""".split()
+    visibility style stop-color class font-family font-size text-transform""".split()
 )
 _SHAPES = frozenset(("path", "rect", "circle", "ellipse", "polygon", "polyline", "line"))
 _GROUPS = frozenset(("g", "a", "svg", "switch"))
@@ -43,8 +62,9 @@ _LABELS = ("id", "class", "aria-label", "data-name", "data-icon", "{http://www.i
 _LABEL_SET = frozenset(_LABELS)
 _FILE_NAME = "{http://sodipodi.sourceforge.net/DTD/sodipodi-0.dtd}docname"
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
-_CSS_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
-_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+# Declarations that ";" and ":" part: without escapes, comments, and strings that hold either.
+_PLAIN_STYLE = re.compile(r"""(?:[^'"\\/{}\[\]@]|/(?!\*)|'[^';\\]*'|"[^";\\]*")*+""")
+_EMBEDDED = re.compile(r"url\(\s*+['\"]?+data:[^)]*\)", re.IGNORECASE)
 _NAME_BREAK = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|[_\d.]+")
 
 BACKGROUND_REACH = 0.97  # share of the canvas that a background covers each way
@@ -80,9 +100,8 @@ class Shape:
 
     @property
     def alpha(self) -> float:
-        """Opacity of the fill, 0 to 1, of its groups included."""
-        own = length(self.style.get("fill-opacity"), 1.0)
-        return float(self.style.get("alpha", 1.0)) * (1.0 if own is None else own)
+        """Opacity of the fill, 0 to 1, that of its colour and its groups included."""
+        return float(self.style.get("alpha", 1.0)) * _share(self.style.get("fill-opacity")) * opacity(self.fill)
 
 
 @dataclass(slots=True)
@@ -137,10 +156,14 @@ def local_name(tag: object) -> str:
 
 
 def scene_of(root: Element) -> Scene:
-    """Sort what `root` (from `parse_svg`) paints."""
+    """Sort what `root` (from `parse_svg`) paints.
+
+    Raises:
+        SvgError: its copies, outlines or styles are too many to be measured.
+    """
     reader = _Reader(root)
     scene = reader.read(skip_company=True)
-    if not scene.figure:  # the drawing shows nothing but a sun, say
+    if not scene.figure and reader.has_skipped:  # the drawing shows nothing but a sun, say
         scene = reader.read(skip_company=False)
     return scene
 
@@ -153,44 +176,67 @@ class _Reader:
         self.ids: dict[str, Element] = {}
         self.css: dict[str, dict[str, str]] = {}
         self.titles: list[str] = []
-        self.labels: list[str] = []
-        self.is_clipped = False
-        self.own_labels = sum(name in root.attrib for name in _LABELS)
+        self.labels: dict[str, None] = {}  # of the elements below the outermost one, in order
+        self.is_clipped = self.has_skipped = False
+        self.style_characters = self.name_characters = 0
+        labels = [root.attrib[name][:MAX_WORDS] for name in (*_LABELS, _FILE_NAME) if name in root.attrib]
         for element in root.iter():
             self._note(element)
+        self.names = [*self.titles, *labels]
 
     def _note(self, element: Element) -> None:
         attributes = element.attrib
         if "id" in attributes:
             self.ids[attributes["id"]] = element
-        if not _LABEL_SET.isdisjoint(attributes):
-            self.labels += [attributes[name] for name in _LABELS if name in attributes]
+        if not _LABEL_SET.isdisjoint(attributes) and element is not self.root:
+            for name in _LABELS:
+                if name in attributes and (label := attributes[name][:MAX_WORDS]) not in self.labels:
+                    if self._count_name(label):
+                        self.labels[label] = None
         self.is_clipped |= "clip-path" in attributes
+        if "style" in attributes and not _PLAIN_STYLE.fullmatch(attributes["style"]):
+            self._count_style(attributes["style"])
         tag = local_name(element.tag)
-        if tag == "title" and element.text:
-            self.titles.insert(0, element.text)
-        elif tag == "desc" and element.text:
-            self.titles.append(element.text)
+        if tag == "title" and element.text and self._count_name(element.text):
+            self.titles.insert(0, element.text[:MAX_WORDS])
+        elif tag == "desc" and element.text and self._count_name(element.text):
+            self.titles.append(element.text[:MAX_WORDS])
         elif tag == "style" and element.text:
             self._read_css(element.text)
 
+    def _count_name(self, name: str) -> bool:
+        """Whether there is still room for this name."""
+        self.name_characters += min(len(name), MAX_WORDS)
+        return self.name_characters <= MAX_NAMES
+
+    def _count_style(self, css: str) -> None:
+        self.style_characters += len(css)
+        if self.style_characters > MAX_STYLES:
+            raise SvgError(f"the SVG has more than {MAX_STYLES:,} characters of style; use presentation attributes")
+
     def _read_css(self, css: str) -> None:
-        for selectors, body in _CSS_RULE.findall(_CSS_COMMENT.sub("", css)):
-            for selector in selectors.split(","):
-                self.css.setdefault(selector.strip(), {}).update(_declarations(body))
+        css = _EMBEDDED.sub("none", css)
+        self._count_style(css)
+        try:
+            rules = tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)
+        except ValueError:  # an integer of more digits than Python reads
+            return
+        for rule in rules:
+            if rule.type == "qualified-rule":
+                declared = _declared(rule.content)
+                for selector in tinycss2.serialize(rule.prelude).split(","):
+                    self.css.setdefault(selector.strip(), {}).update(declared)
 
     def read(self, *, skip_company: bool) -> Scene:
         canvas, has_format = _canvas(self.root)
-        names = [*self.titles, *self.labels[: self.own_labels]]
-        if _FILE_NAME in self.root.attrib:
-            names.append(self.root.attrib[_FILE_NAME])
-        self.scene = Scene(canvas, has_format, self.is_clipped, self.ids, names, self.labels[self.own_labels :])
+        self.scene = Scene(canvas, has_format, self.is_clipped, self.ids, self.names, list(self.labels))
         self.size = (self.scene.width, self.scene.height)
         self.skip_company = skip_company
         self.painted: list[tuple[Shape, int]] = []
         self.unit_kinds: list[tuple[object, ...]] = []
         self.copies: list[tuple[object, Box]] = []
-        self.first_use: dict[str, tuple[Matrix | None, int, int]] = {}
+        self.first_use: dict[str, tuple[Matrix | None, Box | None]] = {}
+        self.steps = self.outlines = self.points = 0
         self._read_units()
         self._sort()
         return self.scene
@@ -199,21 +245,27 @@ class _Reader:
         """Walk the top-level children one by one: each may be one of several like units."""
         parent, matrix, style = self.root, None, self._style({}, self.root)
         children = [child for child in parent if local_name(child.tag) in _DRAWN]
-        while len(children) == 1 and local_name(children[0].tag) in ("g", "a") and not _says_subject(children[0]):
+        while len(children) == 1 and local_name(children[0].tag) in ("g", "a") and not self._says_subject(children[0]):
             parent = children[0]
             matrix, style = self._matrix(matrix, parent), self._style(style, parent)
             children = [child for child in parent if local_name(child.tag) in _DRAWN]
         for child in children:
             self._start_unit(child)
-            self._walk(child, matrix, style, 0)
+            self._walk(child, matrix, style, 0, 0)
 
     def _start_unit(self, element: Element) -> None:
         self.unit_kinds.append((local_name(element.tag), tuple(local_name(each.tag) for each in element)))
 
-    def _walk(self, element: Element, matrix: Matrix | None, style: Style, uses: int) -> None:
+    def _walk(self, element: Element, matrix: Matrix | None, style: Style, uses: int, level: int) -> None:
         tag = local_name(element.tag)
         attributes = element.attrib
-        if tag not in _DRAWN or (self.skip_company and _is_company(attributes)):
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise SvgError(f"the SVG's <use> elements make more than {MAX_STEPS:,} copies; draw less often")
+        if tag not in _DRAWN or level > MAX_LEVELS:
+            return
+        if self.skip_company and not _LABEL_SET.isdisjoint(attributes) and self._is_company(attributes):
+            self.has_skipped = True
             return
         if self.css or not _STYLED.isdisjoint(attributes):
             style = self._style(style, element)
@@ -224,22 +276,46 @@ class _Reader:
         if tag in _SHAPES:
             self._paint(element, tag, matrix, style)
         elif tag == "use":
-            self._walk_use(element, matrix, style, uses)
+            self._walk_use(element, matrix, style, uses, level)
         elif tag == "text":
             self._write(element, matrix, style)
         else:
             if tag == "svg":
                 matrix = _viewport(element, matrix)
             for child in element:
-                self._walk(child, matrix, style, uses)
+                self._walk(child, matrix, style, uses, level + 1)
+
+    def _says_subject(self, element: Element) -> bool:
+        labels = [element.attrib[name][:MAX_WORDS] for name in _LABELS if name in element.attrib]
+        return any(label in self.labels and shown_values(label)[0] for label in labels)
+
+    def _is_company(self, attributes: Mapping[str, str]) -> bool:
+        """Whether a label names a companion of the subject, and no subject."""
+        for name in _LABELS:
+            if name in attributes and (label := attributes[name][:MAX_WORDS]) in self.labels:
+                subjects, company = shown_values(label)
+                if company and not subjects:
+                    return True
+        return False
 
     def _paint(self, element: Element, tag: str, matrix: Matrix | None, style: Style) -> None:
-        box = local_box(tag, element.attrib, *self.size)
-        if box is None or len(self.painted) >= MAX_SHAPES:
+        if len(self.painted) >= MAX_SHAPES or (matrix and not _is_visible(matrix)):
             return
         fill, stroke = _paint(style, "fill", "black"), _paint(style, "stroke", "none")
+        if stroke != "none":
+            width = length(style.get("stroke-width"), 1.0)
+            stroke = stroke if width is None or width > 0 else "none"
         if fill == stroke == "none":
             return
+        self.outlines += len(element.attrib.get("d", "")) + len(element.attrib.get("points", ""))
+        if self.outlines > MAX_OUTLINES:
+            raise SvgError(f"the SVG has more than {MAX_OUTLINES:,} characters of path data; simplify its outlines")
+        box = local_box(tag, element.attrib, *self.size)
+        if box is None:
+            return
+        self.points += count_points(tag, element.attrib)
+        if self.points > MAX_POINTS:
+            raise SvgError(f"the SVG's paths have more than {MAX_POINTS:,} points; simplify its outlines")
         area = local_area(tag, element.attrib, box) if fill != "none" else (box[2] - box[0]) * (box[3] - box[1])
         if matrix:
             area *= abs(matrix[0] * matrix[3] - matrix[1] * matrix[2])
@@ -251,7 +327,7 @@ class _Reader:
             shape.area += 2 * reach * (right - left + bottom - top + 2 * reach)  # a straight line has no box of its own
         self.painted.append((shape, len(self.unit_kinds) - 1))
 
-    def _walk_use(self, element: Element, matrix: Matrix | None, style: Style, uses: int) -> None:
+    def _walk_use(self, element: Element, matrix: Matrix | None, style: Style, uses: int, level: int) -> None:
         attributes = element.attrib
         name = attributes.get("href", attributes.get(_XLINK_HREF, "")).removeprefix("#")
         target = self.ids.get(name)
@@ -267,34 +343,38 @@ class _Reader:
         if local_name(target.tag) == "symbol":
             style, inner = self._style(style, target), _viewport(target, matrix, attributes)
             for child in target:
-                self._walk(child, inner, style, uses + 1)
+                self._walk(child, inner, style, uses + 1, level + 1)
         else:
-            self._walk(target, matrix, style, uses + 1)
-        if uses == 0:
-            self.first_use.setdefault(name, (matrix, before, len(self.painted)))
+            self._walk(target, matrix, style, uses + 1, level + 1)
+        if uses == 0 and name not in self.first_use:
+            boxes = [shape.box for shape, _ in self.painted[before:]]
+            self.first_use[name] = (matrix, union(boxes) if boxes else None)
 
     def _copy(self, name: str, matrix: Matrix | None) -> bool:
         """Note a further copy of what was used before, if it is only shifted; that spares walking it again."""
-        first, before, after = self.first_use[name]
+        first, box = self.first_use[name]
         here, there = matrix or (1, 0, 0, 1, 0, 0), first or (1, 0, 0, 1, 0, 0)
-        if here[:4] != there[:4] or before == after:
+        if here[:4] != there[:4] or box is None:
             return False
-        left, top, right, bottom = union([shape.box for shape, _ in self.painted[before:after]])
+        left, top, right, bottom = box
         dx, dy = here[4] - there[4], here[5] - there[5]
         self.copies.append((("use", name), (left + dx, top + dy, right + dx, bottom + dy)))
         return True
 
     def _write(self, element: Element, matrix: Matrix | None, style: Style) -> None:
-        words = " ".join("".join(element.itertext()).split())
+        if len(self.scene.writing) >= MAX_WRITING or (matrix and not _is_visible(matrix)):
+            return
+        pieces = [piece[:MAX_WORDS] for piece in islice(element.itertext(), MAX_WRITING)]
+        words = " ".join("".join(pieces).split())[:MAX_WORDS]
         if style.get("text-transform") in ("uppercase", "lowercase"):
             words = words.upper() if style["text-transform"] == "uppercase" else words.lower()
-        y = length((element.get("y") or "0").split()[0], self.size[1]) or 0.0
-        x = length((element.get("x") or "0").split()[0], self.size[0]) or 0.0
+        x, y = _first_length(element.get("x"), self.size[0]), _first_length(element.get("y"), self.size[1])
         where = moved((x, y, x, y), matrix) if matrix else (x, y, x, y)
         size = length(style.get("font-size", "16")) or 16.0
         if words:
             scale = abs(matrix[3]) if matrix else 1.0
-            self.scene.writing.append(Writing(words, where[1], size * scale, style.get("font-family", "").lower()))
+            family = style.get("font-family", "")[:MAX_WORDS].lower()
+            self.scene.writing.append(Writing(words, where[1], size * scale, family))
 
     def _matrix(self, outer: Matrix | None, element: Element) -> Matrix | None:
         own = matrix_of(element.attrib.get("transform", ""))
@@ -308,10 +388,10 @@ class _Reader:
             for selector in _selectors(element):
                 own.update(self.css.get(selector, ()))
         if "style" in own:
-            own.update(_declarations(own["style"]))
+            own.update(declarations(own["style"]))
         style = {**inherited, **{name: value for name, value in own.items() if value != "inherit"}}
         if "opacity" in own:
-            style["alpha"] = str(float(inherited.get("alpha", 1.0)) * (length(own["opacity"], 1.0) or 0.0))
+            style["alpha"] = str(float(inherited.get("alpha", 1.0)) * _share(own["opacity"], 0.0))
         return style
 
     def _sort(self) -> None:
@@ -339,54 +419,87 @@ class _Reader:
         ]
         scene.units = [(kinds[unit], union(each)) for unit, each in boxes.items()] + self.copies
         if not scene.has_format and scene.figure:
-            scene.canvas = union([shape.box for shape, _ in self.painted])
-
-
-def _is_company(attributes: Mapping[str, str]) -> bool:
-    for name in _LABELS:
-        if name in attributes:
-            subjects, company = shown_values(attributes[name])
-            if company and not subjects:
-                return True
-    return False
-
-
-def _says_subject(element: Element) -> bool:
-    return any(name in element.attrib and shown_values(element.attrib[name])[0] for name in _LABELS)
+            left, top, right, bottom = union([shape.box for shape, _ in self.painted])
+            least = SMALLEST + 1e-12 * max(map(abs, (left, top, right, bottom)))  # a line or a point spans no area
+            more_x, more_y = max(least - (right - left), 0), max(least - (bottom - top), 0)
+            scene.canvas = (left - more_x, top - more_y, right + more_x, bottom + more_y)
 
 
 def _paint(style: Style, name: str, default: str) -> str:
-    paint = style.get(name, default)
-    if paint == "currentColor" or paint == "currentcolor":
-        return style.get("color", "black")
-    return paint
+    """The paint of a fill or stroke; `none` also for colours that are wholly transparent."""
+    paint = _plain_paint(style.get(name, default))
+    return _plain_paint(style.get("color", "black")) if paint == "currentcolor" else paint
+
+
+@lru_cache(maxsize=4096)
+def _plain_paint(paint: str) -> str:
+    if paint.lower() in ("none", "currentcolor"):
+        return paint.lower()
+    return "none" if opacity(paint) == 0 else paint
+
+
+def _share(text: str | None, otherwise: float = 1.0) -> float:
+    """An opacity, 0 to 1."""
+    share = length(text, 1.0)
+    return otherwise if share is None else min(max(share, 0.0), 1.0)
+
+
+def _first_length(text: str | None, whole: float) -> float:
+    """The first of a list of lengths, which says where a text starts."""
+    first = text[:MAX_WORDS].split() if text else ()
+    return (length(first[0], whole) if first else None) or 0.0
+
+
+def _is_visible(matrix: Matrix) -> bool:
+    """Whether a matrix leaves a shape an area that can be measured: neither flat nor out of reach."""
+    a, b, c, d, e, f = matrix
+    return (
+        SMALLEST**2 < abs(a * d - b * c) < LARGEST**2
+        and max(abs(a), abs(b), abs(c), abs(d)) < LARGEST
+        and max(abs(e), abs(f)) < LARGEST
+    )
 
 
 def _selectors(element: Element) -> Iterator[str]:
     """The simple selectors that match an element, the weakest first."""
     tag = local_name(element.tag)
     yield from ("*", tag)
-    for name in element.attrib.get("class", "").split():
+    for name in element.attrib.get("class", "").split(maxsplit=MAX_CLASSES)[:MAX_CLASSES]:
         yield from (f".{name}", f"{tag}.{name}")
     if "id" in element.attrib:
         yield f"#{element.attrib['id']}"
 
 
 @lru_cache(maxsize=4096)
-def _declarations(style: str) -> dict[str, str]:
-    pairs = (declaration.partition(":") for declaration in style.split(";"))
-    return {name.strip().lower(): value.replace("!important", "").strip() for name, _, value in pairs if value.strip()}
+def declarations(style: str) -> dict[str, str]:
+    """What a `style` attribute declares of the properties that count here."""
+    if not _PLAIN_STYLE.fullmatch(style):
+        try:
+            return _declared(tinycss2.parse_component_value_list(_EMBEDDED.sub("none", style), skip_comments=True))
+        except ValueError:  # an integer of more digits than Python reads
+            return {}
+    pairs = [(name.strip().lower(), value) for name, _, value in (each.partition(":") for each in style.split(";"))]
+    return {name: value.replace("!important", "").strip() for name, value in pairs if name in _STYLED and value.strip()}
+
+
+def _declared(content: Iterable[Any]) -> dict[str, str]:
+    declared = tinycss2.parse_blocks_contents(content, skip_comments=True, skip_whitespace=True)
+    return {
+        each.lower_name: tinycss2.serialize(each.value).strip()
+        for each in declared
+        if each.type == "declaration" and each.lower_name in _STYLED
+    }
 
 
 def _canvas(root: Element) -> tuple[Box, bool]:
     """The canvas in user units, and whether the drawing states it."""
     box = numbers(root.get("viewBox", ""))
-    if len(box) == 4 and box[2] > 0 and box[3] > 0:
+    if len(box) == 4 and box[2] > SMALLEST and box[3] > SMALLEST:
         return (box[0], box[1], box[0] + box[2], box[1] + box[3]), True
     width, height = root.get("width", ""), root.get("height", "")
     if width and height and not width.endswith("%") and not height.endswith("%"):
         w, h = length(width), length(height)
-        if w and h and w > 0 and h > 0:
+        if w and h and w > SMALLEST and h > SMALLEST:
             return (0.0, 0.0, w, h), True
     return (0.0, 0.0, 300.0, 150.0), False
 
@@ -397,7 +510,7 @@ def _viewport(element: Element, matrix: Matrix | None, sizes: Mapping[str, str] 
     if sizes is None and ("x" in element.attrib or "y" in element.attrib):
         matrix = multiply(matrix, (1, 0, 0, 1, length(get("x")) or 0, length(get("y")) or 0))
     box = numbers(element.attrib.get("viewBox", ""))
-    if len(box) != 4 or not box[2] or not box[3]:
+    if len(box) != 4 or box[2] < SMALLEST or box[3] < SMALLEST:
         return matrix
     width = length(get("width") or element.attrib.get("width")) or box[2]
     height = length(get("height") or element.attrib.get("height")) or box[3]
