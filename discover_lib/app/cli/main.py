@@ -811,20 +811,18 @@ def _print_opening(console: Console, artifact: Artifact, tree: IntentTree) -> No
 
 
 def _print_turn(console: Console, tree: IntentTree, turn: Turn) -> None:
+    from discover_lib.views.transitions import in_words
+
     reply = turn.reply
     gained = turn.candidate.reward
     assert gained is not None
     console.print(f"\n[bold]turn {turn.index}[/]", highlight=False)
     console.print(f"[magenta]assistant[/]  {reply.notation or reply.text}", highlight=False)
     for transition in turn.candidate.transitions:
-        if transition.moved:
-            states = f"{transition.before.name.lower()} → {transition.after.name.lower()}"
-            how = transition.cause + (
-                "" if transition.score is None else f", {transition.score:.2f} > θ {transition.theta:.2f}"
-            )
-            console.print(f"           ● {tree.text(transition.intent_id)}: {states} ({how})", highlight=False)
-        elif transition.satisfied:
-            console.print(f"           ✓ {tree.text(transition.intent_id)}: satisfied", highlight=False)
+        if transition.moved or transition.satisfied:
+            sign = "●" if transition.moved else "✓"
+            line = f"           {sign} {tree.text(transition.intent_id)}: {in_words(transition)}"
+            console.print(line, highlight=False)
     parts = f"{gained.discovered:+.0f} discovered, {gained.penalty:+.3f} for {gained.n_tokens} tokens"
     console.print(f"           reward {gained.total:+.3f}  ({parts})", highlight=False)
     if turn.user_message is not None:
