@@ -393,7 +393,7 @@ def _(failures):
         _items = "".join(told(*each) for each in failures[:SHOWN_FAILURES])
         _rest = len(failures) - SHOWN_FAILURES
         _more = f'<p class="dl-quiet">and {_rest} more; filter by failed role to find them</p>' if _rest > 0 else ""
-        _body = show.table(("Role", "What", "Count"), kinds()) + f'<ul class="dl-plain">{_items}</ul>{_more}'
+        _body = f'{show.table(("Role", "What", "Count"), kinds())}<ul class="dl-plain">{_items}</ul>{_more}'
     else:
         _body = '<p class="dl-quiet">Nothing failed.</p>'
     mo.Html(show.styled(show.panel("Failures, by role", _body)))

@@ -24,6 +24,8 @@ with app.setup(hide_code=True):
     from discover_lib.runs.connection import check_connection
     from discover_lib.views import conversation as show
     from discover_lib.views.figures import tree as viz
+    from discover_lib.views.figures.charts import discovery_curves
+    from discover_lib.views.transitions import in_words
 
 
 @app.cell(hide_code=True)
@@ -248,7 +250,7 @@ def _(changes, mistake, players, players_form, session, test_button, tested):
     mo.accordion(
         {
             f"Who plays: {who()}": mo.vstack(
-                [players_form, mo.Html(show.styled(_told)), test_button, mo.Html(show.styled(tested() + plan()))]
+                [players_form, mo.Html(show.styled(_told)), test_button, mo.Html(show.styled(tested(), plan()))]
             )
         }
     )
@@ -464,17 +466,14 @@ def _(canvas, layout_choice, restarts, session, set_picked):
     show_moment(figure, session)
     canvas["figure"] = figure
     tree_view = mo.ui.anywidget(figure.widget)
-    curve = viz.CurveFigure(session.lines(), session.cursor, theme=theme)
-    curve_view = mo.ui.anywidget(curve.widget)
-    return curve, curve_view, figure, theme, tree_view
+    return figure, tree_view
 
 
 @app.cell(hide_code=True)
-def _(changes, curve, figure, picked, session):
+def _(changes, figure, picked, session):
     changes()
     figure.select(picked())
     show_moment(figure, session)
-    curve.update(session.lines(), session.cursor)
     return
 
 
@@ -488,7 +487,7 @@ def _(changes, picked, session):
         for turn in session.conversation.turns[: session.cursor]:
             evaluation = turn.candidate.evaluation
             verdict = evaluation.verdict(intent_id) if evaluation else None
-            moves = [viz.told(move) for move in turn.candidate.transitions if move.intent_id == intent_id]
+            moves = [in_words(move) for move in turn.candidate.transitions if move.intent_id == intent_id]
             if verdict is None and not moves:
                 continue
             reason = f' <span class="dl-quiet">{html.escape(verdict.reason)}</span>' if verdict else ""
@@ -585,7 +584,6 @@ def _(
     changes,
     consider_button,
     considered_html,
-    curve_view,
     domain_choice,
     fork_button,
     growing_view,
@@ -605,7 +603,6 @@ def _(
     status_html,
     stop_button,
     style,
-    theme,
     tree_view,
     turn_slider,
 ):
@@ -623,7 +620,8 @@ def _(
 
     def main_row():
         tree_body = (
-            f'{viz.legend(theme)}<div class="sim-tree">{tree_view}</div><div class="sim-picked">{selection_html}</div>'
+            f'{show.state_legend("tree")}<div class="sim-tree">{tree_view}</div>'
+            f'<div class="sim-picked">{selection_html}</div>'
         )
         chat_body = (
             f'<div class="sim-chat"><div>{show.chat(session.conversation, session.cursor)}</div></div>{growing_view}'
@@ -642,7 +640,7 @@ def _(
         ]
         right = [
             panel("What the user may say now", show.user_view(tree, session.view, said)),
-            panel("Discovery, turn by turn", f"{curve_view}"),
+            panel("Discovery, turn by turn", discovery_curves(session.lines(), session.cursor)),
         ]
         columns = "".join(f'<div class="sim-column">{"".join(column)}</div>' for column in (left, right))
         return f'<div class="sim-below">{columns}</div><p class="dl-quiet dl-small">{rules_html}</p>'

@@ -643,7 +643,7 @@ def _(sieved_pairs):
             "chosen is shorter",
             "chosen is longer",
         )
-        return verdict + explained(pairs, report) + show.beside(margins, differences)
+        return f"{verdict}{explained(pairs, report)}{show.beside(margins, differences)}"
 
     def explained(pairs, report):
         """What is behind the verdict: labels that length alone makes, and the rest without them."""

@@ -732,7 +732,7 @@ def _(
                 show.panel(title, show.chat(talk), show.state_legend(), show.outline(talk.tree, talk.state, talk.rules))
             )
         note = '<p class="dl-quiet">One conversation each: an illustration, no measurement. Page 60 measures.</p>'
-        return show.beside(*sides) + note
+        return f"{show.beside(*sides)}{note}"
 
     def heard():
         if get_heard() is None:

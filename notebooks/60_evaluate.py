@@ -18,10 +18,6 @@ with app.setup(hide_code=True):
     from urllib.parse import quote
 
     import marimo as mo
-
-    from discover_lib import Rules
-    from discover_lib.app import controls
-    from discover_lib.app import jobs as background
     from discover_lib.app.evaluation_job import (
         EvaluationJob,
         SensitivityJob,
@@ -29,6 +25,10 @@ with app.setup(hide_code=True):
         evaluation_name,
         find_evaluations,
     )
+
+    from discover_lib import Rules
+    from discover_lib.app import controls
+    from discover_lib.app import jobs as background
     from discover_lib.audit.tables import beside, our_results
     from discover_lib.base.files import outputs_folder
     from discover_lib.metrics.intervals import bootstrap_mean
@@ -43,8 +43,8 @@ with app.setup(hide_code=True):
     from discover_lib.views import beside as show_beside
     from discover_lib.views import conversation as show
     from discover_lib.views import scores as show_scores
-    from discover_lib.views.evaluation_report import report_html, scores_csv
-    from discover_lib.views.figures import score_figures
+    from discover_lib.views.figures import charts
+    from discover_lib.views.pages import evaluation_page, scores_csv
 
     FIRST_RUN = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
     FIRST_DOMAINS = ("svg_drawing",)
@@ -395,10 +395,9 @@ def _(followed, marks, measure, pool, table):
 
 @app.cell(hide_code=True)
 def _(marks, measure, table):
-    theme = mo.app_meta().theme or "light"
-    interval_view = mo.ui.anywidget(score_figures.interval_figure(table, measure, marks, theme))
+    interval_view = mo.Html(show.styled(charts.intervals(table, measure, marks)))
     mo.vstack([mo.md(f"**{measure.label.capitalize()}**: {measure.meaning}, with 95 % intervals."), interval_view])
-    return (theme,)
+    return
 
 
 @app.cell(hide_code=True)
@@ -613,7 +612,7 @@ def _(ours, ours_assessed, theirs, theirs_assessed):
 
 
 @app.cell(hide_code=True)
-def _(marks, pool, theme):
+def _(marks, pool):
     curves = {name: curve(pool, name) for name in pool.assistants}
     mo.vstack(
         [
@@ -623,14 +622,14 @@ def _(marks, pool, theme):
     **Turn by turn**: share of the hidden intents found after each turn, 95 % intervals over artifacts. A conversation
     that ended early keeps what it had found.
     """),
-            mo.ui.anywidget(score_figures.curve_figure(curves, marks, theme)),
+            mo.Html(show.styled(charts.turn_curves(curves, marks, "Turn by turn"))),
         ]
     )
     return (curves,)
 
 
 @app.cell(hide_code=True)
-def _(best_first, marks, pool, table, theme):
+def _(best_first, marks, pool, table):
     manners = {name: manner(pool, name) for name in pool.assistants}
     _neither = {name: each.turns_of_neither for name, each in manners.items() if each.turns_of_neither}
     _left = ", ".join(f"{name} {count}" for name, count in _neither.items())
@@ -641,18 +640,18 @@ def _(best_first, marks, pool, table, theme):
     piece), and does it change? Shares of the windows of three turns, 95 % intervals over artifacts.
     {f"Turns that do neither, left out with their windows: {_left}." if _left else ""}
     """),
-            mo.ui.anywidget(score_figures.family_figure(manners, best_first(table), marks, theme)),
+            mo.Html(show.styled(charts.families({name: manners[name] for name in best_first(table)}, marks))),
         ]
     )
     return (manners,)
 
 
 @app.cell(hide_code=True)
-def _(marks, table, theme):
+def _(marks, table):
     mo.vstack(
         [
             mo.md("**What it costs**: tokens of the replies against discovery; up and to the left is better."),
-            mo.ui.anywidget(score_figures.tokens_figure(table, marks, theme)),
+            mo.Html(show.styled(charts.tokens_against_discovery(table, marks))),
         ]
     )
     return
@@ -780,14 +779,12 @@ def _(best_first, compared, curves, folder, leave_out_choice, manners, marks, me
     def _report():
         """This page's tables and figures as one file."""
         users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
-        order = best_first(table)
-        return report_html(
+        return evaluation_page(
             f"Evaluation {folder.name}",
             [
                 (
                     "The answer",
-                    show_audit.styled(provenance, show_audit.certificate_line(folder))
-                    + show_scores.answer(table, compared, measure),
+                    provenance + show_audit.certificate_line(folder) + show_scores.answer(table, compared, measure),
                 ),
                 (
                     "How each assistant did",
@@ -799,13 +796,11 @@ def _(best_first, compared, curves, folder, leave_out_choice, manners, marks, me
                 ),
                 ("Eq. 4 in every smaller pool", show_scores.pools(table, pools_without(pool), marks)),
                 ("What is left out", show_scores.left_out(pool, marks)),
+                (measure.label, charts.intervals(table, measure, marks)),
+                ("Turn by turn", charts.turn_curves(curves, marks, "Turn by turn")),
+                ("Three turns in a row", charts.families({name: manners[name] for name in best_first(table)}, marks)),
+                ("Tokens against discovery", charts.tokens_against_discovery(table, marks)),
             ],
-            {
-                measure.label: score_figures.interval_figure(table, measure, marks),
-                "Turn by turn": score_figures.curve_figure(curves, marks),
-                "Three turns in a row": score_figures.family_figure(manners, order, marks),
-                "Tokens against discovery": score_figures.tokens_figure(table, marks),
-            },
         ).encode()
 
     def _plain():

@@ -22,7 +22,7 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.connection import Line
 from discover_lib.runs.units import plan_units
 from discover_lib.train.recipes import FieldError
-from discover_lib.views import conversation as show
+from discover_lib.views.html import Markup, panel, static_text, table
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -177,10 +177,10 @@ def read_choice(values: Mapping[str, Any] | None) -> Choice:
     return choice
 
 
-def connection_lines(lines: Iterable[Line]) -> str:
+def connection_lines(lines: Iterable[Line]) -> Markup:
     """The result of a connection test, one line a role."""
     rows = [("✓" if each.works else "✗", each.role, each.text) for each in lines]
-    return show.panel("Connection", show.table(("", "Role", "Talks to"), rows))
+    return panel("Connection", table(("", "Role", "Talks to"), rows))
 
 
 def conversation_plan(tree: IntentTree, domain: str, rules: Rules, turns: int, choice: Choice, assistant: str) -> Plan:
@@ -206,7 +206,7 @@ def builder_stages(choice: Choice) -> list[Stage]:
     ]
 
 
-def plan_table(stages: Sequence[Stage], caption: str) -> str:
+def plan_table(stages: Sequence[Stage], caption: str) -> Markup:
     """Calls, tokens and dollars by stage and in all, as low to high; an unknown price is said to be unknown."""
     from discover_lib.runs.plan import sum_of
 
@@ -222,7 +222,7 @@ def plan_table(stages: Sequence[Stage], caption: str) -> str:
     unpriced = " and what is unknown" if known and len(known) < len(stages) else ""
     calls = sum_of(each.calls for each in stages)
     rows.append(("in all", "", f"{calls.expected:.1f}", "", total + unpriced))
-    return show.panel("Plan", show.table(("Stage", "Model", "Calls", "Tokens", "Dollars"), rows, caption))
+    return panel("Plan", table(("Stage", "Model", "Calls", "Tokens", "Dollars"), rows, caption))
 
 
 # -- records as controls ----------------------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def growing_text() -> Any:
     import traitlets
 
     class GrowingText(anywidget.AnyWidget):
-        _esm = show.static_text("growing_text.js")
+        _esm = static_text("growing_text.js")
         text = traitlets.Unicode("").tag(sync=True)
 
     return GrowingText()
@@ -345,7 +345,7 @@ def pickable(html: str, picked: str = "") -> Any:
     import traitlets
 
     class Pickable(anywidget.AnyWidget):
-        _esm = show.static_text("pickable.js")
+        _esm = static_text("pickable.js")
         html = traitlets.Unicode("").tag(sync=True)
         picked = traitlets.Unicode("").tag(sync=True)
 

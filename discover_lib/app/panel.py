@@ -179,7 +179,7 @@ class Panel(ABC):
         ticking = [clock] if self._ticking else []
         resuming = [self._resume_button] if resumable and not going else []
         row = [*before, *running, *ticking, *resuming, *after]
-        trouble = show.error_line(f"{self.trouble[0].upper()}{self.trouble[1:]}") if self.trouble else ""
+        trouble = show.error_line(f"{self.trouble[0].upper()}{self.trouble[1:]}") if self.trouble else Markup("")
         status = show.styled(Markup('<div role="status">{}</div>').format(words), trouble)
         return mo.vstack([mo.hstack(row, justify="start", align="center", gap=1, wrap=True), mo.Html(status)])
 

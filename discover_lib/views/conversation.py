@@ -1,221 +1,44 @@
 """HTML fragments for people: conversations, reward receipts, what the user may say, the intent outline.
 
-Every function is pure and returns an HTML string.  Texts come from models, files and strangers, so all of them are
-escaped, and drawings appear only as cleaned `data:` images.  `styled` puts fragments and the one stylesheet together;
-a notebook shows ``mo.Html(styled(chat(conversation), receipt(...)))``.
+Every function is pure and returns `Markup`.  The furniture of `views.html` is here by name as well, so that a notebook
+needs one module.
 """
 
 from __future__ import annotations
 
-import html
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
-from itertools import groupby
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from discover_lib.base.svg import SvgError, svg_data_uri
 from discover_lib.core.advance import focus as roots_in_focus
 from discover_lib.core.advance import frontier
-from discover_lib.core.conversation import Artifact, Candidate, Conversation, Reply, Turn
+from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import Recognised
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition, Verdict
 from discover_lib.core.view import UserView
-
-# -- page furniture ----------------------------------------------------------------------------------------------------
-
-
-@cache
-def static_text(name: str) -> str:
-    """A text file of `discover_lib/static`."""
-    return (files("discover_lib.views") / "static" / name).read_text(encoding="utf-8")
-
-
-def styled(*fragments: str) -> str:
-    """Fragments ready to be shown: wrapped in the class that carries the colours, with the stylesheet."""
-    return f'<style>{static_text("show.css")}</style><div class="dl">{"".join(fragments)}</div>'
-
-
-def error_line(text: str) -> str:
-    """One clear line that says what is wrong; announced by screen readers."""
-    return f'<p class="dl-error" role="alert">{_escape(text)}</p>'
-
-
-def signed(value: float) -> str:
-    """A reward with its sign and at most four decimals: `+1`, `−0.135`, `+0`."""
-    digits = f"{abs(value):.4f}".rstrip("0").rstrip(".")
-    return ("−" if value < 0 and digits != "0" else "+") + digits
-
-
-def panel(title: str, *fragments: str, latest: bool = False) -> str:
-    """Fragments under a heading, in a frame; with `latest` it is a window that keeps to its end."""
-    body = "".join(fragments)
-    if latest:
-        body = (
-            f'<div class="dl-latest" tabindex="0" role="region" aria-label="{_escape(title)}"><div>{body}</div></div>'
-        )
-    return f'<section class="dl-panel"><h3 class="dl-panel-title">{_escape(title)}</h3>{body}</section>'
-
-
-def beside(*fragments: str) -> str:
-    """Fragments next to each other where there is room, else one below the other."""
-    return f'<div class="dl-beside">{"".join(f"<div>{each}</div>" for each in fragments)}</div>'
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
-    """A plain table of texts."""
-    title = f"<caption>{_escape(caption)}</caption>" if caption else ""
-    columns = "".join(f'<th scope="col">{_escape(name)}</th>' for name in head)
-    body = "".join(f"<tr>{''.join(f'<td>{_escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f'<div class="dl-scroll"><table>{title}<thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def _escape(text: str) -> str:
-    return html.escape(text, quote=True)
-
-
-def _chip(text: str, tone: str = "plain") -> str:
-    return f'<span class="dl-chip" data-tone="{tone}">{_escape(text)}</span>'
-
-
-def _heading(text: str) -> str:
-    return f'<h3 class="dl-h">{_escape(text)}</h3>'
-
-
-def _more(summary: str, body: str) -> str:
-    return f'<details class="dl-more"><summary>{_escape(summary)}</summary>{body}</details>'
-
-
-# -- texts and drawings ------------------------------------------------------------------------------------------------
-
-_BLOCK = re.compile(r"```[ \t]*(?P<lang>\w*)[^\n]*\n(?P<code>.*?)(?:\n?```|\Z)|(?P<svg><svg\b.*?</svg\s*>)", re.DOTALL)
-_CODE_TYPE = re.compile(r"\b(?:code|component)\b", re.IGNORECASE)
-_OPTION_LABEL = re.compile(r"^(?:\*\*)?(?:option\s+)?(?:[A-Z]|\d{1,2})[.):]", re.IGNORECASE)
-_QUOTE_MARK = re.compile(r"^\s*(?:>\s?)+")
-_HEADING = re.compile(r"^#{1,6}\s")
-_LIST_ITEM = re.compile(r"^\s*(?:[-*•]|(?P<number>\d{1,3})[.)])\s+(?P<text>.*)$")
-_INLINE = (
-    (re.compile(r"`([^`\n]+)`"), r"<code>\1</code>"),
-    (re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*"), r"<strong>\1</strong>"),
-    (re.compile(r"(?<![\w*])\*(?=\S)([^*\n]+?)(?<=\S)\*(?![\w*])"), r"<em>\1</em>"),
-)
-
-
-def rich_text(text: str) -> str:
-    """A message as HTML: paragraphs, light markdown, and drawings where they were said.
-
-    Of markdown only headings, lists, quotes, bold, emphasis and code are read.  An SVG, fenced or bare, becomes a
-    picture; drawings that follow each other stand side by side, a label such as "A. Rings" becoming the caption.
-    """
-    parts: list[str] = []
-    figures: list[str] = []
-    position = 0
-    for match in [*_BLOCK.finditer(text), None]:
-        between = text[position : match.start() if match else len(text)]
-        svg = _svg_of(match)
-        before, caption = _split_caption(between) if svg else (between, "")
-        if figures and (before.strip() or svg is None):
-            parts.append(f'<div class="dl-drawings">{"".join(figures)}</div>')
-            figures = []
-        parts.extend(_prose(before))
-        if match is None:
-            break
-        position = match.end()
-        if svg is None:
-            parts.append(f"<pre>{_escape(match['code'] or '')}</pre>")
-        else:
-            figures.append(drawing(svg, caption))
-    return f'<div class="dl-text">{"".join(parts)}</div>'
-
-
-def drawing(svg: str, caption: str = "", alt: str = "") -> str:
-    """An untrusted SVG as a picture that a click enlarges; one that cannot be shown says why, with its source."""
-    title = f"<figcaption>{_inline(caption)}</figcaption>" if caption else ""
-    try:
-        source = svg_data_uri(svg)
-    except SvgError as error:
-        code = _more("its source", f'<pre class="dl-code">{_escape(svg)}</pre>')
-        return f'<figure class="dl-figure">{title}{error_line(f"Drawing not shown: {error}")}{code}</figure>'
-    described = _escape(alt or (f"Drawing: {caption}" if caption else "Drawing"))
-    image = f'<img src="{source}" alt="{described}">'
-    opened = f'<details class="dl-drawing"><summary title="Enlarge or shrink">{image}</summary></details>'
-    return f'<figure class="dl-figure">{title}{opened}</figure>'
-
-
-def artifact(piece: Artifact) -> str:
-    """A finished piece of work: the drawing itself, its text, or its code as it stands, which is never run."""
-    if _CODE_TYPE.search(piece.type) and not piece.text.lstrip().startswith(("<svg", "<?xml")):
-        return f'<pre class="dl-code">{_escape(piece.text)}</pre>'
-    body = drawing(piece.text, alt=f"{piece.type}: {piece.topic}") if "<svg" in piece.text else rich_text(piece.text)
-    return f'<div class="dl-prose">{body}</div>'
-
-
-def _svg_of(match: re.Match[str] | None) -> str | None:
-    """The SVG text of a block, or None if the block is something else."""
-    if match is None:
-        return None
-    if match["svg"]:
-        return match["svg"]
-    code = match["code"] or ""
-    return code if "<svg" in code and (match["lang"].lower() in ("svg", "xml", "html", "")) else None
-
-
-def _split_caption(text: str) -> tuple[str, str]:
-    """Split the last line off a text if it labels the drawing after it."""
-    head, _, last = text.rstrip().rpartition("\n")
-    return (head, last.strip()) if _OPTION_LABEL.match(last.strip()) and len(last) <= 160 else (text, "")
-
-
-def _inline(text: str) -> str:
-    """Escape first; the only tags that come after are ours."""
-    text = _escape(text)
-    for pattern, replacement in _INLINE:
-        text = pattern.sub(replacement, text)
-    return text
-
-
-def _prose(text: str) -> Iterator[str]:
-    """Paragraphs, headings and lists; single line breaks stay, since poems and lyrics need them."""
-    for block in re.split(r"\n\s*\n", text):
-        for kind, group in groupby(filter(str.strip, block.split("\n")), key=_line_kind):
-            lines = list(group)
-            if kind == "quote":
-                quoted = "\n".join(_QUOTE_MARK.sub("", line) for line in lines)
-                yield f"<blockquote>{''.join(_prose(quoted))}</blockquote>"
-            elif kind == "heading":
-                yield from (f"<h4>{_inline(line.lstrip('# '))}</h4>" for line in lines)
-            elif kind == "text":
-                yield f"<p>{'<br>'.join(map(_inline, lines))}</p>"
-            else:
-                yield _list([match for line in lines if (match := _LIST_ITEM.match(line))])
-
-
-def _line_kind(line: str) -> str:
-    if _QUOTE_MARK.match(line):
-        return "quote"
-    if _HEADING.match(line):
-        return "heading"
-    item = _LIST_ITEM.match(line)
-    return "text" if item is None else "numbered" if item["number"] else "bullets"
-
-
-def _list(items: Sequence[re.Match[str]]) -> str:
-    body = "".join(f"<li>{_inline(item['text'])}</li>" for item in items)
-    number = items[0]["number"]
-    return f'<ol start="{int(number)}">{body}</ol>' if number else f"<ul>{body}</ul>"
-
+from discover_lib.views.figures.charts import reward_bars as reward_bars
+from discover_lib.views.html import EMPTY, Markup, chip, code, error_line, grid, heading, hidden, more, plain_list
+from discover_lib.views.html import artifact as artifact
+from discover_lib.views.html import beside as beside
+from discover_lib.views.html import drawing as drawing
+from discover_lib.views.html import joined as joined
+from discover_lib.views.html import panel as panel
+from discover_lib.views.html import quiet as quiet
+from discover_lib.views.html import rich_text as rich_text
+from discover_lib.views.html import signed as signed
+from discover_lib.views.html import styled as styled
+from discover_lib.views.html import table as table
+from discover_lib.views.html import tag as tag
+from discover_lib.views.transitions import level_name, news
 
 # -- the intent outline ------------------------------------------------------------------------------------------------
 
-_GLYPH = (
-    '<svg class="dl-glyph" viewBox="-13 -13 26 26" aria-hidden="true"{attributes}>'
+_GLYPH = Markup(
     '<circle class="dl-g-glow" r="12"/><circle class="dl-g-ring" r="10"/>'
     '<circle class="dl-g-off" r="5.2"/>'
     '<path class="dl-g-half" d="M0-7 7 0 0 7-7 0z"/><path class="dl-g-half-fill" d="M0-7V7L-7 0z"/>'
-    '<circle class="dl-g-on" r="7"/><path class="dl-g-tick" d="M-3.2.2-.9 2.6 3.4-2.4"/></svg>'
+    '<circle class="dl-g-on" r="7"/><path class="dl-g-tick" d="M-3.2.2-.9 2.6 3.4-2.4"/>'
 )
 
 
@@ -226,24 +49,31 @@ def outline(
     transitions: Iterable[Transition] = (),
     focus: Iterable[str] | None = None,
     label: str = "What the user wants",
-) -> str:
+    differing: Collection[str] = (),
+) -> Markup:
     """The intents, one a row, indented by depth; state by colour and by shape.
 
     Args:
         transitions: what the last reply did; those rows glow and say it.
         focus: roots that the judge was shown; by default those that it will be shown next.
+        differing: intents whose rows are marked, where another conversation's outline stands beside.
     """
     upcoming = roots_in_focus(tree, state, rules or Rules.paper())
     movable = frontier(tree, state, upcoming)
-    news = {each.intent_id: each for each in transitions}
-    looks = {key: row_look(state, key, key in movable, news.get(key)) for key in tree.intents}
+    of_intent = {each.intent_id: each for each in transitions}
+    looks = {key: row_look(state, key, key in movable, of_intent.get(key)) for key in tree.intents}
     focused = set(upcoming if focus is None else focus)
-    trees = "".join(
-        f'<li class="dl-tree" data-root="{root.id}" data-focus="{int(root.id in focused)}">'
-        f'<ol class="dl-plain">{"".join(_outline_rows(root, looks))}</ol></li>'
+    trees = (
+        tag(
+            "li",
+            plain_list(_outline_rows(root, looks, differing), "ol"),
+            class_="dl-tree",
+            data_root=root.id,
+            data_focus=int(root.id in focused),
+        )
         for root in tree.roots
     )
-    return f'<ol class="dl-plain dl-outline" aria-label="{_escape(label)}">{trees}</ol>'
+    return plain_list(trees, "ol", class_="dl-plain dl-outline", aria_label=label)
 
 
 class RowLook(NamedTuple):
@@ -264,42 +94,42 @@ class RowLook(NamedTuple):
 def row_look(state: IntentState, intent_id: str, movable: bool, transition: Transition | None) -> RowLook:
     """The look of an intent's row after a reply that did `transition` to it (None: nothing)."""
     return RowLook(
-        state=state[intent_id].name.lower(),
+        state=level_name(state[intent_id]),
         satisfied=intent_id in state.satisfied,
         frontier=movable,
         moved=transition is not None and (transition.moved or transition.satisfied),
-        news=_news(transition) if transition else "",
+        news=news(transition) if transition else "",
     )
 
 
-def _outline_rows(intent: Intent, looks: Mapping[str, RowLook], rails: tuple[bool, ...] = ()) -> Iterator[str]:
+def _outline_rows(
+    intent: Intent, looks: Mapping[str, RowLook], differing: Collection[str], rails: tuple[bool, ...] = ()
+) -> Iterator[Markup]:
     """The row of an intent and of all below it; `rails` says per level above whether a sibling follows."""
     look = looks[intent.id]
-    yield (
-        f'<li class="dl-row" data-id="{intent.id}" data-state="{look.state}" data-satisfied="{int(look.satisfied)}"'
-        f' data-frontier="{int(look.frontier)}" data-moved="{int(look.moved)}">{_rails(rails)}'
-        f'<span class="dl-mark"{" data-open" if intent.children else ""}>{_GLYPH.format(attributes="")}</span>'
-        f'<span class="dl-want">{_escape(intent.text)}{_chip(look.news)}'
-        f'<span class="dl-sr dl-spoken">{look.spoken}</span></span></li>'
+    spoken = tag("span", look.spoken, class_="dl-sr dl-spoken")
+    yield tag(
+        "li",
+        _rails(rails),
+        tag("span", _glyph(), class_="dl-mark", data_open=bool(intent.children)),
+        tag("span", intent.text, chip(look.news), spoken, class_="dl-want"),
+        class_="dl-row ds-differs" if intent.id in differing else "dl-row",
+        data_id=intent.id,
+        data_state=look.state,
+        data_satisfied=int(look.satisfied),
+        data_frontier=int(look.frontier),
+        data_moved=int(look.moved),
     )
     for child in intent.children:
-        yield from _outline_rows(child, looks, (*rails, child is not intent.children[-1]))
+        yield from _outline_rows(child, looks, differing, (*rails, child is not intent.children[-1]))
 
 
-def _rails(rails: tuple[bool, ...]) -> str:
+def _rails(rails: tuple[bool, ...]) -> Markup:
     """The connectors left of a row: lines passing through, and the elbow that leads to it."""
     if not rails:
-        return ""
-    lines = ["through" if more else "none" for more in rails[:-1]] + ["tee" if rails[-1] else "end"]
-    return "".join(f'<span class="dl-rail" data-line="{line}"></span>' for line in lines)
-
-
-def _news(transition: Transition) -> str:
-    if transition.moved:
-        return "now " + transition.after.name.lower()
-    if transition.satisfied:
-        return "now satisfied"
-    return f"θ {transition.theta:.2f} → {transition.theta_left or 0:.2f}"
+        return EMPTY
+    lines = ["through" if passing else "none" for passing in rails[:-1]] + ["tee" if rails[-1] else "end"]
+    return joined(tag("span", class_="dl-rail", data_line=line) for line in lines)
 
 
 def theta_text(threshold: Threshold | None) -> str:
@@ -308,38 +138,49 @@ def theta_text(threshold: Threshold | None) -> str:
     return ", then ".join(f"{value:.2f}" for value in values) or "none left"
 
 
-def state_glyph(state: str, satisfied: bool = False, extra: str = "") -> str:
-    """The mark of a state as in the outline; `extra` are further attributes, such as ` data-moved="1"`."""
-    return _GLYPH.format(attributes=f' data-state="{state}" data-satisfied="{int(satisfied)}"{extra}')
+def _glyph(**attributes: str | float) -> Markup:
+    return tag("svg", _GLYPH, class_="dl-glyph", viewBox="-13 -13 26 26", aria_hidden="true", **attributes)
 
 
-def state_legend() -> str:
-    """What shapes and colours of the outline mean."""
+def state_glyph(state: str, satisfied: bool = False, **attributes: str | float) -> Markup:
+    """The mark of a state as in the outline; `attributes` are further ones, such as `data_moved=1`."""
+    return _glyph(data_state=state, data_satisfied=int(satisfied), **attributes)
+
+
+def state_legend(drawn: str = "outline") -> Markup:
+    """What shapes and colours of the outline mean, or with `drawn="tree"` those of the live tree."""
     marks = (
         (state_glyph("undiscovered"), "undiscovered"),
         (state_glyph("emerging"), "emerging"),
         (state_glyph("discovered"), "discovered"),
         (state_glyph("discovered", satisfied=True), "and satisfied"),
-        (state_glyph("undiscovered", extra=' data-frontier="1"'), "can form next"),
-        (state_glyph("discovered", extra=' data-moved="1"'), "changed this turn"),
+        (state_glyph("undiscovered", data_frontier=1), "can move now"),
+        (state_glyph("discovered", data_moved=1), "moved this turn"),
     )
-    entries = "".join(f"<span>{glyph} {label}</span>" for glyph, label in marks)
-    return f'<div class="dl-legend">{entries}<span class="dl-legend-band">judge’s focus</span></div>'
+    entries = (tag("span", glyph, " ", label) for glyph, label in marks)
+    return tag("div", *entries, tag("span", "in focus", class_="dl-legend-band"), class_="dl-legend", data_of=drawn)
 
 
 # -- the conversation --------------------------------------------------------------------------------------------------
 
 
-def chat(conversation: Conversation, turns: int | None = None, show_rewards: bool = True) -> str:
+def chat(conversation: Conversation, turns: int | None = None, show_rewards: bool = True) -> Markup:
     """The conversation as people read it, up to and with turn number `turns` (all by default, 0: the request)."""
     shown = conversation.turns[: len(conversation.turns) if turns is None else turns]
-    rows = [_message("user", 0, rich_text(conversation.tree.initial_request))]
+    rows = [bubble("user", rich_text(conversation.tree.initial_request), turn=0)]
     for turn in shown:
         rows.append(_turn_line(turn, show_rewards))
-        rows.append(_message("assistant", turn.index, rich_text(turn.reply.text) + _notation(turn.reply)))
+        rows.append(bubble("assistant", rich_text(turn.reply.text), as_written(turn.reply), turn=turn.index))
         if turn.user_message is not None:
-            rows.append(_message("user", turn.index, user_said(turn)))
-    return f'<ol class="dl-plain dl-chat" aria-label="Conversation">{"".join(rows)}</ol>'
+            rows.append(bubble("user", user_message(turn), turn=turn.index))
+    return plain_list(rows, "ol", class_="dl-plain dl-chat", aria_label="Conversation")
+
+
+def bubble(role: str, *body: Markup, turn: int | None = None, more_classes: str = "") -> Markup:
+    """A message; with `turn` as an item of the list that `chat` makes."""
+    name = "div" if turn is None else "li"
+    spoken = hidden(f"{role.capitalize()}: ")
+    return tag(name, spoken, *body, class_=f"dl-msg {more_classes}".strip(), data_role=role, data_turn=turn)
 
 
 # What a voice's own check finds wrong with a message (`Turn.flaws`), in words.
@@ -350,39 +191,32 @@ FLAWS = {
 }
 
 
-def user_said(turn: Turn) -> str:
+def user_message(turn: Turn) -> Markup:
     """What the user said in a turn, and what its voice's own check found wrong with it."""
     text = rich_text(turn.user_message or "")
     if not turn.flaws:
         return text
-    told = _escape("; ".join(FLAWS.get(flaw, flaw) for flaw in turn.flaws))
-    return f'{text}<p class="dl-flaw"><span aria-hidden="true">⚠</span> Flawed by the voice’s own check: {told}</p>'
+    flaws = "; ".join(FLAWS.get(flaw, flaw) for flaw in turn.flaws)
+    sign = tag("span", "⚠", aria_hidden="true")
+    return text + tag("p", sign, f" Flawed by the voice’s own check: {flaws}", class_="dl-flaw")
 
 
-def _message(role: str, turn: int, body: str) -> str:
-    return (
-        f'<li class="dl-msg" data-role="{role}" data-turn="{turn}"><span class="dl-sr">{role.capitalize()}: </span>'
-        f"{body}</li>"
-    )
-
-
-def _turn_line(turn: Turn, show_rewards: bool) -> str:
+def _turn_line(turn: Turn, show_rewards: bool) -> Markup:
     reward = turn.candidate.reward
-    worth = f'<span class="dl-num">reward {signed(reward.total)}</span>' if show_rewards and reward else ""
-    name = f"<span>{_escape(turn.reply.assistant)}</span>" if turn.reply.assistant else ""
-    return f'<li class="dl-turn" data-turn="{turn.index}"><span>Turn {turn.index}</span>{name}{worth}</li>'
+    worth = tag("span", f"reward {signed(reward.total)}", class_="dl-num") if show_rewards and reward else EMPTY
+    name = tag("span", turn.reply.assistant) if turn.reply.assistant else EMPTY
+    return tag("li", tag("span", f"Turn {turn.index}"), name, worth, class_="dl-turn", data_turn=turn.index)
 
 
-def _notation(reply: Reply) -> str:
-    if reply.notation is None:
-        return ""
-    return _more("as the assistant wrote it", f'<pre class="dl-code">{_escape(reply.notation)}</pre>')
+def as_written(reply: Reply) -> Markup:
+    """The notation that a model wrote, folded; nothing where it wrote the text itself."""
+    return EMPTY if reply.notation is None else more("as the assistant wrote it", code(reply.notation))
 
 
 # -- the receipt -------------------------------------------------------------------------------------------------------
 
 
-def receipt(tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | None = None) -> str:
+def receipt(tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | None = None) -> Markup:
     """The reward of a reply as a bill that adds up: a row per intent that it touched, its length, the total.
 
     Args:
@@ -392,17 +226,20 @@ def receipt(tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | N
     candidate = candidate or turn.candidate
     if candidate.reward is None or candidate.evaluation is None:
         return error_line(f"Turn {turn.index}: this reply is not scored. {candidate.error or ''}".strip())
-    rows = "".join(_receipt_rows(tree, candidate, candidate.evaluation, rules))
     reward = candidate.reward
-    who = f", {candidate.reply.assistant}" if candidate.reply.assistant else ""
-    caption = f"Turn {turn.index}{who}, {rules.name} rules"
-    return (
-        f'<div class="dl-scroll"><table class="dl-receipt"><caption>{_escape(caption)}</caption>'
-        f'<thead><tr><th scope="col">Intent</th><th scope="col">Change</th><th scope="col">Why</th>'
-        f'<th scope="col">Reward</th></tr></thead><tbody>{rows}</tbody><tfoot>'
-        f"{_bill('Discovery R_d', _discovery_rule(rules), reward.discovered)}"
-        f"{_bill('Length R_e', length_sum(candidate.reply, rules), reward.penalty)}"
-        f"{_bill('Reward R = R_d + R_e', '', reward.total)}</tfoot></table></div>"
+    assistant = f", {candidate.reply.assistant}" if candidate.reply.assistant else ""
+    foot = tag(
+        "tfoot",
+        _bill("Discovery R_d", _discovery_rule(rules), reward.discovered),
+        _bill("Length R_e", length_sum(candidate.reply, rules), reward.penalty),
+        _bill("Reward R = R_d + R_e", "", reward.total),
+    )
+    return grid(
+        ("Intent", "Change", "Why", "Reward"),
+        _receipt_rows(tree, candidate, candidate.evaluation, rules),
+        f"Turn {turn.index}{assistant}, {rules.name} rules",
+        "dl-receipt",
+        foot=foot,
     )
 
 
@@ -419,44 +256,48 @@ def _discovery_rule(rules: Rules) -> str:
     return "change of level: emerging counts ½, a parent 1 once all its children do"
 
 
-def _receipt_rows(tree: IntentTree, candidate: Candidate, evaluation: Evaluation, rules: Rules) -> Iterator[str]:
+def _receipt_rows(tree: IntentTree, candidate: Candidate, evaluation: Evaluation, rules: Rules) -> Iterator[Markup]:
     assert candidate.reward is not None
     shares = dict(candidate.reward.shares)
     for each in candidate.transitions:
-        why = _cause(each, evaluation, rules)
-        yield _receipt_row(tree, each.intent_id, _change(each), why, shares.pop(each.intent_id, 0.0))
+        share = shares.pop(each.intent_id, 0.0)
+        yield _receipt_row(tree, each.intent_id, _change(each), _why(each, evaluation, rules), share)
     for intent_id, share in shares.items():
         yield _receipt_row(tree, intent_id, "level rises", "all its children now count 1", share)
     if not candidate.transitions:
-        yield '<tr><td colspan="3">No intent moved.</td><td class="dl-num">+0</td></tr>'
+        yield tag("tr", tag("td", "No intent moved.", colspan=3), tag("td", "+0", class_="dl-num"))
 
 
-def _receipt_row(tree: IntentTree, intent_id: str, change: str, why: str, share: float) -> str:
-    return (
-        f'<tr><td><span class="dl-id">{intent_id}</span> {_escape(tree.text(intent_id))}</td><td>{change}</td>'
-        f'<td>{why}</td><td class="dl-num" data-share="{share:g}">{signed(share)}</td></tr>'
-    )
+def intent_id_mark(intent_id: str) -> Markup:
+    return tag("span", intent_id, class_="dl-id")
 
 
-def _bill(name: str, how: str, value: float) -> str:
-    return (
-        f'<tr><th scope="row">{_escape(name)}</th><td colspan="2">{_escape(how)}</td>'
-        f'<td class="dl-num" data-sum="{value!r}">{signed(value)}</td></tr>'
-    )
+def _receipt_row(tree: IntentTree, intent_id: str, change: str, why: str, share: float) -> Markup:
+    name = tag("td", intent_id_mark(intent_id), " ", tree.text(intent_id))
+    worth = tag("td", signed(share), class_="dl-num", data_share=f"{share:g}")
+    return tag("tr", name, tag("td", change), tag("td", why), worth)
+
+
+def _bill(name: str, how: str, value: float) -> Markup:
+    worth = tag("td", signed(value), class_="dl-num", data_sum=repr(value))
+    return tag("tr", tag("th", name, scope="row"), tag("td", how, colspan=2), worth)
 
 
 def _change(transition: Transition) -> str:
-    satisfied = _chip("✓ satisfied", "known") if transition.satisfied else ""
+    satisfied = chip("✓ satisfied", "known") if transition.satisfied else EMPTY
     if transition.moved:
         tone = "known" if transition.after is Discovery.DISCOVERED else "emerging"
-        return f"{transition.before.name.lower()} → {_chip(transition.after.name.lower(), tone)} {satisfied}"
-    return satisfied or f"stays {transition.after.name.lower()}, θ shrinks"
+        before, after = level_name(transition.before), chip(level_name(transition.after), tone)
+        return joined([tag("span", before, " → "), after, tag("span", " "), satisfied])
+    return satisfied or f"stays {level_name(transition.after)}, θ shrinks"
 
 
-def _cause(transition: Transition, evaluation: Evaluation, rules: Rules) -> str:
+def _why(transition: Transition, evaluation: Evaluation, rules: Rules) -> Markup:
     """Why the intent changed: met directly, or the near misses against θ."""
     if transition.cause == "direct":
-        return "direct: the reply shows it" if evaluation.kind == "artifact" else "direct: the reply asks about it"
+        return tag(
+            "span", "direct: the reply shows it" if evaluation.kind == "artifact" else "direct: the reply asks about it"
+        )
     assert transition.score is not None and transition.theta is not None
     count = round(transition.score / rules.p) if rules.p else 0
     verdict = evaluation.verdict(transition.intent_id)
@@ -466,30 +307,30 @@ def _cause(transition: Transition, evaluation: Evaluation, rules: Rules) -> str:
     relation = rules.crossing.replace(">=", "≥") if transition.moved else below
     left = "" if transition.moved else f", {transition.theta_left or 0:.2f} left"
     comparison = f"{misses} × p {rules.p:g} = {transition.score:g} {relation} θ {transition.theta:.2f}{left}"
-    listed = f'<div class="dl-small dl-quiet">{_escape(names)}</div>' if names else ""
-    return f"{_escape(comparison)}{listed}"
+    listed = tag("div", names, class_="dl-small dl-quiet") if names else EMPTY
+    return tag("span", comparison) + listed
 
 
 # -- the judge, the user, the candidates -------------------------------------------------------------------------------
 
 
-def judge_reasons(tree: IntentTree, candidate: Candidate) -> str:
+def judge_reasons(tree: IntentTree, candidate: Candidate) -> Markup:
     """What the judge made of a reply: its kind, and per intent engaged or not, near misses, and why."""
     evaluation = candidate.evaluation
     if evaluation is None:
         return error_line(f"The judge gave no verdict. {candidate.error or ''}".strip())
     kind = "artifact: it can satisfy intents" if evaluation.kind == "artifact" else "dialogue act: it can only probe"
-    reason = f' <span class="dl-quiet">{_escape(evaluation.kind_reason)}</span>' if evaluation.kind_reason else ""
-    rows = "".join(f'<li class="dl-reason">{_verdict(tree, verdict)}</li>' for verdict in evaluation.verdicts)
-    return f'<div class="dl-judge"><p>{_escape(kind)}.{reason}</p><ul class="dl-plain">{rows}</ul></div>'
+    reason = tag("span", evaluation.kind_reason, class_="dl-quiet") if evaluation.kind_reason else ""
+    rows = (tag("li", _verdict(tree, verdict), class_="dl-reason") for verdict in evaluation.verdicts)
+    return tag("div", tag("p", f"{kind}. ", reason), plain_list(rows), class_="dl-judge")
 
 
-def _verdict(tree: IntentTree, verdict: Verdict) -> str:
-    mark = _chip("engaged", "known") if verdict.engaged else _chip("not engaged")
-    misses = "".join(f" {_chip('near miss: ' + miss, 'emerging')}" for miss in verdict.near_misses)
-    reason = f'<div class="dl-small dl-quiet">{_escape(verdict.reason)}</div>' if verdict.reason else ""
-    text = _escape(tree.text(verdict.intent_id))
-    return f'<span class="dl-id">{verdict.intent_id}</span> {text} {mark}{misses}{reason}'
+def _verdict(tree: IntentTree, verdict: Verdict) -> Markup:
+    chips = [chip("engaged", "known") if verdict.engaged else chip("not engaged")]
+    chips += [chip(f"near miss: {miss}", "emerging") for miss in verdict.near_misses]
+    reason = tag("div", verdict.reason, class_="dl-small dl-quiet") if verdict.reason else EMPTY
+    text = tag("span", f" {tree.text(verdict.intent_id)} ")
+    return intent_id_mark(verdict.intent_id) + text + Markup(" ").join(chips) + reason
 
 
 _SAYABLE = {
@@ -500,101 +341,75 @@ _SAYABLE = {
 _STATE_OF = {"clear": "discovered", "fuzzy": "emerging", "latent": "undiscovered"}
 
 
-def user_view(tree: IntentTree, view: UserView, message: str | None) -> str:
+def user_view(tree: IntentTree, view: UserView, message: str | None) -> Markup:
     """What the user may speak of now, how, and what they did say."""
-    achieved = "".join(_view_item(tree, key, "discovered", True) for key in view.achieved)
-    parts = [f'{_heading("Achieved")}<ul class="dl-plain">{achieved}</ul>'] if achieved else []
+    parts = []
+    if view.achieved:
+        parts += [heading("Achieved"), plain_list(_view_item(tree, key, "discovered", True) for key in view.achieved)]
     if view.pursuing is None:
-        parts.append("<p>Nothing is missing any more.</p>")
+        parts.append(tag("p", "Nothing is missing any more."))
     else:
         name, meaning = _SAYABLE[view.pursuing]
-        items = "".join(_view_item(tree, key, _STATE_OF[view.pursuing], False) for key in view.items)
-        parts.append(f'{_heading("Still missing: " + name)}<p>{meaning}</p><ul class="dl-plain">{items}</ul>')
-    said = _escape(message) if message is not None else "No message: the conversation ended with this turn."
-    quiet = "" if message is not None else " dl-quiet"
-    parts.append(f'{_heading("What they said")}<div class="dl-quote{quiet}">{said}</div>')
-    return f'<div class="dl-view">{"".join(parts)}</div>'
+        items = (_view_item(tree, key, _STATE_OF[view.pursuing], False) for key in view.items)
+        parts += [heading(f"Still missing: {name}"), tag("p", meaning), plain_list(items)]
+    parts.append(heading("What they said"))
+    if message is None:
+        parts.append(tag("div", "No message: the conversation ended with this turn.", class_="dl-quote dl-quiet"))
+    else:
+        parts.append(tag("div", message, class_="dl-quote"))
+    return tag("div", *parts, class_="dl-view")
 
 
-def _view_item(tree: IntentTree, intent_id: str, state: str, satisfied: bool) -> str:
-    return f'<li class="dl-item">{state_glyph(state, satisfied)}<span>{_escape(tree.text(intent_id))}</span></li>'
+def _view_item(tree: IntentTree, intent_id: str, state: str, satisfied: bool) -> Markup:
+    return tag("li", state_glyph(state, satisfied), tag("span", tree.text(intent_id)), class_="dl-item")
 
 
-def candidates(tree: IntentTree, judged: Turn | Sequence[Candidate], rules: Rules) -> str:
+def candidates(tree: IntentTree, judged: Turn | Sequence[Candidate], rules: Rules) -> Markup:
     """Candidate replies side by side: their reward split and what each would move.  Of a turn, the chosen is marked."""
     chosen = judged.chosen if isinstance(judged, Turn) else None
     replies = judged.candidates if isinstance(judged, Turn) else tuple(judged)
-    cards = "".join(_card(tree, each, rules, chosen, index) for index, each in enumerate(replies))
-    return f'<div class="dl-cards">{cards}</div>'
+    cards = (_card(tree, each, rules, chosen, index) for index, each in enumerate(replies))
+    return tag("div", *cards, class_="dl-cards")
 
 
-def _card(tree: IntentTree, candidate: Candidate, rules: Rules, chosen: int | None, index: int) -> str:
+def _card(tree: IntentTree, candidate: Candidate, rules: Rules, chosen: int | None, index: int) -> Markup:
     name = candidate.reply.assistant or f"Reply {index + 1}"
-    badge = "" if chosen is None else _chip("chosen", "known") if index == chosen else _chip("rejected")
-    head = f'<div class="dl-card-head"><strong>{_escape(name)}</strong>{badge}</div>'
+    badge = EMPTY if chosen is None else chip("chosen", "known") if index == chosen else chip("rejected")
+    head = tag("div", tag("strong", name), badge, class_="dl-card-head")
     if candidate.reward is None:
         body = error_line(f"Not scored. {candidate.error or ''}".strip())
     else:
         reward = candidate.reward
-        parts = f"R_d {signed(reward.discovered)}, R_e {signed(reward.penalty)}"
-        total = f'<p class="dl-sum dl-num">{parts}: <strong>R {signed(reward.total)}</strong></p>'
-        rows = "".join(_card_move(tree, each) for each in candidate.transitions) or "<li>Would move no intent.</li>"
-        size = f'<p class="dl-small dl-quiet">{_escape(length_sum(candidate.reply, rules))}</p>'
-        body = f'{total}<ul class="dl-plain">{rows}</ul>{size}'
-    reply = _more("the reply", rich_text(candidate.reply.text) + _notation(candidate.reply))
-    return f'<section class="dl-card" data-chosen="{int(index == chosen)}">{head}{body}{reply}</section>'
+        parts = f"R_d {signed(reward.discovered)}, R_e {signed(reward.penalty)}: "
+        total = tag("p", parts, tag("strong", f"R {signed(reward.total)}"), class_="dl-sum dl-num")
+        moves = [_card_move(tree, each) for each in candidate.transitions] or [tag("li", "Would move no intent.")]
+        body = total + plain_list(moves) + quiet(length_sum(candidate.reply, rules), small=True)
+    reply = more("the reply", rich_text(candidate.reply.text), as_written(candidate.reply))
+    return tag("section", head, body, reply, class_="dl-card", data_chosen=int(index == chosen))
 
 
-def _card_move(tree: IntentTree, transition: Transition) -> str:
-    name = transition.after.name.lower()
-    glyph = state_glyph(name, transition.satisfied)
-    text = _escape(tree.text(transition.intent_id))
-    return f'<li class="dl-item">{glyph}<span>{text} {_chip(_news(transition))}</span></li>'
+def _card_move(tree: IntentTree, transition: Transition) -> Markup:
+    glyph = state_glyph(level_name(transition.after), transition.satisfied)
+    text = tag("span", tree.text(transition.intent_id), " ", chip(news(transition)))
+    return tag("li", glyph, text, class_="dl-item")
 
 
-# -- how a tree is built, and rewards over turns -----------------------------------------------------------------------
+# -- how a tree is built -----------------------------------------------------------------------------------------------
 
 
-def recognised(found: Sequence[Recognised]) -> str:
+def recognised(requirements: Sequence[Recognised]) -> Markup:
     """Stage 1: the most specific requirements, and what in the artifact shows each."""
-    rows = [(each.text, each.dimension.replace("_", " "), each.reason) for each in found]
+    rows = [(each.text, each.dimension.replace("_", " "), each.reason) for each in requirements]
     if any(reason for _, _, reason in rows):
         return table(("Requirement", "Aspect", "Evidence"), rows)
     return table(("Requirement",), [(text,) for text, _, _ in rows])
 
 
-def ladder(levels: Sequence[Sequence[str]]) -> str:
+def ladder(levels: Sequence[Sequence[str]]) -> Markup:
     """Stage 2: the levels of abstraction, the most specific first."""
     columns = []
     for number, items in enumerate(levels):
         edge = ": most specific" if number == 0 else ": broadest" if number == len(levels) - 1 else ""
-        entries = "".join(f"<li>{_escape(item)}</li>" for item in items)
-        columns.append(f'<div>{_heading(f"Level {number}{edge}")}<ul class="dl-plain dl-rungs">{entries}</ul></div>')
-    return f'<div class="dl-scroll"><div class="dl-ladder">{"".join(columns)}</div></div>'
-
-
-def reward_bars(series: Mapping[str, Sequence[float]]) -> str:
-    """Rewards per turn, a bar per series; bars below zero hang down.  All series have a value for every turn."""
-    values = [value for each in series.values() for value in each]
-    top, bottom = max([1.0, *values]), min([0.0, *values])
-    turns = []
-    for index, group in enumerate(zip(*series.values(), strict=True)):
-        bars = "".join(_bar(value, place, top, bottom) for place, value in enumerate(group))
-        turns.append(f'<div class="dl-bars"><div class="dl-bars-area">{bars}</div><div>turn {index + 1}</div></div>')
-    names = "".join(f'<span><i data-series="{place}"></i>{_escape(name)}</span>' for place, name in enumerate(series))
-    rows = [(name, *map(signed, each), signed(sum(each))) for name, each in series.items()]
-    head = ("Reward", *(f"turn {turn}" for turn in range(1, len(turns) + 1)), "sum")
-    return (
-        f'<div class="dl-bars-row" aria-hidden="true">{"".join(turns)}</div>'
-        f'<div class="dl-bars-legend" aria-hidden="true">{names}</div>{table(head, rows)}'
-    )
-
-
-def _bar(value: float, place: int, top: float, bottom: float) -> str:
-    """One bar: `place` is the series, the area spans `bottom` to `top`."""
-    span = top - bottom
-    height, floor = abs(value) / span * 100, (min(value, 0.0) - bottom) / span * 100
-    return (
-        f'<div class="dl-bar-slot"><div class="dl-bar" data-series="{place}" title="{signed(value)}" '
-        f'style="height:{height:.2f}%;bottom:{floor:.2f}%"></div></div>'
-    )
+        entries = plain_list((tag("li", item) for item in items), class_="dl-plain dl-rungs")
+        columns.append(tag("div", heading(f"Level {number}{edge}"), entries))
+    return tag("div", tag("div", *columns, class_="dl-ladder"), class_="dl-scroll")

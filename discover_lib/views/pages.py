@@ -1,74 +1,112 @@
-"""One conversation as one HTML file: no network, no server, opens from disk and scrubs through its turns.
+"""Whole pages as single HTML files: no network, no server, each opens from disk.
 
-Python renders every turn; the page's script only shows one of them at a time.  Texts from models are escaped, drawings
-are cleaned `data:` images, and the page's policy allows no script but its own, known by its hash.
+Templates lie in `views/static`; whatever a template is given is escaped unless it is `Markup`.
 """
 
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
-import html
+import io
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from discover_lib.core.advance import focus, frontier
 from discover_lib.core.conversation import Artifact, Conversation, Turn
-from discover_lib.core.state import Discovery, IntentState
+from discover_lib.core.state import IntentState
+from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
 from discover_lib.views import conversation as show
-from discover_lib.views.conversation import row_look, signed, static_text, theta_text
+from discover_lib.views.conversation import row_look, theta_text
+from discover_lib.views.figures.charts import turns_behind_a_slider
+from discover_lib.views.html import EMPTY, Markup, joined, quiet, signed, static_text, tag
+from discover_lib.views.transitions import level_name
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 SECONDS_PER_TURN = 3.0  # while playing
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
+
+
+@cache
+def templates() -> Environment:
+    """The templates of `views/static`: a name without a value is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("discover_lib.views", "static")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def page(template: str, title: str, sheets: Sequence[str], script: str = "", **values: Any) -> str:
+    """A template with its values, the style sheets, and a policy that allows nothing but them and this script.
+
+    Raises:
+        jinja2.UndefinedError: the template names a value that is not given.
+    """
+    styles = Markup("\n".join(map(static_text, sheets)))
+    return (
+        templates()
+        .get_template(template)
+        .render(title=title, styles=styles, policy=_policy(script), script=Markup(script), **values)
+    )
+
+
+# -- an evaluation -----------------------------------------------------------------------------------------------------
+
+
+def scores_csv(pool: Pool) -> str:
+    """A row per conversation under `CSV_COLUMNS`."""
+    text = io.StringIO()
+    table = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
+    table.writeheader()
+    table.writerows(tidy_rows(pool))
+    return text.getvalue()
+
+
+def evaluation_page(title: str, parts: Sequence[tuple[str, Markup]]) -> str:
+    """An evaluation as one file: tables and charts under headings.
+
+    Args:
+        parts: (heading, fragment of `views.scores` or chart).
+    """
+    return page("evaluation_page.html", title, ("workbench.css",), parts=parts)
+
+
+# -- a conversation ----------------------------------------------------------------------------------------------------
 
 
 def demo_page(conversation: Conversation, artifact: Artifact | None = None) -> str:
-    """The conversation as a self-contained HTML page.
+    """One conversation that scrubs through its turns.
+
+    Python renders every turn; the page's script, known to its policy by hash, only shows one of them at a time.
 
     Args:
         artifact: the finished work that the intents were built from, shown folded at the end.
     """
-    tree, turns = conversation.tree, conversation.turns
-    script = static_text("demo_page.js")
-    return fill(
-        static_text("demo_page.html"),
-        {
-            "policy": _policy(script),
-            "title": html.escape(f"{_heading(conversation)} ({facts(conversation)})"),
-            "heading": html.escape(_heading(conversation)),
-            "facts": html.escape(facts(conversation)),
-            "show_css": static_text("show.css"),
-            "page_css": static_text("demo_page.css"),
-            "last": str(len(turns)),
-            "curve": _curve(conversation),
-            "ticks": _ticks(turns),
-            "legend": show.state_legend(),
-            "outline": show.outline(tree, conversation.state, conversation.rules),
-            "chat": show.chat(conversation),
-            "views": _panels(turns, _OPENING, lambda turn: show.user_view(tree, turn.view, turn.user_message)),
-            "receipts": _panels(turns, _NO_REPLY, lambda turn: show.receipt(tree, turn, conversation.rules)),
-            "candidates": _panels(turns, _NO_REPLY, lambda turn: show.candidates(tree, turn, conversation.rules)),
-            "reasons": _panels(turns, _NO_REPLY, lambda turn: show.judge_reasons(tree, turn.candidate)),
-            "artifact": _folded_artifact(artifact),
-            "footer": html.escape(_footer(conversation)),
-            "data": _embedded(_data(conversation)),
-            "script": script,
-        },
+    tree, turns, rules = conversation.tree, conversation.turns, conversation.rules
+    return page(
+        "demo_page.html",
+        f"{_heading(conversation)} ({facts(conversation)})",
+        ("workbench.css", "demo_page.css"),
+        script=static_text("demo_page.js"),
+        heading=_heading(conversation),
+        facts=facts(conversation),
+        last=len(turns),
+        curve=turns_behind_a_slider(conversation),
+        worth=[signed(turn.candidate.reward.total) if turn.candidate.reward else "not scored" for turn in turns],
+        legend=show.state_legend(),
+        outline=show.outline(tree, conversation.state, rules),
+        chat=show.chat(conversation),
+        views=_panels(turns, _OPENING, lambda turn: show.user_view(tree, turn.view, turn.user_message)),
+        receipts=_panels(turns, _NO_REPLY, lambda turn: show.receipt(tree, turn, rules)),
+        candidates=_panels(turns, _NO_REPLY, lambda turn: show.candidates(tree, turn, rules)),
+        reasons=_panels(turns, _NO_REPLY, lambda turn: show.judge_reasons(tree, turn.candidate)),
+        artifact=show.artifact(artifact) if artifact else EMPTY,
+        footer=_footer(conversation),
+        data=_embedded(_data(conversation)),
     )
-
-
-def fill(template: str, values: Mapping[str, str]) -> str:
-    """Replace every ``{{name}}``; values are not searched again.
-
-    Raises:
-        KeyError: the template has a slot without a value, or a value has no slot.
-    """
-    unused = set(values) - set(_SLOT.findall(template))
-    if unused:
-        raise KeyError(f"the template has no slot for {', '.join(sorted(unused))}")
-    return _SLOT.sub(lambda match: values[match[1]], template)
 
 
 def facts(conversation: Conversation) -> str:
@@ -122,63 +160,10 @@ def _count(conversation: Conversation, state: IntentState) -> str:
 # -- the parts of the page ---------------------------------------------------------------------------------------------
 
 
-def _panels(turns: Sequence[Turn], opening: str, body: Callable[[Turn], str]) -> str:
+def _panels(turns: Sequence[Turn], opening: str, body: Callable[[Turn], Markup]) -> Markup:
     """One block per turn, only the last one visible until the script chooses."""
-    shown = len(turns)
-    blocks = [f'<p class="dl-quiet">{html.escape(opening)}</p>', *map(body, turns)]
-    return "".join(
-        f'<div data-panel="{index}"{"" if index == shown else " hidden"}>{block}</div>'
-        for index, block in enumerate(blocks)
-    )
-
-
-def _ticks(turns: Sequence[Turn]) -> str:
-    rewards = [turn.candidate.reward for turn in turns]
-    worth = "".join(f"<li>{signed(reward.total) if reward else 'not scored'}</li>" for reward in rewards)
-    return f"<li>start</li>{worth}"
-
-
-def _curve(conversation: Conversation) -> str:
-    """Discovered, emerging and satisfied intents after each turn; one unit across is one turn, one down one intent."""
-    states = [conversation.state_after(turn) for turn in range(len(conversation.turns) + 1)]
-    size, width = len(conversation.tree), max(1, len(conversation.turns))
-    known = [len(state.discovered) for state in states]
-    formed = [count + _emerging(state) for count, state in zip(known, states, strict=True)]
-    satisfied = [len(state.satisfied) for state in states]
-
-    def points(counts: Sequence[int]) -> str:
-        return " ".join(f"{turn},{size - count}" for turn, count in enumerate(counts))
-
-    def area(upper: Sequence[int], lower: Sequence[int]) -> str:
-        back = " ".join(f"{turn},{size - lower[turn]}" for turn in reversed(range(len(lower))))
-        return f"{points(upper)} {back}"
-
-    summary = ", ".join(f"turn {turn}: {count}" for turn, count in enumerate(known))
-    return (
-        f'<svg class="dp-curve" viewBox="0 0 {width} {size}" preserveAspectRatio="none" role="img" '
-        f'aria-label="Intents discovered after each turn, of {size}: {summary}">'
-        f"<title>Discovered (green), emerging on top (amber), satisfied (dotted), of {size} intents</title>"
-        f'<line class="dp-c-all" x1="0" y1="0" x2="{width}" y2="0"/>'
-        f'<line class="dp-c-all" x1="0" y1="{size}" x2="{width}" y2="{size}"/>'
-        f'<polygon class="dp-c-known" points="{area(known, [0] * len(known))}"/>'
-        f'<polygon class="dp-c-emerging" points="{area(formed, known)}"/>'
-        f'<polyline class="dp-c-line" points="{points(known)}"/>'
-        f'<polyline class="dp-c-satisfied" points="{points(satisfied)}"/>'
-        f'<g id="dp-marker"><line class="dp-c-now" x1="0" y1="0" x2="0" y2="{size}"/></g></svg>'
-    )
-
-
-def _emerging(state: IntentState) -> int:
-    return sum(level is Discovery.EMERGING for level in state.discovery.values())
-
-
-def _folded_artifact(artifact: Artifact | None) -> str:
-    if artifact is None:
-        return ""
-    return (
-        '<details class="dp-panel dp-wide"><summary><h2>The finished work that these intents were read from</h2>'
-        f'</summary><p class="dl-quiet">Nobody in the conversation sees it.</p>{show.artifact(artifact)}</details>'
-    )
+    blocks = [quiet(opening), *map(body, turns)]
+    return joined(tag("div", block, data_panel=index, hidden=index != len(turns)) for index, block in enumerate(blocks))
 
 
 # -- the data that the script steps through ----------------------------------------------------------------------------
@@ -199,7 +184,7 @@ def _data(conversation: Conversation) -> dict[str, Any]:
 
 def _turn_data(conversation: Conversation, turn: Turn) -> dict[str, Any]:
     moved = [each for each in turn.candidate.transitions if each.moved]
-    news = "; ".join(f"{conversation.tree.text(each.intent_id)}: {each.after.name.lower()}" for each in moved)
+    news = "; ".join(f"{conversation.tree.text(each.intent_id)}: {level_name(each.after)}" for each in moved)
     reward = turn.candidate.reward
     worth = f" Reward {signed(reward.total)}." if reward else ""
     where = _where(conversation, turn.index)
@@ -227,15 +212,16 @@ def _rows(conversation: Conversation, state: IntentState, turn: Turn | None) -> 
     return rows
 
 
-def _embedded(data: Mapping[str, Any]) -> str:
+def _embedded(data: Mapping[str, Any]) -> Markup:
     """JSON for a script element: nothing in it can end the element or open a comment."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def _policy(script: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-    return (
-        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
+def _policy(script: str) -> Markup:
+    """What the page may load: its own styles, images that it brings along, and this one script."""
+    allowed = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+        allowed += f"; script-src 'sha256-{digest}'"
+    return Markup(allowed)

@@ -1,16 +1,10 @@
-"""HTML fragments for training data: a pair opened up, what was dropped, how lengths and margins lie, what carries loss.
-
-Like `discover_lib.views.conversation`, whose stylesheet and colours these share: pure functions, every text escaped.
-"""
+"""HTML fragments for training data: a pair opened up, what was dropped, how lengths lie, what carries loss."""
 
 from __future__ import annotations
 
 import dataclasses
-import html
 import json
-import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from discover_lib.core.conversation import Candidate, Conversation, Turn
@@ -23,21 +17,18 @@ from discover_lib.dataset.lengths import Table3
 from discover_lib.dataset.pairs import Label, LabelledTurn
 from discover_lib.dataset.preview import Piece
 from discover_lib.views import conversation as show
+from discover_lib.views.figures.charts import histogram as histogram
+from discover_lib.views.figures.charts import legend
+from discover_lib.views.html import EMPTY, Markup, chip, code, grid, hidden, joined, more, quiet, tag
+from discover_lib.views.html import styled as styled
 
-BINS = 24
-PLOT_WIDTH, PLOT_HEIGHT = 420, 118  # units of the drawing; it scales with the page
 LONG_TEXT = 400  # characters of a value that a row's preview shows before it folds the rest away
-
-
-def styled(*fragments: str) -> str:
-    """Fragments ready to be shown, with both stylesheets."""
-    return f"{show.styled(*fragments)}<style>{show.static_text('show_pairs.css')}</style>"
 
 
 # -- a pair, opened up -------------------------------------------------------------------------------------------------
 
 
-def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> str:
+def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Markup:
     """All about one label: the shared prefix, both replies, what each met, both receipts, and why it came out so.
 
     Args:
@@ -48,7 +39,7 @@ def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> st
     sides = [(name, turn.candidates[place]) for name, place in _sides(label)]
     shown = sides or [(f"candidate {place + 1}", each) for place, each in enumerate(turn.candidates)]
     parts = [
-        f'<p class="dp-why" data-tone="{"tie" if label.problem else "pair"}">{html.escape(why(labelled, rules))}</p>',
+        tag("p", why(labelled, rules), class_="dl-told dp-why", data_tone="open" if label.problem else None),
         show.panel("What both replies answer", show.chat(conversation, turn.index - 1), latest=True),
         show.beside(*(_side(turn, name, each, rules) for name, each in shown)),
         show.beside(*(show.panel("Receipt", receipt(conversation, turn, each, rules)) for _, each in shown)),
@@ -58,10 +49,10 @@ def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> st
     others = [each for each in turn.candidates if all(each is not side for _, side in shown)]
     if others:
         parts.append(show.panel("The candidates between them", show.candidates(tree, others, rules)))
-    return "".join(parts)
+    return joined(parts)
 
 
-def receipt(conversation: Conversation, turn: Turn, candidate: Candidate, rules: Rules) -> str:
+def receipt(conversation: Conversation, turn: Turn, candidate: Candidate, rules: Rules) -> Markup:
     """The receipt of a reply; where the reward looks ahead, that of the reply alone and then of what comes after it."""
     tree = conversation.tree
     if not candidate.ahead or candidate.reward is None:
@@ -69,12 +60,10 @@ def receipt(conversation: Conversation, turn: Turn, candidate: Candidate, rules:
     alone = reward(tree, turn.before, candidate.after, candidate.reply.n_tokens, rules)
     whole = candidate.reward
     turns = "1 turn" if len(candidate.ahead) == 1 else f"{len(candidate.ahead)} turns"
+    with_turns = f"with {turns} ahead by {candidate.ahead[0].reply.assistant}"
     bill = [
-        ("this reply alone", show.signed(alone.discovered), show.signed(alone.penalty), show.signed(alone.total)),
-        (
-            f"with {turns} ahead by {candidate.ahead[0].reply.assistant}",
-            *map(show.signed, (whole.discovered, whole.penalty, whole.total)),
-        ),
+        (name, *map(show.signed, (each.discovered, each.penalty, each.total)))
+        for name, each in (("this reply alone", alone), (with_turns, whole))
     ]
     caption = f"The label goes by the last line; {whole.n_tokens} {rules.token_unit} in all"
     return show.receipt(tree, turn, rules, dataclasses.replace(candidate, reward=alone)) + show.table(
@@ -137,164 +126,97 @@ def _sides(label: Label) -> list[tuple[str, int]]:
     return list(zip(names, (label.best, label.worst), strict=True))
 
 
-def _side(turn: Turn, name: str, candidate: Candidate, rules: Rules) -> str:
+def _side(turn: Turn, name: str, candidate: Candidate, rules: Rules) -> Markup:
     """One reply of the pair, with its length."""
-    tone = "known" if name == "chosen" else "plain"
-    head = (
-        f'<div class="dp-head"><strong>{html.escape(_name(candidate))}</strong>'
-        f'<span class="dl-chip" data-tone="{tone}">{html.escape(name)}</span></div>'
-    )
+    badge = chip(name, "known" if name == "chosen" else "plain")
     kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "not judged"
-    length = f"{html.escape(kind)}; {html.escape(show.length_sum(candidate.reply, rules))}"
-    bar = length_bar(candidate.reply.n_tokens, max(each.reply.n_tokens for each in turn.candidates), rules)
-    return (
-        f'<section class="dl-panel dp-side" data-side="{html.escape(name)}">{head}'
-        f'<div class="dp-reply" tabindex="0" role="region" aria-label="{html.escape(name)}: the reply">'
-        f"{show.rich_text(candidate.reply.text)}</div>"
-        f'{bar}<p class="dl-small dl-quiet">{length}</p></section>'
+    text = show.rich_text(candidate.reply.text)
+    longest = max(each.reply.n_tokens for each in turn.candidates)
+    return tag(
+        "section",
+        tag("div", tag("strong", _name(candidate)), badge, class_="dp-head"),
+        tag("div", text, class_="dp-reply", tabindex=0, role="region", aria_label=f"{name}: the reply"),
+        length_bar(candidate.reply.n_tokens, longest, rules),
+        quiet(f"{kind}; {show.length_sum(candidate.reply, rules)}", small=True),
+        class_="dl-panel dp-side",
+        data_side=name,
     )
 
 
-def length_bar(n_tokens: int, longest: int, rules: Rules) -> str:
+def length_bar(n_tokens: int, longest: int, rules: Rules) -> Markup:
     """A reply's length on the scale of the turn's longest, the part that costs marked, and τ as a line."""
     scale = max(longest, rules.tau, 1) * 1.05
     free, above = min(n_tokens, rules.tau), max(0.0, n_tokens - rules.tau)
-    return (
-        f'<div class="dp-length" aria-hidden="true" title="{n_tokens} {html.escape(rules.token_unit)}">'
-        f'<i style="width:{free / scale:.2%}"></i><i class="dp-costs" style="width:{above / scale:.2%}"></i>'
-        f'<b style="left:{rules.tau / scale:.2%}">τ</b></div>'
+    return tag(
+        "div",
+        tag("i", style=f"width:{free / scale:.2%}"),
+        tag("i", class_="dp-costs", style=f"width:{above / scale:.2%}"),
+        tag("b", "τ", style=f"left:{rules.tau / scale:.2%}"),
+        class_="dp-length",
+        aria_hidden="true",
+        title=f"{n_tokens} {rules.token_unit}",
     )
 
 
-def met(conversation: Conversation, turn: Turn, sides: Sequence[tuple[str, Candidate]]) -> str:
+def met(conversation: Conversation, turn: Turn, sides: Sequence[tuple[str, Candidate]]) -> Markup:
     """The intents of the dimensions that this turn was about: their state before, and after each of the replies."""
     tree = conversation.tree
-    moved = {each.intent_id for _, side in sides for each in side.transitions}
-    roots = [root for root in tree.roots if root.id in turn.focus or any(each.id in moved for each in _below(root))]
     news = [{each.intent_id: each for each in side.transitions} for _, side in sides]
-    rows = "".join(
-        _met_row(intent, depth, turn.before, [(side.after, known.get(intent.id)) for (_, side), known in looks])
+    moved = set().union(*news)
+    roots = [root for root in tree.roots if root.id in turn.focus or any(each.id in moved for each in root.walk())]
+    rows = (
+        _met_row(
+            intent,
+            tree.depth(intent.id) - 1,
+            turn.before,
+            [(side.after, known.get(intent.id)) for (_, side), known in zip(sides, news, strict=True)],
+        )
         for root in roots
-        for intent, depth in _with_depth(root)
-        for looks in [list(zip(sides, news, strict=True))]
+        for intent in root.walk()
     )
-    heads = "".join(f'<th scope="col">{html.escape(name)}</th>' for name, _ in sides)
     rest = len(tree.roots) - len(roots)
-    note = f'<p class="dl-small dl-quiet">{rest} other dimensions: neither reply moved anything there.</p>'
-    return (
-        f'{show.state_legend()}<div class="dl-scroll"><table class="dp-met"><thead><tr><th scope="col">before</th>'
-        f'{heads}<th scope="col">intent</th></tr></thead><tbody>{rows}</tbody></table></div>{note if rest else ""}'
-    )
-
-
-def _below(intent: Intent) -> Iterator[Intent]:
-    return (each for each, _ in _with_depth(intent))
-
-
-def _with_depth(intent: Intent, depth: int = 0) -> Iterator[tuple[Intent, int]]:
-    yield intent, depth
-    for child in intent.children:
-        yield from _with_depth(child, depth + 1)
+    note = quiet(f"{rest} other dimensions: neither reply moved anything there.", small=True) if rest else EMPTY
+    head = ("before", *(name for name, _ in sides), "intent")
+    return show.state_legend() + grid(head, rows, class_="dp-met") + note
 
 
 def _met_row(
     intent: Intent, depth: int, before: IntentState, after: Sequence[tuple[IntentState, Transition | None]]
-) -> str:
+) -> Markup:
     start = show.row_look(before, intent.id, False, None)
-    cells = [f"<td>{show.state_glyph(start.state, start.satisfied)}{_spoken(start.spoken)}</td>"]
-    changed = False
+    cells = [tag("td", show.state_glyph(start.state, start.satisfied), hidden(start.spoken))]
     for state, transition in after:
         look = show.row_look(state, intent.id, False, transition)
-        changed = changed or transition is not None
-        glow = ' data-moved="1"' if look.moved else ""
-        chip = f'<span class="dl-chip">{html.escape(look.news)}</span>'
-        mark = show.state_glyph(look.state, look.satisfied, glow)
-        cells.append(f'<td><span class="dp-mark">{mark}{chip}</span>{_spoken(look.spoken)}</td>')
-    text = f'<span style="padding-left:{depth * 1.2:.1f}em">{html.escape(intent.text)}</span>'
-    return f'<tr data-changed="{int(changed)}">{"".join(cells)}<td>{text}</td></tr>'
+        mark = show.state_glyph(look.state, look.satisfied, **({"data_moved": 1} if look.moved else {}))
+        cells.append(tag("td", tag("span", mark, chip(look.news), class_="dp-mark"), hidden(look.spoken)))
+    text = tag("td", tag("span", intent.text, style=f"padding-left:{depth * 1.2:.1f}em"))
+    changed = any(transition is not None for _, transition in after)
+    return tag("tr", *cells, text, data_changed=int(changed))
 
 
-def _spoken(text: str) -> str:
-    return f'<span class="dl-sr">{html.escape(text)}</span>'
+# -- Table 3, filters --------------------------------------------------------------------------------------------------
 
 
-# -- Table 3, margins, lengths -----------------------------------------------------------------------------------------
-
-
-def table_3(table: Table3, rules: Rules) -> str:
+def table_3(table: Table3, rules: Rules) -> Markup:
     """The paper's Table 3 for a run, and who won as one bar."""
-    rows = [(name, figure) for name, figure in table.rows()]
     price = f"λ = {rules.lam:g}, τ = {rules.tau:g} {rules.token_unit}"
     caption = f"Rewards: mean ± sd over turns [95 % interval over artifacts]; {rules.name} rules, {price}"
     parts = [*table.wins.items(), ("several share it", table.shared), ("tie, no pair", table.ties)]
-    return f"{shares(parts)}{show.table(('', ''), rows, caption)}"
+    return shares(parts) + show.table(("", ""), list(table.rows()), caption)
 
 
-def shares(parts: Iterable[tuple[str, int]]) -> str:
+def shares(parts: Iterable[tuple[str, int]]) -> Markup:
     """Counts as one bar with a legend; told apart by pattern and order as well as by colour."""
     shown = [(place, name, count) for place, (name, count) in enumerate(parts) if count]
     total = sum(count for _, _, count in shown)
     if not total:
-        return ""
-    bar = "".join(f'<i data-part="{place}" style="flex:{count}"></i>' for place, _, count in shown)
-    legend = "".join(
-        f'<span><i data-part="{place}"></i>{html.escape(name)} {count} ({count / total:.0%})</span>'
-        for place, name, count in shown
-    )
-    return f'<div class="dp-shares" aria-hidden="true">{bar}</div><div class="dp-legend">{legend}</div>'
+        return EMPTY
+    bar = (tag("i", data_part=place, style=f"flex:{count}") for place, _, count in shown)
+    key = ((tag("i", data_part=place), f"{name} {count} ({count / total:.0%})") for place, name, count in shown)
+    return tag("div", *bar, class_="dp-shares", aria_hidden="true") + legend(key)
 
 
-def histogram(values: Sequence[float], title: str, unit: str, below: str = "", above: str = "") -> str:
-    """How numbers lie around zero.  `below` and `above` say what the two sides mean; zeros are counted in words."""
-    if not values:
-        return '<p class="dl-quiet">No pairs.</p>'
-    low, high = min(0.0, *values), max(0.0, *values)
-    width = (high - low) / BINS or 1.0
-    places = range(math.floor(low / width), max(1, math.ceil(high / width)))  # cut at zero: no bar holds both sides
-    counts = Counter(min(math.floor(value / width), places.stop - 1) for value in values if value)
-    return _drawn(values, counts, places, width, (title, unit, below, above))
-
-
-def _drawn(
-    values: Sequence[float], counts: Mapping[int, int], places: range, width: float, words: tuple[str, str, str, str]
-) -> str:
-    title, unit, below, above = words
-    step, tallest = PLOT_WIDTH / len(places), max(counts.values(), default=1)
-    bars = "".join(
-        f'<rect class="dp-{"below" if place < 0 else "above"}" x="{index * step + 0.5:.1f}" width="{step - 1:.1f}" '
-        f'y="{PLOT_HEIGHT * (1 - counts[place] / tallest):.1f}" height="{PLOT_HEIGHT * counts[place] / tallest:.1f}">'
-        f"<title>{_number(place * width)} to {_number((place + 1) * width)} {html.escape(unit)}: {counts[place]}"
-        "</title></rect>"
-        for index, place in enumerate(places)
-        if place in counts
-    )
-    zero = -places.start * step
-    legend = [
-        (f'<span><i class="dp-{side}"></i>{html.escape(name)}: {sum(test(value) for value in values)}</span>')
-        for side, name, test in (("below", below, lambda v: v < 0), ("above", above, lambda v: v > 0))
-        if name
-    ]
-    if zeros := sum(value == 0 for value in values):
-        legend.append(f"<span>exactly 0: {zeros}</span>")
-    ends = f"{_number(places.start * width)}", f"{_number(places.stop * width)} {html.escape(unit)}"
-    return (
-        f'<figure class="dp-plot"><figcaption>{html.escape(title)}</figcaption>'
-        f'<svg viewBox="0 -6 {PLOT_WIDTH} {PLOT_HEIGHT + 8}" role="img" aria-label="{html.escape(title)}">'
-        f'<line class="dp-base" x1="0" x2="{PLOT_WIDTH}" y1="{PLOT_HEIGHT}" y2="{PLOT_HEIGHT}"/>{bars}'
-        f'<line class="dp-zero" x1="{zero:.1f}" x2="{zero:.1f}" y1="-6" y2="{PLOT_HEIGHT}"/></svg>'
-        f'<div class="dp-axis"><span>{ends[0]}</span><span>{ends[1]}</span></div>'
-        f'<div class="dp-legend">{"".join(legend)}</div></figure>'
-    )
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}".replace("-", "−") if abs(value) >= 10 else show.signed(round(value, 2)).lstrip("+")
-
-
-# -- filters -----------------------------------------------------------------------------------------------------------
-
-
-def sieved(result: Sieved, kind: str) -> str:
+def sieved(result: Sieved, kind: str) -> Markup:
     """What is kept and what each filter drops; the drops and the kept add up to all."""
     first, every = result.counts, result.counts_all
     rows = [
@@ -305,54 +227,48 @@ def sieved(result: Sieved, kind: str) -> str:
     parts = [("kept", len(result.kept)), *((reason.replace("_", " "), count) for reason, count in first.items())]
     head = ("", "counted here", "holds for", "what it means")
     caption = "A dropped example is counted by its first reason; nothing is dropped without one"
-    return f"{shares(parts)}{show.table(head, rows, caption)}"
+    return shares(parts) + show.table(head, rows, caption)
 
 
 # -- what a trainer gets -----------------------------------------------------------------------------------------------
 
 
-def row_json(row: Mapping[str, Any], trained_on: Iterable[str]) -> str:
+def row_json(row: Mapping[str, Any], trained_on: Iterable[str]) -> Markup:
     """A row: the columns that a trainer reads as they are, very long texts folded; where it comes from below."""
     names = set(trained_on)
-    train = "".join(_column(name, value) for name, value in row.items() if name in names)
+    train = joined(_column(name, value) for name, value in row.items() if name in names)
     rest = json.dumps({name: value for name, value in row.items() if name not in names}, ensure_ascii=False, indent=1)
-    more = f"<summary>{len(row) - len(names)} columns on where it comes from</summary>{_code(rest)}"
-    return f'{train}<details class="dl-more">{more}</details>'
+    return train + more(f"{len(row) - len(names)} columns on where it comes from", code(rest, "dp-json"))
 
 
-def _column(name: str, value: Any) -> str:
+def _column(name: str, value: Any) -> Markup:
     text = json.dumps(value, ensure_ascii=False, indent=1)
     if isinstance(value, str) and len(text) > LONG_TEXT:
-        fold = f"<summary>all {len(value):,} characters</summary>{_code(text)}"
-        body = f'{_code(text[:LONG_TEXT] + " …")}<details class="dl-more">{fold}</details>'
+        whole = more(f"all {len(value):,} characters", code(text, "dp-json"))
+        body = code(f"{text[:LONG_TEXT]} …", "dp-json") + whole
     else:
-        body = _code(text)
-    return f'<div class="dp-column"><span class="dl-id">{html.escape(name)}</span>{body}</div>'
+        body = code(text, "dp-json")
+    return tag("div", tag("span", name, class_="dl-id"), body, class_="dp-column")
 
 
-def _code(text: str) -> str:
-    return f'<pre class="dl-code dp-json">{html.escape(text)}</pre>'
-
-
-def loss(sequences: Mapping[str, Sequence[Piece]]) -> str:
+def loss(sequences: Mapping[str, Sequence[Piece]]) -> Markup:
     """The very text of each sequence; what carries loss is marked by colour, by an underline and in words."""
     return show.beside(*(_sequence(name, pieces) for name, pieces in sequences.items()))
 
 
-def _sequence(name: str, pieces: Sequence[Piece]) -> str:
+def _sequence(name: str, pieces: Sequence[Piece]) -> Markup:
     learnt = sum(len(piece.text) for piece in pieces if piece.loss)
     total = sum(len(piece.text) for piece in pieces)
-    body = "".join(_piece(piece, index == 0 or not pieces[index - 1].loss) for index, piece in enumerate(pieces))
     share = f"{learnt:,} of {total:,} characters carry loss ({learnt / total:.0%})" if total else "nothing"
-    safe = html.escape(name)
-    head = f'<div class="dp-head"><strong>{safe}</strong><span class="dl-quiet dl-small">{share}</span></div>'
-    label = f'aria-label="{safe}: its text, with what carries loss marked"'
-    return f'<div>{head}<pre class="dl-code dp-text" tabindex="0" {label}>{body}</pre></div>'
+    head = tag("div", tag("strong", name), tag("span", share, class_="dl-quiet dl-small"), class_="dp-head")
+    body = (_piece(piece, index == 0 or not pieces[index - 1].loss) for index, piece in enumerate(pieces))
+    label = f"{name}: its text, with what carries loss marked"
+    return tag("div", head, tag("pre", *body, class_="dl-code dp-text", tabindex=0, aria_label=label))
 
 
-def _piece(piece: Piece, begins: bool) -> str:
-    mark = '<b class="dp-flag">loss</b>' if piece.loss and begins else ""
+def _piece(piece: Piece, begins: bool) -> Markup:
+    mark = tag("b", "loss", class_="dp-flag") if piece.loss and begins else EMPTY
     # What the template adds is written with visible line ends, since they are part of what is learnt.
-    text = html.escape(piece.text)
-    text = text.replace("\n", '<span class="dp-end">↵</span>\n') if piece.kind == "template" else text
-    return f'{mark}<span class="dp-piece" data-kind="{piece.kind}" data-loss="{int(piece.loss)}">{text}</span>'
+    end = tag("span", "↵", class_="dp-end") + Markup("\n")
+    text = end.join(piece.text.split("\n")) if piece.kind == "template" else piece.text
+    return mark + tag("span", text, class_="dp-piece", data_kind=piece.kind, data_loss=int(piece.loss))

@@ -1,15 +1,13 @@
 """HTML fragments for training: where a run stands, its curves, what the model wrote, a GRPO group as arithmetic.
 
-Like `views.conversation`, whose stylesheet and colours these share: pure functions, every text escaped.  Curves are
-drawn from the lines of a run's `metrics.jsonl`, with whatever part of them is there.
+Curves are drawn from the lines of a run's `metrics.jsonl`, with whatever part of them is there.
 """
 
 from __future__ import annotations
 
-import html
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +15,10 @@ from discover_lib.core.conversation import Candidate
 from discover_lib.train.grpo.group import Group
 from discover_lib.train.jobs import JobStatus
 from discover_lib.views import conversation as show
+from discover_lib.views.figures.charts import SMOOTHED, SMOOTHED_FROM, small_curve
+from discover_lib.views.html import EMPTY, Markup, chip, code, grid, more, progress, quiet, tag
+from discover_lib.views.html import styled as styled
 
-WIDTH, HEIGHT = 320, 110  # units of a drawing; it scales with the page
-SMOOTHED = 5  # logged points that a bold line averages
-SMOOTHED_FROM = 12  # fewer points than this are joined as they are
 TICK_WORDS = {1e9: "G", 1e6: "M", 1e3: "k"}
 
 Line = Mapping[str, Any]
@@ -38,10 +36,10 @@ class Chart:
 
     def drawable(self, lines: Sequence[Line]) -> dict[str, list[tuple[int, float]]]:
         """Name → (step, value) of the columns that occur."""
-        found = {name: points(lines, column) for column, name in self.series.items()}
-        if self.if_any and not any(value for listed in found.values() for _, value in listed):
+        series = {name: points(lines, column) for column, name in self.series.items()}
+        if self.if_any and not any(value for listed in series.values() for _, value in listed):
             return {}
-        return {name: listed for name, listed in found.items() if listed}
+        return {name: listed for name, listed in series.items() if listed}
 
 
 CHARTS = (
@@ -71,31 +69,20 @@ CHARTS = (
 NO_CURVES = {"step", "epoch", "total_steps", "seconds", "eta_seconds", "round", "probe/users", "probe/failed"}
 
 
-def styled(*fragments: str) -> str:
-    """Fragments ready to be shown, with both stylesheets."""
-    return f"{show.styled(*fragments)}<style>{show.static_text('show_training.css')}</style>"
-
-
 def points(lines: Sequence[Line], column: str) -> list[tuple[int, float]]:
     """(step, value) wherever a column holds a number; what could not be scored is left out."""
-    found = ((line.get("step"), line.get(column)) for line in lines)
+    values = ((line.get("step"), line.get(column)) for line in lines)
     return [
         (int(step), float(value))
-        for step, value in found
+        for step, value in values
         if isinstance(step, (int, float)) and isinstance(value, (int, float)) and math.isfinite(value)
     ]
-
-
-def smoothed(values: Sequence[float], width: int = SMOOTHED) -> list[float]:
-    """The mean of each value and those before it, at most `width` together."""
-    windows = (values[max(0, at + 1 - width) : at + 1] for at in range(len(values)))
-    return [sum(each) / len(each) for each in windows]
 
 
 # -- curves ------------------------------------------------------------------------------------------------------------
 
 
-def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: Iterable[int] = ()) -> str:
+def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: Iterable[int] = ()) -> Markup:
     """Small drawings beside each other, one for each quantity that was logged.
 
     Args:
@@ -105,31 +92,26 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
     """
     last = max((int(line["step"]) for line in lines), default=0)
     if not last:
-        return '<p class="dl-quiet">No step is logged yet.</p>'
+        return quiet("No step is logged yet.")
     marks = sorted({step for step in resumed_at if 0 < step <= last})
-    drawn = [
-        _drawing(chart, series, max(last, total_steps or 0), marks, _intervals(chart, lines))
-        for chart in CHARTS
-        if (series := chart.drawable(lines))
-    ]
+
+    def drawn(chart: Chart, end: int) -> Markup:
+        series, intervals = chart.drawable(lines), _intervals(chart, lines)
+        if not series:
+            return EMPTY
+        return small_curve(chart.title, series, end, number, whole=chart.whole, marks=marks, intervals=intervals)
+
     known = NO_CURVES | {column for chart in CHARTS for column in (*chart.series, *(chart.interval or ()))}
-    others = dict.fromkeys(
-        name for line in lines for name in line if name not in known and points([line], name)
-    )  # in the order in which they were first logged
-    rest = [
-        _drawing(Chart(name.replace("_", " "), {name: "as logged"}), {"as logged": points(lines, name)}, last, marks)
-        for name in others
-    ]
+    # In the order in which they were first logged.
+    others = dict.fromkeys(name for line in lines for name in line if name not in known and points([line], name))
+    rest = [drawn(Chart(name.replace("_", " "), {name: "as logged"}), last) for name in others]
     smooth = f"Bold: mean of the last {SMOOTHED} logged points. Thin: as logged." if len(lines) >= SMOOTHED_FROM else ""
     dashed = " Dashed upright: gone on from a checkpoint." if marks else ""
-    note = f'<p class="dl-quiet dl-small">{smooth}{dashed}</p>' if smooth or dashed else ""
-    more = (
-        '<details class="dl-more"><summary>everything else that the trainer logged</summary>'
-        f'<div class="dt-curves">{"".join(rest)}</div></details>'
-        if rest
-        else ""
+    return (
+        tag("div", *(drawn(chart, max(last, total_steps or 0)) for chart in CHARTS), class_="dt-curves")
+        + (quiet(f"{smooth}{dashed}", small=True) if smooth or dashed else EMPTY)
+        + (more("everything else that the trainer logged", tag("div", *rest, class_="dt-curves")) if rest else EMPTY)
     )
-    return f'<div class="dt-curves">{"".join(drawn)}</div>{note}{more}'
 
 
 def latest(lines: Sequence[Line]) -> dict[str, Any]:
@@ -143,85 +125,6 @@ def _intervals(chart: Chart, lines: Sequence[Line]) -> list[tuple[int, float, fl
         return []
     low, high = (dict(points(lines, column)) for column in chart.interval)
     return [(step, low[step], high[step]) for step in low if step in high]
-
-
-def _drawing(
-    chart: Chart,
-    series: Mapping[str, list[tuple[int, float]]],
-    last: int,
-    marks: Sequence[int],
-    intervals: Sequence[tuple[int, float, float]] = (),
-) -> str:
-    values = [value for listed in series.values() for _, value in listed]
-    values += [end for _, *ends in intervals for end in ends]
-    low, high = (0.0, 1.0) if chart.whole else _span(values)
-    bold = any(len(listed) >= SMOOTHED_FROM for listed in series.values())
-
-    def x(step: float) -> float:
-        return WIDTH * step / last
-
-    def y(value: float) -> float:
-        return HEIGHT * (1 - (min(max(value, low), high) - low) / (high - low))
-
-    upright = "".join(
-        f'<line class="dt-mark" x1="{x(step):.1f}" x2="{x(step):.1f}" y1="0" y2="{HEIGHT}"/>' for step in marks
-    )
-    upright += "".join(
-        f'<line class="dt-interval" data-series="0" x1="{x(step):.1f}" x2="{x(step):.1f}" y1="{y(end):.1f}" '
-        f'y2="{y(begin):.1f}"/>'
-        for step, begin, end in intervals
-    )
-    zero = f'<line class="dt-zero" x1="0" x2="{WIDTH}" y1="{y(0):.1f}" y2="{y(0):.1f}"/>' if low < 0 < high else ""
-    paths = "".join(_paths(place, listed, x, y, bold) for place, listed in enumerate(series.values()))
-    legend = "".join(
-        f'<span><i data-series="{place}"></i>{html.escape(name)} <b>{number(listed[-1][1])}</b></span>'
-        for place, (name, listed) in enumerate(series.items())
-    )
-    told = "; ".join(f"{name} {number(listed[-1][1])}" for name, listed in series.items())
-    return (
-        f'<figure class="dt-curve"><figcaption>{html.escape(chart.title)}</figcaption>'
-        f'<div class="dt-plot"><div class="dt-y"><span>{number(high)}</span><span>{number(low)}</span></div>'
-        f'<svg viewBox="0 -4 {WIDTH} {HEIGHT + 8}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{html.escape(f"{chart.title} up to step {series_end(series)}: {told}")}">'
-        f'<rect class="dt-area" x="0" y="0" width="{x(series_end(series)):.1f}" height="{HEIGHT}"/>'
-        f"{upright}{zero}{paths}</svg></div>"
-        f'<div class="dt-x"><span>0</span><span>step {last:,}</span></div>'
-        f'<div class="dt-legend">{legend}</div></figure>'
-    )
-
-
-def series_end(series: Mapping[str, Sequence[tuple[int, float]]]) -> int:
-    """The last step of any of them."""
-    return max(listed[-1][0] for listed in series.values())
-
-
-def _paths(
-    place: int,
-    listed: Sequence[tuple[int, float]],
-    x: Callable[[float], float],
-    y: Callable[[float], float],
-    bold: bool,
-) -> str:
-    def line(values: Iterable[float], kind: str) -> str:
-        steps = (step for step, _ in listed)
-        path = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in zip(steps, values, strict=True))
-        return f'<polyline class="dt-{kind}" data-series="{place}" points="{path}"/>'
-
-    raw = [value for _, value in listed]
-    if len(listed) == 1:
-        return f'<circle class="dt-dot" data-series="{place}" cx="{x(listed[0][0]):.1f}" cy="{y(raw[0]):.1f}" r="2.5"/>'
-    return line(raw, "raw") + line(smoothed(raw), "line") if bold else line(raw, "line")
-
-
-def _span(values: Sequence[float]) -> tuple[float, float]:
-    """The ends of an axis, at round numbers; zero is kept in where it is near."""
-    low, high = min(values), max(values)
-    if low == high:
-        low, high = low - (abs(low) * 0.1 or 0.5), high + (abs(high) * 0.1 or 0.5)
-    low = min(low, 0.0) if 0 <= low <= high - low else low
-    high = max(high, 0.0) if low - high <= high <= 0 else high
-    step = 10.0 ** math.floor(math.log10(high - low)) / 5
-    return math.floor(low / step) * step, math.ceil(high / step) * step
 
 
 def number(value: float) -> str:
@@ -241,7 +144,7 @@ def number(value: float) -> str:
 STATE_TONES = {"finished": "known", "failed": "bad", "stopped": "emerging", "stopping": "emerging"}
 
 
-def standing(name: str, status: JobStatus, last: Line | None = None, now: float | None = None) -> str:
+def standing(name: str, status: JobStatus, last: Line | None = None, now: float | None = None) -> Markup:
     """One run: its state, how far it is, how long it will take, what it said last, and every time it was taken up.
 
     Args:
@@ -258,37 +161,30 @@ def standing(name: str, status: JobStatus, last: Line | None = None, now: float 
             f"peak memory {float(last['memory_mb']):,.0f} MB" if last.get("memory_mb") else "",
         ]
     facts.append(f"last sign of life {duration(max(0.0, now - status.updated))} ago" if status.going else "")
-    share = min(1.0, status.step / status.total_steps) if status.total_steps else 0.0
-    if status.state == "failed":
-        said = show.error_line(status.message)
-    else:
-        said = f'<p class="dl-quiet dl-small">{html.escape(status.message)}</p>' if status.message else ""
-    return (
-        f'<div role="status"><p class="dt-head"><b>{html.escape(name)}</b> {state_chip(status.state)} '
-        f"<span>{html.escape(' · '.join(each for each in facts if each))}</span></p>"
-        f'<div class="dt-bar"><i style="width:{share:.1%}"></i></div>{said}{_sittings(status)}</div>'
-    )
+    message = EMPTY
+    if status.message or status.state == "failed":
+        failed = status.state == "failed"
+        message = show.error_line(status.message) if failed else quiet(status.message, small=True)
+    line = (tag("b", name), " ", state_chip(status.state), " ", tag("span", " · ".join(filter(None, facts))))
+    share = status.step / status.total_steps if status.total_steps else 0.0
+    return tag("div", tag("p", *line, class_="dt-head"), progress(share), message, _sittings(status), role="status")
 
 
-def state_chip(state: str) -> str:
-    return f'<span class="dl-chip" data-tone="{STATE_TONES.get(state, "plain")}" data-job="{state}">{state}</span>'
+def state_chip(state: str) -> Markup:
+    return tag("span", state, class_="dl-chip", data_tone=STATE_TONES.get(state, "plain"), data_job=state)
 
 
-def _sittings(status: JobStatus) -> str:
+def _sittings(status: JobStatus) -> Markup:
     """Every time that a run was taken up, where it was more than once."""
     if len(status.attempts) < 2:
-        return ""
-
-    def told(place: int) -> str:
-        each = status.attempts[place]
+        return EMPTY
+    lines = []
+    for place, each in enumerate(status.attempts, 1):
         begun = time.strftime("%H:%M:%S", time.localtime(each.started))
         how = f"went on from step {each.from_step:,}" if each.from_step else "began"
-        last = place == len(status.attempts) - 1
-        end = each.end or ("going" if last and status.going else "killed")
-        return f"<li>{begun} {how}, {html.escape(end)}</li>"
-
-    listed = "".join(told(place) for place in range(len(status.attempts)))
-    return f'<ol class="dt-sittings" aria-label="Times it was taken up">{listed}</ol>'
+        end = each.end or ("going" if place == len(status.attempts) and status.going else "killed")
+        lines.append(tag("li", f"{begun} {how}, {end}"))
+    return tag("ol", *lines, class_="dt-sittings", aria_label="Times it was taken up")
 
 
 def duration(seconds: float) -> str:
@@ -306,29 +202,41 @@ def duration(seconds: float) -> str:
 # -- what the model wrote ----------------------------------------------------------------------------------------------
 
 
-def exchange(prompt: Sequence[Mapping[str, str]], replies: Mapping[str, str], broken: Iterable[str] = ()) -> str:
+def _replies(prompt: Sequence[Mapping[str, str]], *replies: Markup) -> Markup:
+    """A prompt as people read it, without what the system says, above the replies to it."""
+    bubbles = (_bubble(each["role"], each["content"]) for each in prompt if each["role"] != "system")
+    return tag("div", *bubbles, class_="dl-chat") + show.joined(replies)
+
+
+def _bubble(role: str, text: str) -> Markup:
+    return tag("div", show.rich_text(text), class_="dl-msg", data_role=role)
+
+
+def _reply(text: str, notation: str | None) -> Markup:
+    return tag("div", show.rich_text(text), class_="dt-reply") + (code(notation) if notation else EMPTY)
+
+
+def exchange(prompt: Sequence[Mapping[str, str]], replies: Mapping[str, str], broken: Iterable[str] = ()) -> Markup:
     """One prompt and what several models answered, side by side: name → reply, as people read it.
 
     Args:
         prompt: messages with role and content.
         broken: names of those whose reply does not hold to the notation; it is shown as it came.
     """
-    spoken = "".join(_bubble(each["role"], each["content"]) for each in prompt if each["role"] != "system")
     unread = set(broken)
-    sides = [
+    flag = tag("p", chip("broken notation", "bad"), class_="dl-small")
+    sides = (
         show.panel(
             name,
-            '<p class="dl-small"><span class="dl-chip" data-tone="bad">broken notation</span></p>'
-            if name in unread
-            else "",
-            show.rich_text(text) if text.strip() else '<p class="dl-quiet">(nothing)</p>',
+            flag if name in unread else EMPTY,
+            show.rich_text(text) if text.strip() else quiet("(nothing)"),
         )
         for name, text in replies.items()
-    ]
-    return f'<div class="dl-chat">{spoken}</div>{show.beside(*sides)}'
+    )
+    return _replies(prompt, show.beside(*sides))
 
 
-def sample(prompt: Sequence[Mapping[str, str]], replies: Sequence[Mapping[str, Any]]) -> str:
+def sample(prompt: Sequence[Mapping[str, str]], replies: Sequence[Mapping[str, Any]]) -> Markup:
     """One line of `samples.jsonl`: a prompt as the model saw it, and its replies with what each earned.
 
     Args:
@@ -337,69 +245,59 @@ def sample(prompt: Sequence[Mapping[str, str]], replies: Sequence[Mapping[str, A
     """
     judged = any(each.get("reward") is not None for each in replies)
 
-    def one(reply: Mapping[str, Any]) -> str:
+    def one(reply: Mapping[str, Any]) -> Markup:
         kind, earned = reply.get("kind") or "", reply.get("reward")
         tone = "bad" if kind == "broken" else "known" if kind == "building" else "plain"
-        facts = [
-            f'<span class="dl-chip" data-tone="{tone}">{html.escape(kind)}</span>' if kind else "",
-            f"{reply['n_tokens']:,} tokens" if "n_tokens" in reply else "",
-            f"reward <b>{show.signed(earned)}</b>" if earned is not None else "unscored" if judged else "",
-        ]
-        notation = reply.get("notation")
-        as_written = f'<pre class="dl-code">{html.escape(notation)}</pre>' if notation else ""
-        text = f'<div class="dt-reply">{show.rich_text(reply["text"])}</div>'
-        return f'<section class="dl-panel">{text}{as_written}<p class="dl-small">{" ".join(facts)}</p></section>'
+        facts: list[str] = [chip(kind, tone)] if kind else []
+        facts += [f" {reply['n_tokens']:,} tokens"] if "n_tokens" in reply else []
+        if earned is not None:
+            facts += [" reward ", tag("b", show.signed(earned))]
+        elif judged:
+            facts.append(" unscored")
+        body = _reply(reply["text"], reply.get("notation"))
+        return tag("section", body, tag("p", *facts, class_="dl-small"), class_="dl-panel")
 
-    spoken = "".join(_bubble(each["role"], each["content"]) for each in prompt if each["role"] != "system")
-    return f'<div class="dl-chat">{spoken}</div><div class="dt-replies">{"".join(map(one, replies))}</div>'
+    return _replies(prompt, tag("div", *map(one, replies), class_="dt-replies"))
 
 
-def _bubble(role: str, text: str) -> str:
-    return f'<div class="dl-msg" data-role="{html.escape(role)}">{show.rich_text(text)}</div>'
-
-
-def replies(written: Mapping[str, Candidate]) -> str:
+def replies(written: Mapping[str, Candidate]) -> Markup:
     """Judged replies beside each other as people read them: name → candidate, its reward and parts below it."""
 
-    def one(name: str, candidate: Candidate) -> str:
-        earned = candidate.reward
-        bill = html.escape(f"unscored: {candidate.error}")
+    def one(name: str, candidate: Candidate) -> Markup:
+        earned, reply = candidate.reward, candidate.reply
+        bill: tuple[str, ...] = (f"unscored: {candidate.error}",)
         if earned:
-            parts = f"R_d {show.signed(earned.discovered)}, R_e {show.signed(earned.penalty)}"
-            bill = f"{parts}: <b>{show.signed(earned.total)}</b>"
-        notation = candidate.reply.notation
-        as_written = f'<pre class="dl-code">{html.escape(notation)}</pre>' if notation else ""
+            parts = f"R_d {show.signed(earned.discovered)}, R_e {show.signed(earned.penalty)}: "
+            bill = (parts, tag("b", show.signed(earned.total)))
         kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "unscored"
-        return show.panel(
-            name,
-            f'<div class="dt-reply">{show.rich_text(candidate.reply.text)}</div>{as_written}'
-            f'<p class="dl-small"><span class="dl-chip">{kind}</span> {candidate.reply.n_tokens:,} tokens · {bill}</p>',
-        )
+        facts = tag("p", chip(kind), f" {reply.n_tokens:,} tokens · ", *bill, class_="dl-small")
+        return show.panel(name, _reply(reply.text, reply.notation), facts)
 
-    return f'<div class="dt-replies">{"".join(one(name, candidate) for name, candidate in written.items())}</div>'
+    return tag("div", *(one(name, candidate) for name, candidate in written.items()), class_="dt-replies")
 
 
 # -- a group -----------------------------------------------------------------------------------------------------------
 
 
-def group_arithmetic(group: Group, labels: Sequence[str]) -> str:
+def group_arithmetic(group: Group, labels: Sequence[str]) -> Markup:
     """Rewards to advantages as a table that adds up, and a bar for each."""
     most = max((abs(each) for each in group.advantages if each is not None), default=0.0) or 1.0
-    rows = "".join(
-        f'<tr><th scope="row">{html.escape(label)}</th><td class="dl-num">{_signed(reward)}</td>'
-        f'<td class="dl-num">{_difference(group, reward)}</td><td class="dl-num"><b>{_signed(advantage)}</b></td>'
-        f"<td>{_balance(advantage, most)}</td></tr>"
+    rows = (
+        tag(
+            "tr",
+            tag("th", label, scope="row"),
+            tag("td", _signed(reward), class_="dl-num"),
+            tag("td", _difference(group, reward), class_="dl-num"),
+            tag("td", tag("b", _signed(advantage)), class_="dl-num"),
+            tag("td", _balance(advantage, most)),
+        )
         for label, reward, advantage in zip(labels, group.rewards, group.advantages, strict=True)
     )
     divisor = "÷ (s + 0.0001)" if group.scaled else "as it is"
     head = ("Reply", "reward r", "r − mean", f"advantage: {divisor}", "made likelier (right) or less likely (left)")
-    columns = "".join(f'<th scope="col">{html.escape(each)}</th>' for each in head)
     spread = "" if group.std is None else f", standard deviation s = {group.std:.4f} (over n − 1)"
     caption = f"Mean = {group.mean:.4f}{spread}" if group.mean is not None else "No reply was scored"
-    return (
-        f'<div class="dl-scroll"><table class="dt-group"><caption>{caption}</caption><thead><tr>{columns}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
+    return grid(head, rows, caption, "dt-group")
 
 
 def _signed(value: float | None) -> str:
@@ -410,33 +308,36 @@ def _difference(group: Group, reward: float | None) -> str:
     return "" if reward is None or group.mean is None else show.signed(reward - group.mean)
 
 
-def _balance(advantage: float | None, most: float) -> str:
+def _balance(advantage: float | None, most: float) -> Markup:
     """A bar from the middle, to the right for what is made likelier."""
     if advantage is None:
-        return ""
+        return EMPTY
     width, side = abs(advantage) / most * 50, "more" if advantage >= 0 else "less"
-    edge = "left:50%" if advantage >= 0 else f"left:{50 - width:.1f}%"
-    return (
-        f'<div class="dt-balance" aria-hidden="true"><i data-side="{side}" style="{edge};width:{width:.1f}%"></i></div>'
-    )
+    edge = 50 if advantage >= 0 else 50 - width
+    bar = tag("i", data_side=side, style=f"left:{edge:.1f}%;width:{width:.1f}%")
+    return tag("div", bar, class_="dt-balance", aria_hidden="true")
 
 
-def token_changes(tokens: Sequence[str], before: Sequence[float], after: Sequence[float], most: float) -> str:
+def token_changes(tokens: Sequence[str], before: Sequence[float], after: Sequence[float], most: float) -> Markup:
     """A reply token by token: how much likelier the step made each, as a bar above or below a line.
 
     Args:
         before, after: log-probabilities (nats).
         most: the change that fills a bar.
     """
-    cells = []
-    for token, one, other in zip(tokens, before, after, strict=True):
-        change = other - one
-        height, side = min(1.0, abs(change) / most) * 50 if most else 0.0, "more" if change >= 0 else "less"
-        edge = "bottom:50%" if change >= 0 else "top:50%"
-        told = f"{token}: {math.exp(one):.4f} → {math.exp(other):.4f}"
-        cells.append(
-            f'<span class="dt-token" title="{html.escape(told)}"><span class="dt-rise" aria-hidden="true">'
-            f'<i data-side="{side}" style="{edge};height:{height:.1f}%"></i></span>{html.escape(token)}'
-            f"<small>{show.signed(round(change, 3))}</small></span>"
+
+    def one(token: str, old: float, new: float) -> Markup:
+        change = new - old
+        height = min(1.0, abs(change) / most) * 50 if most else 0.0
+        side, edge = ("more", "bottom") if change >= 0 else ("less", "top")
+        bar = tag("i", data_side=side, style=f"{edge}:50%;height:{height:.1f}%")
+        return tag(
+            "span",
+            tag("span", bar, class_="dt-rise", aria_hidden="true"),
+            token,
+            tag("small", show.signed(round(change, 3))),
+            class_="dt-token",
+            title=f"{token}: {math.exp(old):.4f} → {math.exp(new):.4f}",
         )
-    return f'<div class="dt-tokens">{"".join(cells)}</div>'
+
+    return tag("div", *map(one, tokens, before, after), class_="dt-tokens")

@@ -61,6 +61,6 @@ def test_from_the_answer_to_the_sentence_that_made_the_difference(
     expect(page.get_by_role("heading", name="Behind a number: adaptive against draft")).to_be_visible(
         timeout=40 * SECOND
     )
-    expect(page.locator(".js-plotly-plot")).to_have_count(4, timeout=20 * SECOND)
+    expect(page.locator("svg.rf")).to_have_count(7, timeout=20 * SECOND)  # one of them in four panels
     assert page.get_by_text("An internal error occurred").count() == 0
     assert outside_requests == []

@@ -27,8 +27,8 @@ class Simulator:
 
     def open(self, url: str) -> None:
         self.page.goto(url)
-        plots = self.page.locator(".js-plotly-plot .scatterlayer")  # the tree and the curve
-        expect(plots).to_have_count(2, timeout=30 * SECOND)
+        expect(self.page.locator(".js-plotly-plot .scatterlayer")).to_have_count(1, timeout=30 * SECOND)  # the tree
+        expect(self.page.locator(".dl-chart svg")).to_be_visible()
 
     @property
     def trees(self) -> Locator:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from hostile import HOSTILE, HOSTILE_SVG, SVG, TREE, Tags, conversation
+from jinja2 import UndefinedError
 
 from discover_lib import (
     IntentTree,
@@ -16,7 +17,8 @@ from discover_lib import (
 from discover_lib.core.conversation import Artifact, Candidate
 from discover_lib.core.roles import Recognised
 from discover_lib.views import conversation as show
-from discover_lib.views.pages import demo_page, fill
+from discover_lib.views.html import Markup, tag
+from discover_lib.views.pages import demo_page, page
 
 
 def numbers(receipt: str, name: str) -> list[float]:
@@ -95,9 +97,9 @@ def test_broken_drawing_says_so() -> None:
 )
 def test_hostile_text_becomes_no_element(text: str) -> None:
     allowed = {"div", "p", "pre", "br", "h4", "img", "figure", "figcaption", "details", "summary"}
-    for tag, attributes in Tags(show.rich_text(text)).tags:
-        assert tag in allowed
-        assert not any(name.startswith("on") for name in attributes)
+    for name, attributes in Tags(show.rich_text(text)).tags:
+        assert name in allowed
+        assert not any(key.startswith("on") for key in attributes)
         assert (attributes.get("src") or "data:").startswith("data:")
 
 
@@ -133,7 +135,7 @@ def test_a_flawed_user_message_says_so_where_it_is_shown() -> None:
     flawed = show.chat(dataclasses.replace(whole, turns=(turn, *whole.turns[1:])))
     assert "dl-flaw" not in show.chat(whole) and flawed.count('class="dl-flaw"') == 1
     assert "own check: longer than a user speaks; words for what the user does not know yet<" in flawed
-    assert "&lt;b&gt;" in show.user_said(dataclasses.replace(turn, flaws=("<b>",)))
+    assert "&lt;b&gt;" in show.user_message(dataclasses.replace(turn, flaws=("<b>",)))
 
 
 def test_chat_stops_at_the_turn_asked_for() -> None:
@@ -163,12 +165,20 @@ def test_user_view_says_how_they_may_speak() -> None:
     assert "ended with this turn" in last
 
 
-def test_template_is_filled_strictly() -> None:
-    assert fill("{{a}}-{{b}}", {"a": "{{b}}", "b": "1"}) == "{{b}}-1"  # a value is not searched again
-    with pytest.raises(KeyError):
-        fill("{{a}}", {})
-    with pytest.raises(KeyError, match="no slot for b"):
-        fill("{{a}}", {"a": "", "b": ""})
+def test_what_is_no_markup_is_escaped() -> None:
+    inner = tag("b", "1 < 2", title='"')
+    assert inner == Markup('<b title="&#34;">1 &lt; 2</b>')
+    assert tag("p", inner, " & ", class_="x", data_turn=0, hidden=True, role=None, open=False) == Markup(
+        '<p class="x" data-turn="0" hidden><b title="&#34;">1 &lt; 2</b> &amp; </p>'
+    )
+    assert tag("br") == Markup("<br>")
+
+
+def test_a_template_escapes_its_values_and_names_what_is_missing() -> None:
+    parts = [("<i>{{ title }}", tag("b", "x"))]  # a value is not searched again
+    assert "<h2>&lt;i&gt;{{ title }}</h2>\n<b>x</b>" in page("evaluation_page.html", "A", (), parts=parts)
+    with pytest.raises(UndefinedError, match="parts"):
+        page("evaluation_page.html", "A", ())
 
 
 def test_demo_page_holds_everything_and_names_itself() -> None:
@@ -176,8 +186,8 @@ def test_demo_page_holds_everything_and_names_itself() -> None:
         conversation((f"Here:\n```svg\n{SVG}\n```", "second")), Artifact("1", "SVG drawing", SVG, "harbour")
     )
     parsed = Tags(text.removeprefix("<!doctype html>\n"))
-    for tag, attributes in parsed.tags:
-        assert tag not in ("link", "iframe", "object", "embed")
+    for name, attributes in parsed.tags:
+        assert name not in ("link", "iframe", "object", "embed")
         assert attributes.get("src", "data:").startswith("data:") and "href" not in attributes
     assert not re.search(r"""(?:https?:)?//[a-z]""", re.sub(r"base64,[\w+/=]+|sha256-[\w+/=]+|\n\s*//.*", "", text))
     assert "default-src &#x27;none&#x27;" not in text and "default-src 'none'; img-src data:" in text

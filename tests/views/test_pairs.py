@@ -15,6 +15,7 @@ from discover_lib.dataset.pairs import labelled_turns
 from discover_lib.dataset.preview import TEMPLATES, sequences
 from discover_lib.dataset.rows import Origin, examples
 from discover_lib.views import pairs as show_pairs
+from discover_lib.views.figures.charts import PLOT
 
 ORIGIN = Origin("a run", "judge", "voice")
 
@@ -86,7 +87,7 @@ def test_every_number_is_in_the_plot_once(values: list[float]) -> None:
     zeros = re.search(r"exactly 0: (\d+)", drawn)
     assert sum(counts) + (int(zeros[1]) if zeros else 0) == len(values)
     places = [float(x) for x in re.findall(r'<rect [^>]*x="([\d.-]+)"', drawn)]
-    assert all(0 <= place <= show_pairs.PLOT_WIDTH for place in places)
+    assert all(0 <= place <= PLOT.width for place in places)
 
 
 def test_counts_of_what_is_left_out_add_up() -> None:

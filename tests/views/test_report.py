@@ -25,9 +25,9 @@ from discover_lib.paper import RESULTS, TIMES, VARIANTS, Paper, PaperOptions
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions
 from discover_lib.views import report as report_page
-from discover_lib.views.figures.report_figures import Box, curve_figure, shape
+from discover_lib.views.figures.charts import Box, turn_curves
+from discover_lib.views.figures.theme import SHAPES, looks, shape
 from discover_lib.views.report import PaperRun, ReportError, breaks_more, command, facing, headline, not_below
-from discover_lib.views.scores import SHAPES, looks
 
 BEST = VARIANTS[-1].label
 STAND_INS = {  # scripted assistants in the places of the models, so that no model has to be trained
@@ -337,7 +337,7 @@ shares = st.floats(0, 1)
 def test_curves_stay_inside_their_drawing(ends: list[list[float]], assistants: int) -> None:
     names = [f"assistant {at}" for at in range(assistants)]
     curve = [Estimate(mean, low, high, 9, 9) for low, mean, high in ends]
-    drawn = curve_figure(dict.fromkeys(names, curve), looks(names), "All", Box(520, 320))
+    drawn = turn_curves(dict.fromkeys(names, curve), looks(names), "All", Box(520, 320))
     assert drawn.count("<polyline") == drawn.count("<polygon") == assistants
     assert all(f">{name}</text>" in drawn for name in names)
     for listed in re.findall(r'points="([^"]+)"', drawn):

@@ -5,7 +5,6 @@ import dataclasses
 import html
 import io
 import itertools
-import json
 import re
 
 import pytest
@@ -22,6 +21,9 @@ from discover_lib.metrics.results import MEASURE, MEASURES, Pool, pools_without
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.views import scores as show_scores
 from discover_lib.views.beside import marked_reply
+from discover_lib.views.figures import charts
+from discover_lib.views.figures.theme import looks, named, short
+from discover_lib.views.pages import evaluation_page, scores_csv
 
 NASTY = 'a<b>&"c"'
 
@@ -87,7 +89,7 @@ def test_who_sees_the_intents_is_a_bound_and_no_rival() -> None:
 
 
 def test_every_number_of_the_table_carries_its_interval_and_n_and_can_be_pressed() -> None:
-    marks = show_scores.looks(APART.assistants)
+    marks = looks(APART.assistants)
     markup = show_scores.results(table_of(APART), {each.name: 8 for each in MEASURES}, marks)
     pressed = [show_scores.picked(html.unescape(each)) for each in re.findall(r'data-pick="([^"]*)"', markup)]
     assert sorted(pressed) == sorted(("cell", name, each.name) for name in APART.assistants for each in MEASURES)
@@ -101,12 +103,12 @@ def test_every_number_of_the_table_carries_its_interval_and_n_and_can_be_pressed
 
 def test_pairs_point_the_way_the_data_do() -> None:
     compared = compare(APART.values("proportion"))
-    markup = show_scores.pairs(table_of(APART), compared, MEASURE["proportion"], show_scores.looks(APART.assistants))
+    markup = show_scores.pairs(table_of(APART), compared, MEASURE["proportion"], looks(APART.assistants))
     cells = {show_scores.picked(html.unescape(key)): body for key, body in _pressable(markup)}
     assert set(cells) == {("pair", "good", "middle"), ("pair", "good", "bad"), ("pair", "middle", "bad")}
     assert "▲ +1.00" in cells["pair", "good", "bad"] and "▲ +0.50" in cells["pair", "good", "middle"]
     compared = compare(CLOSE.values("proportion"))
-    markup = show_scores.pairs(table_of(CLOSE), compared, MEASURE["proportion"], show_scores.looks(CLOSE.assistants))
+    markup = show_scores.pairs(table_of(CLOSE), compared, MEASURE["proportion"], looks(CLOSE.assistants))
     assert "≈ 0.00" in markup and "▲ +" not in text_of(markup)
 
 
@@ -116,7 +118,7 @@ def _pressable(markup: str) -> list[tuple[str, str]]:
 
 def test_a_smaller_pool_moves_scores_and_the_table_says_how_far() -> None:
     """Good finds 3 of 3, middle 1 or 2, bad none: middle has (1/3 + 2/3)/2 = 0.5; without good 1, without bad 0."""
-    markup = show_scores.pools(table_of(APART), pools_without(APART), show_scores.looks(APART.assistants))
+    markup = show_scores.pools(table_of(APART), pools_without(APART), looks(APART.assistants))
     rows = {row.split()[1]: row for row in map(text_of, re.findall(r"<tr>(.*?)</tr>", markup))}
     assert re.fullmatch(r"◆ middle 0.50 \[.*?\] 0.50 \[.*?\] 1.00 \+0.5 0.00 −0.5 –", rows["middle"])
     assert "move by up to 0.50" in text_of(markup)
@@ -127,14 +129,14 @@ def test_what_is_left_out_is_counted() -> None:
     same = pool(left=[1, 2, 1, 2], right=[1, 2, 1, 3])
     failed = dataclasses.replace(same.scores[0], failed=("satisfaction",), leaves=None, leaks=2)
     counted = Pool([failed, *same.scores[1:]])
-    said = text_of(show_scores.left_out(counted, show_scores.looks(counted.assistants)))
+    said = text_of(show_scores.left_out(counted, looks(counted.assistants)))
     assert "eq. 4: 3 of 4 users left out" in said and "satisfaction: 3 of 3 leaves count" in said
     assert "satisfaction: 1 2" in said  # unscored in one conversation; two leaks
 
 
 def test_names_of_strangers_are_no_markup() -> None:
     strange = pool(**{NASTY: [1, 2, 3], "x": [3, 2, 1]})
-    marks, compared = show_scores.looks(strange.assistants), compare(strange.values("discovery"))
+    marks, compared = looks(strange.assistants), compare(strange.values("discovery"))
     table = table_of(strange)
     for markup in (
         show_scores.answer(table, compared, MEASURE["discovery"]),
@@ -147,9 +149,9 @@ def test_names_of_strangers_are_no_markup() -> None:
 
 def test_long_names_are_shortened_in_the_middle_and_told_whole_where_pointed_at() -> None:
     name = "hf:/somewhere/outputs/training/2026-sft-then-dpo"
-    assert show_scores.short(name) == "hf:/some…ing/2026-sft-then-dpo" and len(show_scores.short(name)) == 30
-    assert show_scores.short("adaptive") == "adaptive"
-    assert f'title="{name}"' in show_scores.named(name, show_scores.looks([name])[name])
+    assert short(name) == "hf:/some…ing/2026-sft-then-dpo" and len(short(name)) == 30
+    assert short("adaptive") == "adaptive"
+    assert f'title="{name}"' in named(name, looks([name])[name])
 
 
 def test_a_page_says_under_which_rules_and_by_whom_its_numbers_were_made() -> None:
@@ -161,7 +163,7 @@ def test_a_page_says_under_which_rules_and_by_whom_its_numbers_were_made() -> No
 
 
 def test_assistants_look_different_whatever_the_colour() -> None:
-    marks = show_scores.looks([str(number) for number in range(9)])
+    marks = looks([str(number) for number in range(9)])
     assert len({each.symbol for each in marks.values()}) == len({each.colour for each in marks.values()}) == 9
 
 
@@ -195,9 +197,7 @@ def test_the_sensitivity_map_shows_what_flips_and_names_what_does_not() -> None:
     st.floats(0.001, 0.2),
 )
 def test_labels_are_kept_apart_in_their_order_and_above_the_axis(places: dict[str, float], room: float) -> None:
-    from discover_lib.views.figures.score_figures import spread_apart
-
-    moved = spread_apart(places, room)
+    moved = charts.spread_apart(places, room)
     order = sorted(places, key=lambda name: places[name])
     ends = [moved[name] for name in order]
     assert set(moved) == set(places) and min(ends, default=0.0) >= -1e-9
@@ -205,24 +205,29 @@ def test_labels_are_kept_apart_in_their_order_and_above_the_axis(places: dict[st
 
 
 def test_labels_with_room_stay_where_they_are() -> None:
-    from discover_lib.views.figures.score_figures import spread_apart
-
-    assert spread_apart({"a": 0.2, "b": 0.8}, 0.1) == {"a": 0.2, "b": 0.8}
-    assert spread_apart({"a": 0.5, "b": 0.5}, 0.1) == pytest.approx({"a": 0.45, "b": 0.55})
+    assert charts.spread_apart({"a": 0.2, "b": 0.8}, 0.1) == {"a": 0.2, "b": 0.8}
+    assert charts.spread_apart({"a": 0.5, "b": 0.5}, 0.1) == pytest.approx({"a": 0.45, "b": 0.55})
 
 
 def test_figures_draw_every_interval() -> None:
-    from discover_lib.views.figures import score_figures
-
-    table, marks = table_of(APART), show_scores.looks(APART.assistants)
-    figure = score_figures.interval_figure(table, MEASURE["proportion"], marks)
-    drawn = {trace.y[0]: trace for trace in figure.data}
+    """Good 1.00, middle 0.50 [0.33, 0.67] or so, bad 0.00 on an axis of 0 to 1 whose ends are `zero` and `one`."""
+    table = table_of(APART)
+    drawn = charts.intervals(table, MEASURE["proportion"], looks(APART.assistants))
+    assert [each.split(":")[0] for each in re.findall("<title>(.*?)</title>", drawn)] == ["good", "middle", "bad"]
+    ends = [tuple(map(float, each)) for each in re.findall(r'd="M([\d.]+),[\d.]+H([\d.]+)M', drawn)]
+    one, zero = ends[0][0], ends[2][0]
     middle = table["middle"]["proportion"]
     assert middle.high is not None and middle.low is not None
-    assert drawn["middle"].x[0] == middle.mean
-    assert drawn["middle"].error_x.array[0] == pytest.approx(middle.high - middle.mean)
-    assert drawn["middle"].error_x.arrayminus[0] == pytest.approx(middle.mean - middle.low)
-    assert figure.layout.annotations[0].text == "1.00 [1.00, 1.00]"
+    assert ends[1] == pytest.approx([zero + (one - zero) * each for each in (middle.low, middle.high)], abs=0.1)
+    assert ">1.00 [1.00, 1.00]</text>" in drawn and "middle: 0.50 [" in drawn and "n = 8 artifacts</title>" in drawn
+
+
+def test_tokens_are_drawn_against_discovery_with_both_intervals() -> None:
+    table = table_of(APART)
+    drawn = charts.tokens_against_discovery(table, looks(APART.assistants))
+    assert drawn.count("<title>") == drawn.count('class="rf-name"') == 3 and drawn.count("rf-whisker") == 6
+    assert "good: 0.10 [0.10, 0.10] thousand tokens, discovery 1.00 [1.00, 1.00], n = 8 artifacts" in drawn
+    assert "No assistant is scored" in charts.tokens_against_discovery({"a": {}}, {})
 
 
 # -- marks in a reply -------------------------------------------------------------------------------------------------
@@ -236,7 +241,7 @@ def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
     start = text.index("A farm")
     seen = Evidence(1, move, "", (start, text.index("\n")), None, "quoted")
     markup = marked_reply(turn, [seen], {"1": 'Says "farm"'})
-    assert '<li><mark class="ds-mark" data-how="sure" title="met: Says &quot;farm&quot;">A farm, ' in markup
+    assert '<li><mark class="ds-mark" data-how="sure" title="met: Says &#34;farm&#34;">A farm, ' in markup
     assert markup.count("<mark") == markup.count("</mark>") == 1 and "&lt;i&gt;sea" in markup
     assert "<mark" not in marked_reply(turn, [], {})
 
@@ -245,23 +250,17 @@ def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
 
 
 def test_the_csv_has_a_row_per_conversation_and_empty_cells_for_what_is_unscored() -> None:
-    from discover_lib.views.evaluation_report import scores_csv
-
     unscored = dataclasses.replace(APART.scores[0], interactivity=None)
     rows = list(csv.DictReader(io.StringIO(scores_csv(Pool([unscored, *APART.scores[1:]])))))
     assert len(rows) == 24 and rows[0]["interactivity"] == "" and rows[1]["interactivity"] == "0.5"
     assert [row["proportion"] for row in rows[:8]] == ["1.0"] * 8
 
 
-def test_the_report_is_one_file_whose_texts_cannot_end_its_scripts() -> None:
-    from discover_lib.views.evaluation_report import report_html
-    from discover_lib.views.figures import score_figures
-
+def test_an_evaluation_is_one_file_without_a_script() -> None:
     strange = pool(**{"</script><b>": [1, 2, 3], "x": [3, 2, 1]})
-    table, marks = table_of(strange), show_scores.looks(strange.assistants)
-    figure = score_figures.interval_figure(table, MEASURE["discovery"], marks)
-    page = report_html("A & B", [("Table", show_scores.results(table, {}, marks))], {"Figure": figure})
-    assert "<h1>A &amp; B</h1>" in page and "</script><b>" not in page and "&lt;/script&gt;&lt;b&gt;" in page
-    assert not re.findall(r"""<(?:script|link|img)[^>]+(?:src|href)=["']?https?:""", page)
-    drawn = re.search(r"\}\)\)\((\{.*?\})\)</script>", page.split('id="figure-0"')[1])
-    assert drawn is not None and len(json.loads(drawn[1])["data"]) == 2
+    table, marks = table_of(strange), looks(strange.assistants)
+    figure = charts.intervals(table, MEASURE["discovery"], marks)
+    page = evaluation_page("A & B", [("Table <1>", show_scores.results(table, {}, marks)), ("Figure", figure)])
+    assert "<h1>A &amp; B</h1>" in page and "<h2>Table &lt;1&gt;</h2>" in page and "default-src 'none'" in page
+    assert "<script" not in page and "<b>:" not in page and "&lt;/script&gt;&lt;b&gt;" in page
+    assert not re.findall(r"""<[^>]+(?:src|href)=["']?https?:""", page) and page.count('<svg class="rf"') == 1

@@ -7,6 +7,7 @@ import pytest
 
 from discover_lib.train.jobs import Attempt, JobStatus
 from discover_lib.views import training as show_training
+from discover_lib.views.figures.charts import smoothed
 
 NOW = time.mktime((2026, 1, 2, 10, 0, 0, 0, 0, -1))
 
@@ -58,7 +59,7 @@ def test_long_curves_are_smoothed_and_say_so_and_resumptions_are_marked() -> Non
     shown = show_training.curves(lines(20, loss=1), 20, resumed_at=(0, 5, 99))
     assert shown.count('class="dt-mark"') == 1 and "gone on from a checkpoint" in shown
     assert 'class="dt-raw"' in shown and "mean of the last 5" in shown
-    assert show_training.smoothed([1, 2, 3, 4, 5, 6]) == [1, 1.5, 2, 2.5, 3, 4]
+    assert smoothed([1, 2, 3, 4, 5, 6]) == [1, 1.5, 2, 2.5, 3, 4]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ import pytest
 from discover_lib import Discovery, Evaluation, IntentState, IntentTree, Rules, Verdict, advance, initial_state
 from discover_lib.core.advance import frontier
 from discover_lib.runs.recorded import load_recorded, recorded_index
+from discover_lib.views.conversation import state_legend
+from discover_lib.views.figures.charts import discovery_curves
+from discover_lib.views.figures.theme import THEMES, Theme
 from discover_lib.views.figures.tree import (
     BAND,
     EDGES,
@@ -18,15 +21,9 @@ from discover_lib.views.figures.tree import (
     LABELS_AT_ONCE,
     MARKS,
     NODES,
-    THEMES,
     TICKS,
-    CurveFigure,
     IntentFigure,
-    Theme,
-    ThemeName,
-    discovery_curve,
     intent_figure,
-    legend,
     place_layered,
     place_outline,
 )
@@ -206,16 +203,6 @@ class TestLiveFigure:
                 callback(live.widget.data[NODES], points, None)
         assert clicked == [list(tree.intents)[2]]
 
-    def test_the_layout_can_change_and_change_back_on_the_same_widget(self, tree: IntentTree, moved: Any) -> None:
-        live = IntentFigure(tree, initial_state(tree))
-        live.update(*moved)
-        widget, before = live.widget, [trace.to_plotly_json() for trace in live.widget.data]
-        live.set_layout("layered")
-        assert live.widget is widget and live.widget.layout.height == place_layered(tree).height
-        live.set_layout("outline")
-        after = [trace.to_plotly_json() for trace in live.widget.data]
-        assert [(one["x"], one["y"]) for one in after] == [(one["x"], one["y"]) for one in before]
-
     def test_selecting_marks_one_intent(self, tree: IntentTree) -> None:
         live = IntentFigure(tree, initial_state(tree))
         live.select("3")
@@ -232,38 +219,37 @@ class TestLiveFigure:
         assert "wants 1.1.1" in shown and "wants 39" in shown and "wants 39.1" not in shown
 
 
+def heights(drawn: str, line: str) -> list[list[float]]:
+    """Where each line of a chart stands after every turn, as the share of the axis."""
+    paths = re.findall(rf'points="([^"]*)"[^>]* data-line="{line}"', drawn)
+    return [[float(point.split(",")[1]) for point in path.split()][::2] for path in paths]
+
+
 def test_curves_count_what_is_known_after_each_turn() -> None:
     [conversation] = load_recorded("night_harbour")
-    figure = discovery_curve({"recorded": conversation}, turn=2)
-    [line] = [trace for trace in figure.data if trace.name == "recorded"]
-    assert list(line.y) == [len(conversation.state_after(turn).discovered) for turn in range(6)]
-    assert figure.layout.shapes[0].x0 == 2
-    assert figure.layout.yaxis.title.text == "intents discovered" and not figure.layout.showlegend
-    assert discovery_curve({}).data == ()
+    drawn = discovery_curves({"recorded": conversation}, turn=2)
+    known = [len(conversation.state_after(turn).discovered) for turn in range(6)]
+    told = re.findall(r"<title>recorded, after turn (\d): (\d+) discovered</title>", drawn)
+    assert [(int(turn), int(count)) for turn, count in told] == list(enumerate(known))
+    [line], [formed] = heights(drawn, "discovered"), heights(drawn, "formed")
+    step = (line[0] - line[-1]) / (known[-1] - known[0])  # one intent, upwards
+    assert line == pytest.approx([line[0] - step * (count - known[0]) for count in known], abs=0.2)
+    assert all(above <= below for above, below in zip(formed, line, strict=True))
+    assert 'data-turn="2"' in drawn and "dl-key" not in drawn
 
 
-def test_live_curves_follow_turns_and_branches_as_still_ones_do() -> None:
+def test_every_branch_has_a_line_and_a_legend_names_them() -> None:
     [conversation] = load_recorded("night_harbour")
     short = dataclasses.replace(conversation, turns=conversation.turns[:2])
-    live = CurveFigure({"main": short}, 1)
-    for lines, turn in (
-        ({"main": conversation}, 5),
-        ({"main": conversation, "branch": short}, 2),
-        ({"main": short}, 0),
-    ):
-        live.update(lines, turn)
-        still = discovery_curve(lines, turn)
-        assert [(trace.name, trace.x, trace.y) for trace in live.widget.data] == [
-            (trace.name, trace.x, trace.y) for trace in still.data
-        ]
-        assert live.widget.layout.shapes[0].x0 == turn
-        assert live.widget.layout.showlegend is (len(lines) > 1)
-        assert live.widget.layout.xaxis.range == still.layout.xaxis.range
+    drawn = discovery_curves({"main <b>": conversation, "branch": short})
+    assert [len(line) for line in heights(drawn, "discovered")] == [6, 3]
+    assert drawn.count("</b>main &lt;b&gt;") == drawn.count("</b>branch") == 1 and "rf-now" not in drawn
+    assert "<polyline" not in discovery_curves({})
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_the_legend_names_every_look(theme: ThemeName) -> None:
-    line = legend(theme)
+@pytest.mark.parametrize("drawn", ["outline", "tree"])
+def test_the_legend_names_every_look(drawn: str) -> None:
+    line = state_legend(drawn)
     for word in ("undiscovered", "emerging", "discovered", "satisfied", "can move now", "moved this turn", "in focus"):
         assert word in line
 

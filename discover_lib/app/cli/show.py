@@ -36,6 +36,7 @@ from discover_lib.runs.plan import PAPER_PRINTED, Plan, Span, paper_accounting
 from discover_lib.runs.runner import Halt, Report, Snapshot
 from discover_lib.runs.runner import Progress as OnProgress
 from discover_lib.runs.store import RunStore, Spent
+from discover_lib.views.transitions import in_words
 
 ROOMY = 130  # columns of a terminal on which a row of numbers fits on one line
 
@@ -58,13 +59,10 @@ def print_turn(screen: Console, tree: IntentTree, turn: Turn) -> None:
     screen.print(f"\n[bold]turn {turn.index}[/]", highlight=False)
     screen.print(f"[magenta]assistant[/]  {reply.notation or reply.text}", highlight=False)
     for transition in turn.candidate.transitions:
-        if transition.moved:
-            states = f"{transition.before.name.lower()} → {transition.after.name.lower()}"
-            score = "" if transition.score is None else f", {transition.score:.2f} > θ {transition.theta:.2f}"
-            reason = f"{transition.cause}{score}"
-            screen.print(f"           ● {tree.text(transition.intent_id)}: {states} ({reason})", highlight=False)
-        elif transition.satisfied:
-            screen.print(f"           ✓ {tree.text(transition.intent_id)}: satisfied", highlight=False)
+        if transition.moved or transition.satisfied:
+            sign = "●" if transition.moved else "✓"
+            line = f"           {sign} {tree.text(transition.intent_id)}: {in_words(transition)}"
+            screen.print(line, highlight=False)
     parts = f"{reward.discovered:+.0f} discovered, {reward.penalty:+.3f} for {reward.n_tokens} tokens"
     screen.print(f"           reward {reward.total:+.3f}  ({parts})", highlight=False)
     if turn.user_message is not None:

@@ -1,4 +1,4 @@
-"""Pictures: the intent tree as it is being discovered, and curves over turns.
+"""The live picture: the intent tree as it is being discovered.
 
 The tree is one plotly figure.  `intent_figure` makes a still one; `IntentFigure` keeps one `FigureWidget` and repaints
 it in place, sending only what changed, so that nodes never move between steps.  The state of an intent shows by shape
@@ -19,18 +19,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.core.advance import focus as roots_in_focus
 from discover_lib.core.advance import frontier
-from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState, Transition
+from discover_lib.views.figures.theme import FONT, THEMES, Theme, ThemeName
+from discover_lib.views.transitions import in_words
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 Layout = Literal["outline", "layered"]
-ThemeName = Literal["light", "dark"]
 
-FONT = "PT Sans, system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, sans-serif"  # marimo's, where it is served
 ROW = 23  # px, one line of the outline
 LINE = 15  # px, each further line of a wrapped requirement
 INDENT = 24  # px per level of the outline
@@ -43,64 +42,6 @@ LABEL_GAP = 16  # px from a node's middle to its label
 LABELS_AT_ONCE = 260  # more labels than this make a step slow: then only the rows near the focus carry theirs
 
 
-@dataclass(frozen=True)
-class Theme:
-    """Colours of one theme: told apart by colour-blind eyes, text at least 4.5:1 and shapes 3:1 against the paper."""
-
-    paper: str
-    text: str
-    quiet: str  # text of intents still hidden
-    line: str
-    hidden: str  # outline of a node still hidden
-    frontier: str
-    discovered: str
-    emerging: str
-    emerging_line: str
-    glow: str
-    glow_line: str
-    band: str
-    selected: str
-    tick: str
-    grid: str
-
-
-THEMES: Mapping[ThemeName, Theme] = {
-    "light": Theme(
-        paper="#ffffff",
-        text="#1a222c",
-        quiet="#5a6573",
-        line="#c3cad3",
-        hidden="#8a94a1",
-        frontier="#31548c",
-        discovered="#0a7566",
-        emerging="#e69f00",
-        emerging_line="#8f5f00",
-        glow="rgba(253, 186, 140, 0.55)",
-        glow_line="#c2410c",
-        band="#edf3fc",
-        selected="#7a3fa0",
-        tick="#ffffff",
-        grid="#dce1e7",
-    ),
-    "dark": Theme(
-        paper="#191f27",
-        text="#e9edf2",
-        quiet="#a4afbc",
-        line="#46525f",
-        hidden="#7b8794",
-        frontier="#9dbcf0",
-        discovered="#41cdb3",
-        emerging="#efb94c",
-        emerging_line="#ffd98a",
-        glow="rgba(168, 90, 36, 0.60)",
-        glow_line="#ff9d5c",
-        band="#1c2735",
-        selected="#d3a4f0",
-        tick="#0c1a18",
-        grid="#313b47",
-    ),
-}
-SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999")  # Okabe and Ito, for curves
 SYMBOLS = {
     Discovery.UNDISCOVERED: "circle",
     Discovery.EMERGING: "diamond",
@@ -394,7 +335,7 @@ def _hover_lines(intent_id: str, moment: Moment, move: Transition | None, movabl
     satisfied = " · ✓ satisfied" if intent_id in state.satisfied else ""
     lines = [f"{intent_id} · {STATE_NAMES[state[intent_id]]}{satisfied}" + (" · can move now" if movable else "")]
     if move is not None:
-        lines.append(f"this turn: {told(move)}")
+        lines.append(f"this turn: {in_words(move)}")
     if reason := moment.reasons.get(intent_id):
         lines += [f"<i>{_safe(line)}</i>" for line in _wrapped(f"judge: {reason}", 64, most=6)]
     if state[intent_id] is not Discovery.DISCOVERED and intent_id in state.thresholds:
@@ -402,20 +343,6 @@ def _hover_lines(intent_id: str, moment: Moment, move: Transition | None, movabl
         left = ", ".join(f"{each:.2f}" for each in theta) if isinstance(theta, tuple) else f"{theta:.2f}"
         lines.append(f"θ left: {left or 'none'}")
     return lines
-
-
-def told(move: Transition) -> str:
-    """One transition in words: "undiscovered → emerging, near miss (0.50 against θ 0.31)"."""
-    parts = []
-    if move.moved:
-        parts.append(f"{move.before.name.lower()} → {move.after.name.lower()}")
-    if move.satisfied:
-        parts.append("now satisfied")
-    if move.cause == "direct":
-        parts.append("met directly")
-    elif move.score is not None and move.theta is not None:
-        parts.append(f"near miss, score {move.score:.2f} against θ {move.theta:.2f}")
-    return ", ".join(parts)
 
 
 # -- figures -------------------------------------------------------------------------------------------------------
@@ -497,18 +424,6 @@ class IntentFigure:
     def select(self, intent_id: str | None) -> None:
         """Mark one intent, or none."""
         self.update(self._moment.state, self._moment.transitions, self._moment.focus, self._moment.reasons, intent_id)
-
-    def set_layout(self, layout: Layout) -> None:
-        """Draw the same moment in the other layout, on the same widget (the wheel keeps doing what it did)."""
-        if layout == self.layout:
-            return
-        self.layout = layout
-        self._painter = _Painter(self.tree, self.rules, _place(self.tree, layout), self._theme)
-        self._shown = self._painter.paint(self._moment)
-        with self.widget.batch_update():
-            self.widget.update_layout(_layout(self._painter))
-            for trace, fixed, changing in zip(self.widget.data, _traces(self._painter), self._shown, strict=True):
-                trace.update({key: value for key, value in fixed.items() if key != "type"} | _nested(changing))
 
     def on_select(self, callback: Callable[[str], None]) -> None:
         """Call `callback` with an intent's id when it is clicked, once per click."""
@@ -656,130 +571,6 @@ def _layout(painter: _Painter) -> dict[str, Any]:
         },
         "xaxis": hidden | x_axis,
         "yaxis": hidden | y_axis,
-    }
-
-
-def legend(theme: ThemeName = "light") -> str:
-    """What shapes and colours of the tree mean, as one HTML line in the look of the drawing."""
-    colors = THEMES[theme]
-
-    def mark(shape: str, label: str) -> str:
-        picture = f'<svg width="18" height="18" viewBox="-9 -9 18 18" aria-hidden="true">{shape}</svg>'
-        return f'<span style="display:inline-flex;gap:5px;align-items:center">{picture}{label}</span>'
-
-    ring = f'<circle r="5.5" fill="{colors.paper}" stroke="{colors.hidden}" stroke-width="1.5"/>'
-    known = f'<circle r="6.5" fill="{colors.discovered}"/>'
-    half = f'<path d="M0-8 8 0 0 8-8 0z" fill="{colors.emerging}" stroke="{colors.emerging_line}" stroke-width="1.5"/>'
-    tick = f'<path d="M-3 .2-.8 2.6 3.2-2.4" fill="none" stroke="{colors.tick}" stroke-width="1.8"/>'
-    reach = f'<circle r="6" fill="{colors.paper}" stroke="{colors.frontier}" stroke-width="2.6"/>'
-    glow = f'<circle r="8" fill="{colors.glow}" stroke="{colors.glow_line}"/><circle r="5" fill="{colors.discovered}"/>'
-    band = f'<rect x="-9" y="-7" width="18" height="14" rx="3" fill="{colors.band}" stroke="{colors.line}"/>'
-    entries = (
-        (ring, "undiscovered"),
-        (half, "emerging"),
-        (known, "discovered"),
-        (known + tick, "satisfied"),
-        (reach, "can move now"),
-        (glow, "moved this turn"),
-        (band, "in focus"),
-    )
-    line = "".join(mark(shape, label) for shape, label in entries)
-    style = f"display:flex;flex-wrap:wrap;gap:2px 14px;font-size:13px;color:{colors.quiet}"
-    return f'<div class="viz-legend" style="{style}">{line}</div>'
-
-
-def discovery_curve(
-    conversations: Mapping[str, Conversation], turn: int | None = None, *, theme: ThemeName = "light"
-) -> go.Figure:
-    """Intents discovered (and, dashed, emerging too) after each turn, a line per conversation.
-
-    Args:
-        conversations: label → conversation; a branch and what it came from, or several assistants.
-        turn: the turn being looked at, marked by a vertical line.
-    """
-    import plotly.graph_objects as go
-
-    return go.Figure(*_curve(conversations, turn, THEMES[theme]))
-
-
-def _curve(
-    conversations: Mapping[str, Conversation], turn: int | None, colors: Theme
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Traces and layout as plain data: building plotly's own objects for them takes a quarter of a second."""
-    traces = []
-    for index, (label, conversation) in enumerate(conversations.items()):
-        known, forming = _counts(conversation)
-        line = {"shape": "hv", "color": SERIES[index % len(SERIES)]}
-        shared = {"type": "scatter", "x": list(range(len(known)))}
-        traces.append(
-            shared
-            | {"y": forming, "mode": "lines", "line": line | {"width": 1.4, "dash": "dot"}}
-            | {"name": f"{_safe(label)}, with emerging", "hoverinfo": "skip"}
-        )
-        traces.append(
-            shared
-            | {"y": known, "mode": "lines+markers", "line": line | {"width": 2.4, "dash": "solid"}}
-            | {"marker": {"size": 8, "color": line["color"]}, "name": _safe(label)}
-            | {"hovertemplate": f"{_safe(label)}<br>after turn %{{x}}: %{{y}} discovered<extra></extra>"}
-        )
-    longest = max((len(each.turns) for each in conversations.values()), default=0)
-    layout = _curve_layout(colors, longest, several=len(conversations) > 1)
-    mark = {"type": "line", "x0": turn, "x1": turn, "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
-    line_style = {"color": colors.frontier, "width": 1, "dash": "dash"}
-    return traces, layout | {"shapes": [] if turn is None else [mark | {"line": line_style}]}
-
-
-class CurveFigure:
-    """`discovery_curve` as one live `FigureWidget`, brought up to date in place."""
-
-    def __init__(
-        self, conversations: Mapping[str, Conversation], turn: int | None = None, *, theme: ThemeName = "light"
-    ) -> None:
-        import plotly.graph_objects as go
-
-        self._theme = THEMES[theme]
-        self._shown = _curve(conversations, turn, self._theme)
-        self.widget: go.FigureWidget = go.FigureWidget(*self._shown)
-        self.widget._config = dict(PAGE_CONFIG)
-
-    def update(self, conversations: Mapping[str, Conversation], turn: int | None = None) -> None:
-        """Show these conversations (see `discovery_curve`); only what changed is sent."""
-        (old_traces, old_layout), (traces, layout) = self._shown, _curve(conversations, turn, self._theme)
-        self._shown = (traces, layout)
-        if len(traces) != len(old_traces):
-            self.widget.data = ()
-            self.widget.add_traces(traces)
-            old_traces = traces
-        with self.widget.batch_update():
-            for trace, old, new in zip(self.widget.data, old_traces, traces, strict=True):
-                trace.update({key: value for key, value in new.items() if value != old[key]})
-            self.widget.layout.update({key: value for key, value in layout.items() if value != old_layout[key]})
-
-
-def _counts(conversation: Conversation) -> tuple[list[int], list[int]]:
-    """Discovered intents, and discovered or emerging ones, after each turn from the start on."""
-    known, forming = [], []
-    for turn in range(len(conversation.turns) + 1):
-        levels = list(conversation.state_after(turn).discovery.values())
-        known.append(sum(level is Discovery.DISCOVERED for level in levels))
-        forming.append(sum(level is not Discovery.UNDISCOVERED for level in levels))
-    return known, forming
-
-
-def _curve_layout(colors: Theme, longest: int, several: bool) -> dict[str, Any]:
-    axis = {"gridcolor": colors.grid, "zeroline": False, "linecolor": colors.line, "tickcolor": colors.line}
-    return {
-        "height": 230,
-        "margin": {"l": 48, "r": 12, "t": 8, "b": 42},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"family": FONT, "color": colors.quiet, "size": 12},
-        "showlegend": several,
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        "xaxis": axis | {"title": "turn", "dtick": 1, "range": [-0.15, max(longest, 1) + 0.25], "showgrid": False},
-        "yaxis": axis | {"title": "intents discovered", "rangemode": "tozero", "tickformat": "d", "nticks": 5},
-        "hovermode": "closest",
-        "dragmode": False,
     }
 
 

@@ -1,0 +1,577 @@
+"""Every chart but the live tree, as SVG in the page: no script, a `<title>` on what can be pointed at.
+
+Pure: made of numbers alone.  A name keeps its colour, shape and dash in all of them, and lines are labelled where they
+end or in a legend, so that colour is never the only carrier.  Colours follow the page from light to dark.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.state import Discovery
+from discover_lib.metrics.behaviour import FAMILIES, Family
+from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
+from discover_lib.views.figures.theme import Look, looks, shape, short
+from discover_lib.views.html import EMPTY, Markup, joined, quiet, signed, table, tag
+
+ROW = 23.0  # units, one assistant in a chart of rows; units are CSS pixels at full width
+LINE = 15.0  # units between two labels at the end of lines
+CHARACTER = 10.0  # units that a character of a label is taken to be wide
+BINS = 24
+SMOOTHED = 5  # logged points that a bold line averages
+SMOOTHED_FROM = 12  # fewer points than this are joined as they are
+FAMILY_MEANING: Mapping[Family, str] = {
+    "CCC": "CCC: closes in throughout",
+    "DDD": "DDD: opens up throughout",
+    "two in a row": "two in a row, then the other",
+    "alternating": "alternating",
+}
+
+
+class Box(NamedTuple):
+    """The size of a chart, in units."""
+
+    width: float
+    height: float
+
+
+class Span(NamedTuple):
+    """From the lowest to the highest of some numbers."""
+
+    low: float
+    high: float
+
+
+WIDE, SMALL, PLOT, CURVE, STRIP = Box(940, 420), Box(520, 320), Box(420, 118), Box(320, 110), Box(100, 8)
+
+Scale = Callable[[float], float]  # a quantity → units
+Points = Sequence[tuple[int, float]]  # (step, value)
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def scale(span: Span, start: float, end: float) -> Scale:
+    """From a span of numbers to a stretch of the drawing."""
+    reach = (span.high - span.low) or 1.0
+    return lambda value: start + (end - start) * (value - span.low) / reach
+
+
+def span_of(estimates: Iterable[Estimate]) -> Span:
+    """From the lowest to the highest end of all intervals, 0 included."""
+    ends = [0.0, *(end for each in estimates for end in (each.mean, each.low, each.high) if end is not None)]
+    return Span(min(ends), max(ends))
+
+
+def _svg(size: Box, spoken: str, drawn: Iterable[Markup], *, stretched: bool = False, class_: str = "rf") -> Markup:
+    view = f"0 0 {size.width:g} {size.height:g}"
+    ratio = "none" if stretched else None
+    return tag("svg", *drawn, class_=class_, viewBox=view, preserveAspectRatio=ratio, role="img", aria_label=spoken)
+
+
+def _figure(title: str, *parts: Markup, class_: str) -> Markup:
+    return tag("figure", tag("figcaption", title), *parts, class_=class_)
+
+
+def _line(kind: str, x1: float, y1: float, x2: float, y2: float, **attributes: str | float) -> Markup:
+    ends = {"x1": f"{x1:.1f}", "x2": f"{x2:.1f}", "y1": f"{y1:.1f}", "y2": f"{y2:.1f}"}
+    return tag("line", class_=kind, **attributes, **ends)
+
+
+def _text(text: str, x: float, y: float, kind: str = "rf-tick", anchor: str | None = None) -> Markup:
+    return tag("text", text, class_=kind, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor)
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def _mark(look: Look, x: float, y: float, title: str = "") -> Markup:
+    return tag("path", tag("title", title) if title else EMPTY, d=shape(look.symbol, x, y))
+
+
+def _whisker(low: float, high: float, across: float, *, upright: bool = False) -> Markup:
+    """An interval between two places, with short ends."""
+    if upright:
+        ends = f"M{across - 3.5:.1f},{low:.1f}h7M{across - 3.5:.1f},{high:.1f}h7"
+        return tag("path", class_="rf-whisker", d=f"M{across:.1f},{low:.1f}V{high:.1f}{ends}")
+    ends = f"M{low:.1f},{across - 3.5:.1f}v7M{high:.1f},{across - 3.5:.1f}v7"
+    return tag("path", class_="rf-whisker", d=f"M{low:.1f},{across:.1f}H{high:.1f}{ends}")
+
+
+def _in_words(each: Estimate, measure: Measure | None = None) -> str:
+    """ "0.61 [0.55, 0.67], n = 16 artifacts"."""
+    return f"{_short(each, measure)}, n = {each.n_artifacts} artifacts"
+
+
+def _short(each: Estimate, measure: Measure | None = None) -> str:
+    shown = measure.shown if measure else "{:.2f}".format
+    bounds = "" if each.low is None or each.high is None else f" [{shown(each.low)}, {shown(each.high)}]"
+    return f"{shown(each.mean)}{bounds}"
+
+
+def legend(entries: Iterable[tuple[Markup, str]], class_: str = "dl-key") -> Markup:
+    """Swatches with what they stand for."""
+    return tag("div", *(tag("span", swatch, name) for swatch, name in entries), class_=class_)
+
+
+def spread_apart(places: Mapping[str, float], room: float) -> dict[str, float]:
+    """The same places moved apart until neighbours are at least `room` from each other, in their order.
+
+    Nothing is moved below 0 that was not there: the axis ends there.
+    """
+    floor = min(0.0, *places.values()) if places else 0.0
+    groups: list[list[str]] = []  # neighbours that touch stand together around their common middle
+
+    def span(group: list[str]) -> tuple[float, float]:
+        half = room * (len(group) - 1) / 2
+        middle = max(sum(places[name] for name in group) / len(group), floor + half)
+        return middle - half, middle + half
+
+    for name in sorted(places, key=lambda name: places[name]):
+        groups.append([name])
+        while len(groups) > 1 and span(groups[-1])[0] - span(groups[-2])[1] < room:
+            last = groups.pop()
+            groups[-1] += last
+    return {name: span(group)[0] + room * place for group in groups for place, name in enumerate(group)}
+
+
+def _step(top: float) -> float:
+    """The distance of ticks from 0 to `top`, six of them at most."""
+    unit = 10.0 ** math.floor(math.log10(top)) if top > 0 else 1.0
+    return next(unit * step for step in (0.2, 0.5, 1.0, 2.0) if top / (unit * step) <= 6 + 1e-9)
+
+
+def _ticks(span: Span) -> list[float]:
+    """Round numbers from end to end of a span that holds 0."""
+    step = _step(span.high - span.low)
+    return [at * step for at in range(math.ceil(span.low / step - 1e-9), math.floor(span.high / step + 1e-9) + 1)]
+
+
+def _grid_across(span: Span, y: Scale, left: float, right: float) -> Markup:
+    return joined(
+        _line("rf-grid", left, y(at), right, y(at)) + _text(f"{at:.2g}", left - 8, y(at) + 4, anchor="end")
+        for at in _ticks(span)
+    )
+
+
+def _grid_upright(span: Span, x: Scale, top: float, bottom: float, title: str) -> Markup:
+    lines = (
+        _line("rf-grid", x(at), top, x(at), bottom) + _text(f"{at:.3g}", x(at), bottom + 16, anchor="middle")
+        for at in _ticks(span)
+    )
+    return joined([*lines, _text(title, (x(span.low) + x(span.high)) / 2, bottom + 34, "rf-axis", "middle")])
+
+
+def _round_up(value: float, most: float = math.inf) -> float:
+    """The upper end of an axis from 0: the next tick."""
+    step = _step(value)
+    return min(most, step * math.ceil(value / step - 1e-9)) or 1.0
+
+
+# -- an evaluation -----------------------------------------------------------------------------------------------------
+
+
+def turn_curves(
+    curves: Mapping[str, Sequence[Estimate]],
+    marks: Mapping[str, Look],
+    title: str,
+    size: Box = WIDE,
+    strong: Collection[str] = (),
+) -> Markup:
+    """Share of the hidden intents found after each turn, with 95 % bands, a line per assistant (Fig 7).
+
+    Args:
+        strong: assistants that are drawn to be seen first.
+    """
+    curves = {name: curve for name, curve in curves.items() if curve}
+    if not curves:
+        return quiet("No conversation with anything hidden is finished.")
+    turns = max(map(len, curves.values()))
+    top = _round_up(span_of(each for curve in curves.values() for each in curve).high, most=1.0)
+    left, right, bottom = 44.0, 26 + CHARACTER * max(len(short(name)) for name in curves), size.height - 40
+    x = scale(Span(1, max(2, turns)), left + 8, size.width - right)
+    y = scale(Span(0, top), bottom, 12)
+    drawn = [_grid_across(Span(0, top), y, left, size.width - right + 4)]
+    drawn += [_text(str(turn), x(turn), bottom + 19, anchor="middle") for turn in range(1, turns + 1)]
+    drawn += [_text("after turn", (x(1) + x(turns)) / 2, bottom + 36, "rf-axis", "middle")]
+    drawn += [_band(curve, marks[name], x, y, name in strong) for name, curve in curves.items()]
+    drawn += [_curve(name, curve, marks[name], x, y, name in strong) for name, curve in curves.items()]
+    places = spread_apart({name: curve[-1].mean for name, curve in curves.items()}, LINE * top / (bottom - 12))
+    for name, at in places.items():
+        lead = _line("rf-lead", x(turns) + 7, y(curves[name][-1].mean), x(turns) + 15, y(at))
+        label = _text(short(name), x(turns) + 19, y(at) + 4.5, "rf-name")
+        drawn.append(tag("g", lead, label, style=f"color:{marks[name].colour}"))
+    spoken = "; ".join(f"{name} {curve[-1]}" for name, curve in curves.items())
+    return _svg(size, f"{title}: share of the hidden intents found after turn {turns}: {spoken}", drawn)
+
+
+def _band(curve: Sequence[Estimate], look: Look, x: Scale, y: Scale, strong: bool) -> Markup:
+    ends = [(turn, each.low, each.high) for turn, each in enumerate(curve, 1)]
+    upper = [(x(turn), y(high)) for turn, low, high in ends if low is not None and high is not None]
+    lower = [(x(turn), y(low)) for turn, low, high in reversed(ends) if low is not None and high is not None]
+    if not upper:
+        return EMPTY
+    style = f"fill:{look.colour}"
+    return tag("polygon", class_="rf-band", data_strong=int(strong), style=style, points=_path(upper + lower))
+
+
+def _curve(name: str, curve: Sequence[Estimate], look: Look, x: Scale, y: Scale, strong: bool) -> Markup:
+    line = [(x(turn), y(each.mean)) for turn, each in enumerate(curve, 1)]
+    shapes = (
+        _mark(look, *point, f"{name}, after turn {turn}: {_in_words(each)}")
+        for turn, (point, each) in enumerate(zip(line, curve, strict=True), 1)
+    )
+    path = tag("polyline", points=_path(line), stroke_dasharray=look.dash)
+    return tag("g", path, *shapes, class_="rf-line", data_strong=int(strong), style=f"color:{look.colour}")
+
+
+def families(manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look]) -> Markup:
+    """Share of the windows of three turns in each family (Fig 3), a panel per family, with intervals."""
+    shown = {name: manner for name, manner in manners.items() if manner.families}
+    if not shown:
+        return quiet("No conversation has three turns of either kind.")
+    return tag("div", *(_family(family, shown, marks) for family in FAMILIES), class_="rf-panels")
+
+
+def _family(family: Family, manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look]) -> Markup:
+    left, right = 22 + CHARACTER * max(len(short(name)) for name in manners), 46.0
+    size = Box(500, 8 + ROW * len(manners))
+    x = scale(Span(0, 1), left, size.width - right)
+    estimates = {name: manner.families[family] for name, manner in manners.items()}
+    rows = [
+        _bar_row(name, each, marks[name], 4 + ROW * (place + 0.5), x, size.width)
+        for place, (name, each) in enumerate(estimates.items())
+    ]
+    spoken = "; ".join(f"{name} {each}" for name, each in estimates.items())
+    drawn = _svg(size, f"{FAMILY_MEANING[family]}: {spoken}", rows)
+    return _figure(FAMILY_MEANING[family], drawn, class_="rf-panel")
+
+
+def _bar_row(name: str, each: Estimate, look: Look, y: float, x: Scale, end: float) -> Markup:
+    def bar(kind: str, to: float) -> Markup:
+        place = {"x": f"{x(0):.1f}", "y": f"{y - 7:.1f}", "width": f"{x(to) - x(0):.1f}"}
+        return tag("rect", class_=kind, height=14, **place)
+
+    interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), y)
+    return tag(
+        "g",
+        tag("title", f"{name}: {_in_words(each)}"),
+        _row_name(name, look, y),
+        bar("rf-rail", 1.0),
+        bar("rf-bar", each.mean),
+        interval,
+        _text(f"{each.mean:.0%}", end - 2, y + 4, anchor="end"),
+        style=f"color:{look.colour}",
+    )
+
+
+def _row_name(name: str, look: Look, y: float) -> Markup:
+    return tag("path", class_="rf-mark", d=shape(look.symbol, 8, y)) + _text(short(name), 18, y + 4, "rf-row")
+
+
+def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> Markup:
+    """Mean and interval of every assistant in one measure, the highest on top."""
+    order = [name for name in best_first(estimates, measure.name) if measure.name in estimates[name]]
+    if not order:
+        return quiet(f"No assistant is scored in {measure.label}.")
+    rows = {name: estimates[name][measure.name] for name in order}
+    left, right = 34 + CHARACTER * max(len(short(name)) for name in order), 150.0
+    size, bottom = Box(WIDE.width, 62 + 1.2 * ROW * len(order)), 10 + 1.2 * ROW * len(order)
+    span = span_of(rows.values())
+    x = scale(span, left, size.width - right)
+    drawn = [_grid_upright(span, x, 4, bottom, measure.label)]
+    for place, (name, each) in enumerate(rows.items()):
+        y, look = 6 + 1.2 * ROW * (place + 0.5), marks[name]
+        interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), y)
+        value = _text(_short(each, measure), size.width - right + 14, y + 4, "rf-row")
+        point = tag("g", _mark(look, x(each.mean), y, f"{name}: {_in_words(each, measure)}"), class_="rf-line")
+        drawn.append(tag("g", _row_name(name, look, y), interval, point, value, style=f"color:{look.colour}"))
+    spoken = "; ".join(f"{name} {_short(each, measure)}" for name, each in rows.items())
+    return _svg(size, f"{measure.label}: {spoken}", drawn)
+
+
+def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Markup:
+    """Tokens against discovery, both with their intervals: up and to the left is better."""
+    rows = {
+        name: (row["tokens"], row["discovery"]) for name, row in estimates.items() if {"tokens", "discovery"} <= {*row}
+    }
+    if not rows:
+        return quiet("No assistant is scored in discovery.")
+    across, up = (Span(0, _round_up(span_of(pair[at] for pair in rows.values()).high)) for at in (0, 1))
+    size = Box(WIDE.width, 340)
+    bottom = size.height - 44
+    x, y = scale(across, 52, size.width - 24), scale(up, bottom, 20)
+    drawn = [_grid_across(up, y, 52, size.width - 24)]
+    drawn += [_grid_upright(across, x, bottom, bottom, "thousand tokens per conversation")]
+    drawn += [_text("discovery (eq. 4)", 52, 12, "rf-axis")]
+    heights = spread_apart({name: found.mean for name, (_, found) in rows.items()}, LINE * up.high / (bottom - 20))
+    for name, (tokens, found) in rows.items():
+        at, look = (x(tokens.mean), y(found.mean)), marks[name]
+        bars = [] if tokens.low is None or tokens.high is None else [_whisker(x(tokens.low), x(tokens.high), at[1])]
+        if found.low is not None and found.high is not None:
+            bars.append(_whisker(y(found.low), y(found.high), at[0], upright=True))
+        told = f"{name}: {_short(tokens)} thousand tokens, discovery {_in_words(found)}"
+        point = tag("g", _mark(look, *at, told), class_="rf-line")
+        left = tokens.mean > 0.75 * across.high
+        label = _text(
+            short(name), at[0] - 9 if left else at[0] + 9, y(heights[name]) - 8, "rf-name", "end" if left else None
+        )
+        drawn.append(tag("g", *bars, point, label, class_="rf-own", style=f"color:{look.colour}"))
+    spoken = "; ".join(f"{name} {_short(tokens)}, {_short(found)}" for name, (tokens, found) in rows.items())
+    return _svg(size, f"Thousand tokens per conversation against discovery: {spoken}", drawn)
+
+
+def strip(estimate: Estimate, span: Span) -> Markup:
+    """An interval in a cell of a table: a line, and a tick for the mean, on the scale of its column."""
+    x = scale(span, 0, STRIP.width)
+
+    def tick(value: float, kind: str | None = None) -> Markup:
+        place = min(STRIP.width - 2, max(0.0, x(value) - 1))
+        return tag("rect", class_=kind, x=f"{place:.1f}", y=0, width=2, height=8)
+
+    drawn = [tag("rect", class_="ds-rail", x=0, y="3.6", width=f"{STRIP.width:g}", height=".8")]
+    if span.low < 0 < span.high:
+        drawn.append(tick(0.0, "ds-rail"))
+    if estimate.low is not None and estimate.high is not None:
+        width = max(1.0, x(estimate.high) - x(estimate.low))
+        drawn.append(tag("rect", x=f"{x(estimate.low):.1f}", y=3, width=f"{width:.1f}", height=2))
+    drawn.append(tick(estimate.mean))
+    view = f"0 0 {STRIP.width:g} {STRIP.height:g}"
+    return tag("svg", *drawn, class_="ds-strip", viewBox=view, preserveAspectRatio="none", aria_hidden="true")
+
+
+# -- conversations -----------------------------------------------------------------------------------------------------
+
+
+class Counts(NamedTuple):
+    """Intents after each turn, from the start on."""
+
+    discovered: list[int]
+    formed: list[int]  # discovered or emerging
+    satisfied: list[int]
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> Counts:
+        states = [conversation.state_after(turn) for turn in range(len(conversation.turns) + 1)]
+        formed = [sum(level is not Discovery.UNDISCOVERED for level in each.discovery.values()) for each in states]
+        return cls([len(each.discovered) for each in states], formed, [len(each.satisfied) for each in states])
+
+
+def discovery_curves(conversations: Mapping[str, Conversation], turn: int | None = None) -> Markup:
+    """Intents discovered (and, dotted, emerging too) after each turn, a line per conversation.
+
+    Args:
+        conversations: label → conversation; a branch and what it came from, or several assistants.
+        turn: the turn being looked at, marked by a vertical line.
+    """
+    counts = {label: Counts.of(each) for label, each in conversations.items()}
+    size, marks = Box(600, 210), looks(list(conversations))
+    turns = max((len(each.turns) for each in conversations.values()), default=0)
+    up = Span(0, max(1.0, _round_up(max((max(each.formed) for each in counts.values()), default=1))))
+    x, y = scale(Span(0, max(1, turns)), 40, size.width - 14), scale(up, size.height - 40, 10)
+    drawn = [_grid_across(up, y, 32, size.width - 6)]
+    drawn += [_text(str(at), x(at), size.height - 22, anchor="middle") for at in range(turns + 1)]
+    drawn += [_text("after turn", (40 + size.width) / 2, size.height - 5, "rf-axis", "middle")]
+    if turn is not None:
+        drawn.append(_line("rf-now", x(turn), 10, x(turn), size.height - 40, data_turn=turn))
+    for label, each in counts.items():
+        shapes = (
+            _mark(marks[label], x(at), y(known), f"{label}, after turn {at}: {known} discovered")
+            for at, known in enumerate(each.discovered)
+        )
+        lines = (
+            tag("polyline", points=_path(_stairs(each.formed, x, y)), stroke_dasharray="2 3.5", data_line="formed"),
+            tag("polyline", points=_path(_stairs(each.discovered, x, y)), data_line="discovered"),
+        )
+        drawn.append(tag("g", *lines, *shapes, class_="rf-line", style=f"color:{marks[label].colour}"))
+    spoken = "; ".join(f"{label} {', '.join(map(str, each.discovered))}" for label, each in counts.items())
+    key = legend((_sign(marks[label]), label) for label in counts) if len(counts) > 1 else EMPTY
+    caption = quiet("Intents discovered; dotted: emerging ones too.", small=True)
+    return tag(
+        "div", key, _svg(size, f"Intents discovered after each turn: {spoken}", drawn), caption, class_="dl-chart"
+    )
+
+
+def _sign(look: Look) -> Markup:
+    return tag("b", f"{look.character} ", style=f"color:{look.colour}", aria_hidden="true")
+
+
+def _stairs(counts: Sequence[int], x: Scale, y: Scale) -> list[tuple[float, float]]:
+    """A line that holds each count until the next turn."""
+    steps = [(x(0), y(counts[0]))]
+    for at, (before, after) in enumerate(pairwise(counts), 1):
+        steps += [(x(at), y(before)), (x(at), y(after))]
+    return steps
+
+
+def turns_behind_a_slider(conversation: Conversation) -> Markup:
+    """Discovered, emerging and satisfied intents after each turn; one unit across is one turn, one down one intent."""
+    counts, size = Counts.of(conversation), len(conversation.tree)
+    width = max(1, len(conversation.turns))
+
+    def along(values: Sequence[int]) -> list[str]:
+        return [f"{turn},{size - count}" for turn, count in enumerate(values)]
+
+    def area(upper: Sequence[int], lower: Sequence[int], kind: str) -> Markup:
+        return tag("polygon", class_=kind, points=" ".join([*along(upper), *reversed(along(lower))]))
+
+    drawn = (
+        tag("title", f"Discovered (green), emerging on top (amber), satisfied (dotted), of {size} intents"),
+        *(tag("line", class_="dp-c-all", x1=0, y1=at, x2=width, y2=at) for at in (0, size)),
+        area(counts.discovered, [0] * len(counts.discovered), "dp-c-known"),
+        area(counts.formed, counts.discovered, "dp-c-emerging"),
+        tag("polyline", class_="dp-c-line", points=" ".join(along(counts.discovered))),
+        tag("polyline", class_="dp-c-satisfied", points=" ".join(along(counts.satisfied))),
+        tag("g", tag("line", class_="dp-c-now", x1=0, y1=0, x2=0, y2=size), id="dp-marker"),
+    )
+    summary = ", ".join(f"turn {turn}: {count}" for turn, count in enumerate(counts.discovered))
+    spoken = f"Intents discovered after each turn, of {size}: {summary}"
+    return _svg(Box(width, size), spoken, drawn, stretched=True, class_="dp-curve")
+
+
+def reward_bars(series: Mapping[str, Sequence[float]]) -> Markup:
+    """Rewards per turn, a bar per series; bars below zero hang down.  All series have a value for every turn."""
+    groups = list(zip(*series.values(), strict=True))
+    values = [value for group in groups for value in group]
+    size, slot = Box(WIDE.width, 150), WIDE.width / max(1, len(groups))
+    bottom, thick = size.height - 20, min(26.0, slot / (len(series) + 1))
+    y = scale(Span(min([0.0, *values]), max([1.0, *values])), bottom, 4)
+    drawn = [_line("rf-grid", 0, y(0), size.width, y(0))]
+    for at, group in enumerate(groups):
+        start = slot * (at + 0.5) - (thick + 3) * len(group) / 2
+        for place, (name, value) in enumerate(zip(series, group, strict=True)):
+            box = {"y": f"{min(y(0), y(value)):.1f}", "height": f"{max(2.0, abs(y(value) - y(0))):.1f}"}
+            title = tag("title", f"{name}, turn {at + 1}: {signed(value)}")
+            left = f"{start + place * (thick + 3):.1f}"
+            drawn.append(tag("rect", title, data_series=place, x=left, width=f"{thick:.1f}", rx=3, **box))
+        drawn.append(_text(f"turn {at + 1}", slot * (at + 0.5), size.height - 4, anchor="middle"))
+    key = legend((tag("i", data_series=place), name) for place, name in enumerate(series))
+    rows = [(name, *map(signed, each), signed(sum(each))) for name, each in series.items()]
+    head = ("Reward", *(f"turn {turn}" for turn in range(1, len(groups) + 1)), "sum")
+    drawing = _svg(size, f"Rewards of {', '.join(series)} turn by turn; the table below has them as numbers", drawn)
+    return tag("div", drawing, key, class_="dl-bars") + table(head, rows)
+
+
+# -- training data -----------------------------------------------------------------------------------------------------
+
+
+def histogram(values: Sequence[float], title: str, unit: str, below: str = "", above: str = "") -> Markup:
+    """How numbers lie around zero.  `below` and `above` say what the two sides mean; zeros are counted in words."""
+    if not values:
+        return quiet("No pairs.")
+    low, high = min(0.0, *values), max(0.0, *values)
+    width = (high - low) / BINS or 1.0
+    places = range(math.floor(low / width), max(1, math.ceil(high / width)))  # cut at zero: no bar holds both sides
+    counts = Counter(min(math.floor(value / width), places.stop - 1) for value in values if value)
+    step = PLOT.width / len(places)
+    y = scale(Span(0, max(counts.values(), default=1)), PLOT.height, 6)
+    drawn = [_line("dp-base", 0, PLOT.height, PLOT.width, PLOT.height)]
+    for index, place in enumerate(places):
+        if place in counts:
+            told = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {counts[place]}"
+            box = {"width": f"{step - 1:.1f}", "y": f"{y(counts[place]):.1f}"}
+            box["height"] = f"{PLOT.height - y(counts[place]):.1f}"
+            side = "dp-below" if place < 0 else "dp-above"
+            drawn.append(tag("rect", tag("title", told), class_=side, x=f"{index * step + 0.5:.1f}", **box))
+    drawn.append(_line("dp-zero", -places.start * step, 0, -places.start * step, PLOT.height))
+    ends = _plain(places.start * width), f"{_plain(places.stop * width)} {unit}"
+    sides = (("below", below, lambda value: value < 0), ("above", above, lambda value: value > 0))
+    key = [
+        (tag("i", class_=f"dp-{side}"), f"{name}: {sum(test(value) for value in values)}")
+        for side, name, test in sides
+        if name
+    ]
+    if zeros := sum(value == 0 for value in values):
+        key.append((EMPTY, f"exactly 0: {zeros}"))
+    axis = tag("div", tag("span", ends[0]), tag("span", ends[1]), class_="dp-axis")
+    return _figure(title, _svg(Box(PLOT.width, PLOT.height + 2), title, drawn), axis, legend(key), class_="dp-plot")
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}".replace("-", "−") if abs(value) >= 10 else signed(round(value, 2)).lstrip("+")
+
+
+# -- a training run ----------------------------------------------------------------------------------------------------
+
+
+def small_curve(
+    title: str,
+    series: Mapping[str, Points],
+    last: int,
+    shown: Callable[[float], str],
+    *,
+    whole: bool = False,
+    marks: Sequence[int] = (),
+    intervals: Sequence[tuple[int, float, float]] = (),
+) -> Markup:
+    """Quantities over steps in a small chart, the last value of each in its legend.
+
+    Args:
+        series: name → points; none empty.
+        last: the step at the right end.
+        shown: writes a number of the axis.
+        whole: a share: the axis is 0 to 1.
+        marks: steps with an upright line.
+        intervals: (step, low, high) behind the first series.
+    """
+    values = [value for points in series.values() for _, value in points]
+    span = Span(0.0, 1.0) if whole else _round_span([*values, *(end for _, *ends in intervals for end in ends)])
+    end = max(points[-1][0] for points in series.values())
+    bold = any(len(points) >= SMOOTHED_FROM for points in series.values())
+    x, height = scale(Span(0, last), 0, CURVE.width), scale(span, CURVE.height, 0)
+
+    def y(value: float) -> float:
+        return height(min(max(value, span.low), span.high))
+
+    drawn = [tag("rect", class_="dt-area", x=0, y=0, width=f"{x(end):.1f}", height=f"{CURVE.height:g}")]
+    drawn += [_line("dt-mark", x(step), 0, x(step), CURVE.height) for step in marks]
+    drawn += [_line("dt-interval", x(step), y(high), x(step), y(low), data_series=0) for step, low, high in intervals]
+    if span.low < 0 < span.high:
+        drawn.append(_line("dt-zero", 0, y(0), CURVE.width, y(0)))
+    drawn += [_small_line(place, points, x, y, bold) for place, points in enumerate(series.values())]
+    latest = {name: shown(points[-1][1]) for name, points in series.items()}
+    spoken = f"{title} up to step {end}: {'; '.join(f'{name} {value}' for name, value in latest.items())}"
+    ends = tag("div", tag("span", shown(span.high)), tag("span", shown(span.low)), class_="dt-y")
+    plot = tag("div", ends, _svg(CURVE, spoken, drawn, stretched=True, class_="dt-svg"), class_="dt-plot")
+    steps = tag("div", tag("span", "0"), tag("span", f"step {last:,}"), class_="dt-x")
+    key = (
+        tag("span", tag("i", data_series=place), f"{name} ", tag("b", value))
+        for place, (name, value) in enumerate(latest.items())
+    )
+    return _figure(title, plot, steps, tag("div", *key, class_="dt-legend"), class_="dt-curve")
+
+
+def smoothed(values: Sequence[float], width: int = SMOOTHED) -> list[float]:
+    """The mean of each value and those before it, at most `width` together."""
+    windows = (values[max(0, at + 1 - width) : at + 1] for at in range(len(values)))
+    return [sum(each) / len(each) for each in windows]
+
+
+def _small_line(place: int, points: Points, x: Scale, y: Scale, bold: bool) -> Markup:
+    def line(values: Sequence[float], kind: str) -> Markup:
+        path = _path((x(step), y(value)) for (step, _), value in zip(points, values, strict=True))
+        return tag("polyline", class_=kind, data_series=place, points=path)
+
+    if len(points) == 1:
+        [(step, value)] = points
+        return tag("circle", class_="dt-dot", data_series=place, cx=f"{x(step):.1f}", cy=f"{y(value):.1f}", r="2.5")
+    raw = [value for _, value in points]
+    return line(raw, "dt-raw") + line(smoothed(raw), "dt-line") if bold else line(raw, "dt-line")
+
+
+def _round_span(values: Sequence[float]) -> Span:
+    """The ends of an axis, at round numbers; zero is kept in where it is near."""
+    low, high = min(values), max(values)
+    if low == high:
+        low, high = low - (abs(low) * 0.1 or 0.5), high + (abs(high) * 0.1 or 0.5)
+    low = min(low, 0.0) if 0 <= low <= high - low else low
+    high = max(high, 0.0) if low - high <= high <= 0 else high
+    step = 10.0 ** math.floor(math.log10(high - low)) / 5
+    return Span(math.floor(low / step) * step, math.ceil(high / step) * step)
