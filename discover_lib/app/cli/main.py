@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -78,7 +79,9 @@ class RulesName(StrEnum):
 
 
 def main() -> None:
-    """Entry point."""
+    """Entry point.  Ctrl-C stops a command that a shell started in the background, too: its SIGINT comes ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     app()
 
 
