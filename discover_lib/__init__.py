@@ -18,10 +18,11 @@ from discover_lib.core.conversation import Artifact, Candidate, Conversation, Me
 from discover_lib.core.intents import Intent, IntentTree, TreeError
 from discover_lib.core.reward import Reward, reward
 from discover_lib.core.rules import Rules
-from discover_lib.core.simulator import UserSimulator, replay
+from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Transition, Verdict
 from discover_lib.core.view import UserView, user_view
 from discover_lib.metrics.discovery import discovery_scores
+from discover_lib.metrics.rescore import replay
 from discover_lib.runs.files import load_tree
 
 __version__ = VERSION

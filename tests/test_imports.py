@@ -11,6 +11,8 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from discover_lib.core.rules import CHOICES
+
 LIBRARY = Path(__file__).resolve().parent.parent / "discover_lib"
 
 # The packages in the order of the paper's steps; each imports what stands before it, never what stands after.
@@ -162,6 +164,41 @@ def test_the_core_stands_on_the_base_alone() -> None:
         if module.split(".")[0] == "core":
             targets = {inside(each.name) for each in imports_of(module)} - {None}
             assert {str(target).split(".")[0] for target in targets} <= {"base", "core"}, module
+
+
+def hands_over(node: ast.AST) -> bool:
+    """Whether an `if` does nothing but hand over: one statement that returns, or that calls `core.authors`."""
+    if isinstance(node, ast.IfExp):
+        return ast.unparse(node.body).startswith("authors.")
+    match node:
+        case ast.If(body=[ast.Return()], orelse=[]):
+            return True
+        case ast.If(body=[ast.Expr(value=ast.Call(func=called))], orelse=[]):
+            return ast.unparse(called).startswith("authors.")
+    return False
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("core.")])
+def test_the_core_states_the_paper_s_method_and_hands_over_where_the_rules_are_others(module: str) -> None:
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    switches = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in CHOICES and ast.unparse(node.value).endswith("rules")
+    ]
+    tests = [node for node in ast.walk(tree) if isinstance(node, ast.If | ast.IfExp)]
+    for switch in switches:
+        around = [node for node in tests if switch in ast.walk(node.test)]
+        assert around and all(map(hands_over, around)), f"{module}, line {switch.lineno}: {ast.unparse(switch)}"
+
+
+def test_the_core_is_small_enough_to_be_read_in_one_sitting() -> None:
+    lines = sum(
+        len(path.read_text(encoding="utf-8").splitlines())
+        for module, path in MODULES.items()
+        if module.split(".")[0] == "core"
+    )
+    assert lines <= 1_650
 
 
 def test_no_module_imports_itself_by_a_detour() -> None:

@@ -17,24 +17,23 @@ from typing import Any
 
 import llm_brain
 import pytest
+from discover_lib.app.evaluation_job import begun_evaluation, evaluation_name, find_evaluations
 from llm_server import FakeServer
 from typer.testing import CliRunner
 
 from discover_lib.app.cli.main import app
-from discover_lib.app.evaluation_job import begun_evaluation, evaluation_name, find_evaluations
 from discover_lib.app.jobs import find_runs, folder_name, options_of
 from discover_lib.app.session import Session
 from discover_lib.audit.certificate import certificate_warning, certify_run, lay_out_panel, read_certificate
 from discover_lib.audit.leaks import audit, finished_conversations
 from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.rules import Rules
-from discover_lib.core.simulator import replay
 from discover_lib.dataset.export import read_rows
 from discover_lib.dataset.formats import read_jsonl
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.local.lineage import adapter_chain
 from discover_lib.engines.local.names import fingerprint, local_assistant, parse_name
-from discover_lib.metrics.rescore import replayed
+from discover_lib.metrics.rescore import replay, replayed
 from discover_lib.runs.evaluation import load_scores
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import FILE, RunStore, to_json

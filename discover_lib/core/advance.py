@@ -17,10 +17,7 @@ from discover_lib.core.state import Discovery, Evaluation, IntentState, Kind, Th
 
 
 def initial_state(
-    tree: IntentTree,
-    rules: Rules | None = None,
-    seed: int = 0,
-    thresholds: Mapping[str, Threshold] | None = None,
+    tree: IntentTree, rules: Rules | None = None, seed: int = 0, thresholds: Mapping[str, Threshold] | None = None
 ) -> IntentState:
     """The state before the first reply: the roots that the request names are discovered, nothing is satisfied.
 
@@ -29,12 +26,6 @@ def initial_state(
 
     Raises:
         ValueError: a threshold for an unknown intent, or of the wrong shape for these rules.
-
-    >>> tree = IntentTree.from_dict({"initially_discovered": ["1"], "roots": [
-    ...     {"id": "1", "text": "an animal", "children": [{"id": "1.1", "text": "a dog"}]}]})
-    >>> state = initial_state(tree, thresholds={"1.1": 0.4})
-    >>> state["1"].name, state["1.1"].name, state.thresholds["1.1"]
-    ('DISCOVERED', 'UNDISCOVERED', 0.4)
     """
     rules = rules or Rules.paper()
     given = thresholds or {}
@@ -88,9 +79,6 @@ def frontier(tree: IntentTree, state: IntentState, in_focus: Collection[str]) ->
     return frozenset(key for key in hidden if tree.parents[key] in known)
 
 
-# -- the judge's way through the trees ---------------------------------------------------------------------------------
-
-
 def walk(
     tree: IntentTree, state: IntentState, rules: Rules, decide: Callable[[Intent], Verdict]
 ) -> tuple[Verdict, ...]:
@@ -102,7 +90,8 @@ def walk(
     reply can still satisfy them.
     """
     shown = focus(tree, state, rules)
-    verdicts = [verdict for root_id in shown for verdict in _visit(tree[root_id], state, rules, decide)]
+    visit = authors.visit if rules.gate == "parent_passed" else _visit
+    verdicts = [verdict for root_id in shown for verdict in visit(tree[root_id], state, decide)]
     if rules.satisfaction_scope == "focus":
         return tuple(verdicts)
     for intent in tree.intents.values():
@@ -112,13 +101,7 @@ def walk(
     return tuple(verdicts)
 
 
-def _visit(intent: Intent, state: IntentState, rules: Rules, decide: Callable[[Intent], Verdict]) -> Iterator[Verdict]:
-    if rules.gate == "parent_passed":
-        return authors.visit(intent, state, decide)
-    return _visit_discovered(intent, state, decide)
-
-
-def _visit_discovered(intent: Intent, state: IntentState, decide: Callable[[Intent], Verdict]) -> Iterator[Verdict]:
+def _visit(intent: Intent, state: IntentState, decide: Callable[[Intent], Verdict]) -> Iterator[Verdict]:
     to_visit = [intent]
     while to_visit:
         intent = to_visit.pop()
@@ -129,9 +112,6 @@ def _visit_discovered(intent: Intent, state: IntentState, decide: Callable[[Inte
             opened = opened or verdict.engaged
         if opened:
             to_visit.extend(reversed(intent.children))
-
-
-# -- the transition ----------------------------------------------------------------------------------------------------
 
 
 def advance(
@@ -232,7 +212,7 @@ class _Update:
         before = self._level(intent_id)
         # Rounding keeps a score that equals θ on paper (3 × 0.1 against 0.3) from crossing by a floating-point hair.
         margin = round(score - theta, 12)
-        crossed = _crosses(margin, self.rules)
+        crossed = authors.crosses(margin) if self.rules.crossing == ">=" else margin > 0
         after = Discovery(before + 1) if crossed else before
         self.discovery[intent_id] = after
         left = self._lower_threshold(intent_id, crossed, 0.0 - margin)
@@ -269,10 +249,3 @@ class _Update:
         else:
             self.thresholds[intent_id] = self.initial[intent_id] if crossed else remainder
         return self._theta(intent_id)
-
-
-def _crosses(margin: float, rules: Rules) -> bool:
-    """Whether a score that exceeds θ by `margin` moves the intent: ``score > θ``."""
-    if rules.crossing == ">=":
-        return authors.crosses(margin)
-    return margin > 0

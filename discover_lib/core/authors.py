@@ -1,7 +1,14 @@
 """Where the authors' released code differs from the paper: `Rules.authors()`, and nothing else.
 
 Every function here stands for a function of the paper's method, which hands over to it in its first lines where the
-`Rules` say so.  Each difference has a switch of its own in `Rules`, so that any one of them can be tried alone.
+`Rules` say so.  Each difference has a switch of its own in `Rules`, so that any one of them can be tried alone:
+
+    focus="unsatisfied_leaf"          focus, finished
+    gate="parent_passed"              visit, counting, near_misses
+    thresholds=2, crossing=">="       initial_state, threshold_in_force, lowered, use_up; crosses
+    achieved="open_parents"           achieved_and_pursued
+    discovery_reward="level_change"   discovery_reward
+    ties="authors"                    chosen_on_tie
 """
 
 from __future__ import annotations
@@ -12,8 +19,6 @@ from typing import Any, Literal
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.state import Discovery, IntentState, Pursuing, Threshold, Verdict
-
-# -- focus and end: rules.focus == "unsatisfied_leaf" ------------------------------------------------------------------
 
 
 def focus(tree: IntentTree, state: IntentState) -> tuple[str, ...]:
@@ -36,9 +41,6 @@ def _complete(root: Intent, satisfied: Set[str]) -> bool:
     return all(intent.id in satisfied for intent in root.walk() if not intent.children)
 
 
-# -- which intents a reply can move: rules.gate == "parent_passed" -----------------------------------------------------
-
-
 def visit(intent: Intent, state: IntentState, decide: Callable[[Intent], Verdict]) -> Iterator[Verdict]:
     """A judge's way through one tree: below an intent that passes now, or that is done."""
     opened = _is_done(intent, state)
@@ -52,11 +54,7 @@ def visit(intent: Intent, state: IntentState, decide: Callable[[Intent], Verdict
 
 
 def counting(
-    tree: IntentTree,
-    state: IntentState,
-    shown: Sequence[str],
-    verdicts: Mapping[str, Verdict],
-    satisfied: Set[str],
+    tree: IntentTree, state: IntentState, shown: Sequence[str], verdicts: Mapping[str, Verdict], satisfied: Set[str]
 ) -> Iterator[Verdict]:
     """The verdicts that count: on intents whose parent passed in this same reply, or is done.
 
@@ -88,9 +86,6 @@ def _is_done(intent: Intent, state: IntentState) -> bool:
         return True
     everything = (intent, *intent.children)
     return bool(intent.children) and all(state[each.id] is Discovery.DISCOVERED for each in everything)
-
-
-# -- thresholds: rules.thresholds == 2, rules.crossing == ">=" ---------------------------------------------------------
 
 
 def initial_state(tree: IntentTree, start: Mapping[str, Discovery], seed: int, given: Mapping[str, Any]) -> IntentState:
@@ -131,9 +126,6 @@ def crosses(margin: float) -> bool:
     return margin >= 0
 
 
-# -- what the user sees of themselves: rules.achieved == "open_parents" ------------------------------------------------
-
-
 def achieved_and_pursued(
     tree: IntentTree, state: IntentState, shown: Sequence[str]
 ) -> tuple[tuple[str, ...], Pursuing | None, tuple[str, ...]]:
@@ -164,9 +156,6 @@ def _pursued(missing: Sequence[Intent], state: IntentState) -> tuple[Pursuing | 
         if group:
             return name, tuple(intent.id for intent in group)
     return None, ()
-
-
-# -- reward and choice: rules.discovery_reward == "level_change", rules.ties == "authors" ------------------------------
 
 
 def discovery_reward(tree: IntentTree, before: IntentState, after: IntentState) -> dict[str, float]:

@@ -20,8 +20,6 @@ from discover_lib.core.state import Evaluation, IntentState, Transition
 from discover_lib.core.view import UserView
 
 Text = Literal["content", "notation"]  # the two forms of a message: what people read, what a tiny model writes
-
-
 Role = Literal["user", "assistant"]
 Stop = Literal["all_discovered", "all_satisfied", "max_turns", "error"]
 FORMAT = "discover-conversation/1"
@@ -76,7 +74,7 @@ class Candidate(Record, omit=("ahead",)):
     Attributes:
         after: the state that the reply alone led to.
         reward: of the reply; with a look-ahead, of it and the turns in `ahead` together.
-        ahead: what would come next if a reward assistant went on (see `discover_lib.core.rollout.LookAhead`).
+        ahead: what would come next if a reward assistant went on (see `discover_lib.metrics.look_ahead`).
     """
 
     reply: Reply
@@ -181,11 +179,7 @@ class Conversation(Record, omit=("final",)):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Conversation:
-        """The conversation that `to_dict` wrote.
-
-        Raises:
-            RecordError: it is of another version, or a field is missing, unknown, or of another form.
-        """
+        """The conversation that `to_dict` wrote; raises `RecordError` for one of another version or form."""
         found = data.get("format") if isinstance(data, Mapping) else None
         if found != FORMAT:
             raise RecordError(f"not a conversation of this version: format is {found!r}, not {FORMAT!r}")

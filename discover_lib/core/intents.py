@@ -64,9 +64,7 @@ class IntentTree(Record):
     intents: Mapping[str, Intent] = field(init=False, repr=False, compare=False)  # id → intent, parents first
     parents: Mapping[str, str | None] = field(init=False, repr=False, compare=False)
     root_of: Mapping[str, str] = field(init=False, repr=False, compare=False)
-    ids_of: Mapping[str, tuple[str, ...]] = field(
-        init=False, repr=False, compare=False
-    )  # root → its tree, parents first
+    ids_of: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)  # root → ids of its tree
 
     def __post_init__(self) -> None:
         intents: dict[str, Intent] = {}
@@ -102,8 +100,6 @@ class IntentTree(Record):
             if parent is not None and parent not in self.initially_discovered:
                 raise TreeError(f"{intent_id!r} cannot start discovered while its parent {parent!r} does not")
 
-    # -- structure ---------------------------------------------------------------------------------------------
-
     def __len__(self) -> int:
         return len(self.intents)
 
@@ -122,8 +118,6 @@ class IntentTree(Record):
 
     def text(self, intent_id: str) -> str:
         return self[intent_id].text
-
-    # -- in and out --------------------------------------------------------------------------------------------
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> IntentTree:

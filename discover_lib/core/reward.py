@@ -49,14 +49,13 @@ def reward(
     Reward(discovered=1.0, penalty=-0.1, n_tokens=350, shares={'1': 1.0})
     """
     rules = rules or Rules.paper()
-    shares = _newly_discovered(tree, before, after, rules)
+    shares_of = authors.discovery_reward if rules.discovery_reward == "level_change" else _newly_discovered
+    shares = shares_of(tree, before, after)
     return Reward(sum(shares.values(), 0.0), length_penalty(n_tokens, rules), n_tokens, shares)
 
 
-def _newly_discovered(tree: IntentTree, before: IntentState, after: IntentState, rules: Rules) -> dict[str, float]:
+def _newly_discovered(tree: IntentTree, before: IntentState, after: IntentState) -> dict[str, float]:
     """Intent → its part of R_d, for those that have one."""
-    if rules.discovery_reward == "level_change":
-        return authors.discovery_reward(tree, before, after)
     changed = before.discovered ^ after.discovered
     return {key: 1.0 if key in after.discovered else -1.0 for key in tree.intents if key in changed}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from discover_lib.base.records import Record
 
@@ -44,7 +44,7 @@ class Rules(Record):
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
                 raise ValueError(f"rules: {name} must be a number of at least 0, got {value!r}")
-        for name, choices in _CHOICES.items():
+        for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"rules: {name} must be one of {choices}, got {getattr(self, name)!r}")
 
@@ -92,14 +92,5 @@ class Rules(Record):
         return dataclasses.replace(self, **{"name": f"{self.name}{joint}{label}" if label else self.name} | changes)
 
 
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    "thresholds": (1, 2),
-    "crossing": (">", ">="),
-    "focus": ("undiscovered", "unsatisfied_leaf"),
-    "gate": ("parent_discovered", "parent_passed"),
-    "near_misses": ("per_reply", "per_conversation"),
-    "satisfaction_scope": ("discovered", "focus"),
-    "achieved": ("lowest", "open_parents"),
-    "discovery_reward": ("newly_discovered", "level_change"),
-    "ties": ("fewer_tokens", "authors"),
-}
+# The switches and their settings.
+CHOICES = {name: get_args(hint) for name, hint in get_type_hints(Rules).items() if get_origin(hint) is Literal}

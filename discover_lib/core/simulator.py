@@ -67,8 +67,6 @@ class UserSimulator:
         simulator.conversation = conversation
         return simulator
 
-    # -- where the conversation stands ---------------------------------------------------------------------------
-
     @property
     def tree(self) -> IntentTree:
         return self.conversation.tree
@@ -88,8 +86,6 @@ class UserSimulator:
     @property
     def focus(self) -> tuple[str, ...]:
         return focus(self.tree, self.state, self.rules)
-
-    # -- stepping --------------------------------------------------------------------------------------------------
 
     def ask(self, assistant: Assistant | SeesIntents, place: int = 0) -> Reply:
         """An assistant's reply to the conversation as it stands; candidates of one turn differ by their `place`.
@@ -143,7 +139,7 @@ class UserSimulator:
         stop: Stop | None = finished(tree, chosen.after, rules)
         if stop is None and self.turns is not None and index >= self.turns:
             stop = "max_turns"
-        view = _view_after(tree, chosen, rules)
+        view = view_after(tree, chosen, rules)
         turn = Turn(index, self.state, tuple(candidates), choose, focus(tree, self.state, rules), view)
         if speak and stop is None:
             turn = self._answered(turn)
@@ -167,9 +163,9 @@ class UserSimulator:
         """
         if not 0 <= turn <= len(self.conversation.turns):
             raise ValueError(f"turn {turn} is not in this conversation of {len(self.conversation.turns)} turns")
-        past = dataclasses.replace(self.conversation, turns=self.conversation.turns[:turn], stop=None)
-        if turn == len(self.conversation.turns):
-            past = self.conversation
+        past = self.conversation
+        if turn < len(past.turns):
+            past = dataclasses.replace(past, turns=past.turns[:turn], stop=None)
         return UserSimulator.resume(past, self.judge, self.voice)._with_answer()
 
     def _with_answer(self) -> UserSimulator:
@@ -195,16 +191,6 @@ def score_candidate(
     return Candidate(reply, evaluation, after, transitions, reward(tree, state, after, reply.n_tokens, rules))
 
 
-def looking_ahead(
-    tree: IntentTree, state: IntentState, candidate: Candidate, ahead: tuple[Turn, ...], rules: Rules
-) -> Candidate:
-    """The candidate, rewarded for what it and the turns `ahead` of it discover, and charged for all their replies."""
-    if not ahead:
-        return candidate
-    n_tokens = candidate.reply.n_tokens + sum(turn.reply.n_tokens for turn in ahead)
-    return dataclasses.replace(candidate, ahead=ahead, reward=reward(tree, state, ahead[-1].after, n_tokens, rules))
-
-
 def choose_candidate(candidates: Sequence[Candidate], rules: Rules, seed: int) -> int:
     """Index of the candidate that goes on: the highest reward; unscored candidates never win over scored ones.
 
@@ -222,46 +208,8 @@ def choose_candidate(candidates: Sequence[Candidate], rules: Rules, seed: int) -
     return shortest[0] if len(shortest) == 1 else derive_rng(seed, "tie").choice(shortest)
 
 
-def replay(conversation: Conversation, rules: Rules | None = None) -> Conversation:
-    """Recompute states, transitions, rewards and views from the stored judgements alone.
-
-    Under the conversation's own rules the result equals it.  Under other rules the judgements stay what they were,
-    choices and messages too: it answers "what would these replies have been worth?".
-    """
-    rules = rules or conversation.rules
-    start = start_under(rules, conversation)
-    turns = _turns_again(conversation.tree, start, conversation.turns, rules)
-    return dataclasses.replace(conversation, rules=rules, start=start, turns=turns)
-
-
-def _turns_again(tree: IntentTree, state: IntentState, turns: Sequence[Turn], rules: Rules) -> tuple[Turn, ...]:
-    """Turns recomputed from their judgements, the first of them from `state`."""
-    again = []
-    for turn in turns:
-        candidates = tuple(_candidate_again(tree, state, candidate, rules) for candidate in turn.candidates)
-        chosen = candidates[turn.chosen]
-        in_focus, view = focus(tree, state, rules), _view_after(tree, chosen, rules)
-        again.append(dataclasses.replace(turn, before=state, candidates=candidates, focus=in_focus, view=view))
-        state = chosen.after
-    return tuple(again)
-
-
-def _view_after(tree: IntentTree, chosen: Candidate, rules: Rules) -> UserView:
+def view_after(tree: IntentTree, chosen: Candidate, rules: Rules) -> UserView:
+    """What the user sees of themselves after the chosen reply, with the judge's reasons."""
     assert chosen.evaluation is not None
     reasons = {verdict.intent_id: verdict.reason for verdict in chosen.evaluation.verdicts}
     return user_view(tree, chosen.after, rules, reasons, chosen.transitions)
-
-
-def _candidate_again(tree: IntentTree, state: IntentState, candidate: Candidate, rules: Rules) -> Candidate:
-    if candidate.evaluation is None:
-        return candidate
-    scored = score_candidate(tree, state, candidate.reply, candidate.evaluation, rules)
-    return looking_ahead(tree, state, scored, _turns_again(tree, scored.after, candidate.ahead, rules), rules)
-
-
-def start_under(rules: Rules, conversation: Conversation) -> IntentState:
-    """Where the conversation began; thresholds are drawn anew only if `rules` ask for another number of them."""
-    if rules.thresholds == conversation.rules.thresholds:
-        return conversation.start
-    drawn, start = initial_state(conversation.tree, rules, conversation.seed), conversation.start
-    return dataclasses.replace(drawn, discovery=start.discovery, satisfied=start.satisfied)

@@ -7,7 +7,7 @@ A voice never sees the tree.  It sees what has been achieved, and one group of w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from discover_lib.base.leaks import find_leaks
@@ -58,7 +58,8 @@ def user_view(
     'latent'
     """
     rules = rules or Rules.paper()
-    achieved, pursuing, items = _achieved_and_pursued(tree, state, rules)
+    known = authors.achieved_and_pursued if rules.achieved == "open_parents" else _achieved_and_pursued
+    achieved, pursuing, items = known(tree, state, focus(tree, state, rules))
     shown = (*achieved, *items)
     changed = {each.intent_id for each in transitions if each.moved or each.satisfied}
     return UserView(
@@ -72,15 +73,9 @@ def user_view(
 
 
 def _achieved_and_pursued(
-    tree: IntentTree, state: IntentState, rules: Rules
+    tree: IntentTree, state: IntentState, in_focus: Sequence[str]
 ) -> tuple[tuple[str, ...], Pursuing | None, tuple[str, ...]]:
-    if rules.achieved == "open_parents":
-        return authors.achieved_and_pursued(tree, state, focus(tree, state, rules))
-    return (_lowest_achieved(tree, state), *_pursued(tree, state, rules))
-
-
-def _lowest_achieved(tree: IntentTree, state: IntentState) -> tuple[str, ...]:
-    """In each tree the lowest intents that are discovered and satisfied."""
+    """In each tree the lowest intents that are discovered and satisfied; then the group of what is missing."""
     met = state.satisfied & state.discovered
     above = set()  # whatever has something met below it
     for intent_id in met:
@@ -88,19 +83,15 @@ def _lowest_achieved(tree: IntentTree, state: IntentState) -> tuple[str, ...]:
         while parent is not None and parent not in above:
             above.add(parent)
             parent = tree.parents[parent]
-    return tuple(intent_id for intent_id in tree.intents if intent_id in met and intent_id not in above)
-
-
-def _pursued(tree: IntentTree, state: IntentState, rules: Rules) -> tuple[Pursuing | None, tuple[str, ...]]:
-    unsatisfied = [intent_id for intent_id in tree.intents if intent_id not in state.satisfied]
-    if clear := tuple(key for key in unsatisfied if key in state.discovered):
-        return "clear", clear
-    if fuzzy := tuple(key for key in unsatisfied if state[key] is Discovery.EMERGING):
-        return "fuzzy", fuzzy
-    in_focus = {key for root_id in focus(tree, state, rules)[:1] for key in tree.ids_of[root_id]}
-    if latent := tuple(key for key in unsatisfied if key in in_focus):  # one dimension at a time
-        return "latent", latent
-    return None, ()
+    achieved = tuple(key for key in tree.intents if key in met and key not in above)
+    missing = [key for key in tree.intents if key not in state.satisfied]
+    if clear := tuple(key for key in missing if key in state.discovered):
+        return achieved, "clear", clear
+    if fuzzy := tuple(key for key in missing if state[key] is Discovery.EMERGING):
+        return achieved, "fuzzy", fuzzy
+    if latent := tuple(key for key in missing if tree.root_of[key] in in_focus[:1]):  # one dimension at a time
+        return achieved, "latent", latent
+    return achieved, None, ()
 
 
 def hidden_texts(tree: IntentTree, state: IntentState) -> dict[str, str]:

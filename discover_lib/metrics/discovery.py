@@ -47,6 +47,13 @@ def discovery_scores(levels: Mapping[str, Mapping[str, Levels]]) -> DiscoverySco
 
     Raises:
         ValueError: assistants were not run on the same artifacts and intents.
+
+    >>> scores = discovery_scores({
+    ...     "adaptive": {"boat": {"1.1": 1, "1.2": 0.5, "2": 1}},
+    ...     "draft": {"boat": {"1.1": 0, "1.2": 0, "2": 1}},  # "2" was found by both, so it tells nothing
+    ... })
+    >>> scores["adaptive"], scores["draft"]
+    ({'boat': 1.0}, {'boat': 0.0})
     """
     assistants = list(levels)
     artifacts = list(levels[assistants[0]]) if assistants else []

@@ -22,10 +22,11 @@ from discover_lib.base.files import write_lines as write_lines
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.rollout import LookAhead, Map, continue_conversation
+from discover_lib.core.rollout import Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.spec import MINIATURE, Engines, EngineSpec, RoleEngines
+from discover_lib.metrics.look_ahead import LookAhead
 
 CHUNK = 8  # units handed to a worker at once
 Item = TypeVar("Item")

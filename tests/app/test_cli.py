@@ -13,8 +13,8 @@ import pytest
 from command_line import assert_one_line_error, discover, discover_apart
 
 from discover_lib.core.conversation import Conversation
-from discover_lib.core.simulator import replay
 from discover_lib.engines.miniature.lexicon import DOMAINS
+from discover_lib.metrics.rescore import replay
 from discover_lib.runs.files import load_tree
 
 

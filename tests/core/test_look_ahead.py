@@ -6,9 +6,10 @@ import pytest
 from scripted import EchoVoice, ScriptedAssistant, ScriptedJudge, artifact, forest, question
 
 from discover_lib import Conversation, Rules, replay, reward
-from discover_lib.core.rollout import LookAhead, run_conversation
+from discover_lib.core.rollout import run_conversation
 from discover_lib.dataset.pairs import disagreements
 from discover_lib.dataset.rows import Origin, examples
+from discover_lib.metrics.look_ahead import LookAhead
 
 TREE = forest("1 1.1 1.1.1 1.1.1.1 2", discovered="1")
 READINGS = {

@@ -8,12 +8,12 @@ from hostile import HOSTILE, HOSTILE_SVG, Tags, conversation
 
 from discover_lib import Rules, replay
 from discover_lib.core.conversation import Conversation
-from discover_lib.core.simulator import looking_ahead
 from discover_lib.dataset.filters import Filters, sieve
 from discover_lib.dataset.lengths import table_3
 from discover_lib.dataset.pairs import labelled_turns
 from discover_lib.dataset.preview import TEMPLATES, sequences
 from discover_lib.dataset.rows import Origin, examples
+from discover_lib.metrics.look_ahead import looking_ahead
 from discover_lib.views import pairs as show_pairs
 from discover_lib.views.figures.charts import PLOT
 

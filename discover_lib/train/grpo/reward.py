@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Candidate, Reply
 from discover_lib.core.roles import RoleError
-from discover_lib.core.rollout import LookAhead, with_look_ahead
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.pairs import under
 from discover_lib.dataset.rows import grpo_rules, restore
 from discover_lib.engines.local.dialect import Dialect, behaviour
 from discover_lib.engines.spec import Engines
+from discover_lib.metrics.look_ahead import LookAhead
 from discover_lib.train.recipes import GrpoRecipe
 
 Item = TypeVar("Item")
@@ -124,7 +124,7 @@ class Scorer:
         candidate = simulator.consider(reply)
         if self.recipe.look_ahead:
             try:
-                candidate = with_look_ahead(simulator, candidate, self._ahead(domain))
+                candidate = self._ahead(domain)(simulator, candidate)
             except RoleError as error:  # the voice or the assistant ahead
                 candidate = Candidate(reply, None, simulator.state, error=f"looking ahead: {error}")
         return candidate, scored(candidate, domain, self.dialect, self.recipe.broken_penalty)
