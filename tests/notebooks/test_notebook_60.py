@@ -9,10 +9,9 @@ import pytest
 from notebook_runs import problems, run
 
 from discover_lib.app.controls import Choice
-from discover_lib.app.evaluation_job import EvaluationJob, begun_evaluation, evaluation_name, find_evaluations
-from discover_lib.app.jobs import started
+from discover_lib.app.jobs import domains_of, find_evaluations
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
-from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
+from discover_lib.runs.options import RunOptions
 from discover_lib.runs.store import RunStore
 from discover_lib.train.jobs import SETTINGS, STATUS, JobStatus, State
 
@@ -90,32 +89,10 @@ def test_where_there_is_none_a_small_one_is_made_and_found_again(outputs: Path) 
     assert defined["folder"].parent == outputs / "evaluations" and len(defined["scores"]) == 80
     assert list(find_evaluations(outputs).values()) == [defined["folder"]]
     with RunStore.read(defined["folder"]) as store:
-        begun, domains = begun_evaluation(store.configuration)
-        assert lay_out_evaluation(begun, domains).configuration == store.configuration
+        begun = RunOptions.from_configuration(store.configuration)
+        assert lay_out_evaluation(begun, domains_of(store.configuration)).configuration == store.configuration
         assert not store.unassessed()
     assert defined["flips"]["recheck"] == {"conversations": 80, "unequal": []}
     assert any("Conclusions that flip" in each for each in shown)
     lowest = defined["conversations_table"].value[0]
     assert lowest["discovery"] == min(row["discovery"] for row in defined["conversations_table"].data)
-
-
-def test_a_job_evaluates_stops_and_goes_on(outputs: Path) -> None:
-    folder = outputs / evaluation_name(OPTIONS, DOMAINS)
-    job = EvaluationJob(folder, OPTIONS, DOMAINS)
-    job.stop()
-    started(job).wait()
-    assert not folder.exists() and job.trouble == ""
-    job = started(EvaluationJob(folder, OPTIONS, DOMAINS))
-    job.wait()
-    assert job.trouble == "" and job.assessed == (24, 24)
-    broken = started(EvaluationJob(outputs / "no", OPTIONS, ("nowhere",)))
-    broken.wait()
-    assert "unknown domain 'nowhere'" in broken.trouble and not (outputs / "no").exists()
-
-
-def test_runs_that_are_no_evaluations_are_not_listed_and_cannot_be_gone_on_with(outputs: Path) -> None:
-    (outputs / "other").mkdir()
-    execute(lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=1, turns=1)), outputs / "other")
-    assert find_evaluations(outputs) == {}
-    with RunStore.read(outputs / "other") as store, pytest.raises(RunOptionsError, match="the same command resumes"):
-        begun_evaluation(store.configuration)
