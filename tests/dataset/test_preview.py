@@ -1,4 +1,4 @@
-"""The preview of what a trainer gets: exact texts and boundaries of the loss, against TRL's templates and the tiny tokenizer."""
+"""The preview of what a trainer gets: exact texts and boundaries of the loss, against TRL and our own tokenizer."""
 
 from importlib.resources import files
 from pathlib import Path
