@@ -1,11 +1,21 @@
-"""The whole paper in miniature: one folder, one way through, from artifacts to a table of trained assistants.
+"""The whole paper in miniature, one way through: the first file to read.
+
+DiscoverLLM trains assistants that help people to find out what they want.  From top to bottom, with the place to read
+on and the paper's section:
 
 ```
-base → synthesis → sft, dpo → sft+dpo → sft+dpo+grpo → evaluation → generalisation → results
+artifact         somebody's finished piece                        engines/miniature/artifacts.py
+→ tree           what its maker wanted, from broad to precise     core/intents.py, engines/miniature/builder.py    3.1
+→ conversation   with a simulated user, who discovers intents     core/rollout.py, core/advance.py                 3.2
+                 through what replies show; each has a reward     core/reward.py                                   3.3
+→ rows           what a trainer is given of it                    dataset/rows.py                                  4.1
+→ adapter        SFT, DPO and GRPO of a small language model      train/stage.py                                   4.1
+→ scores         discovery, satisfaction, interactivity, tokens   runs/evaluation.py, metrics/                     4.2
 ```
 
 Every step is what its own command does, with the same functions; this file only says in which order, and with what.
-A finished step leaves `steps/NAME.json` and is not done again; a killed one goes on where its own files let it.
+`Paper(folder, PaperOptions.small()).run()` does them all.  A finished step leaves `steps/NAME.json` and is not done
+again; a killed one goes on where its own files let it.
 """
 
 from __future__ import annotations
@@ -16,20 +26,25 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from discover_lib.audit.certificate import certify_run, lay_out_panel, read_certificate
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import rounded, write_json
+from discover_lib.engines.local.dialect import read_card
+from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
+from discover_lib.metrics.results import results_by_scope
 from discover_lib.metrics.scores import ConversationScores
-from discover_lib.runs.options import RunOptions, execute, lay_out_together
-from discover_lib.train import Progress
-
-if TYPE_CHECKING:
-    from discover_lib.train.jobs import TrainingJob
-    from discover_lib.train.recipes import Recipe, Stage
-    from discover_lib.train.stage import StageSettings
+from discover_lib.runs.evaluation import assess, evaluate, lay_out_evaluation, load_scores
+from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out_together
+from discover_lib.runs.store import RunStore
+from discover_lib.train import Progress, jobs
+from discover_lib.train.jobs import TrainingJob
+from discover_lib.train.recipes import Recipe, Stage
+from discover_lib.train.stage import StageSettings
 
 FORMAT = "discover-paper/1"
 OPTIONS, RESULTS, TIMES = "options.json", "results.json", "times.json"
@@ -37,6 +52,7 @@ TEACHERS = ("draft", "adaptive")  # the paper: a plain small model, and a larger
 SCRIPTED = ("draft", "ask", "options", "adaptive")  # `draft` is the base's model, `ask` stands for CollabLLM's manner
 BASE = "base"
 POLL_SECONDS = 0.5
+TELL_SECONDS = 10.0  # between lines about pretraining
 
 
 class PaperError(DiscoverError):
@@ -108,8 +124,6 @@ class PaperOptions:
         Raises:
             RecipeError: a change that does not fit.
         """
-        from discover_lib.train.recipes import Recipe
-
         recipe = Recipe.miniature()
         for stage, changes in self.changes.items():
             recipe = recipe.changed(stage, changes)  # type: ignore[arg-type]
@@ -117,6 +131,14 @@ class PaperOptions:
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step by name, and what it does."""
+
+    name: str
+    work: Callable[[], None]
 
 
 @dataclass
@@ -127,6 +149,9 @@ class Paper:
         on_progress: takes lines for people.
         stop: set to end at the next safe moment.
         processes: for what the miniature simulates.
+        steps: what is done, in order; by default the paper's own.
+        assistants: who is evaluated, as runs name it → its label; by default the base, its trained variants and the
+            scripted ones.
     """
 
     folder: Path
@@ -134,120 +159,72 @@ class Paper:
     on_progress: Progress = print
     stop: threading.Event = field(default_factory=threading.Event)
     processes: int = 2
+    steps: Sequence[Step] = ()
+    assistants: Mapping[str, str] = field(default_factory=dict)
 
-    def run(self) -> dict[str, Any]:
-        """Do what is not done yet; returns the results.
+    def __post_init__(self) -> None:
+        self.steps = self.steps or self.paper_steps()
+        self.assistants = self.assistants or self.paper_assistants()
 
-        Raises:
-            PaperError: the folder holds something else, or a step failed.
-            PaperStopped: it was stopped; the same again goes on.
-        """
-        self._admit()
-        steps = self.steps()
-        for place, (name, work) in enumerate(steps, 1):
-            done = self.folder / "steps" / f"{name}.json"
-            if done.exists():
-                self.on_progress(f"[{place}/{len(steps)}] {name}: done before")
-                continue
-            if self.stop.is_set():
-                raise PaperStopped
-            self.on_progress(f"[{place}/{len(steps)}] {name} …")
-            began = time.monotonic()
-            work()
-            seconds = time.monotonic() - began
-            write_json(done, {"seconds": round(seconds, 1)})
-            self.on_progress(f"[{place}/{len(steps)}] {name}: {seconds:.0f} s")
-        return json.loads((self.folder / RESULTS).read_text(encoding="utf-8"))
-
-    def steps(self) -> list[tuple[str, Callable[[], None]]]:
-        """Every step by name, in order."""
-        waves = [("+".join(f"[{each}]" for each in wave), wave) for wave in WAVES]
+    def paper_steps(self) -> list[Step]:
         return [
-            ("base", self._base),
-            ("synthesis", self._synthesis),
-            *((f"train {name}", lambda wave=wave: self._train(wave)) for name, wave in waves),
-            ("evaluation", self._evaluation),
-            ("generalisation", self._generalisation),
-            ("results", self._results),
+            Step("base", self.pretrain),
+            Step("synthesis", self.synthesise),
+            *(Step("train " + "+".join(f"[{each}]" for each in wave), partial(self.train, wave)) for wave in WAVES),
+            Step("evaluation", self.evaluate),
+            Step("generalisation", self.generalise),
+            Step("results", self.collect_results),
         ]
 
-    def seconds(self) -> dict[str, float]:
-        """How long each finished step took, in the attempt that finished it."""
-        found = {}
-        for name, _ in self.steps():
-            path = self.folder / "steps" / f"{name}.json"
-            if path.exists():
-                found[name] = json.loads(path.read_text(encoding="utf-8"))["seconds"]
-        return found
+    def paper_assistants(self) -> dict[str, str]:
+        trained = {f"hf:{self.folder / variant.folder}": variant.label for variant in VARIANTS}
+        return {"tiny": BASE, **trained, **{name: name for name in self.options.scripted}}
 
-    def _admit(self) -> None:
-        """A new folder, or one that this very paper was begun in."""
-        path = self.folder / OPTIONS
-        wanted = json.loads(json.dumps({"format": FORMAT, **self.options.to_dict()}))
-        self.options.recipe()
-        if path.exists():
-            there = json.loads(path.read_text(encoding="utf-8"))
-            different = [name for name in {**there, **wanted} if there.get(name) != wanted.get(name)]
-            if different:
-                raise PaperError(f"{self.folder} was begun with another {', '.join(different)}; take another folder")
-            return
-        if self.folder.exists() and any(self.folder.iterdir()):
-            raise PaperError(f"{self.folder} holds other files; take a new or empty folder")
-        write_json(path, wanted)
+    # -- artifact → tree → conversation ----------------------------------------------------------------------------
 
-    # -- the steps ----------------------------------------------------------------------------------------------------
+    def synthesise(self) -> None:
+        """Conversations to learn from, each ended by the finished piece."""
+        run = self.lay_out_synthesis()
+        folder = self.folder / "synthesis"
+        folder.mkdir(exist_ok=True)
+        self._check(execute(run, folder, concurrency=self.processes, stop=self.stop))
+        self._check(assess(run, folder, concurrency=self.processes, stop=self.stop))
 
-    def _base(self) -> None:
+    def lay_out_synthesis(self) -> LaidOut:
+        """Artifacts of the training split of all domains, a tree for each, and a conversation to be had about each.
+
+        In every turn both teachers reply, and the reply with the higher reward goes on.
+        """
+        options = RunOptions(
+            TEACHERS,
+            split="train",
+            artifacts=self.options.train_artifacts,
+            candidates=1,
+            seed=self.options.seed,
+        )
+        return lay_out_together(options, self.options.domains)
+
+    # -- rows → adapter --------------------------------------------------------------------------------------------
+
+    def pretrain(self) -> None:
+        """The base: a tiny language model that does what it is told, and has met no user of the paper's."""
         from discover_lib.engines.local.tiny_model import Pretraining, ensure_base
 
-        last = 0.0
+        told = 0.0
 
         def tell(now: Pretraining) -> None:
-            nonlocal last
+            nonlocal told
             if self.stop.is_set():
                 raise PaperStopped
-            if time.monotonic() - last > 10:
-                last = time.monotonic()
+            if time.monotonic() - told > TELL_SECONDS:
+                told = time.monotonic()
                 self.on_progress(f"    {now}")
 
         ensure_base(on_progress=tell)
 
-    def _synthesis(self) -> None:
-        """Best of two, on training artifacts of all domains; each conversation ends with the finished piece."""
-        from discover_lib.runs.evaluation import assess
-
-        run = lay_out_together(
-            RunOptions(
-                TEACHERS,
-                split="train",
-                artifacts=self.options.train_artifacts,
-                candidates=1,
-                seed=self.options.seed,
-            ),
-            self.options.domains,
-        )
-        folder = self.folder / "synthesis"
-        folder.mkdir(exist_ok=True)
-        self._checked(execute(run, folder, concurrency=self.processes, stop=self.stop))
-        self._checked(assess(run, folder, concurrency=self.processes, stop=self.stop))
-
-    def _train(self, wave: Sequence[str]) -> None:
-        """Train some variants side by side, each in a process of its own."""
-        from discover_lib.train import jobs
-
-        going: dict[str, TrainingJob] = {}
-        for variant in (each for each in VARIANTS if each.label in wave):
-            folder = self.folder / variant.folder
-            job = jobs.TrainingJob(folder)
-            state = job.status().state if (folder / jobs.STATUS).exists() else "new"
-            if state not in ("finished", *jobs.GOING):
-                job = jobs.start(self._settings(variant), folder)
-            going[variant.label] = job
-        self._wait(going)
-
-    def _settings(self, variant: Variant) -> StageSettings:
+    def stage_settings(self, variant: Variant) -> StageSettings:
+        """One stage of training: its rows are made from the conversations, its adapter stands on the one before."""
         from discover_lib.engines.local.tiny_model import base_folder
-        from discover_lib.train.stage import StageSettings
 
         earlier = next((each for each in VARIANTS if each.label == variant.after), None)
         return StageSettings(
@@ -259,15 +236,121 @@ class Paper:
             seed=self.options.seed,
         )
 
+    def train(self, labels: Sequence[str]) -> None:
+        """Some variants side by side, each in a process of its own."""
+        going: dict[str, TrainingJob] = {}
+        for variant in (each for each in VARIANTS if each.label in labels):
+            job = TrainingJob(self.folder / variant.folder)
+            begun = (job.folder / jobs.STATUS).exists()
+            if not begun or job.status().state not in ("finished", *jobs.GOING):
+                job = jobs.start(self.stage_settings(variant), job.folder)
+            going[variant.label] = job
+        self._wait(going)
+
+    # -- scores ----------------------------------------------------------------------------------------------------
+
+    def evaluate(self) -> None:
+        """All assistants with the same users, on artifacts that no stage has seen."""
+        self._evaluate("evaluation", self.options.domains, self.options.artifacts, self.options.trials)
+
+    def generalise(self) -> None:
+        """The same on kinds of artifacts that no stage has seen."""
+        if self.options.unseen:
+            self._evaluate("generalisation", self.options.unseen, self.options.unseen_artifacts, trials=1)
+
+    def _evaluate(self, name: str, domains: Sequence[str], artifacts: int, trials: int) -> None:
+        """Conversations, their scores, and a certificate: does this simulated user tell good assistants from bad?"""
+        folder = self.folder / name
+        options = RunOptions(
+            tuple(self.assistants), artifacts=artifacts, trials=trials, seed=self.options.seed, domain=domains[0]
+        )
+        run = lay_out_evaluation(options, domains)
+        folder.mkdir(exist_ok=True)
+        for ended in evaluate(run, folder, concurrency=self.processes, stop=self.stop):
+            self._check(ended)
+        panel = min(artifacts, 30) * len(domains) if not self.options.quick else 10
+        certify_run(folder, lay_out_panel(folder, artifacts=panel, seed=self.options.seed), concurrency=self.processes)
+
+    def collect_results(self) -> None:
+        """One file with every number; `views.report` makes a page of it."""
+        results: dict[str, Any] = {
+            "format": FORMAT,
+            "options": self.options.to_dict(),
+            "labels": list(self.assistants.values()),
+        }
+        for name in ("evaluation", "generalisation"):
+            if (self.folder / name).exists():
+                results[name] = evaluation_results(self.folder / name, self.assistants)
+        results["base"] = base_results()
+        results["training"] = {each.label: training_results(self.folder, each) for each in VARIANTS}
+        write_json(self.folder / RESULTS, rounded(results))
+        write_json(self.folder / TIMES, self.seconds())
+
+    # -- one step after the other ----------------------------------------------------------------------------------
+
+    def run(self) -> dict[str, Any]:
+        """Do what is not done yet; returns the results.
+
+        Raises:
+            PaperError: the folder holds something else, or a step failed.
+            PaperStopped: it was stopped; the same again goes on.
+        """
+        self._open()
+        for place, step in enumerate(self.steps, 1):
+            done, line = self._mark(step), f"[{place}/{len(self.steps)}] {step.name}"
+            if done.exists():
+                self.on_progress(f"{line}: done before")
+                continue
+            if self.stop.is_set():
+                raise PaperStopped
+            self.on_progress(f"{line} …")
+            began = time.monotonic()
+            step.work()
+            seconds = time.monotonic() - began
+            write_json(done, {"seconds": round(seconds, 1)})
+            self.on_progress(f"{line}: {seconds:.0f} s")
+        return json.loads((self.folder / RESULTS).read_text(encoding="utf-8"))
+
+    def seconds(self) -> dict[str, float]:
+        """How long each finished step took, in the attempt that finished it."""
+        marks = {step.name: self._mark(step) for step in self.steps if self._mark(step).exists()}
+        return {name: json.loads(mark.read_text(encoding="utf-8"))["seconds"] for name, mark in marks.items()}
+
+    def _mark(self, step: Step) -> Path:
+        return self.folder / "steps" / f"{step.name}.json"
+
+    def _open(self) -> None:
+        """A new folder, or one that this very paper was begun in."""
+        path = self.folder / OPTIONS
+        wanted = json.loads(json.dumps({"format": FORMAT, **self.options.to_dict()}))
+        self.options.recipe()
+        if path.exists():
+            begun = json.loads(path.read_text(encoding="utf-8"))
+            different = [name for name in {**begun, **wanted} if begun.get(name) != wanted.get(name)]
+            if different:
+                raise PaperError(f"{self.folder} was begun with another {', '.join(different)}; take another folder")
+            return
+        if self.folder.exists() and any(self.folder.iterdir()):
+            raise PaperError(f"{self.folder} holds other files; take a new or empty folder")
+        write_json(path, wanted)
+
+    def _check(self, ended: Any) -> None:
+        """Raises what ended a run early."""
+        if ended.halted == "stopped" or self.stop.is_set():
+            raise PaperStopped
+        if ended.halted is not None:
+            raise PaperError(ended.message)
+
     def _wait(self, going: Mapping[str, TrainingJob]) -> None:
-        told: dict[str, int] = {}
+        """Until all are at an end; asked to stop, they are."""
+        quarters: dict[str, int] = {}
         try:
             while True:
                 states = {label: job.status() for label, job in going.items()}
                 for label, status in states.items():
                     step, total = status.step, status.total_steps
-                    if total and step * 4 // total > told.get(label, 0):
-                        told[label] = step * 4 // total
+                    if total and step * 4 // total > quarters.get(label, 0):
+                        quarters[label] = step * 4 // total
                         self.on_progress(f"    {label}: step {step} of {total}")
                 if not any(status.going for status in states.values()):
                     break
@@ -284,111 +367,56 @@ class Paper:
             if status.state != "finished":
                 raise PaperError(f"training {label} {status.state}: {status.message} (its log: {going[label].folder})")
 
-    def _assistants(self) -> dict[str, str]:
-        """Assistant, as runs name it → its label."""
-        trained = {f"hf:{self.folder / each.folder}": each.label for each in VARIANTS}
-        return {"tiny": BASE, **trained, **{name: name for name in self.options.scripted}}
 
-    def _evaluate(self, name: str, domains: Sequence[str], artifacts: int, trials: int) -> None:
-        from discover_lib.audit.certificate import certify_run, lay_out_panel
-        from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+# -- the results -------------------------------------------------------------------------------------------------------
 
-        folder = self.folder / name
-        options = RunOptions(
-            tuple(self._assistants()), artifacts=artifacts, trials=trials, seed=self.options.seed, domain=domains[0]
-        )
-        run = lay_out_evaluation(options, domains)
-        folder.mkdir(exist_ok=True)
-        for ended in evaluate(run, folder, concurrency=self.processes, stop=self.stop):
-            self._checked(ended)
-        panel = min(artifacts, 30) * len(domains) if not self.options.quick else 10
-        certify_run(folder, lay_out_panel(folder, artifacts=panel, seed=self.options.seed), concurrency=self.processes)
 
-    def _evaluation(self) -> None:
-        self._evaluate("evaluation", self.options.domains, self.options.artifacts, self.options.trials)
+def evaluation_results(folder: Path, labels: Mapping[str, str]) -> dict[str, Any]:
+    """The tables of an evaluation, what its simulated user is worth, and how often assistants broke the notation."""
+    certificate = read_certificate(folder)
+    return {
+        "scopes": [each.to_dict() for each in results_by_scope(labelled_scores(folder, labels)).values()],
+        "certificate": certificate.to_dict() if certificate else None,
+        "broken": broken_shares(folder, labels),
+    }
 
-    def _generalisation(self) -> None:
-        """Artifact types that no stage of training has seen."""
-        if self.options.unseen:
-            self._evaluate("generalisation", self.options.unseen, self.options.unseen_artifacts, trials=1)
 
-    def _checked(self, ended: Any) -> None:
-        """Raises what ended a run early."""
-        if ended.halted == "stopped" or self.stop.is_set():
-            raise PaperStopped
-        if ended.halted is not None:
-            raise PaperError(ended.message)
-
-    # -- the results --------------------------------------------------------------------------------------------------
-
-    def _results(self) -> None:
-        from discover_lib.audit.certificate import read_certificate
-
-        parts = [name for name in ("evaluation", "generalisation") if (self.folder / name).exists()]
-        found: dict[str, Any] = {"format": FORMAT, "options": self.options.to_dict(), "labels": self._labels()}
-        for name in parts:
-            certificate = read_certificate(self.folder / name)
-            found[name] = {
-                "scopes": self._scopes(self.folder / name),
-                "certificate": certificate.to_dict() if certificate else None,
-                "broken": broken_shares(self.folder / name, self._assistants()),
-            }
-        found["base"] = self._card()
-        found["training"] = {each.label: self._stage(each) for each in VARIANTS}
-        write_json(self.folder / RESULTS, rounded(found))
-        write_json(self.folder / TIMES, self.seconds())
-
-    def _labels(self) -> list[str]:
-        return list(self._assistants().values())
-
-    def _scopes(self, folder: Path) -> list[dict[str, Any]]:
-        from discover_lib.metrics.results import results_by_scope
-
-        return [each.to_dict() for each in results_by_scope(self.scores(folder)).values()]
-
-    def scores(self, folder: Path) -> list[ConversationScores]:
-        """The scores of an evaluation, assistants by their labels."""
-        from discover_lib.runs.evaluation import load_scores
-
-        labels = self._assistants()
-        return [
-            dataclasses.replace(each, assistant=labels.get(each.assistant, each.assistant))
-            for each in load_scores(folder)
-        ]
-
-    def _card(self) -> dict[str, Any]:
-        from discover_lib.engines.local.dialect import read_card
-        from discover_lib.engines.local.tiny_model import base_folder
-
-        card = read_card(base_folder())
-        return {name: value for name, value in card.items() if name != "seconds"}
-
-    def _stage(self, variant: Variant) -> dict[str, Any]:
-        from discover_lib.train.jobs import TrainingJob
-
-        job = TrainingJob(self.folder / variant.folder)
-        result = job.result()
-        kept = {name: result.get(name) for name in ("step", "total_steps", "rows", "kept_round")}
-        probes = [
-            {name: value for name, value in line.items() if name == "step" or name.startswith("probe/")}
-            for line in job.metrics().lines
-            if any(name.startswith("probe/") for name in line)
-        ]
-        return {**kept, "stage": variant.stage, "after": variant.after, "probes": probes}
+def labelled_scores(folder: Path, labels: Mapping[str, str]) -> list[ConversationScores]:
+    """The scores of an evaluation, assistants by their labels."""
+    return [
+        dataclasses.replace(each, assistant=labels.get(each.assistant, each.assistant)) for each in load_scores(folder)
+    ]
 
 
 def broken_shares(folder: Path, labels: Mapping[str, str]) -> dict[str, dict[str, int]]:
     """Replies that broke the notation, and all replies, per assistant of an evaluation; the final piece counts, too."""
-    from discover_lib.engines.local.tiny_language import is_broken
-    from discover_lib.runs.store import RunStore
-
-    found: dict[str, dict[str, int]] = {}
+    shares: dict[str, dict[str, int]] = {}
     with RunStore.read(folder) as store:
         for conversation in store.conversations():
             [name] = dict.fromkeys(conversation.setting["assistants"])
-            counts = found.setdefault(labels.get(name, name), {"broken": 0, "replies": 0})
+            counts = shares.setdefault(labels.get(name, name), {"broken": 0, "replies": 0})
             replies = [turn.reply for turn in conversation.turns]
             replies += [conversation.final.reply] if conversation.final else []
             counts["broken"] += sum(map(is_broken, replies))
             counts["replies"] += len(replies)
-    return found
+    return shares
+
+
+def base_results() -> dict[str, Any]:
+    """What was measured of the base."""
+    from discover_lib.engines.local.tiny_model import base_folder
+
+    return {name: value for name, value in read_card(base_folder()).items() if name != "seconds"}
+
+
+def training_results(folder: Path, variant: Variant) -> dict[str, Any]:
+    """Steps, rows and probes of a variant's training."""
+    job = TrainingJob(folder / variant.folder)
+    result = job.result()
+    probes = [
+        {name: value for name, value in line.items() if name == "step" or name.startswith("probe/")}
+        for line in job.metrics().lines
+        if any(name.startswith("probe/") for name in line)
+    ]
+    kept = {name: result.get(name) for name in ("step", "total_steps", "rows", "kept_round")}
+    return {**kept, "stage": variant.stage, "after": variant.after, "probes": probes}

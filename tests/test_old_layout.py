@@ -243,6 +243,7 @@ def test_every_call_that_was_paid_for_is_known_again(run: str, place: Path) -> N
     assert standing(run) == EXPECTED["resumed"][run]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", INTERRUPTED)
 def test_an_interrupted_run_goes_on_to_the_same_end(run: str, place: Path) -> None:
     before, kept = EXPECTED["left"][run], rows_written(run)
@@ -256,6 +257,7 @@ def test_an_interrupted_run_goes_on_to_the_same_end(run: str, place: Path) -> No
     assert rows_written(run)["turns"] > kept["turns"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", FINISHED)
 def test_a_finished_run_has_nothing_left_to_do(run: str, place: Path) -> None:
     kept, files = rows_written(run), files_of(OUTPUTS / run)
@@ -295,6 +297,7 @@ def test_a_page_asks_for_the_same_run_in_the_same_folder(place: Path) -> None:
     assert evaluation_name(*begun) == EXPECTED["evaluation name"]
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_by_what_its_folder_says_of_it(place: Path) -> None:
     """As pages do that are given nothing but a folder."""
     with RunStore.read(OUTPUTS / PAGE_RUN) as store:
@@ -303,6 +306,7 @@ def test_a_run_goes_on_by_what_its_folder_says_of_it(place: Path) -> None:
     assert standing(PAGE_RUN) == EXPECTED["resumed"][PAGE_RUN]
 
 
+@pytest.mark.slow
 def test_the_command_of_a_page_goes_on_with_its_run(place: Path) -> None:
     asked = ["--domain", "technical_writing", "--assistant", "draft", "--assistant", "adaptive"]
     done = discover("synthesize", *asked, "--artifacts", 2, "--turns", 2, "--run", OUTPUTS / PAGE_RUN)
@@ -313,6 +317,7 @@ def test_the_command_of_a_page_goes_on_with_its_run(place: Path) -> None:
 # -- scores ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_evaluation_has_the_same_results_and_scores(place: Path) -> None:
     written = {name: (OUTPUTS / "evaluation" / name).read_bytes() for name in ("scores.csv", "sensitivity.json")}
     before = results_of("evaluation")
@@ -323,12 +328,14 @@ def test_an_evaluation_has_the_same_results_and_scores(place: Path) -> None:
     assert [sha(each.to_dict()) for each in load_scores(OUTPUTS / "evaluation")] == EXPECTED["scores"]
 
 
+@pytest.mark.slow
 def test_scores_made_anew_from_the_conversations_are_those_that_were_kept(place: Path) -> None:
     with sqlite3.connect(OUTPUTS / "evaluation" / FILE) as connection:
         connection.execute("UPDATE assessments SET digest = '{}'")
     assert [sha(each.to_dict()) for each in load_scores(OUTPUTS / "evaluation")] == EXPECTED["scores"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["scripted", "pairs", "look-ahead", "evaluation"])
 def test_scored_again_under_the_authors_rules_a_run_is_worth_the_same(run: str, place: Path) -> None:
     assert rescored(run) == EXPECTED["under the authors' rules"][run]
@@ -348,6 +355,7 @@ def test_a_certificate_is_still_of_its_run(place: Path) -> None:
     assert warning is not None and "another simulator" not in warning and "No certificate" not in warning
 
 
+@pytest.mark.slow
 def test_certifying_again_goes_on_with_the_panel_that_was_run(place: Path) -> None:
     panels = files_of(OUTPUTS / "evaluation" / "panel")
     before = json.loads((OUTPUTS / "evaluation" / "certificate.json").read_text("utf-8"))
@@ -429,6 +437,7 @@ def test_rows_in_the_files_of_others_are_read_as_they_were_written(files: str, p
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "stage"), [("sft", "sft"), ("preference", "dpo"), ("prompt", "grpo")])
 def test_a_run_gives_the_rows_that_it_gave(kind: str, stage: Any, place: Path) -> None:
     written = OUTPUTS / "rows" / kind
@@ -456,6 +465,7 @@ def test_files_of_the_authors_form_are_read_back(place: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_table_of_conversations_is_what_it_was(place: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     assert discover("export", OUTPUTS / "look-ahead", "--format", "parquet", "--out", "table").returncode == 0

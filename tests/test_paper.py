@@ -3,11 +3,12 @@
 import dataclasses
 import json
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from discover_lib.paper import OPTIONS, VARIANTS, WAVES, Paper, PaperError, PaperOptions, PaperStopped, Variant
+from discover_lib.paper import OPTIONS, VARIANTS, WAVES, Paper, PaperError, PaperOptions, PaperStopped, Step, Variant
 from discover_lib.train.recipes import RecipeError
 
 
@@ -19,17 +20,14 @@ def paper(folder: Path, options: PaperOptions | None = None, **given) -> tuple[P
 def with_steps(made: Paper, done: list[str], fails: str | None = None) -> Paper:
     """The same paper with steps that only say that they were done."""
 
-    def step(name: str):
-        def work() -> None:
-            if name == fails:
-                raise PaperError(f"{name} broke")
-            done.append(name)
-            if name == "results":
-                (made.folder / "results.json").write_text("{}")
+    def work(name: str) -> None:
+        if name == fails:
+            raise PaperError(f"{name} broke")
+        done.append(name)
+        if name == "results":
+            (made.folder / "results.json").write_text("{}")
 
-        return work
-
-    made.steps = lambda: [(name, step(name)) for name in ("base", "synthesis", "results")]  # type: ignore[method-assign]
+    made.steps = [Step(name, partial(work, name)) for name in ("base", "synthesis", "results")]
     return made
 
 
@@ -98,7 +96,7 @@ def test_synthesis_holds_all_domains_in_one_run_whose_conversations_end_with_the
     )
     made, _ = paper(tmp_path / "paper", options, processes=1)
     made.folder.mkdir()
-    made._synthesis()
+    made.synthesise()
     with RunStore.read(made.folder / "synthesis") as store:
         talks = list(store.conversations())
     assert [talk.setting["domain"] for talk in talks] == ["svg_drawing"] * 2 + ["creative_writing"] * 2

@@ -1,4 +1,4 @@
-"""The agreement desk: do two or more judges, or a judge and people, say the same of the same turns?
+"""Agreement between judges, and with people: percent, Cohen's κ, Krippendorff's α.
 
 Judges get recorded turns one by one: the conversation, the frozen state, the reply.  Compared are the kind of the reply
 and, for every intent that both judged, whether it is engaged.  A judge walks further below what it finds engaged, so

@@ -337,7 +337,7 @@ def read_certificate(folder: Path) -> Certificate | None:
     """The certificate in a run's folder, or None.
 
     Raises:
-        CertificateError: a file that is none.
+        CertificateError: an invalid file.
     """
     path = folder / FILE
     if not path.is_file():

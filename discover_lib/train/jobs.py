@@ -45,9 +45,7 @@ GOING: tuple[State, ...] = ("starting", "running", "stopping")
 SAME_START_SECONDS = 2.0  # clocks may be set; a process number is hardly used again within this time
 LOCK_SECONDS = 10.0  # longest time that a start waits for another one in the same folder to be decided
 
-Work = Callable[
-    [Path, Progress], Any
-]  # trains in a folder; what it returns says by `stopped` whether it was ended early
+Work = Callable[[Path, Progress], Any]  # trains in a folder; what it returns says by `stopped` whether it ended early
 
 
 class JobError(DiscoverError):
@@ -104,12 +102,13 @@ class JobStatus:
     def to_dict(self) -> dict[str, Any]:
         """As `status.json` holds it; the attempts are called sittings there."""
         data = asdict(self)
-        return {**data, "sittings": data.pop("attempts")}
+        data["sittings"] = data.pop("attempts")
+        return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> JobStatus:
-        plain = dict(data)
-        return cls(**plain, attempts=tuple(Attempt(**attempt) for attempt in plain.pop("sittings")))
+        attempts = tuple(Attempt(**attempt) for attempt in data["sittings"])
+        return cls(**{name: value for name, value in data.items() if name != "sittings"}, attempts=attempts)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 
 
 class RecipeError(DiscoverError):
-    """A recipe that is not one, or contradicts itself; the message is one line that says what to do."""
+    """An invalid recipe, or one that contradicts itself; the message is one line that says what to do."""
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class StageSettings:
         """The settings of such values.
 
         Raises:
-            StageError: an unknown or missing setting, or a recipe that is none.
+            StageError: an unknown or missing setting, or an invalid recipe.
         """
         names = [each.name for each in dataclasses.fields(cls)]
         unknown = sorted(set(data) - set(names))
@@ -560,7 +560,7 @@ def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[s
         if name != MINIATURE and not is_model(name):
             found.append(f"{role} {name!r} is neither 'miniature' nor a LiteLLM model name such as openai/NAME")
     if part.look_ahead and part.look_ahead_assistant not in SCRIPTED:
-        found.append(f"look_ahead_assistant {part.look_ahead_assistant!r} is none of {', '.join(SCRIPTED)}")
+        found.append(f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {', '.join(SCRIPTED)}")
     domains = {rows_of.domain_of(row) for row in rows.train} if rows else set()
     if "" in domains and (MINIATURE in (settings.judge, settings.voice) or part.look_ahead):
         found.append(

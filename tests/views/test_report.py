@@ -40,13 +40,6 @@ STAND_INS = {  # scripted assistants in the places of the models, so that no mod
 }
 
 
-class StandIns(Paper):
-    """A paper whose models are scripted assistants."""
-
-    def _assistants(self) -> dict[str, str]:
-        return STAND_INS
-
-
 def _evaluated(folder: Path, domain: str, artifacts: int) -> None:
     folder.mkdir()
     run = lay_out_evaluation(RunOptions(tuple(STAND_INS), artifacts=artifacts, domain=domain), (domain,))
@@ -79,7 +72,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     certify_run(folder / "evaluation", lay_out_panel(folder / "evaluation", artifacts=5))
     for variant in VARIANTS:
         _trained(folder / variant.folder, 1 if variant.stage == "grpo" else None)
-    StandIns(folder, PaperOptions(domains=("svg_drawing",), unseen=("travel_plan",)))._results()
+    options = PaperOptions(domains=("svg_drawing",), unseen=("travel_plan",))
+    Paper(folder, options, assistants=STAND_INS).collect_results()
     write_json(folder / TIMES, {"synthesis": 61.0, "evaluation": 119.0})
     return folder
 

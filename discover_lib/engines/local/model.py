@@ -1,7 +1,7 @@
 """A language model on this machine as an assistant: loaded once, asked by many conversations, answering in batches.
 
-Conversations run in threads of their own and ask as they go; whoever finds the model free takes everybody's questions
-along.  A reply depends on its conversation and seed alone (see `sampling`), so results are those of one by one.
+Conversations run in threads of their own; the first thread that finds the model idle answers all waiting questions in
+one batch.  A reply depends on its conversation and seed alone (see `sampling`), so results are those of one by one.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class LocalModel:
     temperature: float = TEMPERATURE
     max_new_tokens: int = MAX_NEW_TOKENS
     _waiting: list[_Question] = field(default_factory=list, repr=False)
-    _door: threading.Condition = field(default_factory=threading.Condition, repr=False)
+    _condition: threading.Condition = field(default_factory=threading.Condition, repr=False)
     _busy: bool = False  # somebody leads: has the model answer all that wait
-    _crowd: bool = False  # whether the last batch held several questions
+    _batching: bool = False  # whether the last batch held several questions
 
     def __post_init__(self) -> None:
         if self.speaks_notation:
@@ -75,18 +75,18 @@ class LocalModel:
     def answer(self, draws: Sequence[Draw]) -> list[list[int]]:
         """The token ids of replies; questions that wait in other threads are answered along with these."""
         questions = [_Question(each) for each in draws]
-        with self._door:
+        with self._condition:
             self._waiting += questions
-        while self._is_mine_to_lead(questions):
+        while self._acquire_leadership(questions):
             try:
-                self._gather()
-                with self._door:
+                self._wait_for_batch()
+                with self._condition:
                     batch, self._waiting = self._waiting, []
                 self._answer_all(batch)
             finally:
-                with self._door:
+                with self._condition:
                     self._busy = False
-                    self._door.notify_all()
+                    self._condition.notify_all()
         answers = []
         for question in questions:
             if question.error is not None:
@@ -95,27 +95,27 @@ class LocalModel:
             answers.append(question.answer)
         return answers
 
-    def _is_mine_to_lead(self, questions: Sequence[_Question]) -> bool:
+    def _acquire_leadership(self, questions: Sequence[_Question]) -> bool:
         """Wait until these questions are answered (False), or until the model is free to answer them (True)."""
-        with self._door:
+        with self._condition:
             while not all(each.done for each in questions):
                 if not self._busy:
                     self._busy = True
                     return True
-                self._door.wait()
+                self._condition.wait()
             return False
 
-    def _gather(self) -> None:
+    def _wait_for_batch(self) -> None:
         """Where several ask at a time, wait until nobody new has come for a moment: one batch is cheaper than two."""
         seen = len(self._waiting)
-        if seen <= 1 and not self._crowd:
+        if seen <= 1 and not self._batching:
             return
         while True:
             time.sleep(GATHER_SECONDS)
             if len(self._waiting) == seen:
                 break
             seen = len(self._waiting)
-        self._crowd = seen > 1
+        self._batching = seen > 1
 
     def _answer_all(self, batch: Sequence[_Question]) -> None:
         try:

@@ -220,7 +220,7 @@ def merge(name: str, folder: Path) -> Path:
     """Write a local model with all its adapters as one folder.
 
     Raises:
-        LocalModelError: the name is none, or the folder holds something already.
+        LocalModelError: no such model, or the folder holds something already.
     """
     import shutil
 
