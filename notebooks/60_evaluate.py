@@ -34,7 +34,7 @@ with app.setup(hide_code=True):
     from discover_lib.metrics.intervals import bootstrap_mean
     from discover_lib.metrics.paired import compare
     from discover_lib.metrics.rescore import RESCORED
-    from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Pool, curve, manner, pools_without
+    from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Pool, best_first, curve, manner, pools_without
     from discover_lib.metrics.scores import Assessment
     from discover_lib.runs.evaluation import SENSITIVITY_FILE, lay_out_evaluation, load_scores, results_of_run
     from discover_lib.runs.options import RunOptions, RunOptionsError
@@ -412,7 +412,7 @@ def _(compared, followed, marks, measure, table):
 
 
 @app.cell(hide_code=True)
-def _(best_first, get_pick, measure, pool, table):
+def _(get_pick, measure, pool, table):
     def _standing_pick():
         """What is looked into: what was pressed last as far as it is still there, else the best assistant's cell."""
         pick = get_pick()
@@ -629,7 +629,7 @@ def _(marks, pool):
 
 
 @app.cell(hide_code=True)
-def _(best_first, marks, pool, table):
+def _(marks, pool, table):
     manners = {name: manner(pool, name) for name in pool.assistants}
     _neither = {name: each.turns_of_neither for name, each in manners.items() if each.turns_of_neither}
     _left = ", ".join(f"{name} {count}" for name, count in _neither.items())
@@ -775,7 +775,7 @@ def _(configuration, pool, scope_choice, table):
 
 
 @app.cell(hide_code=True)
-def _(best_first, compared, curves, folder, leave_out_choice, manners, marks, measure, pool, provenance, table):
+def _(compared, curves, folder, leave_out_choice, manners, marks, measure, pool, provenance, table):
     def _report():
         """This page's tables and figures as one file."""
         users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}

@@ -238,7 +238,7 @@ def test_words_are_marked_and_everything_is_escaped() -> None:
     told = show_audit.finding(one)
     assert "<b>" not in told and '<mark data-severity="alarm">cat</mark>' in told
     text = re.sub(r"</?mark[^>]*>", "", show_audit.marked(one))
-    assert "&lt;b&gt;a cat&lt;/b&gt; &amp; &quot;violet&quot;" in text
+    assert "&lt;b&gt;a cat&lt;/b&gt; &amp; &#34;violet&#34;" in text
 
 
 @pytest.mark.slow

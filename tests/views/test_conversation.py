@@ -77,6 +77,13 @@ def test_light_markdown() -> None:
     assert show.rich_text(">" * 50_000 + " deep").count("<blockquote>") == 1
 
 
+def test_a_link_or_an_image_of_a_model_stays_text() -> None:
+    text = "[x](http://a.example) ![i](http://a.example/i.png) <http://a.example>\n\n[x]: http://b.example"
+    shown = show.rich_text(text)
+    assert {name for name, _ in Tags(shown).tags} == {"div", "p"}
+    assert "![i](http://a.example/i.png) &lt;http://a.example&gt;" in shown and "[x]: http://b.example" in shown
+
+
 def test_drawings_stand_where_they_were_said() -> None:
     text = f"Two:\n\nA. Rings.\n```svg\n{SVG}\n```\n**B.** Discs <b>\n{SVG}\nWhich?\n```python\nx < 1\n```"
     shown = show.rich_text(text)

@@ -246,6 +246,17 @@ def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
     assert "<mark" not in marked_reply(turn, [], {})
 
 
+def test_a_mark_around_bold_words_leaves_them_bold() -> None:
+    text = "So: **A farm.** Then \u2e28more\u2e29"
+    state = IntentState(discovery={}, satisfied=frozenset(), thresholds={})
+    turn = Turn(1, state, (Candidate(Reply(text, 5, "words"), None, state),), 0, (), UserView((), None, ()))
+    move = Transition("1", Discovery.UNDISCOVERED, Discovery.DISCOVERED, "direct")
+    seen = Evidence(1, move, "", (text.index("**"), text.index(" Then")), None, "guessed")
+    markup = marked_reply(turn, [seen], {"1": "a farm"})
+    assert '<mark class="ds-mark" data-how="guessed" title="met: a farm"><strong>A farm.</strong></mark>' in markup
+    assert "Then (more)" in markup  # the characters that stand for a mark's ends are never those of a text
+
+
 # -- taking it elsewhere ----------------------------------------------------------------------------------------------
 
 

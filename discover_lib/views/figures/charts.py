@@ -292,7 +292,9 @@ def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> 
         interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), y)
         value = _text(_short(each, measure), size.width - right + 14, y + 4, "rf-row")
         point = tag("g", _mark(look, x(each.mean), y, f"{name}: {_in_words(each, measure)}"), class_="rf-line")
-        drawn.append(tag("g", _row_name(name, look, y), interval, point, value, style=f"color:{look.colour}"))
+        drawn.append(
+            tag("g", _row_name(name, look, y), interval, point, value, class_="rf-own", style=f"color:{look.colour}")
+        )
     spoken = "; ".join(f"{name} {_short(each, measure)}" for name, each in rows.items())
     return _svg(size, f"{measure.label}: {spoken}", drawn)
 
