@@ -162,7 +162,10 @@ class ConversationScores:
     @classmethod
     def from_json(cls, text: str, place: int) -> ConversationScores | None:
         """The scores whose `to_dict` was written as `text`; None if another version of the form wrote it."""
-        plain = _PLAIN.decode(text)
+        try:
+            plain = _PLAIN.decode(text)
+        except msgspec.ValidationError:
+            return None
         if plain.version != VERSION:
             return None
         return cls(
