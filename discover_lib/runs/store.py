@@ -571,7 +571,7 @@ class RunStore:
         ]
 
     def choices(self) -> tuple[list[str], list[str], int]:
-        """What a list of the conversations can be narrowed by: assistants, artifacts, and the most discovered in one."""
+        """What a list of conversations can be narrowed by: assistants, artifacts, and the most discovered in one."""
         groups = self._all("SELECT assistants FROM units GROUP BY assistants ORDER BY min(place)")
         artifacts = self._all("SELECT artifact FROM units GROUP BY artifact ORDER BY min(place)")
         (most,) = self._one(f"SELECT coalesce(max(discovered), 0) FROM ({NUMBERS})")
