@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import MINIATURE
-from discover_lib.runs.connection import Line
+from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import plan_units
 from discover_lib.views import conversation as show
 
