@@ -26,7 +26,7 @@ with app.setup(hide_code=True):
     from discover_lib.core.view import leaked_words
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
-    from discover_lib.runs.connection import check_connection
+    from discover_lib.runs.doctor import check_connection
     from discover_lib.runs.recorded import find_recorded, recorded_index
     from discover_lib.runs.units import write_json
     from discover_lib.views import conversation as show

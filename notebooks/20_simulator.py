@@ -21,7 +21,7 @@ with app.setup(hide_code=True):
     from discover_lib.app import controls as cast
     from discover_lib.app import session as sitting
     from discover_lib.app.live import Errand
-    from discover_lib.runs.connection import check_connection
+    from discover_lib.runs.doctor import check_connection
     from discover_lib.views import conversation as show
     from discover_lib.views.figures import tree as viz
     from discover_lib.views.figures.charts import discovery_curves

@@ -19,7 +19,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import MINIATURE
-from discover_lib.runs.connection import Line
+from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import plan_units
 from discover_lib.train.recipes import FieldError
 from discover_lib.views.html import Markup, panel, static_text, table

@@ -10,15 +10,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.records import Record
 from discover_lib.metrics.behaviour import FAMILIES, Family, letters, trigrams
-from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores, leave_one_out
+from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores
 from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.satisfaction import SATISFIED, LeaveOut, SatisfactionScores, satisfaction_scores
 from discover_lib.metrics.scores import EMERGING, ConversationScores
+
+if TYPE_CHECKING:
+    import numpy
 
 ALL = "all"  # the scope that holds every domain
 PerUser = Mapping[str, Mapping[str, float]]  # assistant → user → number
@@ -70,26 +74,42 @@ class Pool:
         self.assistants = tuple(dict.fromkeys(each.assistant for each in self.scores))
 
     @cached_property
+    def _units(self) -> list[str]:
+        return [each.unit for each in self.scores]
+
+    @cached_property
+    def _at(self) -> dict[str, dict[str, int]]:
+        """Assistant → user → place among `scores`."""
+        found: dict[str, dict[str, int]] = {name: {} for name in self.assistants}
+        for at, (unit, each) in enumerate(zip(self._units, self.scores, strict=True)):
+            found[each.assistant][unit] = at
+        return found
+
+    @cached_property
     def by_user(self) -> dict[str, dict[str, ConversationScores]]:
         """Assistant → user → conversation."""
-        found: dict[str, dict[str, ConversationScores]] = {name: {} for name in self.assistants}
-        for each in self.scores:
-            found[each.assistant][each.unit] = each
-        return found
+        return {name: {user: self.scores[at] for user, at in row.items()} for name, row in self._at.items()}
 
     @cached_property
     def users(self) -> tuple[str, ...]:
         """All users that anybody met."""
-        return tuple(dict.fromkeys(each.unit for each in self.scores))
+        return tuple(dict.fromkeys(self._units))
 
     @cached_property
     def artifact_of(self) -> dict[str, str]:
-        return {each.unit: each.artifact for each in self.scores}
+        return {unit: each.artifact for unit, each in zip(self._units, self.scores, strict=True)}
 
-    def shared(self, has: Callable[[ConversationScores], bool] = lambda _: True) -> tuple[str, ...]:
+    def shared(self, has: Callable[[ConversationScores], bool] | None = None) -> tuple[str, ...]:
         """The users whose conversation every assistant has finished, and `has` says is fit."""
+        if has is None:
+            return self._shared
         rows = self.by_user.values()
-        return tuple(user for user in self.users if all(user in row and has(row[user]) for row in rows))
+        return tuple(user for user in self._shared if all(has(row[user]) for row in rows))
+
+    @cached_property
+    def _shared(self) -> tuple[str, ...]:
+        rows = self._at.values()
+        return tuple(user for user in self.users if all(user in row for row in rows))
 
     @cached_property
     def levels(self) -> dict[str, dict[str, dict[str, float]]]:
@@ -101,8 +121,26 @@ class Pool:
         }
 
     @cached_property
+    def _courses(self) -> Courses:
+        return Courses(self.scores)
+
+    @cached_property
     def discovery(self) -> DiscoveryScores:
-        return discovery_scores(self.levels)
+        return self.discovery_among(self.assistants)
+
+    def discovery_among(self, assistants: Sequence[str]) -> DiscoveryScores:
+        """Eq. 4 in the pool of these assistants, over the users whom all of the whole pool met."""
+        users = self.shared()
+        places = [[self._at[name][user] for user in users] for name in assistants]
+        if not users or not self._courses.alike(places):  # an error that names them, or intents in another order
+            return discovery_scores({name: self.levels[name] for name in assistants})
+        shares = self._courses.eq_4(places, self.emerging)
+        counted = [user for user, share in zip(users, shares[0], strict=True) if share is not None]
+        per_user = {
+            name: dict(zip(counted, (share for share in row if share is not None), strict=True))
+            for name, row in zip(assistants, shares, strict=True)
+        }
+        return DiscoveryScores(per_user, tuple(user for user in users if user not in per_user[assistants[0]]))
 
     @cached_property
     def satisfaction(self) -> SatisfactionScores:
@@ -112,23 +150,41 @@ class Pool:
 
     def per_user(self, measure: str) -> PerUser:
         """Assistant → user → the measure, over the users for which every assistant has it."""
+        if measure not in self._per_user:
+            self._per_user[measure] = self._measured(measure)
+        return self._per_user[measure]
+
+    @cached_property
+    def _per_user(self) -> dict[str, PerUser]:
+        return {}
+
+    def _measured(self, measure: str) -> PerUser:
         if measure == "discovery":
             return self.discovery.per_artifact
         if measure == "satisfaction":
             return self.satisfaction.per_unit
-        number = self._numbers[measure]
-        users = self.shared(lambda each: number(each) is not None)
-        return {name: {user: number(row[user]) or 0.0 for user in users} for name, row in self.by_user.items()}
+        numbers = self._numbers(measure)
+        rows = self._at.values()
+        users = [user for user in self.shared() if all(numbers[row[user]] is not None for row in rows)]
+        return {name: {user: numbers[row[user]] or 0.0 for user in users} for name, row in self._at.items()}
 
-    @cached_property
-    def _numbers(self) -> dict[str, Callable[[ConversationScores], float | None]]:
-        """The measures that a conversation has by itself."""
-        return {
-            "proportion": lambda each: each.proportion(emerging=self.emerging),
-            "interactivity": lambda each: each.interactivity,
-            "tokens": lambda each: sum(each.tokens) / 1000,
-            "reward": lambda each: each.reward,
-        }
+    def _numbers(self, measure: str) -> list[float | None]:
+        """A measure that a conversation has by itself, of all `scores`."""
+        if measure == "proportion":
+            return self.proportions()
+        if measure == "interactivity":
+            return [each.interactivity for each in self.scores]
+        if measure == "tokens":
+            return [sum(each.tokens) / 1000 for each in self.scores]
+        return [each.reward for each in self.scores]
+
+    def proportions(self, turn: int | None = None, emerging: float | None = None) -> list[float | None]:
+        """`ConversationScores.proportion` of all `scores`."""
+        return self._courses.proportions(turn, self.emerging if emerging is None else emerging)
+
+    def places(self, assistant: str) -> Mapping[str, int]:
+        """User → place among `scores` of the conversation with the assistant."""
+        return self._at[assistant]
 
     def values(self, measure: str) -> dict[str, Values]:
         """Assistant → artifact → the measure per trial."""
@@ -139,6 +195,69 @@ class Pool:
         for user, value in row.items():
             found.setdefault(self.artifact_of[user], []).append(value)
         return found
+
+
+class Courses:
+    """When which hidden intent emerged and was found, of many conversations at once."""
+
+    def __init__(self, scores: Sequence[ConversationScores]) -> None:
+        import numpy as np
+
+        self._moves = [each.moves for each in scores]
+        moments = chain.from_iterable(chain.from_iterable(moves.values() for moves in self._moves))
+        self._emerged, self._found = np.fromiter(moments, dtype=np.int64).reshape(-1, 2).T
+        self._hidden = np.fromiter(map(len, self._moves), dtype=np.int64, count=len(self._moves))
+        self._first = np.cumsum(self._hidden) - self._hidden
+
+    def _levels(self, turn: int | None, emerging: float) -> numpy.ndarray:
+        """Of every intent after so many turns: 0, `emerging` or 1."""
+        import numpy as np
+
+        last = np.iinfo(np.int64).max if turn is None else turn
+        found = (self._found > 0) & (self._found <= last)
+        emerged = (self._emerged > 0) & (self._emerged <= last)
+        return np.where(found, 1.0, np.where(emerged, emerging, 0.0))
+
+    def proportions(self, turn: int | None, emerging: float) -> list[float | None]:
+        sums = _sums(self._levels(turn, emerging), self._hidden)
+        return [
+            total / hidden if hidden else None
+            for total, hidden in zip(sums.tolist(), self._hidden.tolist(), strict=True)
+        ]
+
+    def alike(self, places: Sequence[Sequence[int]]) -> bool:
+        """Whether the conversations with a user are all about the same intents, in the same order."""
+        first, *others = places
+        return all(
+            list(self._moves[ours]) == list(self._moves[theirs])
+            for row in others
+            for ours, theirs in zip(first, row, strict=True)
+        )
+
+    def eq_4(self, places: Sequence[Sequence[int]], emerging: float) -> list[list[float | None]]:
+        """A row of scores per assistant, a number per user; None where eq. 4 is not defined."""
+        import numpy as np
+
+        levels, hidden = self._levels(None, emerging), self._hidden[np.array(places[0])]
+        within = np.arange(hidden.sum()) - np.repeat(np.cumsum(hidden) - hidden, hidden)
+        rows = np.array([levels[np.repeat(self._first[np.array(row)], hidden) + within] for row in places])
+        floors = rows.min(axis=0)
+        least, span = _sums(floors, hidden), _sums(rows.max(axis=0) - floors, hidden)
+        defined = span > 0
+        shares = [(_sums(row, hidden) - least) / np.where(defined, span, 1.0) for row in rows]
+        return [
+            [share if known else None for share, known in zip(row.tolist(), defined.tolist(), strict=True)]
+            for row in shares
+        ]
+
+
+def _sums(numbers: numpy.ndarray, lengths: numpy.ndarray) -> numpy.ndarray:
+    """Sums of so many numbers in a row each; those of halves are exact."""
+    import numpy as np
+
+    ends = np.cumsum(lengths)
+    running = np.concatenate([[0.0], np.cumsum(numbers)])
+    return running[ends] - running[ends - lengths]
 
 
 def _met(scores: ConversationScores) -> dict[str, bool]:
@@ -271,7 +390,8 @@ def pools_without(pool: Pool) -> list[PoolWithout]:
     if len(pool.assistants) < 3:
         return []
     found = []
-    for out, scores in leave_one_out(pool.levels).items():
+    for out in pool.assistants:
+        scores = pool.discovery_among([name for name in pool.assistants if name != out])
         means = {name: mean_of(pool.by_artifact(scores[name])) if scores[name] else None for name in scores}
         found.append(PoolWithout(out, means, len(scores.left_out)))
     return found
@@ -287,12 +407,10 @@ def curve(pool: Pool, assistant: str) -> list[Estimate]:
 
     A conversation that ended early keeps what it had found.
     """
-    rows = [each for each in pool.by_user[assistant].values() if each.moves]
-    last = max((each.turns for each in rows), default=0)
-    return [
-        bootstrap_mean(pool.by_artifact({each.unit: each.proportion(turn) or 0.0 for each in rows}))
-        for turn in range(1, last + 1)
-    ]
+    rows = {user: at for user, at in pool.places(assistant).items() if pool.scores[at].moves}
+    last = max((pool.scores[at].turns for at in rows.values()), default=0)
+    after = (pool.proportions(turn, EMERGING) for turn in range(1, last + 1))
+    return [bootstrap_mean(pool.by_artifact({user: found[at] or 0.0 for user, at in rows.items()})) for found in after]
 
 
 def manner(pool: Pool, assistant: str) -> BehaviourProfile:
@@ -338,7 +456,7 @@ def tidy_rows(pool: Pool) -> list[dict[str, Any]]:
             "turns": each.turns,
             "hidden": len(each.moves),
             "discovery": discovery[each.assistant].get(each.unit),
-            "proportion": each.proportion(),
+            "proportion": proportion,
             "satisfaction": satisfaction.per_unit[each.assistant].get(each.unit),
             "interactivity": each.interactivity,
             "tokens": sum(each.tokens),
@@ -348,7 +466,7 @@ def tidy_rows(pool: Pool) -> list[dict[str, Any]]:
             "leaks": each.leaks,
             "unscored": " ".join(each.failed),
         }
-        for each in pool.scores
+        for each, proportion in zip(pool.scores, pool.proportions(emerging=EMERGING), strict=True)
     ]
 
 

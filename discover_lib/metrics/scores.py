@@ -122,7 +122,10 @@ class ConversationScores(Record):
     @classmethod
     def from_json(cls, text: str, place: int) -> ConversationScores | None:
         """The scores whose `to_dict` was written as `text`; None if another version of the form wrote it."""
-        plain = _PLAIN.decode(text)
+        try:
+            plain = _PLAIN.decode(text)
+        except msgspec.ValidationError:
+            return None
         if plain.version != VERSION:
             return None
         return cls(

@@ -571,6 +571,14 @@ class RunStore:
             for place, of, where, names, trial, why, turns, found, reward, tokens, *rest in rows
         ]
 
+    def choices(self) -> tuple[list[str], list[str], int]:
+        """What a list of conversations can be narrowed by: assistants, artifacts, and the most discovered in one."""
+        groups = self._all("SELECT assistants FROM units GROUP BY assistants ORDER BY min(place)")
+        artifacts = self._all("SELECT artifact FROM units GROUP BY artifact ORDER BY min(place)")
+        (most,) = self._one(f"SELECT coalesce(max(discovered), 0) FROM ({NUMBERS})")
+        names = dict.fromkeys(name for (group,) in groups for name in json.loads(group))
+        return list(names), [artifact for (artifact,) in artifacts], int(most)
+
     def failures(self, place: int | None = None, *, retried: bool = False) -> list[tuple[int, Failure]]:
         """(place, failure) of the run or of one unit; those of turns retried since only if asked for."""
         rows = self._all(

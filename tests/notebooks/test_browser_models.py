@@ -10,7 +10,7 @@ from browser import Server
 from llm_server import FakeServer
 from playwright.sync_api import Page, expect
 
-from discover_lib.runs.connection import QUESTION
+from discover_lib.runs.doctor import QUESTION
 
 SECOND = 1000
 MODEL = "openai/miniature:svg_drawing"

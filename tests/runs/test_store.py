@@ -10,8 +10,10 @@ from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.calls.records import Completion, Request
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.metrics.scores import scores_of
+from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.runner import register, run_in_processes
-from discover_lib.runs.store import FILE, Failure, RunStore, StoreError, first_difference, turn_row
+from discover_lib.runs.store import FILE, Failure, RunStore, StoreError, first_difference, record_json, turn_row
 from discover_lib.runs.units import plan_units, run_unit
 
 DOMAIN = "technical_writing"
@@ -189,3 +191,42 @@ def test_a_creation_that_was_cut_off_is_begun_again(tmp_path):
     (tmp_path / FILE).touch()
     with RunStore.write(tmp_path, CONFIGURATION) as store:
         assert store.configuration == json.loads(json.dumps(CONFIGURATION))
+
+
+def test_the_lines_of_a_run_are_its_conversations(store, units):
+    run_in_processes(store, units[:3])
+    half = dataclasses.replace(run_unit(units[3]).turns[0], user_message="cut \ud83d off")  # models cut text anywhere
+    store.put_turns(3, [turn_row(half)], "max_turns")
+    *whole, cut = store.lines()
+    assert whole == [json.dumps(run_unit(unit).to_dict(), ensure_ascii=False) for unit in units[:3]]
+    assert json.loads(cut) == store.conversation(3).to_dict()
+    assert len(list(store.conversations())) == 4, "what is not finished is left out"
+
+
+@pytest.mark.parametrize("number", [0.5, 1e-05, 2.3e-06, 4e-07, 5e-10, -0.0, 123456789.25, 0.1 + 0.2])
+def test_numbers_are_written_as_python_writes_them(number):
+    assert record_json([number]) == f"[{number!r}]"
+
+
+def test_a_run_of_an_older_version_has_no_digests_and_gets_them_when_it_is_resumed(store, units, tmp_path):
+    run_in_processes(store, units[:4])
+    listing, scores, counts = store.listing(), list(stored_scores(store)), store.counts()
+    store.close()
+    with sqlite3.connect(tmp_path / FILE) as connection:
+        connection.execute("DROP TABLE digests")
+    with RunStore.read(tmp_path) as reader:
+        assert (reader.listing(), list(stored_scores(reader)), reader.counts()) == (listing, scores, counts)
+        assert reader.digests() == [(place, None) for place in range(4)]
+    with RunStore.write(tmp_path, CONFIGURATION) as writer:
+        register(writer, units)
+        assert writer.undigested() == [] and list(stored_scores(writer)) == scores
+
+
+def test_a_digest_says_what_the_conversation_says(store, units):
+    run_in_processes(store, units)
+    assert list(stored_scores(store)) == [scores_of(talk, at) for at, talk in enumerate(store.conversations())]
+    assert store.choices() == (
+        ["adaptive", "draft"],
+        [units[at].artifact_id for at in (0, 2, 4)],
+        max(each.discovered for each in store.listing()),
+    )

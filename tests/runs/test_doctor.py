@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from discover_lib.app.cli.main import app
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.runs.connection import check_connection
+from discover_lib.runs.doctor import check_connection
 
 pytestmark = pytest.mark.slow
 
