@@ -148,7 +148,10 @@ def list_pages():
         "50_train.py": ("Train", "How does a model learn from them?"),
         "51_grpo_by_hand.py": ("GRPO by hand", "What does one update learn from a group of replies?"),
         "60_evaluate.py": ("Evaluate", "Which assistant discovers more, and can we tell?"),
-        "61_behind_a_number.py": ("Behind a number", "Which conversations make a score, and where do two assistants part?"),
+        "61_behind_a_number.py": (
+            "Behind a number",
+            "Which conversations make a score, and where do two assistants part?",
+        ),
         "65_audit.py": ("Audit", "Can this simulated user be trusted?"),
     }
     _folder = mo.notebook_dir()

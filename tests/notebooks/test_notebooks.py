@@ -158,11 +158,11 @@ def test_reward_recomputes_under_other_rules() -> None:
     assert any("p=1.0, tau=0" in output for output in outputs)
 
 
-@pytest.mark.parametrize("rules", ["paper, GRPO", "authors' code"])
+@pytest.mark.parametrize("rules", ["paper, GRPO", "authors"])
 def test_reward_takes_named_rules_as_they_are(rules: str) -> None:
     conversation = "miniature: Creative writing"
     outputs, defined = run("30_reward.py", conversation_choice=chosen(conversation), rules_choice=chosen(rules))
-    named = {"paper, GRPO": Rules.paper_grpo(), "authors' code": Rules.authors()}[rules]
+    named = {"paper, GRPO": Rules.paper_grpo(), "authors": Rules.authors()}[rules]
     assert defined["rules"] == named.replace(token_unit=defined["original"].rules.token_unit)
     assert problems(outputs) == []
 
