@@ -438,10 +438,11 @@ def show_page(
         trees = sitting.card("What the user wants, and knows", tree_body, f"<span>{layout_choice}</span>")
         return f'<div class="sim-main">{trees}{sitting.card("Conversation", chat_body)}</div>'
 
+    _details = sitting.details(session, f"{curve_view}")
     # Parts that come and go have a place of their own: elements that shift would be made anew, the live tree with them.
-    page = f"{controls()}{main_row()}<div>{considered_html}</div>{sitting.details(session, str(curve_view))}"
-    page = f'<div class="sim" data-turn="{session.cursor}">{page}</div>'
-    mo.Html(f"<style>{show.static_text('simulator.css')}</style>{show.styled(page)}")
+    _page = f"{controls()}{main_row()}<div>{considered_html}</div>{_details}"
+    _page = f'<div class="sim" data-turn="{session.cursor}">{_page}</div>'
+    mo.Html(f"<style>{show.static_text('simulator.css')}</style>{show.styled(_page)}")
     return
 
 

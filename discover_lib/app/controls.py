@@ -224,8 +224,10 @@ def growing_text() -> Any:
     return GrowingText()
 
 
-def pickable(html: str, picked: str = "") -> Any:
+def pickable(html: str, picked: str = "", leads_to: str = "") -> Any:
     """A widget that shows finished markup and whose `picked` is the `data-pick` of the element pressed last.
+
+    With `leads_to`, the address of another page, a press opens that page with `&pick=` and the element's `data-pick`.
 
     The markup must be escaped where it holds texts of others, as the fragments of `discover_lib.views` are.
     """
@@ -236,5 +238,6 @@ def pickable(html: str, picked: str = "") -> Any:
         _esm = show.static_text("pickable.js")
         html = traitlets.Unicode("").tag(sync=True)
         picked = traitlets.Unicode("").tag(sync=True)
+        leads_to = traitlets.Unicode("").tag(sync=True)
 
-    return Pickable(html=html, picked=picked)
+    return Pickable(html=html, picked=picked, leads_to=leads_to)
