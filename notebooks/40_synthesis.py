@@ -15,17 +15,16 @@ with app.setup(hide_code=True):
     import marimo as mo
     from discover_lib.app.commands import run_command
     from discover_lib.app.panel import RunPanel
-    from discover_lib.base.errors import DiscoverError
 
     from discover_lib import Rules
     from discover_lib.app import controls
     from discover_lib.app.carried import address_of, base_rules, rule_sliders, rules_menu, rules_set
-    from discover_lib.app.jobs import IN_FLIGHT
     from discover_lib.base.paths import outputs_folder
     from discover_lib.dataset.filters import sieve
     from discover_lib.dataset.lengths import table_3
     from discover_lib.dataset.pairs import DatasetError, labelled_turns
     from discover_lib.dataset.rows import Origin, RowOptions, examples
+    from discover_lib.engines.miniature.assistants import SCRIPTED
     from discover_lib.runs.options import RunOptions, RunOptionsError
     from discover_lib.runs.store import RunStore, StoreError
     from discover_lib.views import audit as show_audit
@@ -59,45 +58,20 @@ def open_run():
 
 @app.cell(hide_code=True)
 def choose_making():
-    from discover_lib.engines.miniature.assistants import SCRIPTED
-
-    domain_choice = mo.ui.dropdown(controls.domain_labels(), value="SVG drawing", label="Domain")
-    assistants_choice = mo.ui.multiselect(list(SCRIPTED), value=["draft", "adaptive"], label="Assistants")
-    samples_choice = mo.ui.dropdown([1, 2, 3, 4], value=1, label="Samples of each")
-    artifacts_choice = mo.ui.dropdown([5, 10, 20, 50, 100, 200, 500], value=20, label="Artifacts")
-    turns_choice = mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8], value=5, label="Turns")
-    run_rules_choice = mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules")
-    seed_choice = mo.ui.dropdown(list(range(30)), value=0, label="Seed")
-    ahead_choice = mo.ui.dropdown([0, 1, 2, 3], value=0, label="Look ahead, turns")
-    ahead_assistant_choice = mo.ui.dropdown(list(SCRIPTED), value="adaptive", label="played by")
-    models_form = controls.chooser(("judge", "voice", "assistant"))
-    return (
-        ahead_assistant_choice,
-        ahead_choice,
-        artifacts_choice,
-        assistants_choice,
-        domain_choice,
-        models_form,
-        run_rules_choice,
-        samples_choice,
-        seed_choice,
-        turns_choice,
+    making = mo.ui.dictionary(
+        {
+            "domain": mo.ui.dropdown(controls.domain_labels(), value="SVG drawing", label="Domain"),
+            "assistants": mo.ui.multiselect(list(SCRIPTED), value=["draft", "adaptive"], label="Assistants"),
+            "candidates": mo.ui.dropdown([1, 2, 3, 4], value=1, label="Samples of each"),
+            "artifacts": mo.ui.dropdown([5, 10, 20, 50, 100, 200, 500], value=20, label="Artifacts"),
+            "turns": mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8], value=5, label="Turns"),
+            "rules": mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules"),
+            "seed": mo.ui.dropdown(list(range(30)), value=0, label="Seed"),
+            "look_ahead": mo.ui.dropdown([0, 1, 2, 3], value=0, label="Look ahead, turns"),
+            "reward_assistant": mo.ui.dropdown(list(SCRIPTED), value="adaptive", label="played by"),
+        }
     )
-
-
-@app.cell(hide_code=True)
-def show_making(
-    ahead_assistant_choice,
-    ahead_choice,
-    artifacts_choice,
-    assistants_choice,
-    domain_choice,
-    models_form,
-    run_rules_choice,
-    samples_choice,
-    seed_choice,
-    turns_choice,
-):
+    models_form = controls.chooser(("judge", "voice", "assistant"))
     mo.vstack(
         [
             mo.md("""
@@ -105,66 +79,33 @@ def show_making(
 
     Who answers, how often, and for whom. The same choices come to the same run, which goes on where it was left.
     """),
-            mo.hstack(
-                [
-                    *(domain_choice, assistants_choice, samples_choice, artifacts_choice, turns_choice),
-                    *(run_rules_choice, seed_choice, ahead_choice, ahead_assistant_choice),
-                ],
-                justify="start",
-                gap=1.5,
-                wrap=True,
-            ),
+            mo.hstack(making.elements.values(), justify="start", gap=1.5, wrap=True),
             mo.accordion({"Let language models take part (nothing is asked before you say so)": models_form}),
         ]
     )
-    return
-
-
-@app.function(hide_code=True)
-def options_asked_for(names, samples, choice, **others) -> RunOptions:
-    """The options of a run with these assistants and, if one was chosen, a language model's beside them.
-
-    Raises:
-        RunOptionsError: there would be nothing to choose from.
-    """
-    assistants = (*names, *([choice.assistant] if choice.assistant else []))
-    if len(assistants) * samples < 2:
-        raise RunOptionsError("the best of one is no choice: take a second assistant, or several samples of one")
-    return RunOptions(assistants, candidates=samples, judge=choice.judge, voice=choice.voice, split="train", **others)
+    return making, models_form
 
 
 @app.cell(hide_code=True)
-def read_making(
-    ahead_assistant_choice,
-    ahead_choice,
-    artifacts_choice,
-    assistants_choice,
-    domain_choice,
-    models_form,
-    run_rules_choice,
-    samples_choice,
-    seed_choice,
-    turns_choice,
-):
+def read_making(making, models_form):
     def asked_for():
         """What the controls ask for (options, who plays), or a line that says why it cannot be."""
+        wanted = dict(making.value)
+        scripted, rules = wanted.pop("assistants"), wanted.pop("rules")
+        if not wanted["look_ahead"]:
+            wanted["reward_assistant"] = ""
         try:
             choice = controls.read_choice(models_form.value)
-            wanted = options_asked_for(
-                assistants_choice.value,
-                samples_choice.value,
-                choice,
-                domain=domain_choice.value,
-                artifacts=artifacts_choice.value,
-                turns=turns_choice.value,
-                rules=Rules.named(run_rules_choice.value),
-                seed=seed_choice.value,
-                look_ahead=ahead_choice.value,
-                reward_assistant=ahead_assistant_choice.value if ahead_choice.value else "",
-            )
+            names = (*scripted, *([choice.assistant] if choice.assistant else []))
+            if len(names) * wanted["candidates"] < 2:
+                raise RunOptionsError(
+                    "the best of one is no choice: take a second assistant, or several samples of one"
+                )
+            roles = {"judge": choice.judge, "voice": choice.voice}
+            options = RunOptions(names, **roles, **wanted, split="train", rules=Rules.named(rules))
         except (controls.ChoiceError, RunOptionsError) as error:
             return None, None, str(error)
-        return wanted, choice, ""
+        return options, choice, ""
 
     options, choice, refusal = asked_for()
     with_models = options is not None and bool(options.spec.models(options.assistants))
@@ -179,29 +120,13 @@ def choose_cap(with_models):
 
 
 @app.cell(hide_code=True)
-def show_plan(choice, options, refusal, with_models):
-    def planned():
-        """What the run will take, in words, and as a table where models are asked."""
-        from discover_lib.runs.options import lay_out
-        from discover_lib.runs.plan import plan_run
-
-        replies = len(options.assistants) * options.candidates
-        size = f"{options.artifacts} artifacts × {options.turns} turns × {replies} replies"
-        parts = [f'<p class="dl-quiet">{size}, the best of each turn goes on.</p>']
-        if with_models:
-            forecast = plan_run(lay_out(options), settings=choice.client_settings, concurrency=IN_FLIGHT)
-            minutes = forecast.minutes
-            caption = (
-                f"Before anything is spent: about {minutes.expected:.0f} min ({minutes.low:.0f} to {minutes.high:.0f})"
-            )
-            parts.append(controls.plan_table(forecast.stages, caption))
-        return show.styled(*parts)
-
-    try:
-        _shown = show.styled(show.error_line(refusal)) if refusal else planned()
-    except (DiscoverError, OSError) as _error:
-        _shown = show.styled(show.error_line(str(_error)))
-    mo.Html(_shown)
+def show_plan(choice, options, refusal):
+    _shown = show.error_line(refusal)
+    if options is not None:
+        _replies = len(options.assistants) * options.candidates
+        _size = f"{options.artifacts} artifacts × {options.turns} turns × {_replies} replies"
+        _shown = controls.run_plan(f"{_size}, the best of each turn goes on.", options, (), choice)
+    mo.Html(show.styled(_shown))
     return
 
 
