@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import rounded, write_json
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
 from discover_lib.metrics.scores import ConversationScores
@@ -37,7 +38,7 @@ BASE = "base"
 POLL_SECONDS = 0.5
 
 
-class PaperError(RuntimeError):
+class PaperError(DiscoverError):
     """The paper cannot be begun or gone on with; one line that says what to do."""
 
 

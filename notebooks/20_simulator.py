@@ -20,7 +20,7 @@ with app.setup(hide_code=True):
     from discover_lib import UserSimulator
     from discover_lib.app import controls as cast
     from discover_lib.app import session as sessions
-    from discover_lib.app import sitting
+    from discover_lib.app import sitting, sources
     from discover_lib.app.live import Errand
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -81,7 +81,7 @@ def act_on_session(session, set_changes, set_note):
             set_note("")
             if then:
                 then()
-        except sessions.SessionError as error:
+        except sources.SessionError as error:
             set_note(str(error))
         changed()
 
@@ -211,7 +211,7 @@ def apply_setting(
     def apply_settings():
         """Follow the menus: another assistant goes on from here, anything else starts a new conversation."""
         used = session.settings
-        wanted = sessions.Settings(
+        wanted = sources.Settings(
             source=source_choice.value,
             domain=domain_choice.value,
             artifact=artifact_choice.value,

@@ -13,12 +13,12 @@ app = marimo.App(width="medium", app_title="Synthesis")
 
 with app.setup(hide_code=True):
     import marimo as mo
-    from discover_lib.app.commands import run_command
-    from discover_lib.app.panel import RunPanel
 
     from discover_lib import Rules
     from discover_lib.app import controls
     from discover_lib.app.carried import address_of, base_rules, rule_sliders, rules_menu, rules_set
+    from discover_lib.app.commands import run_command
+    from discover_lib.app.panel import RunPanel
     from discover_lib.base.paths import outputs_folder
     from discover_lib.dataset.filters import sieve
     from discover_lib.dataset.lengths import table_3

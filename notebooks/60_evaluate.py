@@ -16,17 +16,15 @@ with app.setup(hide_code=True):
     from urllib.parse import quote
 
     import marimo as mo
-    from discover_lib.app.commands import run_command
-    from discover_lib.app.panel import RunPanel
 
     from discover_lib import Rules
     from discover_lib.app import controls
     from discover_lib.app.carried import address_of, pool_controls
+    from discover_lib.app.commands import run_command
     from discover_lib.app.jobs import Job, SensitivityJob, last_of
-    from discover_lib.app.training_controls import trained_assistants
+    from discover_lib.app.panel import RunPanel
     from discover_lib.audit.tables import beside, our_results
     from discover_lib.base.paths import outputs_folder
-    from discover_lib.engines.miniature.assistants import SCRIPTED
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
     from discover_lib.metrics.paired import compare
     from discover_lib.metrics.rescore import RESCORED
@@ -332,6 +330,7 @@ def take_elsewhere(compared, folder, leave_out, marks, measure, pool, provenance
     def _report():
         """This page's tables and figures as one file."""
         users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
+        curves = {name: curve(pool, name) for name in pool.assistants}
         manners = {name: manner(pool, name) for name in pool.assistants}
         return report_html(
             f"Evaluation {folder.name}",
@@ -354,9 +353,7 @@ def take_elsewhere(compared, folder, leave_out, marks, measure, pool, provenance
             ],
             {
                 measure.label: score_figures.interval_figure(table, measure, marks),
-                "Turn by turn": score_figures.curve_figure(
-                    {name: curve(pool, name) for name in pool.assistants}, marks
-                ),
+                "Turn by turn": score_figures.curve_figure(curves, marks),
                 "Three turns in a row": score_figures.family_figure(manners, best_first(table), marks),
                 "Tokens against discovery": score_figures.tokens_figure(table, marks),
             },
@@ -386,15 +383,13 @@ def take_elsewhere(compared, folder, leave_out, marks, measure, pool, provenance
 
 @app.cell(hide_code=True)
 def choose_others():
-    _scripts = list(SCRIPTED)
+    _compared = ["draft", "ask", "options", "adaptive"]
     making = mo.ui.dictionary(
         {
             "domains": mo.ui.multiselect(
                 {name.replace("_", " "): name for name in ALL_DOMAINS}, value=["svg drawing"], label="Domains"
             ),
-            "assistants": mo.ui.multiselect(
-                _scripts, value=["draft", "ask", "options", "adaptive"], label="Assistants"
-            ),
+            "assistants": mo.ui.multiselect(list(SCRIPTED), value=_compared, label="Assistants"),
             "artifacts": mo.ui.dropdown([5, 10, 20, 50, 100], value=50, label="Artifacts per domain"),
             "trials": mo.ui.dropdown([1, 2, 3, 5], value=1, label="Trials"),
             "turns": mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8, 10], value=5, label="Turns"),
@@ -402,7 +397,7 @@ def choose_others():
             "seed": mo.ui.dropdown(list(range(30)), value=0, label="Seed"),
         }
     )
-    trained_choice = mo.ui.multiselect(trained_assistants(), label="Trained here")
+    trained_choice = mo.ui.multiselect(controls.trained_assistants(), label="Trained here")
     others_text = mo.ui.text(
         placeholder="tiny, hf:FOLDER, hf:FOLDER+ADAPTER", label="Models on this machine", full_width=True
     )

@@ -16,9 +16,9 @@ with app.setup(hide_code=True):
     import json
 
     import marimo as mo
-    from discover_lib.app.panel import RunPanel
 
     from discover_lib.app.carried import pool_controls
+    from discover_lib.app.panel import RunPanel
     from discover_lib.audit.evidence import finding
     from discover_lib.metrics.results import (
         ALL,

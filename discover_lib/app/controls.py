@@ -1,25 +1,37 @@
-"""Controls that notebooks share: who plays which role, the connection test, the plan before spending, growing text.
+"""Controls that notebooks share: who plays which role, the plan before spending, records as controls, growing text.
 
 marimo is imported where it is used: the library itself does without it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import types
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.connection import Line
 from discover_lib.runs.units import plan_units
+from discover_lib.train.recipes import FieldError
 from discover_lib.views import conversation as show
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.runs.options import RunOptions
     from discover_lib.runs.plan import Plan, Stage
+
+Record = TypeVar("Record", bound="DataclassInstance")
 
 MODEL = "a language model"
 ADDRESS_VARIABLE = "DISCOVER_API_BASE"  # prefills the address of one's own server
@@ -29,12 +41,14 @@ STYLES = {
     "with the co-creation prompt": "co-creation",
     "with the clarifying prompt": "clarifying",
 }
-
-
 _AS_WRITTEN = {"svg": "SVG", "dataviz": "data-viz"}
+_PROBLEMS = {
+    "int_from_float": "a whole number is needed, not",
+    "finite_number": "a finite number is needed, not",
+}
 
 
-class ChoiceError(ValueError):
+class ChoiceError(DiscoverError):
     """What was chosen cannot be used; the message is one line that says what to do."""
 
 
@@ -51,7 +65,7 @@ class Choice:
 
     @property
     def client_settings(self) -> ClientSettings:
-        """Raises `ChoiceError` for an address that is none."""
+        """Raises `ChoiceError` for an invalid address."""
         from discover_lib.engines.llm.calls.client import ClientSettings
 
         try:
@@ -138,7 +152,7 @@ def read_choice(values: Mapping[str, Any] | None) -> Choice:
     """What was chosen; the miniature throughout before the form is sent.
 
     Raises:
-        ChoiceError: a language model was chosen and none named, or the name or the address is none.
+        ChoiceError: a language model was chosen and none named, or the name or the address is invalid.
     """
     from discover_lib.runs.options import is_model
 
@@ -150,7 +164,7 @@ def read_choice(values: Mapping[str, Any] | None) -> Choice:
     needed = ([model] if asked - {"assistant"} else []) + ([answering] if "assistant" in asked else [])
     for name in needed:
         if not is_model(name):
-            what = f"{name!r} names no model" if name else "no model is named"
+            what = f"invalid model name {name!r}" if name else "no model is named"
             raise ChoiceError(f"{what}; write provider/model, such as openai/NAME")
     style = values.get("style") or ""
     choice = Choice(
@@ -193,6 +207,42 @@ def builder_stages(choice: Choice) -> list[Stage]:
     ]
 
 
+def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Choice) -> str:
+    """A run or, with `domains`, an evaluation before it is begun: a note, and what it will take where models take part.
+
+    What cannot be laid out is said in one line.
+    """
+    from discover_lib.app.jobs import IN_FLIGHT, laid_out
+    from discover_lib.runs.plan import plan_run
+
+    line = f'<p class="dl-quiet">{note}</p>'
+    if not options.spec.models(options.everyone):
+        return line
+    try:
+        forecast = plan_run(laid_out(options, domains), settings=choice.client_settings, concurrency=IN_FLIGHT)
+    except (DiscoverError, OSError) as error:
+        return show.error_line(str(error))
+    minutes = forecast.minutes
+    caption = f"Before anything is spent: about {minutes.expected:.0f} min ({minutes.low:.0f} to {minutes.high:.0f})"
+    return line + plan_table(forecast.stages, caption)
+
+
+def trained_assistants() -> dict[str, str]:
+    """Finished training runs as assistants, newest first: name → how a run names it."""
+    from discover_lib.base.paths import outputs_folder
+    from discover_lib.train.jobs import JobError, find_jobs
+
+    names = {}
+    for name, run in find_jobs(outputs_folder()).items():
+        try:
+            # "+" in a folder's name would be taken for an adapter
+            if run.status().state == "finished" and "+" not in str(run.folder):
+                names[name] = f"hf:{run.folder}"
+        except JobError:  # page 50 says what is wrong with it
+            continue
+    return names
+
+
 def plan_table(stages: Sequence[Stage], caption: str) -> str:
     """Calls, tokens and dollars by stage and in all, as low to high; an unknown price is said to be unknown."""
     from discover_lib.runs.plan import sum_of
@@ -210,6 +260,105 @@ def plan_table(stages: Sequence[Stage], caption: str) -> str:
     calls = sum_of(each.calls for each in stages)
     rows.append(("in all", "", f"{calls.expected:.1f}", "", total + unpriced))
     return show.panel("Plan", show.table(("Stage", "Model", "Calls", "Tokens", "Dollars"), rows, caption))
+
+
+# -- records as controls ----------------------------------------------------------------------------------------------
+
+
+def field_controls(record: DataclassInstance, prefix: str = "") -> dict[str, Any]:
+    """A control for each field of a frozen record: name (with the prefix) → control, holding the field's value.
+
+    Numbers are typed, since rates range over many powers of ten; "" stands for None.
+    """
+    import marimo as mo
+
+    hints = get_type_hints(type(record))
+    controls: dict[str, Any] = {}
+    for field in dataclasses.fields(record):
+        value, hint = getattr(record, field.name), hints[field.name]
+        label = field.name.replace("_", " ")
+        if choices := _choices(hint):
+            offered = {_shown(choice): choice for choice in choices}
+            made = mo.ui.dropdown(offered, value=_shown(value), label=label, full_width=True)
+        elif hint is bool:
+            made = mo.ui.checkbox(value=value, label=label)
+        else:
+            made = mo.ui.text(value=_shown(value), label=label, full_width=True)
+        controls[prefix + field.name] = made
+    return controls
+
+
+def changed_fields(record: DataclassInstance, values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Field → value where the controls hold something else than the record; raises as `read_fields`."""
+    read = read_fields(record, values, prefix)
+    names = [field.name for field in dataclasses.fields(record)]
+    return {name: getattr(read, name) for name in names if getattr(read, name) != getattr(record, name)}
+
+
+def read_fields(record: Record, values: Mapping[str, Any], prefix: str = "") -> Record:
+    """The record with what the controls hold.
+
+    Raises:
+        FieldError: an invalid number.
+        ValueError: the record itself refuses a value.
+    """
+    hints = get_type_hints(type(record))
+    changes = {
+        field.name: _read(field.name, hints[field.name], values[prefix + field.name])
+        for field in dataclasses.fields(record)
+        if prefix + field.name in values
+    }
+    return dataclasses.replace(record, **changes)
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    """The values of a Literal type, None among them where it is optional."""
+    parts = [part for part in _parts(hint) if part is not type(None)]
+    if not parts or any(get_origin(part) is not Literal for part in parts):
+        return ()
+    listed = tuple(value for part in parts for value in get_args(part))
+    return (*listed, None) if type(None) in _parts(hint) else listed
+
+
+def _parts(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def _shown(value: Any) -> str:
+    """A value as one types it."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
+        return ", ".join(_shown(each) for each in value)
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+
+
+def _read(name: str, hint: Any, given: Any) -> Any:
+    """A value of the type of its field; only text is converted."""
+    if not isinstance(given, str) or _choices(hint):
+        return given
+    text, parts = given.strip().replace("−", "-"), _parts(hint)
+    if not text and type(None) in parts:
+        return None
+    value: Any = text
+    if any(get_origin(part) is tuple for part in parts):
+        value = [item.strip() for item in text.split(",") if item.strip()]
+    elif int in parts:
+        with suppress(ValueError):
+            value = float(text)  # "4e1" is a whole number, too
+    try:
+        return TypeAdapter(hint, config=ConfigDict(allow_inf_nan=False)).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        problem = _PROBLEMS.get(first["type"], "invalid number")
+        raise FieldError(
+            f"{name.replace('_', ' ')}: {problem} {str(first['input'])!r}; write one such as 5e-6 or 16"
+        ) from None
+
+
+# -- widgets ----------------------------------------------------------------------------------------------------------
 
 
 def growing_text() -> Any:

@@ -1,4 +1,4 @@
-"""Runs made in the background of this process, for pages that must stay usable while they grow.
+"""Runs and evaluations made in the background of this process, for pages that must stay usable while they grow.
 
 A page starts one and looks at its store while it is written.  Jobs are known by their folder, so a page that was
 loaded again, or another one, finds the job and can stop it.  Stopped or killed, a run keeps what is finished.
@@ -6,27 +6,23 @@ loaded again, or another one, finds the job and can stop it.  Stopped or killed,
 
 from __future__ import annotations
 
+import glob
 import hashlib
+import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from discover_lib.core.intents import TreeError
-from discover_lib.core.roles import RoleError
-from discover_lib.core.rules import Rules
-from discover_lib.engines.miniature.lexicon import LexiconError
-from discover_lib.runs.files import ArtifactFileError
-from discover_lib.runs.options import RunOptions, RunOptionsError, check_access, execute, lay_out
-from discover_lib.runs.runner import Report, RunError
-from discover_lib.runs.store import FILE, StoreError
+from discover_lib.base.errors import DiscoverError
+from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, write_sensitivity
+from discover_lib.runs.options import LaidOut, RunOptions, check_access, execute, lay_out
+from discover_lib.runs.store import FILE, RunStore, StoreError, first_difference, to_json
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
 
-REFUSALS = (RunOptionsError, ArtifactFileError, TreeError, LexiconError, StoreError, RunError, RoleError, OSError)
 IN_FLIGHT = 8  # conversations with language models at a time, from a page
 
 _jobs: dict[tuple[type[Work], Path], Work] = {}
@@ -69,7 +65,7 @@ class Work:
     def _run(self) -> None:
         try:
             self.work()
-        except REFUSALS as error:
+        except (DiscoverError, OSError) as error:
             self.trouble = " ".join(str(error).split())
         except Exception as error:  # nobody else would ever hear of it
             self.trouble = f"the run broke: {type(error).__name__}: {error}"
@@ -77,45 +73,62 @@ class Work:
 
 @dataclass
 class Job(Work):
-    """One run.
+    """One run, begun or gone on with; with `domains` an evaluation, whose conversations are scored, too.
 
     Attributes:
-        report: how it ended; None while it goes on, or if it could not be run.
+        domains: the domains of an evaluation; () for a run that is not scored.
+        assessed: conversations scored so far, of those that this job has to score; None before that part.
     """
 
     options: RunOptions
+    domains: tuple[str, ...] = ()
     settings: ClientSettings | None = None
     budget_dollars: float | None = None
-    report: Report | None = field(default=None, init=False)
+    assessed: tuple[int, int] | None = field(default=None, init=False)
 
     def work(self) -> None:
-        run = lay_out(self.options)
+        run = laid_out(self.options, self.domains)
         if self._stop.is_set():
             return
         if not (self.folder / FILE).exists():
             check_access(run, self.settings)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.report = execute(
-            run,
-            self.folder,
+        how: dict[str, Any] = {
             # One process: workers forked from a server with many threads could inherit a lock that nobody frees.
-            concurrency=IN_FLIGHT if run.models else 1,
-            settings=self.settings,
-            budget_dollars=self.budget_dollars,
-            stop=self._stop,
-        )
-        self.trouble = self.report.message
+            "concurrency": IN_FLIGHT if run.models else 1,
+            "settings": self.settings,
+            "budget_dollars": self.budget_dollars,
+            "stop": self._stop,
+        }
+        if not self.domains:
+            self.trouble = execute(run, self.folder, **how).message
+            return
+        report, ended = evaluate(run, self.folder, told=self._count, **how)
+        self.trouble = report.message or ended.message
+        if ended.failed and not self.trouble:
+            self.trouble = f"{ended.failed} conversations could not be scored in full; go on with the run to try again"
+
+    def _count(self, done: int, total: int) -> None:
+        self.assessed = (done, total)
+
+
+@dataclass
+class SensitivityJob(Work):
+    """Scores a run again under other rules and writes which conclusions change."""
+
+    def work(self) -> None:
+        write_sensitivity(self.folder)
 
 
 W = TypeVar("W", bound=Work)
 
 
 def started(work: W) -> W:
-    """Start some work, or return what is at the same already."""
+    """Start the work, or return the one of its kind already running in this folder."""
     with _lock:
-        going = _jobs.get((type(work), work.folder))
-        if isinstance(going, type(work)) and going.running:
-            return going
+        running = _jobs.get((type(work), work.folder))
+        if isinstance(running, type(work)) and running.running:
+            return running
         _jobs[type(work), work.folder] = work
         work.start()
         return work
@@ -123,49 +136,45 @@ def started(work: W) -> W:
 
 def last_of(kind: type[W], folder: Path) -> W | None:
     """The last work of a kind that this process began in a folder."""
-    found = _jobs.get((kind, folder))
-    return found if isinstance(found, kind) else None
+    work = _jobs.get((kind, folder))
+    return work if isinstance(work, kind) else None
 
 
-def start_job(
-    options: RunOptions,
-    folder: Path,
-    settings: ClientSettings | None = None,
-    budget_dollars: float | None = None,
-) -> Job:
-    """Run `options` into a folder, or go on where that run was left; the job that is at it already, if there is one."""
-    return started(Job(folder, options, settings, budget_dollars))
+def laid_out(options: RunOptions, domains: Sequence[str] = ()) -> LaidOut:
+    """A run, or with `domains` an evaluation over them; raises as `discover_lib.runs.options.lay_out`."""
+    return lay_out_evaluation(options, domains) if domains else lay_out(options)
 
 
-def job_of(folder: Path) -> Job | None:
-    """The last job of this process in a folder."""
-    return last_of(Job, folder)
+# -- folders ----------------------------------------------------------------------------------------------------------
 
 
-def folder_name(options: RunOptions) -> str:
-    """A readable folder name, the same for the same options, so that asking for the same run again resumes it.
+def folder_of(options: RunOptions, parent: Path, domains: Sequence[str] = ()) -> Path:
+    """The folder below `parent` of this very run: the one that holds it already, else a readable new name for it.
 
-    Another version of the miniature makes other users, which is another run: then the name is another one, too.
+    The name ends in a hash of the run's configuration, which is what a store compares before it resumes: asking for
+    the same again comes to the same folder.  Runs named by an earlier version are known by their configuration.
+
+    Raises:
+        RunOptionsError, ArtifactFileError, TreeError, LexiconError: the run cannot be laid out.
     """
-    decided = hashlib.blake2b(f"{_version()} {options!r}".encode(), digest_size=4).hexdigest()
-    who = "+".join(name.replace("/", "-").replace(":", "-") for name in options.assistants)
-    where = options.domain or (options.trees.name if options.trees else "run")
-    return f"{where}-{who}"[:60].rstrip("+-") + f"-{options.artifacts}x{options.turns}-{decided}"
+    written = to_json(laid_out(options, domains).configuration)
+    assistants = "+".join(name.replace("/", "-").replace(":", "-") for name in options.assistants)
+    subject = "+".join(domains) or options.domain or (options.trees.name if options.trees else "run")
+    start = f"{subject}-{assistants}"[:60].rstrip("+-") + f"-{options.artifacts}x{options.turns}-"
+    named = parent / f"{start}{hashlib.blake2b(written.encode(), digest_size=4).hexdigest()}"
+    if named.exists():
+        return named
+    earlier = (file.parent for file in sorted(parent.glob(f"{glob.escape(start)}*/{FILE}")))
+    return next((folder for folder in earlier if _holds(folder, json.loads(written))), named)
 
 
-@cache
-def _version() -> str:
-    """A hash of all that decides which users the miniature makes and how a run is described."""
-    package = Path(__file__).parents[1]
-    read = hashlib.blake2b(digest_size=8)
-    for path in [
-        package / "__init__.py",
-        package / "runs" / "options.py",
-        *sorted((package / "engines" / "miniature").rglob("*")),
-    ]:
-        if path.suffix in (".py", ".yaml"):
-            read.update(path.read_bytes())
-    return read.hexdigest()
+def _holds(folder: Path, configuration: Mapping[str, Any]) -> bool:
+    """Whether the run in a folder was begun with this configuration and so can be gone on with."""
+    try:
+        with RunStore.read(folder) as store:
+            return first_difference(store.configuration, configuration) is None
+    except StoreError:
+        return False
 
 
 def find_runs(folder: Path) -> dict[str, Path]:
@@ -175,24 +184,20 @@ def find_runs(folder: Path) -> dict[str, Path]:
     return {str(file.parent.relative_to(folder)): file.parent for file in files}
 
 
-def options_of(configuration: Mapping[str, Any]) -> RunOptions:
-    """The options that a run of the miniature's own artifacts was begun with, to go on with it.
+def find_evaluations(folder: Path) -> dict[str, Path]:
+    """Evaluations below a folder, newest first: name → folder."""
+    return {name: path for name, path in find_runs(folder).items() if configuration_of(path).get("kind") == "evaluate"}
 
-    Raises:
-        RunOptionsError: it cannot be told from its configuration; the command that began it resumes it.
-    """
-    names = ("domain", "trials", "turns", "candidates", "seed", "look_ahead", "reward_assistant")
-    told = {name: configuration.get(name) for name in names}
-    who = configuration.get("engine", {})
-    if told["domain"] is None or configuration.get("kind") != "synthesize":
-        raise RunOptionsError("this run was begun by a command with files of its own; the same command resumes it")
-    of_train = all("-train-" in artifact_id for artifact_id in configuration["artifacts"])
-    return RunOptions(
-        tuple(configuration["assistants"]),
-        split="train" if of_train else "eval",
-        judge=who["judge"],
-        voice=who["voice"],
-        artifacts=len(configuration["artifacts"]),
-        rules=Rules.from_dict(configuration["rules"]),
-        **{name: value for name, value in told.items() if value is not None},
-    )
+
+def domains_of(configuration: Mapping[str, Any]) -> tuple[str, ...]:
+    """The domains of an evaluation; () for a run that is not scored."""
+    return tuple(configuration["domain"].split(", ")) if configuration.get("kind") == "evaluate" else ()
+
+
+def configuration_of(folder: Path) -> dict[str, Any]:
+    """The configuration that the run in a folder was begun with; empty where none can be read."""
+    try:
+        with RunStore.read(folder) as store:
+            return store.configuration
+    except StoreError:
+        return {}

@@ -1,4 +1,4 @@
-"""Language models in a sitting: asked for one step at a time, stopped at once, their calls kept and added up.
+"""Language models in a session: asked for one step at a time, stopped at once, their calls kept and added up.
 
 Nothing here is used, and no model library is loaded, while the miniature plays every role.
 """
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import BuiltTree, Recognised, RoleError
 from discover_lib.engines.spec import EngineSpec, RoleEngines
@@ -27,7 +28,7 @@ SHOWN_EVERY_SECONDS = 0.06  # a growing text is handed on no more often than thi
 
 
 class Calls:
-    """Finished calls of a sitting: the client's `CallCache`, and what they took.  Thread-safe; kept in memory only."""
+    """Finished calls of a session: the client's `CallCache`, and what they took.  Thread-safe; kept in memory only."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -62,7 +63,7 @@ def open_roles(
     """The roles for one step; where a language model plays one, with a client that ends when `stop` is set.
 
     Raises:
-        ValueError: an address that is none.
+        ValueError: an invalid address.
     """
     if not spec.models(assistants):
         yield RoleEngines(spec)
@@ -74,7 +75,7 @@ def open_roles(
         yield RoleEngines(spec, client)
 
 
-class LiveError(ValueError):
+class LiveError(DiscoverError):
     """What was asked of a language model cannot be had; the message is one line."""
 
 
@@ -139,20 +140,20 @@ class StagedBuild:
             try:
                 match last:
                     case None:
-                        found: Stage = builder.synthesise(self.artifact)
+                        stage: Stage = builder.synthesise(self.artifact)
                     case Synthesised():
-                        found = builder.abstract(last)
+                        stage = builder.abstract(last)
                     case Abstracted():
-                        found = builder.organise(last)
+                        stage = builder.organise(last)
                     case Organised():
-                        found = builder.open(last)
+                        stage = builder.open(last)
                     case _:
                         return
             except (RoleError, LLMError) as error:
                 raise LiveError(" ".join(str(error).split())) from error
         if stop.is_set():
             raise LiveError("stopped; the unfinished stage was not kept")
-        self.done = (*self.done, found)
+        self.done = (*self.done, stage)
 
     def advance_to_the_end(self) -> None:
         """All stages that are left.  Raises as `advance`."""
@@ -170,13 +171,15 @@ class Errand:
     All that it calls is called on the page's own loop.
 
     Args:
-        began: when it sets out.
-        grew: with the whole text so far, as a reply is being written.
-        ended: with what went wrong in one line, "" if nothing did.
+        on_begin: when it starts.
+        on_text: with the whole text so far, as a reply is being written.
+        on_end: with what went wrong in one line, "" if nothing did.
     """
 
-    def __init__(self, began: Callable[[], Any], grew: Callable[[str], Any], ended: Callable[[str], Any]) -> None:
-        self._began, self._grew, self._ended = began, grew, ended
+    def __init__(
+        self, on_begin: Callable[[], Any], on_text: Callable[[str], Any], on_end: Callable[[str], Any]
+    ) -> None:
+        self._on_begin, self._on_text, self._on_end = on_begin, on_text, on_end
         self._task: asyncio.Task[None] | None = None
         self.running = False
 
@@ -199,23 +202,23 @@ class Errand:
                 shown_at = time.monotonic()
                 loop.call_soon_threadsafe(self._show, text)
 
-        self.running, said = True, ""
-        self._began()
+        self.running, trouble = True, ""
+        self._on_begin()
         try:
             await asyncio.to_thread(action, *arguments, **({"on_text": grow} if stream else {}))
         except ValueError as error:  # a session's refusal is one
-            said = str(error)
+            trouble = str(error)
         except asyncio.CancelledError:
-            said = "stopped"
+            trouble = "stopped"
             raise
         except Exception as error:  # nobody else would see what a task raised
-            said = f"{type(error).__name__}: {error}"
+            trouble = f"{type(error).__name__}: {error}"
         finally:
             self.running = False
-            if then and not said:
+            if then and not trouble:
                 then()
-            self._ended(said)
+            self._on_end(trouble)
 
     def _show(self, text: str) -> None:
         if self.running:  # a piece that arrives late belongs to a reply that is there already
-            self._grew(text)
+            self._on_text(text)

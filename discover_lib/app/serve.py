@@ -12,6 +12,7 @@ import urllib.request
 import webbrowser
 from pathlib import Path
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.paths import REPOSITORY
 
 HOST = "127.0.0.1"
@@ -20,7 +21,7 @@ FIRST_NOTEBOOK = "00_start_here.py"
 START_SECONDS = 60.0
 
 
-class ServeError(Exception):
+class ServeError(DiscoverError):
     """The workbench cannot be served; the message says what to do."""
 
 

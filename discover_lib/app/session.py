@@ -1,8 +1,7 @@
-"""One sitting at the simulator: a conversation stepped by hand, with branches, time travel and replies of one's own.
+"""A session at the simulator: a conversation stepped by hand, with branches, time travel and replies of one's own.
 
 A `Session` is saved to one JSON file after every change and comes back from it as it was.  Nothing here knows how it
-is shown.  Three kinds of source stand behind it: the miniature's artifacts and trees built before, with which every
-turn is simulated by the miniature or by language models, and recorded conversations, which are revealed turn by turn.
+is shown.  What it starts from is the business of `discover_lib.app.sources`.
 """
 
 from __future__ import annotations
@@ -21,83 +20,23 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from discover_lib.app.live import Calls, open_roles
-from discover_lib.base.paths import data_folder, outputs_folder
+from discover_lib.app.sources import SessionError, Settings, check_players, engine_name, open_source, refusal
+from discover_lib.base.paths import outputs_folder
 from discover_lib.base.seeds import derive_seed
-from discover_lib.core.advance import initial_state
-from discover_lib.core.conversation import Artifact, Candidate, Conversation, Message, Reply, Turn
-from discover_lib.core.intents import IntentTree, TreeError
+from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Turn
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import RoleError, ask
-from discover_lib.core.rollout import MAX_TURNS
-from discover_lib.core.simulator import UserSimulator, as_reply, replay
+from discover_lib.core.simulator import UserSimulator, as_reply
 from discover_lib.core.state import IntentState
 from discover_lib.core.view import UserView, user_view
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
-from discover_lib.metrics.rescore import NAMED_RULES
-from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
-from discover_lib.runs.recorded import Recorded, RecordedError, load_recorded, recorded_index
+from discover_lib.engines.spec import MINIATURE, RoleEngines
 
-SourceKind = Literal["miniature", "trees", "recorded"]
 FORMAT = "discover-session/1"
-GENERATED_SHOWN = 12  # generated artifacts offered beside the hand-written ones
 MAX_REPLY = 200_000  # characters
 _ID = re.compile(r"[a-z0-9]{6,32}")
-
-
-class SessionError(ValueError):
-    """Something that cannot be done now; the message is one line that says what to do instead."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a sitting simulates.
-
-    Attributes:
-        artifact: id of an artifact of `domain`: a recorded one, one of `data/`, or a generated one; with the source
-            "trees", the name of a tree built before, of whatever domain.
-        assistant: who answers on *next*: a scripted one, or a LiteLLM model as MODEL or MODEL+STYLE; with a recorded
-            source, always those recorded.
-        rules: a name in `NAMED_RULES`.
-        turns: assistant turns until a conversation is over.
-        judge, voice: "miniature", or a LiteLLM model.
-        api_base, key_variable: of a server of one's own; the key itself stays in the environment.
-    """
-
-    source: SourceKind = "miniature"
-    domain: str = "svg_drawing"
-    artifact: str = ""
-    assistant: str = "adaptive"
-    rules: str = "paper"
-    seed: int = 0
-    turns: int = MAX_TURNS
-    judge: str = MINIATURE
-    voice: str = MINIATURE
-    api_base: str = ""
-    key_variable: str = ""
-
-    def __post_init__(self) -> None:
-        if self.source not in get_args(SourceKind):
-            raise SessionError(f"unknown source {self.source!r}; choose one of {', '.join(get_args(SourceKind))}")
-        if self.rules not in NAMED_RULES:
-            raise SessionError(f"unknown rules {self.rules!r}; choose one of {', '.join(NAMED_RULES)}")
-        if self.turns < 1:
-            raise SessionError(f"a conversation has at least one turn, got {self.turns}")
-
-    @property
-    def spec(self) -> EngineSpec:
-        return EngineSpec(judge=self.judge, voice=self.voice)
-
-    @property
-    def models(self) -> list[str]:
-        """The language models that take part; none with a recorded source."""
-        return [] if self.source == "recorded" else self.spec.models((self.assistant,))
-
-    def same_start(self, other: Settings) -> bool:
-        """Whether both open the same conversation, whoever plays the roles in it."""
-        names = ("assistant", "judge", "voice", "api_base", "key_variable")
-        return dataclasses.replace(self, **{name: getattr(other, name) for name in names}) == other
 
 
 @runtime_checkable
@@ -116,7 +55,7 @@ class Branch:
 
 
 class Session:
-    """A sitting: branches of one conversation, and the place where one looks at it.
+    """Branches of one conversation, and the place that is looked at.
 
     Attributes:
         id: names the file, and the page's `?session=` parameter.
@@ -125,7 +64,7 @@ class Session:
         current: number of the branch being looked at.
         cursor: the turn being looked at; 0 is the start.
         considered: replies judged at this very moment by `candidates`, not taken yet.
-        calls: what language models were asked in this sitting.
+        calls: what language models were asked in this session.
     """
 
     settings: Settings
@@ -281,9 +220,9 @@ class Session:
             simulator = self._simulator(roles)
             at_once = len(assistants) if roles.spec.models(assistants) else 1
             with ThreadPoolExecutor(max(1, at_once)) as threads:
-                found = tuple(threads.map(lambda name: self._consider(roles, simulator, name), assistants))
+                considered = tuple(threads.map(lambda name: self._consider(roles, simulator, name), assistants))
             with self._unless_cancelled():
-                self.considered = found
+                self.considered = considered
         return self.considered
 
     def take(self, candidate: Candidate) -> Turn:
@@ -354,7 +293,7 @@ class Session:
         Raises:
             SessionError: an unknown artifact or assistant, or an artifact that no tree can be built from.
         """
-        start = _open(settings)
+        start = open_source(settings)
         self.settings = settings
         self.branches = [Branch(start)]
         self._look_at(0, 0)
@@ -363,23 +302,15 @@ class Session:
         """Back to the start, without branches."""
         self.configure(self.settings)
 
-    def let_answer(self, assistant: str) -> None:
-        """Have another assistant answer from now on.
-
-        Raises:
-            SessionError: unknown assistant.
-        """
-        self.let_play(dataclasses.replace(self.settings, assistant=assistant))
-
     def let_play(self, settings: Settings) -> None:
         """Have others play the roles from now on: assistant, judge, voice.
 
         Raises:
-            SessionError: an unknown player, an address that is none, or settings of another conversation.
+            SessionError: an unknown player, an invalid address, or settings of another conversation.
         """
         if not settings.same_start(self.settings):
             raise SessionError("these settings open another conversation")
-        _check_players(settings)
+        check_players(settings)
         self.settings = settings
         self._look_at(self.current, self.cursor)
 
@@ -480,7 +411,7 @@ class Session:
             with open_roles(settings.spec, asked, settings.api_base, settings.key_variable, self.calls, stop) as roles:
                 yield roles
         except RoleError as error:
-            raise _refusal(error) from error
+            raise refusal(error) from error
         except LLMError as error:
             if error.kind == "stopped":
                 raise SessionError("stopped; nothing of the unfinished step was kept") from error
@@ -535,7 +466,7 @@ class Session:
         conversation = simulator.conversation
         if last and conversation.stop is None:
             conversation = dataclasses.replace(conversation, stop="max_turns")
-        conversation = dataclasses.replace(conversation, setting=self._told(conversation.setting, turn.index))
+        conversation = dataclasses.replace(conversation, setting=self._setting_now(conversation.setting, turn.index))
         with self._unless_cancelled():
             if self.at_end:
                 self.branches[self.current] = dataclasses.replace(self.branch, conversation=conversation)
@@ -545,9 +476,9 @@ class Session:
             self._look_at(self.current, self.cursor + 1)
         return turn
 
-    def _told(self, setting: Mapping[str, Any], turn: int) -> dict[str, Any]:
+    def _setting_now(self, setting: Mapping[str, Any], turn: int) -> dict[str, Any]:
         """A conversation's setting with who judged and spoke, and from which turn on, if that changed."""
-        known, now = str(setting["engine"]), _engine_name(self.settings)
+        known, now = str(setting["engine"]), engine_name(self.settings)
         if known.rpartition(": ")[2] == now or known == now:
             return dict(setting)
         return {**setting, "engine": now if turn == 1 else f"{known}; from turn {turn}: {now}"}
@@ -564,11 +495,11 @@ class AutoPlay:
 
     Args:
         step: takes one step, or returns what to wait for; raises `SessionError` at the end.
-        told: called with the reason when it ends by itself.
+        on_end: called with the reason when it ends by itself.
     """
 
-    def __init__(self, step: Callable[[], Any], told: Callable[[str], Any], seconds: float = 1.2) -> None:
-        self.step, self.told, self.seconds = step, told, seconds
+    def __init__(self, step: Callable[[], Any], on_end: Callable[[str], Any], seconds: float = 1.2) -> None:
+        self.step, self.on_end, self.seconds = step, on_end, seconds
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -594,146 +525,10 @@ class AutoPlay:
                     await waiting
                 await asyncio.sleep(self.seconds)
         except SessionError as end:
-            self.told(str(end))
-
-
-# -- sources -------------------------------------------------------------------------------------------------------
-
-
-def recorded_choices() -> list[Recorded]:
-    """Recorded artifacts that have a conversation."""
-    return [entry for entry in recorded_index() if entry.sessions]
-
-
-def assistant_names() -> list[str]:
-    """The scripted assistants of the miniature."""
-    from discover_lib.engines.miniature.assistants import SCRIPTED
-
-    return list(SCRIPTED)
-
-
-def built_trees() -> dict[str, Path]:
-    """Trees that were built and kept (`discover build`, the notebook on trees): name → file."""
-    return {path.stem: path for path in sorted((outputs_folder() / "trees").glob("*.json"))}
-
-
-def miniature_artifacts(domain: str) -> dict[str, str]:
-    """What to offer of a domain: a readable label → artifact id; hand-written ones first, then generated ones."""
-    from discover_lib.engines.miniature.artifacts import generate_artifacts, written_artifacts
-
-    written = written_artifacts(domain, data_folder())
-    labels = {artifact.id.replace("-", " ").replace("_", " "): artifact.id for artifact in written}
-    for index, artifact in enumerate(generate_artifacts(domain, "eval", GENERATED_SHOWN), start=1):
-        labels[f"generated {index}"] = artifact.id
-    return labels
-
-
-def find_artifact(domain: str, artifact_id: str) -> Artifact:
-    """An artifact of the miniature by id: one of `data/`, or a generated one (`<domain>-<split>-<number>`).
-
-    Raises:
-        SessionError: no such artifact.
-    """
-    from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
-
-    for artifact in written_artifacts(domain, data_folder()):
-        if artifact.id == artifact_id:
-            return artifact
-    split, _, number = artifact_id.removeprefix(f"{domain}-").rpartition("-")
-    for known in SPLIT_SIZES:
-        if known == split and number.isdigit() and int(number) < SPLIT_SIZES[known]:
-            return generate_artifact(domain, known, int(number))
-    raise SessionError(f"{domain} has no artifact {artifact_id!r}; choose one of the list")
-
-
-def _open(settings: Settings) -> Conversation:
-    """The conversation that a sitting starts from: empty, or a whole recorded one."""
-    if settings.source == "recorded":
-        return _recording(settings)
-    _check_players(settings)
-    tree, domain = _grown(settings) if settings.source == "trees" else (_built(settings), settings.domain)
-    setting = {"engine": _engine_name(settings), "domain": domain, "artifact": settings.artifact}
-    rules = NAMED_RULES[settings.rules]()
-    start = initial_state(tree, rules, settings.seed)
-    return Conversation(tree, rules, settings.seed, start, setting=setting)
-
-
-def _built(settings: Settings) -> IntentTree:
-    """The miniature's tree of one of its artifacts."""
-    from discover_lib.engines.miniature import engine
-    from discover_lib.engines.miniature.lexicon import LexiconError
-
-    try:
-        return engine(settings.domain).builder.build(find_artifact(settings.domain, settings.artifact)).tree
-    except LexiconError as error:
-        raise SessionError(str(error)) from error
-    except RoleError as error:
-        raise _refusal(error) from error
-
-
-def _grown(settings: Settings) -> tuple[IntentTree, str]:
-    """A tree that was built before, and the miniature's domain that it belongs to ("" for none)."""
-    found = built_trees().get(settings.artifact)
-    if found is None:
-        raise SessionError(f"no tree {settings.artifact!r} was built here; choose one of the list")
-    try:
-        tree = load_tree(found)
-    except TreeError as error:
-        raise SessionError(str(error)) from error
-    try:
-        return tree, domain_of_type(tree.artifact_type)
-    except ArtifactFileError:
-        return tree, ""
-
-
-def _engine_name(settings: Settings) -> str:
-    """Who judges and speaks, as records name it."""
-    judge, voice = settings.judge, settings.voice
-    return judge if judge == voice else f"{judge} (judge), {voice} (voice)"
-
-
-def _recording(settings: Settings) -> Conversation:
-    """The recorded conversation; under rules other than its own, what its judgements come to under them."""
-    try:
-        conversations = load_recorded(f"{settings.domain}/{settings.artifact}")
-    except RecordedError as error:
-        raise SessionError(str(error)) from error
-    if not conversations:
-        raise SessionError(f"{settings.artifact!r} was recorded without a conversation; choose another artifact")
-    rules = NAMED_RULES[settings.rules]().replace(token_unit=conversations[0].rules.token_unit)
-    return conversations[0] if rules == conversations[0].rules else replay(conversations[0], rules)
-
-
-def _check_players(settings: Settings) -> None:
-    """Whether everybody named can play; asks nobody."""
-    from discover_lib.engines.local.names import is_local
-    from discover_lib.engines.miniature.assistants import SCRIPTED
-    from discover_lib.runs.options import is_model
-
-    if settings.source == "recorded":
-        return
-    for role, name in (("judge", settings.judge), ("voice", settings.voice), ("assistant", settings.assistant)):
-        if role == "assistant" and (name in SCRIPTED or is_local(name)):
-            continue
-        if name != MINIATURE and not is_model(name):
-            choices = f"one of {', '.join(SCRIPTED)}" if role == "assistant" else "'miniature'"
-            raise SessionError(f"unknown {role} {name!r}; give {choices}, or a LiteLLM model such as openai/NAME")
-    if settings.models:
-        from discover_lib.engines.llm.calls.client import ClientSettings
-
-        try:
-            ClientSettings(api_base=settings.api_base or None)
-        except ValueError as error:
-            raise SessionError(str(error)) from error
-
-
-def _refusal(error: RoleError) -> SessionError:
-    """The error as one line that names the role that failed, once."""
-    said = " ".join(str(error).split())
-    return SessionError(said if said.startswith(f"{error.role}: ") else f"{error.role}: {said}")
+            self.on_end(str(end))
 
 
 def _checked_id(session_id: str) -> str:
     if not _ID.fullmatch(session_id):
-        raise SessionError(f"{session_id[:40]!r} is no session id (6 to 32 small letters and digits)")
+        raise SessionError(f"invalid session id {session_id[:40]!r}; one has 6 to 32 small letters and digits")
     return session_id

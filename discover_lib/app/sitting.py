@@ -1,4 +1,4 @@
-"""What the simulator's page says and offers of a sitting: its menus, how a turn stands, the story of one intent."""
+"""What the simulator's page says and offers of a session: its menus, how a turn stands, the story of one intent."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discover_lib.app import controls
-from discover_lib.app.session import (
-    Session,
+from discover_lib.app.session import Session
+from discover_lib.app.sources import (
     SessionError,
     Settings,
     assistant_names,

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.core.conversation import Conversation, Message, Reply
 from discover_lib.core.intents import IntentTree
@@ -34,7 +35,7 @@ COLUMNS = ("judge", "conversation", "turn", "intent", "label")
 JudgeFactory = Callable[[int], Judge]  # number of the repeat, from 0 → the judge that is asked then
 
 
-class LabelError(ValueError):
+class LabelError(DiscoverError):
     """A file of labels that cannot be read; the message names the line and says what to do."""
 
 

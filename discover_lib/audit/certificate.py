@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import MAX_TURNS
@@ -43,7 +44,7 @@ Holds = Literal["held", "violated", "not distinguishable"]
 Result = Literal["passed", "failed", "undecided"]
 
 
-class CertificateError(ValueError):
+class CertificateError(DiscoverError):
     """A simulator that cannot be certified as asked; the message is one line that says what to do."""
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.audit.leaks import Finding, audit_message, lexicon_domain
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.paths import data_folder
 from discover_lib.base.seeds import derive_rng
 from discover_lib.core.conversation import Conversation, Message
@@ -56,7 +57,7 @@ _EMPTY = frozenset(  # too common to carry a requirement; of this module, so tha
 )
 
 
-class CorpusError(ValueError):
+class CorpusError(DiscoverError):
     """A file that is no planted corpus; the message says what to do."""
 
 

@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 from defusedxml import ElementTree as DefusedElementTree
 from defusedxml.common import DefusedXmlException
 
+from discover_lib.base.errors import DiscoverError
+
 MAX_CHARACTERS = 1_000_000
 MAX_ELEMENTS = 20_000
 MAX_DEPTH = 100
@@ -40,7 +42,7 @@ _CSS_IMPORT = re.compile(r"@import[^;]*;?", re.IGNORECASE)
 _CSS_ACTIVE = re.compile(r"expression\s*\(|javascript:|-moz-binding|behavior\s*:", re.IGNORECASE)
 
 
-class SvgError(ValueError):
+class SvgError(DiscoverError):
     """Text that cannot be used as an SVG; the message is one line that says what to do."""
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
+
 if TYPE_CHECKING:
     import networkx
 
@@ -20,7 +22,7 @@ MAX_TEXT = 2_000  # characters of one requirement
 _ID = re.compile(r"[1-9][0-9]*(\.[1-9][0-9]*)*")
 
 
-class TreeError(ValueError):
+class TreeError(DiscoverError):
     """An intent tree that breaks a rule; the message names the intent and says what to do."""
 
 

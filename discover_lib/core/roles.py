@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Artifact, Message, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
@@ -13,7 +14,7 @@ from discover_lib.core.state import Evaluation, IntentState
 from discover_lib.core.view import UserView
 
 
-class RoleError(Exception):
+class RoleError(DiscoverError):
     """A role could not do its part.  `role` names the boundary that broke, `raw` holds what came back, if anything."""
 
     role = "role"

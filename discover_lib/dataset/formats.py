@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.state import Discovery
 from discover_lib.runs.units import write_lines
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 1_000_000_000  # of one file to be read whole
 
 
-class FormatError(ValueError):
+class FormatError(DiscoverError):
     """A file that is not of the form it should have; the message is one line naming the file and the field."""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.rules import Rules
@@ -19,7 +20,7 @@ Unlabelled = Literal["one_candidate", "failed_judgement", "tie"]
 DIGITS = 12  # rewards that agree so far are equal: sums of λ·tokens differ in the last bits
 
 
-class DatasetError(ValueError):
+class DatasetError(DiscoverError):
     """Labels or rows cannot be made, or read, as asked; the message is one line that says what to do."""
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.advance import advance, finished, walk
 from discover_lib.core.conversation import Candidate, Conversation, Turn
@@ -71,7 +72,7 @@ def settings_around(rules: Rules, turns: int) -> list[Setting]:
     return found
 
 
-class RescoreError(ValueError):
+class RescoreError(DiscoverError):
     """What was recorded cannot be scored again; the message is one line that says why."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import MAX_DEPTH, IntentTree, TreeError
 
@@ -23,7 +24,7 @@ DOMAIN_WORDS = {
 }
 
 
-class ArtifactFileError(ValueError):
+class ArtifactFileError(DiscoverError):
     """An artifact file that cannot be used; the message names it and says what to do."""
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
@@ -31,7 +32,7 @@ FORMAT = "discover-run/1"
 LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
 
 
-class RunOptionsError(ValueError):
+class RunOptionsError(DiscoverError):
     """What was asked for cannot be run; the message is one line that says what to do."""
 
 
@@ -80,6 +81,32 @@ class RunOptions:
             judge=self.judge or self.engine,
             voice=self.voice or self.engine,
             prompts=str(self.prompts) if self.prompts else None,
+        )
+
+    @classmethod
+    def from_configuration(cls, configuration: Mapping[str, Any]) -> RunOptions:
+        """The options that a run on generated artifacts was begun with, to go on with it.
+
+        Those of an evaluation name no domain: its configuration lists them, separated by ", ".
+
+        Raises:
+            RunOptionsError: the run was begun with files; only the command that began it knows them.
+        """
+        kind, domain = configuration.get("kind"), configuration.get("domain")
+        if kind not in ("simulate", "synthesize", "evaluate") or not domain:
+            raise RunOptionsError("this run was begun by a command with files of its own; the same command resumes it")
+        of_one_domain = ("candidates", "look_ahead", "reward_assistant")  # an evaluation has none of them
+        artifacts, domains = configuration["artifacts"], domain.split(", ")
+        return cls(
+            tuple(configuration["assistants"]),
+            domain=None if kind == "evaluate" else domain,
+            split="train" if all("-train-" in artifact_id for artifact_id in artifacts) else "eval",
+            judge=configuration["engine"]["judge"],
+            voice=configuration["engine"]["voice"],
+            artifacts=len(artifacts) // len(domains),
+            rules=Rules.from_dict(configuration["rules"]),
+            **{name: configuration[name] for name in ("trials", "turns", "seed")},
+            **{name: configuration[name] for name in of_one_domain if configuration.get(name) is not None},
         )
 
 

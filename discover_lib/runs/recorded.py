@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.paths import data_folder
 from discover_lib.core.advance import finished, focus, initial_state
 from discover_lib.core.conversation import Artifact, Conversation, Message, Reply, Turn
@@ -27,7 +28,7 @@ RULES = Rules.paper().replace(token_unit="words × 4/3")
 NOTE = "recorded: one capable model wrote the tree, the replies and the judgements; an illustration, not evidence"
 
 
-class RecordedError(ValueError):
+class RecordedError(DiscoverError):
     """A recorded file that is missing or cannot be read; the message names it and says what to do."""
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Candidate, Message, Reply, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import Judge, JudgeError, RoleError
@@ -36,7 +37,7 @@ FAILING_STREAK = 20  # conversations that fail one after the other, with no turn
 TICK_SECONDS = 0.5
 
 
-class RunError(Exception):
+class RunError(DiscoverError):
     """The run cannot go on; the message is one line.  What is finished is in the store."""
 
 

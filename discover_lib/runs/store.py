@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
@@ -56,7 +57,7 @@ ASSESSMENTS = """CREATE TABLE IF NOT EXISTS assessments (
     place INTEGER PRIMARY KEY REFERENCES units, failed INTEGER NOT NULL, data TEXT NOT NULL, digest TEXT NOT NULL)"""
 
 
-class StoreError(Exception):
+class StoreError(DiscoverError):
     """The run cannot be opened or written as asked; the message is one line that says what to do."""
 
 

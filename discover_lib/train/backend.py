@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.train.recipes import LoraRecipe, Precision, StageRecipe
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ INSTALL = "pip install 'discover-lib[train]'"
 BROKEN_TRL = "1.15.0"  # cannot train DPO or GRPO without a GPU
 
 
-class BackendError(RuntimeError):
+class BackendError(DiscoverError):
     """Training cannot be done here as asked; the message is one line that says what to do."""
 
 

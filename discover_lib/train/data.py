@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.token_counts import WireMessage
 from discover_lib.dataset.export import MARK, Source, make_rows, read_rows
 from discover_lib.dataset.pairs import DatasetError
@@ -32,7 +33,7 @@ TRAIN, HELD_OUT = "train", "test"
 NAMED = 3  # rows left out that a report names
 
 
-class DataError(ValueError):
+class DataError(DiscoverError):
     """Rows that cannot be trained on; the message is one line that says what to do."""
 
 

@@ -30,6 +30,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 from discover_lib.base.stopping import asked_by_signals
 
@@ -48,7 +49,7 @@ Report = Callable[[str], None]
 Work = Callable[[Path, Report], Any]  # trains in a folder; what it returns says by `stopped` whether it was ended early
 
 
-class JobError(RuntimeError):
+class JobError(DiscoverError):
     """A run cannot be begun, stopped or gone on with; the message is one line that says what to do."""
 
 

@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from discover_lib.base.errors import DiscoverError
+
 Stage = Literal["sft", "dpo", "grpo"]
 Reference = Literal["merged", "continue"]
 Optimizer = Literal["adamw_torch", "adamw_torch_fused", "adamw_8bit", "paged_adamw_8bit"]
@@ -26,7 +28,7 @@ STAGES: tuple[Stage, ...] = ("sft", "dpo", "grpo")
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
-class RecipeError(ValueError):
+class RecipeError(DiscoverError):
     """A recipe that is not one, or contradicts itself; the message is one line that says what to do."""
 
 
@@ -534,7 +536,7 @@ def _unknown(name: str, known: Sequence[str] | Mapping[str, Any], what: str) -> 
     return f"{name!r} is no {what}; {hint}"
 
 
-class FieldError(ValueError):
+class FieldError(DiscoverError):
     """A field holds something that cannot be read; the message is one line that says what is expected."""
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 from discover_lib.engines.local.dialect import Dialect, dialect_of, tiny_domains
 from discover_lib.engines.local.lineage import (
@@ -61,7 +62,7 @@ Report = Callable[[str], None]
 Probe = Callable[[int], Mapping[str, Any]]
 
 
-class StageError(ValueError):
+class StageError(DiscoverError):
     """A stage that cannot be trained; `problems` holds all reasons, one line each."""
 
     def __init__(self, problems: Sequence[str]) -> None:

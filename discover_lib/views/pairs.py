@@ -370,7 +370,7 @@ def lengths(kept: Sequence[Example]) -> str:
     report = length_report(pairs)
     tone = {"predicts": "bad", "some": "tie"}.get(report.verdict, "pair")
     verdict = f'<p class="dp-why" data-tone="{tone}">{html.escape(report.sentence)}</p>'
-    margins = histogram([each.margin for each in kept], "Margin of the pairs", "reward")
+    margins = histogram([each.margin for each in kept if each.margin is not None], "Margin of the pairs", "reward")
     differences = histogram(
         [each.difference for each in pairs],
         "Length of the chosen less that of the rejected",

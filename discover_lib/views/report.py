@@ -18,6 +18,7 @@ from typing import Any
 
 from discover_lib.audit.certificate import Certificate
 from discover_lib.audit.tables import BESIDE_COLUMNS, BESIDE_NOTE, beside, our_results
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
@@ -50,7 +51,7 @@ _EQUATION = re.compile(r"\b([np]) = ")
 Asked = tuple[str, str, str | None]  # measure, ours, theirs
 
 
-class ReportError(ValueError):
+class ReportError(DiscoverError):
     """There is nothing to report on; one line that says what to do."""
 
 

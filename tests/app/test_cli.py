@@ -177,7 +177,7 @@ def test_plan_says_what_a_run_takes_before_anything_is_spent():
     assert "60 conversations, 300 (240–300) turns" in scored, "10 artifacts of two domains, in evaluate's three trials"
     assert all(re.search(rf"{purpose} +│ gpt-4o-mini +│ +61 ", scored) for purpose in ("satisfaction", "behaviour"))
     assert_one_line_error(discover(*asked, "--domain", "travel_plan"), "simulate takes one --domain")
-    assert_one_line_error(discover(*asked, "--for", "synthesize"), "the best of one is no choice")
+    assert_one_line_error(discover(*asked, "--for", "synthesize"), "best-of-n needs two candidates")
     unknown = discover(*asked, "--engine", "openai/mine", "--api-base", "http://localhost:1/v1").stdout
     assert "and what openai/mine costs" in unknown
     assert_one_line_error(discover("plan", "--domain", "technical_writing"), "give at least one --assistant")

@@ -87,7 +87,7 @@ def test_rows_of_the_authors_code_go_out_and_come_in(run: Path, tmp_path: Path) 
 
 def test_what_cannot_be_done_is_said_in_one_line(run: Path, tmp_path: Path) -> None:
     alone = discover("synthesize", "--run", tmp_path / "x", "--assistant", "draft", "--domain", "svg_drawing")
-    assert_one_line_error(alone, "best of one is no choice")
+    assert_one_line_error(alone, "best-of-n needs two candidates")
     nowhere = discover("export", tmp_path, "--format", "sft", "--out", tmp_path / "rows")
     assert_one_line_error(nowhere, "no run here")
     (tmp_path / "mine").mkdir()

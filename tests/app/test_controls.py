@@ -51,7 +51,7 @@ def test_a_form_is_read_and_shown_again(given: dict[str, Any], expected: Choice)
     ("given", "said"),
     [
         ({"judge": MODEL}, "no model is named"),
-        ({"judge": MODEL, "model": "gpt-99"}, "'gpt-99' names no model"),
+        ({"judge": MODEL, "model": "gpt-99"}, "invalid model name 'gpt-99'"),
         ({"judge": MODEL, "model": "openai/m", "api_base": "localhost"}, "api_base is a URL"),
     ],
 )

@@ -12,7 +12,8 @@ from llm_server import FakeServer
 
 from discover_lib import IntentTree
 from discover_lib.app.live import Calls, Errand, LiveError, StagedBuild
-from discover_lib.app.session import Session, SessionError, Settings, find_artifact
+from discover_lib.app.session import Session, SessionError, Settings
+from discover_lib.app.sources import find_artifact
 from discover_lib.engines.llm.calls import records
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature import engine

@@ -1,4 +1,4 @@
-"""A sitting at the simulator: stepping, branches, time travel, one's own replies, and coming back to it."""
+"""A session at the simulator: stepping, branches, time travel, one's own replies, and coming back to it."""
 
 import asyncio
 import dataclasses
@@ -13,11 +13,8 @@ from discover_lib.app.session import (
     Session,
     SessionError,
     Settings,
-    assistant_names,
-    find_artifact,
-    miniature_artifacts,
-    recorded_choices,
 )
+from discover_lib.app.sources import assistant_names, find_artifact, miniature_artifacts, recorded_choices
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -55,11 +52,11 @@ class TestStepping:
 
     def test_another_assistant_answers_from_here_on(self, live: Session) -> None:
         live.next()
-        live.let_answer("ask")
+        live.let_play(dataclasses.replace(live.settings, assistant="ask"))
         assert live.next().reply.assistant == "ask"
         assert [turn.reply.assistant for turn in live.conversation.turns] == ["adaptive", "ask"]
         with pytest.raises(SessionError, match="unknown assistant 'nobody'"):
-            live.let_answer("nobody")
+            live.let_play(dataclasses.replace(live.settings, assistant="nobody"))
         assert live.settings.assistant == "ask"
 
     def test_reset_and_other_settings_start_over(self, live: Session) -> None:
@@ -97,7 +94,7 @@ class TestTimeTravel:
         trunk = live.conversation
         live.jump(2)
         live.fork()
-        live.let_answer("draft")
+        live.let_play(dataclasses.replace(live.settings, assistant="draft"))
         live.next()
         assert live.label(live.current) == "branch 2, from turn 2"
         assert live.branches[0].conversation == trunk
@@ -242,7 +239,7 @@ class TestOnDisk:
 
     @pytest.mark.parametrize("name", ["../../etc/passwd", "UPPER", "a", "", "x" * 60, "a b c d e f"])
     def test_a_name_that_is_no_id_is_refused(self, name: str, tmp_path: Path) -> None:
-        with pytest.raises(SessionError, match="is no session id"):
+        with pytest.raises(SessionError, match="invalid session id"):
             Session.load(name, tmp_path)
 
     def test_missing_and_broken_files_say_so_in_one_line(self, live: Session) -> None:

@@ -71,7 +71,7 @@ def test_a_field_that_contradicts_another_stands_in_the_way() -> None:
     assert "multiple of per_device" in defined["wanted"]["refusal"]
     values = {**plain["recipe_choice"].value, "learning_rate": "fast"}
     _, defined = run(TRAIN, preset=plain["preset"], recipe_choice=Fields(plain["recipe_choice"].elements, values))
-    assert "'fast' is no number" in defined["wanted"]["refusal"]
+    assert "invalid number 'fast'" in defined["wanted"]["refusal"]
 
 
 class Fields:

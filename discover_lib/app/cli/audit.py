@@ -6,132 +6,130 @@ Registered in `discover_lib.app.cli.main`, which turns the errors that a person 
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
-if TYPE_CHECKING:
-    from discover_lib.audit.agreement import JudgeFactory, Label, Moment
-    from discover_lib.core.conversation import Conversation
-    from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
+from discover_lib.app.cli.common import client_settings, console, with_flags
+from discover_lib.audit.agreement import (
+    Agreement,
+    JudgeFactory,
+    Label,
+    Moment,
+    agreements,
+    ask_judges,
+    disagreements,
+    flips,
+    moments_of,
+    read_labels,
+    recorded_labels,
+    write_label_sheet,
+)
+from discover_lib.audit.certificate import ARTIFACTS, certificate_warning, certify_run, lay_out_panel, read_certificate
+from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, load_corpus, score
+from discover_lib.audit.leaks import audit, finished_conversations
+from discover_lib.audit.tables import CHECK_COLUMNS, derived, does_not_follow, paper_checks
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import write_json
+from discover_lib.core.conversation import Conversation
+from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.runs.options import is_model
+from discover_lib.runs.plan import plan_run
+from discover_lib.runs.store import RunStore
 
 FINDINGS_SHOWN = 10
 JUDGED = 40  # conversations that further judges are asked about, unless told otherwise
 IN_FLIGHT = 16  # conversations with language models at a time
 
 
-class AuditUsage(ValueError):
-    """What was asked for cannot be done as asked; the message is one line that says what to do."""
-
-
-def audit_run(
-    run: Annotated[Path | None, typer.Argument(help="A run's folder.")] = None,
-    corpus: Annotated[bool, typer.Option("--corpus", help="How good the leak audit is, on planted leaks.")] = False,
-    certify: Annotated[bool, typer.Option("--certify", help="Run the scripted panel with this run's user.")] = False,
-    artifacts: Annotated[int | None, typer.Option(min=1, help="Artifacts for the panel.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the panel.")] = 0,
+@dataclass(frozen=True, kw_only=True)
+class AuditFlags:
+    run: Annotated[Path | None, typer.Argument(help="A run's folder.")] = None
+    corpus: Annotated[bool, typer.Option("--corpus", help="How good the leak audit is, on planted leaks.")] = False
+    certify: Annotated[bool, typer.Option("--certify", help="Run the scripted panel with this run's user.")] = False
+    artifacts: Annotated[int | None, typer.Option(min=1, help="Artifacts for the panel.")] = None
+    seed: Annotated[int, typer.Option(help="Seed of the panel.")] = 0
     judge: Annotated[
-        list[str], typer.Option(help="Have the turns judged again by 'miniature' or a LiteLLM model; repeatable.")
-    ] = [],  # noqa: B006 (typer copies it)
-    repeats: Annotated[int, typer.Option(min=1, help="Ask each --judge so often, and count changed answers.")] = 1,
-    conversations: Annotated[int, typer.Option(min=1, help="Conversations for --judge and --label-sheet.")] = JUDGED,
-    labels: Annotated[list[Path], typer.Option(help="CSV of labels by people; repeatable.")] = [],  # noqa: B006
-    label_sheet: Annotated[Path | None, typer.Option(help="Write a CSV for people to fill in, and stop.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write everything found as JSON.")] = None,
-    budget: Annotated[float | None, typer.Option(min=0, help="Dollars; needed to call language models.")] = None,
-    prompts: Annotated[Path | None, typer.Option(help="The folder of prompts that the run was made with.")] = None,
-    api_base: Annotated[str | None, typer.Option(help="One's own OpenAI-compatible server.")] = None,
-    key_variable: Annotated[str | None, typer.Option(help="Environment variable with that server's key.")] = None,
-) -> None:
+        list[str], typer.Option(help="Judge the turns again with 'miniature' or a LiteLLM model; repeatable.")
+    ] = field(default_factory=list)
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Ask each --judge this many times and count how often its answer changes.")
+    ] = 1
+    conversations: Annotated[int, typer.Option(min=1, help="Conversations for --judge and --label-sheet, at most.")] = (
+        JUDGED
+    )
+    labels: Annotated[list[Path], typer.Option(help="CSV of labels by people; repeatable.")] = field(
+        default_factory=list
+    )
+    label_sheet: Annotated[Path | None, typer.Option(help="Write a CSV for people to fill in, and stop.")] = None
+    out: Annotated[Path | None, typer.Option(help="Write everything found as JSON.")] = None
+    budget: Annotated[float | None, typer.Option(min=0, help="Dollars; needed to call language models.")] = None
+    prompts: Annotated[Path | None, typer.Option(help="The folder of prompts that the run was made with.")] = None
+    api_base: Annotated[str | None, typer.Option(help="An OpenAI-compatible server of your own.")] = None
+    key_variable: Annotated[str | None, typer.Option(help="Environment variable with that server's key.")] = None
+
+    @property
+    def settings(self) -> ClientSettings:
+        return client_settings(api_base=self.api_base, key_variable=self.key_variable)
+
+
+@with_flags(AuditFlags)
+def audit_run(flags: AuditFlags) -> None:
     """Leaks in a run's user turns, its certificate, and how far judges agree. Exit 1: an alarm, or not certified."""
-    if run is None and not corpus:
-        raise AuditUsage("give a run's folder, or --corpus")
+    if flags.run is None and not flags.corpus:
+        raise DiscoverError("give a run's folder, or --corpus")
     result: dict[str, Any] = {}
     failed = False
-    if corpus:
+    if flags.corpus:
         result["corpus"] = _print_corpus()
-    if run is not None:
-        talks = _read(run)
-        if label_sheet is not None:
-            _write_sheet(dict(itertools.islice(talks.items(), conversations)), label_sheet)
+    if flags.run is not None:
+        talks = _read(flags.run)
+        few = dict(itertools.islice(talks.items(), flags.conversations))
+        if flags.label_sheet is not None:
+            _write_sheet(few, flags.label_sheet)
             return
-        settings = _settings(api_base, key_variable)
-        with _as_usage():
-            result["leaks"], alarmed = _print_leaks(talks)
-            result["certificate"], certified = _certificate(run, certify, artifacts, seed, prompts, settings, budget)
-            if judge or labels:
-                judged = dict(itertools.islice(talks.items(), conversations)) if judge else talks
-                result["agreement"] = _print_agreement(judged, judge, repeats, labels, settings, budget)
+        result["leaks"], alarmed = _print_leaks(talks)
+        result["certificate"], certified = _certificate(flags.run, flags)
+        if flags.judge or flags.labels:
+            result["agreement"] = _print_agreement(few if flags.judge else talks, flags)
         failed = alarmed or not certified
-    if out is not None:
-        from discover_lib.runs.units import write_json
-
-        write_json(out, result)
+    if flags.out is not None:
+        write_json(flags.out, result)
     if failed:
         raise typer.Exit(1)
 
 
-@contextmanager
-def _as_usage() -> Iterator[None]:
-    """The errors of audit, certificate and labels as the one line that the person sees."""
-    from discover_lib.audit.agreement import LabelError
-    from discover_lib.audit.certificate import CertificateError
-    from discover_lib.engines.llm.calls.records import LLMError
-
-    try:
-        yield
-    except (CertificateError, LabelError, LLMError) as error:
-        raise AuditUsage(str(error)) from None
-
-
 def _read(run: Path) -> dict[str, Conversation]:
     """The finished conversations of a run, named by their place."""
-    from discover_lib.audit.leaks import finished_conversations
-    from discover_lib.runs.store import RunStore
-
     with RunStore.read(run) as store:
         talks = finished_conversations(store)
     if not talks:
-        raise AuditUsage(f"{run}: no finished conversation to audit")
+        raise DiscoverError(f"{run}: no finished conversation to audit")
     return talks
-
-
-def _settings(api_base: str | None, key_variable: str | None) -> ClientSettings:
-    from discover_lib.engines.llm.calls.client import ClientSettings
-
-    try:
-        return ClientSettings(api_base=api_base, key_variable=key_variable)
-    except ValueError as error:
-        raise AuditUsage(str(error)) from None
 
 
 # -- leaks ------------------------------------------------------------------------------------------------------------
 
 
 def _print_leaks(talks: Mapping[str, Conversation]) -> tuple[dict[str, Any], bool]:
-    from discover_lib.audit.leaks import audit
-
-    found = audit(talks)
-    slight = len(found.findings) - len(found.alarms)
-    typer.echo(f"leaks: {found.alarm_rate} user turns raise an alarm, {slight} slight findings; 95 % Wilson interval")
-    for each in sorted(found.findings, key=lambda one: one.severity != "alarm")[:FINDINGS_SHOWN]:
-        typer.echo(f"  {each.severity}, {each.name}, turn {each.turn}: {each.message}\n    {each.line}")
-    if len(found.findings) > FINDINGS_SHOWN:
-        typer.echo(f"  and {len(found.findings) - FINDINGS_SHOWN} more (--out writes all)")
-    return found.to_dict(), bool(found.alarms)
+    leaks = audit(talks)
+    slight = len(leaks.findings) - len(leaks.alarms)
+    typer.echo(f"leaks: {leaks.alarm_rate} user turns raise an alarm, {slight} slight findings; 95 % Wilson interval")
+    for finding in sorted(leaks.findings, key=lambda one: one.severity != "alarm")[:FINDINGS_SHOWN]:
+        typer.echo(f"  {finding.severity}, {finding.name}, turn {finding.turn}: {finding.message}\n    {finding.line}")
+    if len(leaks.findings) > FINDINGS_SHOWN:
+        typer.echo(f"  and {len(leaks.findings) - FINDINGS_SHOWN} more (--out writes all)")
+    return leaks.to_dict(), bool(leaks.alarms)
 
 
 def _print_corpus() -> dict[str, Any]:
-    from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, CorpusError, load_corpus, score
-
-    try:
-        scored = score(load_corpus())
-    except CorpusError as error:
-        raise AuditUsage(str(error)) from None
+    scored = score(load_corpus())
     typer.echo(f"planted leaks: precision {scored.precision}, recall {scored.recall}; 95 % Wilson intervals")
     kinds = (*PLANTED, *BEYOND, *DECOYS, TWIN)
     _table(
@@ -157,27 +155,11 @@ def _print_corpus() -> dict[str, Any]:
 # -- the certificate --------------------------------------------------------------------------------------------------
 
 
-def _certificate(
-    run: Path,
-    certify: bool,
-    artifacts: int | None,
-    seed: int,
-    prompts: Path | None,
-    settings: ClientSettings,
-    budget: float | None,
-) -> tuple[dict[str, Any] | None, bool]:
+def _certificate(run: Path, flags: AuditFlags) -> tuple[dict[str, Any] | None, bool]:
     """The run's certificate, made now if asked for, printed; and whether there is nothing to hold against the run."""
-    from discover_lib.audit.certificate import (
-        ARTIFACTS,
-        certificate_warning,
-        certify_run,
-        lay_out_panel,
-        read_certificate,
-    )
-    from discover_lib.runs.plan import plan_run
-
-    if certify:
-        panel = lay_out_panel(run, artifacts=artifacts or ARTIFACTS, seed=seed, prompts=prompts)
+    settings, budget = flags.settings, flags.budget
+    if flags.certify:
+        panel = lay_out_panel(run, artifacts=flags.artifacts or ARTIFACTS, seed=flags.seed, prompts=flags.prompts)
         if panel.models:
             plan = plan_run(panel, settings=settings, concurrency=IN_FLIGHT)
             unpriced = f" and what {', '.join(plan.unpriced)} costs" if plan.unpriced else ""
@@ -187,54 +169,38 @@ def _certificate(
                 f"({plan.cost.low:.2f} to {plan.cost.high:.2f}){unpriced}"
             )
             if budget is None:
-                raise AuditUsage("nothing was spent; give --budget to run the panel, --artifacts for a smaller one")
+                raise DiscoverError("nothing was spent; give --budget to run the panel, --artifacts for a smaller one")
         certify_run(run, panel, concurrency=IN_FLIGHT if panel.models else 1, settings=settings, budget_dollars=budget)
     warning = certificate_warning(run)
-    found = None if warning and warning.startswith("No certificate") else read_certificate(run)
-    if found is not None:
-        rows = ((each.relation.text, each.holds, str(each.difference)) for each in found.tested)
-        title = f"the panel, n = {found.artifacts} artifacts: paired differences of the share discovered"
+    certificate = None if warning and warning.startswith("No certificate") else read_certificate(run)
+    if certificate is not None:
+        rows = ((each.relation.text, each.holds, str(each.difference)) for each in certificate.tested)
+        title = f"the panel, n = {certificate.artifacts} artifacts: paired differences of the share discovered"
         _table(title, ("relation", "", "difference"), rows)
-    typer.echo(warning or f"certified: {found.line if found else ''}")
-    return (found.to_dict() if found else None), warning is None
+    typer.echo(warning or f"certified: {certificate.line if certificate else ''}")
+    return (certificate.to_dict() if certificate else None), warning is None
 
 
 # -- agreement --------------------------------------------------------------------------------------------------------
 
 
-def _print_agreement(
-    talks: Mapping[str, Conversation],
-    names: Sequence[str],
-    repeats: int,
-    files: Sequence[Path],
-    settings: ClientSettings,
-    budget: float | None,
-) -> dict[str, Any]:
-    from discover_lib.audit.agreement import (
-        Agreement,
-        agreements,
-        disagreements,
-        flips,
-        moments_of,
-        read_labels,
-        recorded_labels,
-    )
+def _print_agreement(talks: Mapping[str, Conversation], flags: AuditFlags) -> dict[str, Any]:
 
     labels: list[Label] = recorded_labels(talks)
     moments = moments_of(talks)
-    for path in files:
+    for path in flags.labels:
         labels += read_labels(path, moments)
-    labels += _asked(talks, names, repeats, settings, budget)
-    found, changed, disputed = agreements(labels), flips(labels), disagreements(labels)
+    labels += _labels_of_judges(talks, flags)
+    measured, changed, disputed = agreements(labels), flips(labels), disagreements(labels)
     title = "agreement of first answers; 95 % intervals bootstrapped over conversations"
-    _table(title, Agreement.COLUMNS, (each.row() for each in found))
+    _table(title, Agreement.COLUMNS, (each.row() for each in measured))
     for flip in changed:
-        typer.echo(f"{flip.judge}, asked {flip.repeats} times, said something else than first: {flip.share}")
+        typer.echo(f"{flip.judge}, asked {flip.repeats} times, changed its first answer: {flip.share}")
     typer.echo(f"{len(disputed)} disagreements" + (", for example:" if disputed else ""))
-    for each in disputed[:FINDINGS_SHOWN]:
-        typer.echo(f"  {each.conversation}, turn {each.turn}, {each.line}")
+    for dispute in disputed[:FINDINGS_SHOWN]:
+        typer.echo(f"  {dispute.conversation}, turn {dispute.turn}, {dispute.line}")
     return {
-        "agreement": [dict(zip(Agreement.COLUMNS, each.row(), strict=True)) for each in found],
+        "agreement": [dict(zip(Agreement.COLUMNS, each.row(), strict=True)) for each in measured],
         "flips": [{"judge": each.judge, "repeats": each.repeats, **vars(each.share)} for each in changed],
         "disagreements": [
             {
@@ -248,44 +214,33 @@ def _print_agreement(
     }
 
 
-def _asked(
-    talks: Mapping[str, Conversation],
-    names: Sequence[str],
-    repeats: int,
-    settings: ClientSettings,
-    budget: float | None,
-) -> list[Label]:
+def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> list[Label]:
     """What the judges of these names say, domain by domain; models only within a budget."""
-    from discover_lib.audit.agreement import ask_judges, moments_of
-    from discover_lib.engines.spec import MINIATURE
-    from discover_lib.runs.options import is_model
-
+    names, repeats, budget = flags.judge, flags.repeats, flags.budget
     by_domain: dict[str, list[Moment]] = {}
     for name, talk in talks.items():
         by_domain.setdefault(talk.setting.get("domain") or "", []).extend(moments_of({name: talk}))
     models = [name for name in names if name != MINIATURE]
     for name in models:
         if not is_model(name):
-            raise AuditUsage(f"unknown judge {name!r}; give 'miniature' or a LiteLLM model name such as openai/NAME")
+            raise DiscoverError(f"unknown judge {name!r}; give 'miniature' or a LiteLLM model name such as openai/NAME")
     calls = len(models) * repeats * sum(map(len, by_domain.values()))
     if models and budget is None:
-        raise AuditUsage(
+        raise DiscoverError(
             f"{calls:,} calls to {', '.join(models)} would be made; give --budget to make them, "
             "--conversations for fewer"
         )
     if MINIATURE in names and "" in by_domain:
-        raise AuditUsage("the miniature cannot judge artifacts outside its domains; name a model with --judge")
-    with _client(settings, budget if models else None) as client:
-        found: list[Label] = []
+        raise DiscoverError("the miniature cannot judge artifacts outside its domains; name a model with --judge")
+    with _client(flags.settings, budget if models else None) as client:
+        labels: list[Label] = []
         for domain, moments in by_domain.items():
             judges = {name: _factory(name, domain, client) for name in names}
-            found += ask_judges(moments, judges, repeats)
-        return found
+            labels += ask_judges(moments, judges, repeats)
+        return labels
 
 
 def _factory(name: str, domain: str, client: LLMClient | None) -> JudgeFactory:
-    from discover_lib.engines.spec import EngineSpec, RoleEngines
-
     return lambda repeat: RoleEngines(EngineSpec(judge=name), client).judge(domain)
 
 
@@ -295,20 +250,16 @@ def _client(settings: ClientSettings, budget: float | None) -> Iterator[LLMClien
     if budget is None:
         yield None
         return
-    from discover_lib.engines.llm.calls.client import Budget, LLMClient
-
     with LLMClient(settings, budget=Budget(budget)) as client:
         yield client
 
 
 def _write_sheet(talks: Mapping[str, Conversation], path: Path) -> None:
-    from discover_lib.audit.agreement import moments_of, write_label_sheet
-
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             rows = write_label_sheet(moments_of(talks), file)
     except OSError as error:
-        raise AuditUsage(f"{path}: cannot be written ({error.strerror or error})") from None
+        raise DiscoverError(f"{path}: cannot be written ({error.strerror or error})") from None
     typer.echo(f"{rows} things to label in {len(talks)} conversations → {path}; read them back with --labels")
 
 
@@ -321,8 +272,6 @@ def paper(
     ] = False,
 ) -> None:
     """The paper's printed figures, recomputed from each other: which follow and which do not."""
-    from discover_lib.audit.tables import CHECK_COLUMNS, derived, does_not_follow, paper_checks
-
     checks = paper_checks()
     shown = [each for each in checks if everything or each.verdict != "follows"]
     _table("printed in the paper, recomputed from its other figures", CHECK_COLUMNS, (each.row() for each in shown))
@@ -335,13 +284,9 @@ def paper(
 
 
 def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     table = Table(title=title, title_justify="left")
     for name in head:
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    # A pipe has no width of its own; tables then need room rather than the 80 columns that rich assumes.
-    Console(highlight=False, width=None if sys.stdout.isatty() else 160).print(table)
+    console().print(table, highlight=False)

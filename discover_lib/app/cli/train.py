@@ -5,28 +5,29 @@ A run's folder is the same that the notebook shows: begun here, watched there, o
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from discover_lib.app.cli.common import STOPPED, console, with_flags
+from discover_lib.engines.local.names import PREFIX, LocalModelError, is_local, serving
+from discover_lib.engines.local.names import merge as merge_local
 from discover_lib.train import jobs
-from discover_lib.train.jobs import JobError, TrainingJob
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
-    from discover_lib.train.jobs import JobStatus
-    from discover_lib.train.stage import StageSettings
+from discover_lib.train.backend import choose_backend
+from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
+from discover_lib.train.recipes import Recipe, assignments
+from discover_lib.train.stage import StageSettings, problems
+from discover_lib.views.training import duration, latest, number
 
 TINY = "tiny"  # the name of the miniature's base model
 POLL_SECONDS = 0.5
-STOPPED = 130  # exit code of a run that was stopped before its end
 
 
 class StageName(StrEnum):
@@ -53,34 +54,38 @@ class BackendName(StrEnum):
     transformers = "transformers"
 
 
-def train(
-    stage: Annotated[StageName, typer.Argument(help="sft, dpo or grpo.")],
-    data: Annotated[Path, typer.Option(help="A run, or a folder of rows that `discover export` wrote.")],
-    base: Annotated[str, typer.Option(help="A Hugging Face model, a folder, or tiny (made first if it is missing).")],
-    run: Annotated[Path, typer.Option(help="Folder of the training run; the same command again goes on with it.")],
-    adapter: Annotated[Path | None, typer.Option(help="The training run of the stage before.")] = None,
-    recipe: Annotated[RecipeName | None, typer.Option(help="Default: miniature for tiny, else paper.")] = None,
-    backend: Annotated[BackendName, typer.Option(help="auto takes Unsloth where it can work.")] = BackendName.auto,
+@dataclass(frozen=True, kw_only=True)
+class TrainFlags:
+    stage: Annotated[StageName, typer.Argument(help="sft, dpo or grpo.")]
+    data: Annotated[Path, typer.Option(help="A run, or a folder of rows that `discover export` wrote.")]
+    base: Annotated[str, typer.Option(help="A Hugging Face model, a folder, or tiny (made first if it is missing).")]
+    run: Annotated[Path, typer.Option(help="Folder of the training run; the same command again goes on with it.")]
+    adapter: Annotated[Path | None, typer.Option(help="The training run of the stage before.")] = None
+    recipe: Annotated[RecipeName | None, typer.Option(help="Default: miniature for tiny, else paper.")] = None
+    backend: Annotated[BackendName, typer.Option(help="auto takes Unsloth where it can work.")] = BackendName.auto
     changes: Annotated[
         list[str], typer.Option("--set", help="Change the recipe: learning_rate=1e-4, lora.r=16 ...; repeatable.")
-    ] = [],  # noqa: B006 (typer copies it)
-    judge: Annotated[str, typer.Option(help="Of GRPO: who judges, miniature or a LiteLLM model.")] = "miniature",
-    voice: Annotated[str, typer.Option(help="Of GRPO: who speaks for the user.")] = "miniature",
-    seed: Annotated[int, typer.Option(help="Same seed, same result on a processor.")] = 0,
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Updates in all, in place of the recipe's.")] = None,
-    detach: Annotated[bool, typer.Option("--detach", help="Leave it running and come back at once.")] = False,
-) -> None:
+    ] = field(default_factory=list)
+    judge: Annotated[str, typer.Option(help="Of GRPO: who judges, miniature or a LiteLLM model.")] = "miniature"
+    voice: Annotated[str, typer.Option(help="Of GRPO: who speaks for the user.")] = "miniature"
+    seed: Annotated[int, typer.Option(help="Same seed, same result on a processor.")] = 0
+    max_steps: Annotated[int | None, typer.Option(min=1, help="Updates in all, in place of the recipe's.")] = None
+    detach: Annotated[bool, typer.Option("--detach", help="Leave it running and come back at once.")] = False
+
+
+@with_flags(TrainFlags)
+def train(flags: TrainFlags) -> None:
     """Train an adapter on conversations: by imitation, by preference, or by the simulated user's reward."""
-    settings = _settings(dict(locals()))
-    backend_line = _check(settings, run)
-    job = TrainingJob(run)
-    if detach:
+    settings = _settings(flags)
+    backend_line = _check(settings, flags.run)
+    job = TrainingJob(flags.run)
+    if flags.detach:
         typer.echo(backend_line)
-        jobs.start(settings, run)
-        typer.echo(f"training in {run}, process {job.status().pid}; discover open shows it, page 50_train")
+        jobs.start(settings, flags.run)
+        typer.echo(f"training in {flags.run}, process {job.status().pid}; discover open shows it, page 50_train")
         return
-    with _progress(job) as report:
-        status = jobs.run_here(settings, run, report)
+    with _progress(job) as on_progress:
+        status = jobs.run_here(settings, flags.run, on_progress)
     raise typer.Exit(_closing(job, status))
 
 
@@ -89,11 +94,8 @@ def merge(
     out: Annotated[Path, typer.Option(help="A new folder for the merged model.")],
 ) -> None:
     """Write a model with its adapters as one folder, and say how to serve it."""
-    from discover_lib.engines.local.names import PREFIX, LocalModelError, is_local, serving
-    from discover_lib.engines.local.names import merge as merged
-
     try:
-        folder = merged(model if is_local(model) else f"{PREFIX}{model}", out)
+        folder = merge_local(model if is_local(model) else f"{PREFIX}{model}", out)
         typer.echo(f"merged → {folder}")
         for what, line in serving(folder).items():
             typer.echo(f"  {what}: {line}")
@@ -102,39 +104,33 @@ def merge(
         if (out / "config.json").is_file():
             typer.echo(str(error))
         else:
-            raise JobError(str(error)) from None
+            raise
 
 
-def _settings(given: Mapping[str, Any]) -> StageSettings:
-    """What a command was given, every local path made absolute, so that it can be gone on with from anywhere."""
-    from discover_lib.train.recipes import FieldError, Recipe, RecipeError, assignments
-    from discover_lib.train.stage import StageSettings
-
-    stage, base = given["stage"].value, given["base"]
-    name = given["recipe"] or (RecipeName.miniature if base == TINY else RecipeName.paper)
-    try:
-        changes = assignments(given["changes"])
-        if given["max_steps"] is not None:
-            changes["max_steps"] = given["max_steps"]
-        recipe = Recipe.named(name.value).changed(stage, changes)
-    except (FieldError, RecipeError) as error:
-        raise JobError(str(error)) from None
+def _settings(flags: TrainFlags) -> StageSettings:
+    """The stage to train, every local path made absolute, so that it can be gone on with from anywhere."""
+    base = flags.base
+    name = flags.recipe or (RecipeName.miniature if base == TINY else RecipeName.paper)
+    changes = assignments(flags.changes)
+    if flags.max_steps is not None:
+        changes["max_steps"] = flags.max_steps
+    recipe = Recipe.named(name.value).changed(flags.stage.value, changes)
     if base == TINY:
-        from discover_lib.engines.local.tiny_model import base_folder
+        from discover_lib.engines.local.tiny_model import base_folder  # imports torch
 
         base = str(base_folder().resolve())
     elif Path(base).exists():
         base = str(Path(base).resolve())
     return StageSettings(
-        stage=stage,
-        data=str(given["data"].resolve()),
+        stage=flags.stage.value,
+        data=str(flags.data.resolve()),
         base=base,
-        adapter=str(given["adapter"].resolve()) if given["adapter"] else "",
+        adapter=str(flags.adapter.resolve()) if flags.adapter else "",
         recipe=recipe,
-        backend=given["backend"].value,
-        seed=given["seed"],
-        judge=given["judge"],
-        voice=given["voice"],
+        backend=flags.backend.value,
+        seed=flags.seed,
+        judge=flags.judge,
+        voice=flags.voice,
     )
 
 
@@ -146,20 +142,14 @@ def _check(settings: StageSettings, run: Path) -> str:
     Raises:
         JobError: the reasons.
     """
-    from discover_lib.train.backend import BackendError, choose_backend
-    from discover_lib.train.stage import problems
-
-    base, found = Path(settings.base), []
+    base, obstacles = Path(settings.base), []
     if not base.is_absolute() or base.exists():
-        found = problems(settings)
+        obstacles = problems(settings)
     elif base.parent.name != TINY:
-        found = [f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"]
-    if found:
-        raise JobError("; ".join(found))
-    try:
-        line = choose_backend(settings.backend).line
-    except BackendError as error:
-        raise JobError(str(error)) from None
+        obstacles = [f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"]
+    if obstacles:
+        raise JobError("; ".join(obstacles))
+    line = choose_backend(settings.backend).line
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
     return line
 
@@ -167,13 +157,8 @@ def _check(settings: StageSettings, run: Path) -> str:
 @contextmanager
 def _progress(job: TrainingJob) -> Iterator[Callable[[str], None]]:
     """Draws a run's progress on standard error while it is made in this process; gives the printer of its lines."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("steps  {task.fields[more]}"))
-    # A pipe has no width of its own.
-    console = Console(stderr=True, width=None if sys.stderr.isatty() else 140)
-    bar, done = Progress(*columns, console=console), threading.Event()
+    bar, done = Progress(*columns, console=console(stderr=True)), threading.Event()
 
     def watch() -> None:
         read = _Reading(job)
@@ -181,13 +166,13 @@ def _progress(job: TrainingJob) -> Iterator[Callable[[str], None]]:
             read.draw(bar)
         read.draw(bar)
 
-    def report(line: str) -> None:
+    def on_progress(line: str) -> None:
         bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        yield report
+        yield on_progress
     finally:
         done.set()
         watcher.join()
@@ -199,16 +184,14 @@ class _Reading:
 
     def __init__(self, job: TrainingJob) -> None:
         self.job = job
-        self.position = job.metrics().position  # what an earlier sitting logged is no progress of this one
+        self.position = job.metrics().position  # what an earlier attempt logged is no progress of this one
 
     def draw(self, bar: Progress) -> None:
-        from discover_lib.views.training import latest
-
-        found = self.job.metrics(self.position)
-        self.position = found.position
-        if not found.lines:
+        metrics = self.job.metrics(self.position)
+        self.position = metrics.position
+        if not metrics.lines:
             return
-        last = latest(found.lines)
+        last = latest(metrics.lines)
         if not bar.tasks:
             bar.add_task("", total=last.get("total_steps"), more="")
             bar.start()
@@ -217,8 +200,6 @@ class _Reading:
 
 def progress_line(last: Mapping[str, Any]) -> str:
     """The figures of a logged line that tell how a run goes, in a few words."""
-    from discover_lib.views.training import duration, number
-
     parts = [f"{name} {number(last[name])}" for name in ("loss", "reward", "kl") if last.get(name) is not None]
     if last.get("share/broken") is not None:
         parts.append(f"broken {last['share/broken']:.0%}")
@@ -231,10 +212,8 @@ def progress_line(last: Mapping[str, Any]) -> str:
 
 def _closing(job: TrainingJob, status: JobStatus) -> int:
     """Say how a run ended; returns the exit code."""
-    from discover_lib.views.training import duration, latest, number
-
     if status.state == "failed":
-        typer.echo(f"discover: {status.message} (the whole story: {job.folder / jobs.LOG})", err=True)
+        typer.echo(f"discover: {status.message} (full log: {job.folder / jobs.LOG})", err=True)
         return 1
     if status.state == "stopped":
         typer.echo(f"stopped at step {status.step}; the same command goes on from there", err=True)
@@ -247,7 +226,7 @@ def _closing(job: TrainingJob, status: JobStatus) -> int:
     )
     last = latest(jobs.standing_lines(job.metrics().lines))
     shown = ("loss", "eval_loss", "reward", "share/broken", "kl")
-    told = [f"{name} {number(last[name])}" for name in shown if last.get(name) is not None]
-    typer.echo(f"last: {', '.join(told)}")
+    figures = [f"{name} {number(last[name])}" for name in shown if last.get(name) is not None]
+    typer.echo(f"last: {', '.join(figures)}")
     typer.echo(f"use it as an assistant: hf:{job.folder}")
     return 0

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Message
 
 PROMPT_FOLDER = Path(__file__).parent / "prompts"
@@ -28,7 +29,7 @@ _VALUE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 WireMessages = tuple[Mapping[str, str], ...]  # role and content, as every chat API takes them
 
 
-class PromptError(ValueError):
+class PromptError(DiscoverError):
     """A template that cannot be read or rendered; the message names it and what is wrong."""
 
 

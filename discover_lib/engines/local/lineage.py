@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 
 FILE, ADAPTER = "lineage.json", "adapter"
@@ -26,7 +27,7 @@ EDGE_BYTES = 1 << 20  # of a large file's beginning and end that its hash reads
 NOT_CONTENT = (".md", ".bin.tmp", ".lock")  # notes and leftovers beside a model
 
 
-class LineageError(ValueError):
+class LineageError(DiscoverError):
     """Where an adapter comes from cannot be told, or is not there any more; one line that says what to do."""
 
 

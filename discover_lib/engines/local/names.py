@@ -22,6 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.local.lineage import ADAPTER, FILE, LineageError, adapter_chain, content_hash
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
 
@@ -31,7 +32,7 @@ COLLABORATIVE = "collaborative"
 TOLD_EVERY = 100  # steps of pretraining
 
 
-class LocalModelError(ValueError):
+class LocalModelError(DiscoverError):
     """A name or folder that is no usable model; one line that says what to do."""
 
 

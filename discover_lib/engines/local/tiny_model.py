@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 from discover_lib.base.paths import outputs_folder
 from discover_lib.base.seeds import derive_rng, derive_seed
@@ -59,7 +60,7 @@ KEY_STEPS = 20  # of practice, at either end, that a recipe's key is made of
 IGNORED = -100  # the label of a token without loss
 
 
-class TinyModelError(RuntimeError):
+class TinyModelError(DiscoverError):
     """A base model that is not good enough to be trained, or a recipe that cannot make one."""
 
 

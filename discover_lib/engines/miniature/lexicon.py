@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import STOP_WORDS, content_words, denies, stem, words
 
 LEXICON_FOLDER = Path(__file__).parent / "lexicons"
@@ -27,7 +28,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
 
 
-class LexiconError(ValueError):
+class LexiconError(DiscoverError):
     """A lexicon file that breaks one of its rules; the message names file, value and rule."""
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.miniature.lexicon import Lexicon
 
 Verb = Literal["draft", "show", "maybe", "ask", "recap", "pass"]
@@ -27,7 +28,7 @@ TOKENS_PER_WORD = 16  # one word of notation stands for about this many tokens o
 COUNTING = f"notation words × {TOKENS_PER_WORD}"
 
 
-class NotationError(ValueError):
+class NotationError(DiscoverError):
     """A reply that is not in the notation (a "broken" reply of a language model); the message says where."""
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, TypeVar
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Candidate, Reply
 from discover_lib.core.roles import RoleError
 from discover_lib.core.rollout import LookAhead, with_look_ahead
@@ -32,7 +33,7 @@ RESTORED_USERS = 4096  # kept restored at a time
 MOST_UNSCORED = 0.5  # share of a batch; beyond it the run is stopped
 
 
-class RewardError(RuntimeError):
+class RewardError(DiscoverError):
     """The reward cannot be had for most replies; training on would teach nothing."""
 
 

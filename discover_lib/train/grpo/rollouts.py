@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.token_counts import WireMessage
 from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
@@ -23,7 +24,7 @@ from discover_lib.train.grpo.reward import Scored, Scorer, domain_of, said
 Row = Mapping[str, Any]
 
 
-class RolloutError(RuntimeError):
+class RolloutError(DiscoverError):
     """Conversations cannot be put together under this chat template; one line that says why."""
 
 

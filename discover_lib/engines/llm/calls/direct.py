@@ -89,6 +89,8 @@ class DirectWire:
                 if on_text:
                     return await _read_stream(request, _events(response), on_text)
                 return _read_whole(request, await response.read())
+        except LLMError:
+            raise
         except (aiohttp.ClientError, OSError, ValueError) as error:  # a ValueError is an endless line of a stream
             reached = not isinstance(error, aiohttp.ClientConnectorError)
             said = _said(error)
@@ -141,6 +143,8 @@ def _read_whole(request: Request, raw: bytes) -> WireReply:
         choice = data["choices"][0]
         text = _text(choice["message"].get("content"))
         return WireReply(text, *_tokens(data.get("usage"), text), choice.get("finish_reason"))
+    except LLMError:
+        raise
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
         start = raw[:80].decode("utf-8", "replace")
         raise failure(request, "server", "the reply is no chat completion", start, perhaps_billed=True) from None
@@ -163,6 +167,8 @@ async def _read_stream(request: Request, events: AsyncIterator[bytes], on_text: 
             choices = data.get("choices") or [{}]
             piece = _text((choices[0].get("delta") or {}).get("content"))
             finish = choices[0].get("finish_reason") or finish
+        except LLMError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError):
             raise failure(request, "server", "the stream holds no chat completion", perhaps_billed=True) from None
         if piece:

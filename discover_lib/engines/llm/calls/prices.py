@@ -19,6 +19,8 @@ from typing import Any
 
 import yaml
 
+from discover_lib.base.errors import DiscoverError
+
 TABLE_FILE = "model_prices_and_context_window_backup.json"
 # Where a price of zero is true.  Elsewhere a zero in the table means that nobody entered the price.
 RUNS_ON_OWN_MACHINE = frozenset({"ollama", "ollama_chat", "lemonade", "lm_studio", "llamafile"})
@@ -26,7 +28,7 @@ RUNS_ON_OWN_MACHINE = frozenset({"ollama", "ollama_chat", "lemonade", "lm_studio
 ADDRESS_VARIABLES = {"openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"), "anthropic": ("ANTHROPIC_API_BASE",)}
 
 
-class PriceFileError(ValueError):
+class PriceFileError(DiscoverError):
     """A price file that cannot be used; the message says why."""
 
 

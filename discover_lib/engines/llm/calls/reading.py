@@ -19,6 +19,8 @@ from typing import Any, Generic, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from discover_lib.base.errors import DiscoverError
+
 T = TypeVar("T", bound=BaseModel)
 Check = Callable[[T], str | None]
 
@@ -28,7 +30,7 @@ UNCLOSED_TRIES = 20
 CUT_OFF = "the answer breaks off before its end"
 
 
-class UnusableError(ValueError):
+class UnusableError(DiscoverError):
     """A text that is no usable answer; the message says why, in words for whoever wrote it."""
 
 

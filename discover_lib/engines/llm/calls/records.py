@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from discover_lib.base.errors import DiscoverError
+
 Kind = Literal[
     "rate_limit",  # the provider asks for fewer requests
     "timeout",  # no reply, or a stream that stalled
@@ -96,7 +98,7 @@ class Lost:
     cost: float | None = None  # dollars
 
 
-class LLMError(Exception):
+class LLMError(DiscoverError):
     """No completion could be had.  The text is one clear line, without keys.
 
     Attributes:

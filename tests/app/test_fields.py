@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import pytest
 
-from discover_lib.app.training_controls import field_controls, read_fields
+from discover_lib.app.controls import field_controls, read_fields
 from discover_lib.train.recipes import FieldError, assignments
 
 
@@ -50,11 +50,11 @@ def test_what_is_typed_is_read_by_the_fields_type(name: str, typed: Any, read: A
 @pytest.mark.parametrize(
     ("name", "typed", "said"),
     [
-        ("learning_rate", "fast", "learning rate: 'fast' is no number"),
-        ("learning_rate", "", "learning rate: '' is no number"),
+        ("learning_rate", "fast", "learning rate: invalid number 'fast'"),
+        ("learning_rate", "", "learning rate: invalid number ''"),
         ("learning_rate", "inf", "finite"),
         ("epochs", "1.5", "epochs: a whole number is needed"),
-        ("weights", "1; 2", "weights: '1; 2' is no number"),
+        ("weights", "1; 2", "weights: invalid number '1; 2'"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(name: str, typed: str, said: str) -> None:

@@ -1,0 +1,163 @@
+"""What commands share: their options as records, errors as one line, and the console that they print to."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, get_type_hints
+
+import typer
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.core.rules import Rules
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from discover_lib.engines.llm.calls.client import ClientSettings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Flags = TypeVar("Flags")
+
+USAGE_ERROR = 2
+STOPPED = 130  # exit code of what was stopped before its end
+PIPE_COLUMNS = 160  # a pipe has no width of its own; tables then need more room than the 80 columns of rich
+
+
+class SplitName(StrEnum):
+    """Which of the generated artifacts."""
+
+    train = "train"
+    eval = "eval"
+
+
+class RulesName(StrEnum):
+    """Rules that a command can be run under."""
+
+    paper = "paper"
+    authors = "authors"
+
+    @property
+    def rules(self) -> Rules:
+        return Rules.named(self.value)
+
+
+# -- options ----------------------------------------------------------------------------------------------------------
+
+Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
+Turns = Annotated[int, typer.Option(min=1, max=50)]
+Engine = Annotated[str, typer.Option(help="Who judges and speaks for the user: miniature, or a LiteLLM model.")]
+RoleModel = Annotated[str | None, typer.Option(help="Model for this role, instead of --engine.")]
+Prompts = Annotated[Path | None, typer.Option(help="A folder of prompts in place of ours.")]
+ApiBase = Annotated[str | None, typer.Option(help="An OpenAI-compatible server, for models named openai/NAME.")]
+KeyVariable = Annotated[str | None, typer.Option(help="Environment variable that holds the key for --api-base.")]
+RunBudget = Annotated[float | None, typer.Option(min=0, help="Dollars for the whole run; stops cleanly.")]
+
+
+def with_flags(flags: type[Flags]) -> Callable[[Callable[[Flags], T]], Callable[..., T]]:
+    """Make a command of a function of one record: every field of the dataclass becomes an option.
+
+    Fields are annotated as Typer reads parameters; those without a default come first in the help.
+    """
+
+    def decorate(command: Callable[[Flags], T]) -> Callable[..., T]:
+        @wraps(command)
+        def run(**given: Any) -> T:
+            return command(flags(**given))
+
+        hints = get_type_hints(flags, include_extras=True)
+        parameters = [
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[field.name]
+            )
+            for field in dataclasses.fields(flags)  # type: ignore[arg-type]
+        ]
+        parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        del run.__wrapped__  # type: ignore[attr-defined]  # whose annotations Typer would read
+        return run
+
+    return decorate
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
+    """Turn the errors that a person can mend into one line and exit code 2."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return command(*args, **kwargs)
+        except DiscoverError as error:
+            fail(str(error))
+        except BrokenPipeError:
+            raise  # the reader has gone, as `| head` does: nobody is left to tell
+        except OSError as error:
+            fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+        except KeyboardInterrupt:
+            typer.echo("stopped", err=True)
+            raise typer.Exit(STOPPED) from None
+
+    return run
+
+
+def fail(message: str) -> NoReturn:
+    typer.echo(f"discover: {one_line(message)}", err=True)
+    raise typer.Exit(USAGE_ERROR)
+
+
+def one_line(message: str) -> str:
+    return " ".join(message.split())
+
+
+def writable(folder: Path) -> Path:
+    """The folder, made if it is missing.
+
+    Raises:
+        DiscoverError: nothing can be written there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".write-probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        message = f"{folder}: cannot be written to ({error.strerror or error}); choose another folder"
+        raise DiscoverError(message) from None
+    return folder
+
+
+def client_settings(**options: Any) -> ClientSettings:
+    """How language models are reached; arguments as of `ClientSettings`.
+
+    Raises:
+        DiscoverError: an address that cannot be one.
+    """
+    from discover_lib.engines.llm.calls.client import ClientSettings
+
+    try:
+        return ClientSettings(**options)
+    except ValueError as error:
+        raise DiscoverError(str(error)) from None
+
+
+def console(stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else PIPE_COLUMNS)

@@ -1,0 +1,50 @@
+"""`discover open` and `discover doctor`: the workbench on this machine, and what the machine can do."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from discover_lib.app.cli.common import ApiBase, Engine, KeyVariable, RoleModel, client_settings, console
+from discover_lib.app.serve import choose_port, notebooks_folder, serve
+
+
+def open_workbench(
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port on localhost (default: a free one).")] = None,
+    edit: Annotated[bool, typer.Option("--edit", help="Open for editing, behind a token.")] = False,
+    browser: Annotated[bool, typer.Option(help="Open the browser too.")] = True,
+) -> None:
+    """Serve the notebooks on localhost."""
+    notebooks_folder()
+    raise typer.Exit(serve(choose_port(port), edit=edit, browser=browser))
+
+
+def doctor(
+    engine: Engine = "miniature",
+    judge: RoleModel = None,
+    voice: RoleModel = None,
+    assistant: RoleModel = None,
+    backend: Annotated[str, typer.Option(help="auto, unsloth or transformers.")] = "auto",
+    api_base: ApiBase = None,
+    key_variable: KeyVariable = None,
+) -> None:
+    """Say what this machine has, and whether what is chosen can work on it.
+
+    Every language model that is named is asked for one word.
+    """
+    from rich.markup import escape
+    from rich.table import Table
+
+    from discover_lib.runs.doctor import examine
+
+    settings = client_settings(api_base=api_base, key_variable=key_variable)
+    roles = {role: who for role, who in (("judge", judge), ("voice", voice), ("assistant", assistant)) if who}
+    findings = examine(engine, backend, roles=roles, settings=settings)
+    table = Table(box=None, show_header=False)
+    for finding in findings:
+        mark = "[bold red]✗[/]" if finding.problem else ("[green]✓[/]" if finding.present else "·")
+        table.add_row(mark, finding.topic, escape(finding.text))
+    console().print(table)
+    if any(finding.problem for finding in findings):
+        raise typer.Exit(1)

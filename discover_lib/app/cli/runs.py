@@ -1,0 +1,336 @@
+"""`discover simulate`, `synthesize`, `evaluate` and `plan`: conversations in a run folder, and what they will cost."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from discover_lib.app.cli import show
+from discover_lib.app.cli.common import (
+    ApiBase,
+    Engine,
+    KeyVariable,
+    Prompts,
+    RoleModel,
+    RulesName,
+    RunBudget,
+    Seed,
+    SplitName,
+    Turns,
+    client_settings,
+    with_flags,
+    writable,
+)
+from discover_lib.base.errors import DiscoverError
+from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.runs.evaluation import assess, lay_out_evaluation
+from discover_lib.runs.options import LaidOut, RunOptions, check_access, execute, lay_out, write_results
+from discover_lib.runs.plan import Length, measured_lengths, plan_run, probe
+from discover_lib.runs.store import FILE
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.client import ClientSettings
+
+DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
+
+
+class PlannedFor(StrEnum):
+    """Commands whose runs can be planned."""
+
+    simulate = "simulate"
+    synthesize = "synthesize"
+    evaluate = "evaluate"
+
+
+class LeaveOutName(StrEnum):
+    """Which leaves do not count for satisfaction."""
+
+    none = "none"
+    all = "all"
+
+
+Assistants = Annotated[
+    list[str], typer.Option(help="A scripted assistant, or a LiteLLM model as MODEL or MODEL+STYLE; repeatable.")
+]
+RunFolder = Annotated[Path, typer.Option(help="Folder of the run; the same command again resumes it.")]
+OneDomain = Annotated[str | None, typer.Option(help="Generated artifacts of this domain.")]
+Domains = Annotated[list[str], typer.Option(help="Generated artifacts of this domain; repeatable.")]
+Split = Annotated[SplitName, typer.Option(help="Generated artifacts to train on, or those kept to evaluate on.")]
+Artifacts = Annotated[int, typer.Option(min=1, help="How many artifacts.")]
+Trials = Annotated[int, typer.Option(min=1, help="Conversations per assistant and artifact.")]
+Candidates = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Replies per assistant and turn; the one with the highest reward continues the conversation."
+    ),
+]
+LookAheadTurns = Annotated[
+    int,
+    typer.Option(
+        min=0, max=20, help="Reward each candidate over this many further turns, played by --reward-assistant."
+    ),
+]
+RewardAssistant = Annotated[str, typer.Option(help="The assistant that plays the look-ahead.")]
+PerMinute = Annotated[float | None, typer.Option(min=1, help="A limit per provider; calls queue for it.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFlags:
+    """Options of every command about a run, in the order of their help; subclasses narrow the wide ones."""
+
+    assistant: Assistants
+    domain: str | list[str] | None = None
+    split: SplitName | None = None
+    trees: Annotated[Path | None, typer.Option(help="A folder of trees (JSON), instead of generated ones.")] = None
+    engine: Engine = "miniature"
+    judge: RoleModel = None
+    voice: RoleModel = None
+    artifacts: int | None = None
+    trials: int | None = None
+    turns: Turns = MAX_TURNS
+    rules: RulesName = RulesName.paper
+    seed: Seed = 0
+    prompts: Prompts = None
+    concurrency: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes (miniature, default 1), or conversations in flight (default 64)."),
+    ] = None
+    api_base: ApiBase = None
+    key_variable: KeyVariable = None
+    requests_per_minute: PerMinute = None
+    tokens_per_minute: PerMinute = None
+    prices: Annotated[Path | None, typer.Option(help="Own prices (YAML), before LiteLLM's table.")] = None
+
+    def client_settings(self, candidates: int | None = None) -> ClientSettings:
+        """How language models are reached; `candidates` of one conversation are asked for at once."""
+        from discover_lib.engines.llm.calls.prices import read_prices
+
+        at_once = max(1, len(self.assistant)) * (candidates or 1)
+        return client_settings(
+            api_base=self.api_base,
+            key_variable=self.key_variable,
+            requests_per_minute=self.requests_per_minute,
+            tokens_per_minute=self.tokens_per_minute,
+            concurrency=(self.concurrency or DEFAULT_IN_FLIGHT) * at_once,
+            prices=read_prices(self.prices) if self.prices else {},
+        )
+
+    def in_flight(self, run: LaidOut) -> int:
+        """Processes for the miniature, conversations at a time for language models."""
+        return self.concurrency or (DEFAULT_IN_FLIGHT if run.models else 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakeFlags(RunFlags):
+    """What the commands share that make a run."""
+
+    run: RunFolder
+    split: Split = SplitName.eval
+    artifacts: Artifacts = 20
+    trials: Trials = 1
+    budget: RunBudget = None
+
+    @property
+    def options(self) -> RunOptions:
+        """What decides the run's results."""
+        return RunOptions(
+            tuple(self.assistant),
+            trees=self.trees,
+            engine=self.engine,
+            judge=self.judge,
+            voice=self.voice,
+            artifacts=self.artifacts,
+            trials=self.trials,
+            turns=self.turns,
+            rules=self.rules.rules,
+            seed=self.seed,
+            prompts=self.prompts,
+            split=self.split.value,
+        )
+
+    def lay_out(self) -> LaidOut:
+        return lay_out(self.options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateFlags(MakeFlags):
+    domain: OneDomain = None
+    candidates: Candidates = None
+
+    @property
+    def options(self) -> RunOptions:
+        return dataclasses.replace(super().options, domain=self.domain, candidates=self.candidates)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesizeFlags(SimulateFlags):
+    split: Split = SplitName.train
+    look_ahead: LookAheadTurns = 0
+    reward_assistant: RewardAssistant = ""
+
+    @property
+    def options(self) -> RunOptions:
+        candidates = self.candidates or 1
+        if len(self.assistant) * candidates < 2:
+            raise DiscoverError("best-of-n needs two candidates: add a second --assistant or --candidates 2")
+        return dataclasses.replace(
+            super().options,
+            candidates=candidates,
+            look_ahead=self.look_ahead,
+            reward_assistant=self.reward_assistant,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateFlags(MakeFlags):
+    domain: Domains = field(default_factory=list)
+    artifacts: Annotated[int, typer.Option(min=1, help="Artifacts per domain, at most.")] = 100
+    trials: Trials = 3
+    leave_out: Annotated[
+        LeaveOutName, typer.Option(help="Leaves that none (or all) of the assistants satisfied do not count.")
+    ] = LeaveOutName.none
+    sensitivity: Annotated[
+        bool, typer.Option("--sensitivity", help="Score again under other rules, and say which conclusions change.")
+    ] = False
+
+    def lay_out(self) -> LaidOut:
+        return lay_out_evaluation(self.options, self.domain)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanFlags(RunFlags):
+    assistant: Assistants = field(default_factory=list)
+    domain: Domains = field(default_factory=list)
+    split: Annotated[SplitName | None, typer.Option(help="Default: that of the planned command.")] = None
+    artifacts: Annotated[int | None, typer.Option(min=1, help="Default: that of the planned command.")] = None
+    trials: Annotated[int | None, typer.Option(min=1, help="Default: that of the planned command.")] = None
+    planned_for: Annotated[
+        PlannedFor, typer.Option("--for", help="The command to plan: its options, its defaults, its calls.")
+    ] = PlannedFor.simulate
+    candidates: Candidates = None
+    look_ahead: LookAheadTurns = 0
+    reward_assistant: RewardAssistant = ""
+    builder: Annotated[str | None, typer.Option(help="Count building the trees with this model, too.")] = None
+    paper: Annotated[bool, typer.Option("--paper", help="The paper's own cost accounting, and nothing else.")] = False
+    like: Annotated[Path | None, typer.Option(help="A run whose measured lengths and times to plan with.")] = None
+    probing: Annotated[
+        int,
+        typer.Option(
+            "--probe",
+            min=0,
+            help="First run this many conversations per assistant to measure token use (costs money).",
+        ),
+    ] = 0
+
+    def lay_out(self) -> LaidOut:
+        """The run that the planned command would begin with these options."""
+        shared = {each.name: getattr(self, each.name) for each in dataclasses.fields(RunFlags)}
+        given: dict[str, Any] = {name: value for name, value in shared.items() if value is not None} | {"run": Path()}
+        if self.planned_for is PlannedFor.evaluate:
+            return EvaluateFlags(**given).lay_out()
+        if len(self.domain) > 1:
+            raise DiscoverError(f"{self.planned_for} takes one --domain; only an evaluation takes several")
+        given |= {"domain": self.domain[0] if self.domain else None, "candidates": self.candidates}
+        if self.planned_for is PlannedFor.simulate:
+            return SimulateFlags(**given).lay_out()
+        given |= {"look_ahead": self.look_ahead, "reward_assistant": self.reward_assistant}
+        return SynthesizeFlags(**given).lay_out()
+
+
+# -- the commands -----------------------------------------------------------------------------------------------------
+
+
+@with_flags(SimulateFlags)
+def simulate(flags: SimulateFlags) -> None:
+    """Run assistants × artifacts × trials from identical states into a run folder, or go on where it was left."""
+    _run(flags)
+
+
+@with_flags(SynthesizeFlags)
+def synthesize(flags: SynthesizeFlags) -> None:
+    """Best-of-n conversations: candidates are judged in the same state, the best goes on (options as in simulate)."""
+    _run(flags)
+
+
+@with_flags(EvaluateFlags)
+def evaluate(flags: EvaluateFlags) -> None:
+    """Score assistants on artifacts × trials from identical states, with intervals and paired comparisons."""
+    run, settings = flags.lay_out(), flags.client_settings()
+    folder = _run_folder(flags.run, run, settings)
+    how: dict[str, Any] = {
+        "concurrency": flags.in_flight(run),
+        "settings": settings,
+        "budget_dollars": flags.budget,
+    }
+    with show.progress_bar() as progress:
+        report = execute(run, folder, progress=progress, **how)
+    code = show.print_report(report, folder)
+    if report.halted is None:
+        with show.assessment_bar() as on_progress:
+            ended = assess(run, folder, told=on_progress, **how)
+        code = max(code, show.print_assessment(ended))
+    if report.last.counts.finished:
+        show.write_and_print_results(folder, flags.leave_out.value, sensitivity=flags.sensitivity)
+    raise typer.Exit(code)
+
+
+@with_flags(PlanFlags)
+def plan(flags: PlanFlags) -> None:
+    """Calls, tokens, dollars and minutes of a run before anything is spent: simulate's, or that of --for."""
+    if flags.paper:
+        show.print_paper_accounting()
+        return
+    if flags.like and flags.probing:
+        raise DiscoverError("give --like or --probe: a plan rests on one measurement")
+    run, settings = flags.lay_out(), flags.client_settings(flags.candidates)
+    measured: Mapping[str, Length] | None = None
+    if flags.like:
+        measured = measured_lengths(flags.like)
+    elif flags.probing:
+        measured = _probe(run, flags.probing, settings, flags.in_flight(run))
+    concurrency = flags.in_flight(run)
+    show.print_plan(plan_run(run, settings=settings, concurrency=concurrency, builder=flags.builder, measured=measured))
+
+
+def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurrency: int) -> Mapping[str, Length]:
+    """The lengths of some conversations that are really had; says what that cost."""
+    check_access(run, settings)
+    typer.echo(f"probing: up to {conversations} conversations of each assistant are had for real", err=True)
+    probed = probe(run, conversations, settings=settings, concurrency=concurrency)
+    spent = show.spent_line(probed.spent)
+    typer.echo(f"{probed.conversations} conversations, {probed.spent.calls} calls, {spent}", err=True)
+    return probed.lengths
+
+
+def _run(flags: SimulateFlags) -> NoReturn:
+    """Make a run, print what came out, and leave with the exit code."""
+    run = flags.lay_out()
+    settings = flags.client_settings(run.options.candidates)
+    folder = _run_folder(flags.run, run, settings)
+    with show.progress_bar() as progress:
+        report = execute(
+            run,
+            folder,
+            concurrency=flags.in_flight(run),
+            settings=settings,
+            budget_dollars=flags.budget,
+            progress=progress,
+        )
+    if summaries := write_results(folder):
+        show.print_summary(summaries, run)
+    if run.options.candidates is not None:
+        show.print_table_3(folder)
+    raise typer.Exit(show.print_report(report, folder))
+
+
+def _run_folder(folder: Path, run: LaidOut, settings: ClientSettings) -> Path:
+    """The folder of a run.  A new one is made only once every model can be asked; what was begun may be finished."""
+    if not (folder / FILE).exists():
+        check_access(run, settings)
+    return writable(folder)

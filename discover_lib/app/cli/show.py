@@ -1,0 +1,369 @@
+"""What commands print: a conversation, a run while it is made and when it has ended, a plan, results."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from discover_lib.app.cli.common import STOPPED, console, one_line
+from discover_lib.core.conversation import Artifact, Conversation, Turn
+from discover_lib.core.intents import IntentTree
+from discover_lib.dataset.export import Source
+from discover_lib.dataset.lengths import table_3
+from discover_lib.metrics.intervals import INTERVAL
+from discover_lib.metrics.rescore import SensitivityMap, change_lines
+from discover_lib.metrics.results import MEASURES, ScopeResults, results_by_scope
+from discover_lib.metrics.satisfaction import LeaveOut
+from discover_lib.metrics.summary import Summary, newly_discovered
+from discover_lib.runs.evaluation import (
+    RESULTS_FILE,
+    SCORES_FILE,
+    SENSITIVITY_FILE,
+    Assessed,
+    Told,
+    write_evaluation,
+    write_sensitivity,
+)
+from discover_lib.runs.options import LaidOut
+from discover_lib.runs.plan import PAPER_PRINTED, Plan, Span, paper_accounting
+from discover_lib.runs.runner import Halt, Report, Snapshot
+from discover_lib.runs.runner import Progress as OnProgress
+from discover_lib.runs.store import RunStore, Spent
+
+ROOMY = 130  # columns of a terminal on which a row of numbers fits on one line
+
+
+# -- a conversation ---------------------------------------------------------------------------------------------------
+
+
+def print_opening(screen: Console, artifact: Artifact, tree: IntentTree) -> None:
+    screen.print(f"[bold]{artifact.id}[/] · {tree.artifact_type} · {len(tree)} intents in {len(tree.roots)} trees")
+    for intent in tree.intents.values():
+        mark = "●" if intent.id in tree.initially_discovered else "○"
+        screen.print(f"  {'   ' * (tree.depth(intent.id) - 1)}{mark} {intent.text}", highlight=False, markup=False)
+    screen.print(f"\n[cyan]user[/]       {tree.initial_request}", highlight=False)
+
+
+def print_turn(screen: Console, tree: IntentTree, turn: Turn) -> None:
+    reply = turn.reply
+    reward = turn.candidate.reward
+    assert reward is not None
+    screen.print(f"\n[bold]turn {turn.index}[/]", highlight=False)
+    screen.print(f"[magenta]assistant[/]  {reply.notation or reply.text}", highlight=False)
+    for transition in turn.candidate.transitions:
+        if transition.moved:
+            states = f"{transition.before.name.lower()} → {transition.after.name.lower()}"
+            score = "" if transition.score is None else f", {transition.score:.2f} > θ {transition.theta:.2f}"
+            reason = f"{transition.cause}{score}"
+            screen.print(f"           ● {tree.text(transition.intent_id)}: {states} ({reason})", highlight=False)
+        elif transition.satisfied:
+            screen.print(f"           ✓ {tree.text(transition.intent_id)}: satisfied", highlight=False)
+    parts = f"{reward.discovered:+.0f} discovered, {reward.penalty:+.3f} for {reward.n_tokens} tokens"
+    screen.print(f"           reward {reward.total:+.3f}  ({parts})", highlight=False)
+    if turn.user_message is not None:
+        screen.print(f"[cyan]user[/]       {turn.user_message}", highlight=False)
+
+
+def print_ending(screen: Console, conversation: Conversation) -> None:
+    hidden = len(conversation.tree) - len(conversation.start.discovered)
+    screen.print(
+        f"\n[bold]{newly_discovered(conversation)} of {hidden}[/] hidden intents discovered in "
+        f"{len(conversation.turns)} turns ({conversation.stop}; rules: {conversation.rules.name}; "
+        f"tokens are {conversation.turns[0].reply.counting})",
+        highlight=False,
+    )
+
+
+@contextmanager
+def progress_bar() -> Iterator[OnProgress]:
+    """Draws a run's progress on standard error: how far, how fast, what it cost, what failed."""
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("conversations  {task.fields[more]}"))
+    bar = Progress(*columns, console=console(stderr=True))
+
+    def draw(now: Snapshot) -> None:
+        if not bar.tasks:  # drawn only once a run has begun: what is refused before is one line of its own
+            bar.add_task("", total=now.counts.units, more="")
+            bar.start()
+        bar.update(bar.tasks[0].id, completed=now.counts.finished, more=_progress_line(now))
+
+    try:
+        yield draw
+    finally:
+        bar.stop()
+
+
+def _progress_line(now: Snapshot) -> str:
+    parts = []
+    if now.turns_per_second:
+        parts.append(f"{now.turns_per_second:.3g} turns/s")
+    if now.seconds_left:
+        parts.append(f"{_duration(now.seconds_left)} left")
+    if now.spent.calls:
+        parts.append(spent_line(now.spent))
+    parts += [f"{count} {role} failures" for role, count in now.failures.items()]
+    return ", ".join(parts)
+
+
+def spent_line(spent: Spent) -> str:
+    """What a run cost, calls of unknown price counted apart."""
+    known = f"${spent.cost:.4f}"
+    return f"{known} + {spent.unpriced} calls of unknown price" if spent.unpriced else known
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.2g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def print_table_3(folder: Path) -> None:
+    """The paper's Table 3 for a run of best-of-n conversations."""
+    table = Table(box=None, title="candidates", title_justify="left", show_header=False)
+    for row in table_3(Source.of_run(folder).conversations).rows():
+        table.add_row(*row)
+    console().print(table)
+
+
+def print_report(report: Report, folder: Path) -> int:
+    """Say how a run ended; returns the exit code."""
+    counts, spent = report.last.counts, report.last.spent
+    if spent.calls:
+        tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
+        typer.echo(f"{spent.calls} calls, {tokens}, {spent_line(spent)}")
+    typer.echo(f"{counts.finished} of {counts.units} conversations finished → {folder}")
+    if counts.failed:
+        roles = ", ".join(f"{count} by the {role}" for role, count in report.last.failures.items())
+        typer.echo(f"{counts.failed} failed ({roles}); the same command tries them again", err=True)
+        with RunStore.read(folder) as store:
+            place, last = store.failures()[-1]
+            artifact = store.listing()[place].artifact
+        typer.echo(f"for example {artifact}: {one_line(last.line)}", err=True)
+    if report.halted is not None:
+        return _print_halt(report.halted, report.message)
+    return 1 if counts.failed else 0
+
+
+def _print_halt(halt: Halt, message: str, of: str = "") -> int:
+    """Say why work ended before its end; returns the exit code."""
+    reason = {"budget": "the budget is spent", "auth": "no access", "failing": "given up"}.get(halt, halt)
+    detail = f": {one_line(message)}" if message else ""
+    typer.echo(f"{of}{reason}{detail}; the same command resumes it", err=True)
+    return STOPPED if halt == "stopped" else 1
+
+
+def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
+    artifacts, trials, rules = len(run.trees), run.options.trials, run.options.rules.name
+    table = Table(
+        title=f"{artifacts} artifacts × {trials} trials, rules: {rules}; 95 % bootstrap over artifacts, trials nested",
+        title_justify="left",
+    )
+    for name in Summary.COLUMNS:
+        table.add_column(name, justify="left" if name == "assistant" else "right")
+    for summary in summaries:
+        table.add_row(*summary.row())
+    console().print(table)
+
+
+def print_plan(plan: Plan) -> None:
+    """A plan as a table by stage, low to high, with what it rests on."""
+    screen = console()
+    if plan.stages:
+        table = Table(title="expected (low–high)", title_justify="left")
+        for name in ("stage", "model", "calls", "tokens in", "tokens out", "dollars"):
+            table.add_column(name, justify="left" if name in ("stage", "model") else "right")
+        for stage in plan.stages:
+            into, out = stage.calls * stage.length.prompt, stage.calls * stage.length.completion
+            cost = _span(stage.cost, _dollars) if stage.cost else "unknown"
+            table.add_row(stage.name, stage.model, _span(stage.calls), _span(into), _span(out), cost)
+        screen.print(table)
+    cost = f"${_span(plan.cost, _dollars)}" + (f" and what {', '.join(plan.unpriced)} costs" if plan.unpriced else "")
+    typer.echo(f"{plan.conversations} conversations, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}")
+    if plan.minutes.high:
+        typer.echo(f"time: {_span(plan.minutes * 60, _duration)}")
+    for assumption in plan.assumptions:
+        typer.echo(f"  {assumption}")
+
+
+def print_paper_accounting() -> None:
+    tree, talk = paper_accounting()
+    for what, accounted in (("tree", tree), ("five turns", talk)):
+        for stage in accounted.stages:
+            assert stage.cost is not None
+            tokens = f"{stage.length.prompt.expected:,.0f} + {stage.length.completion.expected:,.0f} tokens"
+            call = f"{stage.calls.expected:.0f} × {tokens}"
+            typer.echo(f"  {stage.name:26} {stage.model:24} {call:28} ${stage.cost.expected:.4f}")
+        typer.echo(f"{what}: ${accounted.cost.expected:.3f} (the paper: ${PAPER_PRINTED[what]})")
+    total = tree.cost.expected + talk.cost.expected
+    typer.echo(
+        f"together: ${total:.3f} (the paper prints ${PAPER_PRINTED['sum']}, which does not follow from its parts)"
+    )
+    typer.echo(tree.assumptions[0])
+
+
+def _span(span: Span, shown: Callable[[float], str] | None = None) -> str:
+    """ "12k (10k–15k)", or one number where there is nothing between."""
+    low, expected, high = map(shown or _short_number, (span.low, span.expected, span.high))
+    return expected if low == high else f"{expected} ({low}–{high})"
+
+
+def _short_number(value: float) -> str:
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if value >= 10 * size or (unit == "M" and value >= size):
+            return f"{value / size:.3g}{unit}"
+    return f"{value:,.0f}"
+
+
+def _dollars(value: float) -> str:
+    return f"{value:.2f}" if value >= 1 else f"{value:.3g}"
+
+
+# -- an evaluation --------------------------------------------------------------------------------------------------
+
+
+def print_results(screen: Console, results: Mapping[str, ScopeResults], rules: str, leave_out: str) -> None:
+    """The table, the comparisons in words and what was left out, of every scope."""
+    for scope in results.values():
+        if len(results) > 1:
+            screen.print(f"\n[bold]{scope.scope}[/]")
+        _print_table(screen, scope, rules)
+        _print_comparisons(screen, scope)
+        _print_pools(screen, scope)
+        for line in _remarks(scope, leave_out):
+            screen.print(f"  {line}", highlight=False, markup=False)
+
+
+def _print_table(screen: Console, scope: ScopeResults, rules: str) -> None:
+    table = Table(
+        title=f"{scope.artifacts} artifacts, {scope.users} users, rules: {rules}; {INTERVAL}", title_justify="left"
+    )
+    table.add_column("assistant", overflow="fold")
+    for measure in MEASURES:
+        table.add_column(measure.label, justify="right", no_wrap=screen.width >= ROOMY)
+    for name in _best_first(scope):
+        row = scope.table[name]
+        table.add_row(name, *(str(row[each.name]) if each.name in row else "not scored" for each in MEASURES))
+    screen.print(table)
+
+
+def _best_first(scope: ScopeResults) -> list[str]:
+    def rank(name: str) -> float:
+        row = scope.table[name]
+        estimate = row.get("discovery") or row.get("proportion")
+        return -estimate.mean if estimate else 0.0
+
+    return sorted(scope.assistants, key=rank)
+
+
+def _print_comparisons(screen: Console, scope: ScopeResults) -> None:
+    """Every assistant against the next best in discovery, and how many pairs of each measure can be told apart."""
+    order = _best_first(scope)
+    for ours, theirs in itertools.pairwise(order):
+        compared = scope.comparison("discovery", ours, theirs)
+        if compared is not None:
+            screen.print(f"  {compared.sentence('discovery', 0.03)}", highlight=False, markup=False)
+    apart_of = []
+    for measure in MEASURES:
+        pairs = scope.comparisons.get(measure.name, ())
+        if pairs:
+            apart = sum(pair.distinguishable for pair in pairs)
+            apart_of.append(f"{measure.label} {apart} of {len(pairs)}")
+    if apart_of:
+        screen.print(f"  pairs that can be told apart: {', '.join(apart_of)}", highlight=False, markup=False)
+
+
+def _print_pools(screen: Console, scope: ScopeResults) -> None:
+    """Eq. 4 under every smaller pool, beside the share that needs no pool."""
+    if not scope.pools:
+        return
+    table = Table(title="eq. 4 depends on the pool: the same conversations with one assistant left out", box=None)
+    for name in ("assistant", "found", "whole pool", *(f"−{each.without}" for each in scope.pools)):
+        table.add_column(name, justify="left" if name == "assistant" else "right")
+    for name in _best_first(scope):
+        row = scope.table[name]
+        means = [each.means.get(name) for each in scope.pools]
+        whole = f"{row['discovery'].mean:.2f}" if "discovery" in row else ""
+        cells = ["" if mean is None else f"{mean:.2f}" for mean in means]
+        table.add_row(name, f"{row['proportion'].mean:.2f}" if "proportion" in row else "", whole, *cells)
+    screen.print(table)
+
+
+def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
+    """What does not count, and why."""
+    yield f"eq. 4: {scope.same_for_all} of {scope.users} users left out, on whom all assistants found the same"
+    counted = f"{scope.leaves_counted} of {scope.leaves} leaves count"
+    yield f"satisfaction: {counted}; those that {leave_out} of the assistants satisfied are left out"
+    for measure, users in scope.users_of.items():
+        missing = scope.users - users - (scope.same_for_all if measure == "discovery" else 0)
+        if missing:
+            yield f"{measure}: taken over {users} users; {missing} lack it for at least one assistant"
+    for name in scope.assistants:
+        ends = ", ".join(f"{count} {stop}" for stop, count in sorted(scope.stops[name].items()))
+        unscored = ", ".join(f"{count} without {part}" for part, count in sorted(scope.unscored[name].items()))
+        leaks = f", {scope.leaks[name]} leaks" if scope.leaks[name] else ""
+        yield f"{name}: {ends}{leaks}{f'; unscored: {unscored}' if unscored else ''}"
+
+
+@contextmanager
+def assessment_bar() -> Iterator[Told]:
+    """Draws how far the assessment is."""
+    bar = Progress(BarColumn(), MofNCompleteColumn(), TextColumn("assessed"), console=console(stderr=True))
+
+    def draw(done: int, total: int) -> None:
+        if not bar.tasks:
+            bar.add_task("", total=total)
+            bar.start()
+        bar.update(bar.tasks[0].id, completed=done)
+
+    try:
+        yield draw
+    finally:
+        bar.stop()
+
+
+def print_assessment(ended: Assessed) -> int:
+    """Say what is left to do of an assessment; returns the exit code."""
+    if ended.halted is not None:
+        return _print_halt(ended.halted, ended.message, "assessment: ")
+    if ended.failed:
+        message = f"{ended.failed} conversations could not be scored in full; the same command tries them again"
+        typer.echo(message, err=True)
+        return 1
+    return 0
+
+
+def print_sensitivity(screen: Console, changes: SensitivityMap) -> None:
+    """Which conclusions change under which setting, and what a replay could not know."""
+    screen.print(f"\n{changes.recheck.sentence}", highlight=False)
+    table = Table(title="the same judgements, scored in other ways", title_justify="left", box=None)
+    for name in ("setting", "conclusions that change", "verdicts not known"):
+        table.add_column(name, justify="right" if name == "verdicts not known" else "left")
+    for outcome in changes.outcomes:
+        unknown = f"{outcome.unjudged} of {outcome.asked}" if outcome.unjudged else ""
+        table.add_row(outcome.setting.label, "; ".join(change_lines(outcome)), unknown)
+    screen.print(table)
+    if any(each.unjudged for each in changes.outcomes):
+        screen.print(
+            "  verdicts not known: other rules would have shown the judge these intents; they count as not engaged",
+            highlight=False,
+        )
+
+
+def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
+    """Write the results of a run beside it and print them."""
+    screen = console()
+    scores = write_evaluation(folder, leave_out)
+    with RunStore.read(folder) as store:
+        rules = store.rules.name
+    print_results(screen, results_by_scope(scores, leave_out), rules, leave_out)
+    written = [RESULTS_FILE, SCORES_FILE]
+    if sensitivity:
+        print_sensitivity(screen, write_sensitivity(folder))
+        written.append(SENSITIVITY_FILE)
+    typer.echo(f"results → {', '.join(str(folder / name) for name in written)}")

@@ -1,0 +1,215 @@
+"""What a session at the simulator starts from: an artifact of the miniature, a tree built before, or a recording.
+
+With the first two every turn is simulated, by the miniature or by language models; a recorded conversation is revealed
+turn by turn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.paths import data_folder, outputs_folder
+from discover_lib.core.advance import initial_state
+from discover_lib.core.conversation import Artifact, Conversation
+from discover_lib.core.intents import IntentTree, TreeError
+from discover_lib.core.roles import RoleError
+from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.simulator import replay
+from discover_lib.engines.spec import MINIATURE, EngineSpec
+from discover_lib.metrics.rescore import NAMED_RULES
+from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
+from discover_lib.runs.recorded import Recorded, RecordedError, load_recorded, recorded_index
+
+SourceKind = Literal["miniature", "trees", "recorded"]
+GENERATED_SHOWN = 12  # generated artifacts offered beside the hand-written ones
+
+
+class SessionError(DiscoverError):
+    """Something that cannot be done now; the message is one line that says what to do instead."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a session simulates.
+
+    Attributes:
+        artifact: id of an artifact of `domain`: a recorded one, one of `data/`, or a generated one; with the source
+            "trees", the name of a tree built before, of whatever domain.
+        assistant: who answers on *next*: a scripted one, or a LiteLLM model as MODEL or MODEL+STYLE; with a recorded
+            source, always those recorded.
+        rules: a name in `NAMED_RULES`.
+        turns: assistant turns until a conversation is over.
+        judge, voice: "miniature", or a LiteLLM model.
+        api_base, key_variable: of a server of one's own; the key itself stays in the environment.
+    """
+
+    source: SourceKind = "miniature"
+    domain: str = "svg_drawing"
+    artifact: str = ""
+    assistant: str = "adaptive"
+    rules: str = "paper"
+    seed: int = 0
+    turns: int = MAX_TURNS
+    judge: str = MINIATURE
+    voice: str = MINIATURE
+    api_base: str = ""
+    key_variable: str = ""
+
+    def __post_init__(self) -> None:
+        if self.source not in get_args(SourceKind):
+            raise SessionError(f"unknown source {self.source!r}; choose one of {', '.join(get_args(SourceKind))}")
+        if self.rules not in NAMED_RULES:
+            raise SessionError(f"unknown rules {self.rules!r}; choose one of {', '.join(NAMED_RULES)}")
+        if self.turns < 1:
+            raise SessionError(f"a conversation has at least one turn, got {self.turns}")
+
+    @property
+    def spec(self) -> EngineSpec:
+        return EngineSpec(judge=self.judge, voice=self.voice)
+
+    @property
+    def models(self) -> list[str]:
+        """The language models that take part; none with a recorded source."""
+        return [] if self.source == "recorded" else self.spec.models((self.assistant,))
+
+    def same_start(self, other: Settings) -> bool:
+        """Whether both open the same conversation, whoever plays the roles in it."""
+        names = ("assistant", "judge", "voice", "api_base", "key_variable")
+        return dataclasses.replace(self, **{name: getattr(other, name) for name in names}) == other
+
+
+def recorded_choices() -> list[Recorded]:
+    """Recorded artifacts that have a conversation."""
+    return [entry for entry in recorded_index() if entry.sessions]
+
+
+def assistant_names() -> list[str]:
+    """The scripted assistants of the miniature."""
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+
+    return list(SCRIPTED)
+
+
+def built_trees() -> dict[str, Path]:
+    """Trees that were built and kept (`discover build`, the notebook on trees): name → file."""
+    return {path.stem: path for path in sorted((outputs_folder() / "trees").glob("*.json"))}
+
+
+def miniature_artifacts(domain: str) -> dict[str, str]:
+    """What to offer of a domain: a readable label → artifact id; hand-written ones first, then generated ones."""
+    from discover_lib.engines.miniature.artifacts import generate_artifacts, written_artifacts
+
+    written = written_artifacts(domain, data_folder())
+    labels = {artifact.id.replace("-", " ").replace("_", " "): artifact.id for artifact in written}
+    for index, artifact in enumerate(generate_artifacts(domain, "eval", GENERATED_SHOWN), start=1):
+        labels[f"generated {index}"] = artifact.id
+    return labels
+
+
+def find_artifact(domain: str, artifact_id: str) -> Artifact:
+    """An artifact of the miniature by id: one of `data/`, or a generated one (`<domain>-<split>-<number>`).
+
+    Raises:
+        SessionError: no such artifact.
+    """
+    from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
+
+    for artifact in written_artifacts(domain, data_folder()):
+        if artifact.id == artifact_id:
+            return artifact
+    split, _, number = artifact_id.removeprefix(f"{domain}-").rpartition("-")
+    for known in SPLIT_SIZES:
+        if known == split and number.isdigit() and int(number) < SPLIT_SIZES[known]:
+            return generate_artifact(domain, known, int(number))
+    raise SessionError(f"{domain} has no artifact {artifact_id!r}; choose one of the list")
+
+
+def open_source(settings: Settings) -> Conversation:
+    """The conversation that a session starts from: empty, or a whole recorded one."""
+    if settings.source == "recorded":
+        return _recording(settings)
+    check_players(settings)
+    tree, domain = _grown(settings) if settings.source == "trees" else (_built(settings), settings.domain)
+    setting = {"engine": engine_name(settings), "domain": domain, "artifact": settings.artifact}
+    rules = NAMED_RULES[settings.rules]()
+    start = initial_state(tree, rules, settings.seed)
+    return Conversation(tree, rules, settings.seed, start, setting=setting)
+
+
+def _built(settings: Settings) -> IntentTree:
+    """The miniature's tree of one of its artifacts."""
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.lexicon import LexiconError
+
+    try:
+        return engine(settings.domain).builder.build(find_artifact(settings.domain, settings.artifact)).tree
+    except LexiconError as error:
+        raise SessionError(str(error)) from error
+    except RoleError as error:
+        raise refusal(error) from error
+
+
+def _grown(settings: Settings) -> tuple[IntentTree, str]:
+    """A tree that was built before, and the miniature's domain that it belongs to ("" for none)."""
+    path = built_trees().get(settings.artifact)
+    if path is None:
+        raise SessionError(f"no tree {settings.artifact!r} was built here; choose one of the list")
+    try:
+        tree = load_tree(path)
+    except TreeError as error:
+        raise SessionError(str(error)) from error
+    try:
+        return tree, domain_of_type(tree.artifact_type)
+    except ArtifactFileError:
+        return tree, ""
+
+
+def engine_name(settings: Settings) -> str:
+    """Who judges and speaks, as records name it."""
+    judge, voice = settings.judge, settings.voice
+    return judge if judge == voice else f"{judge} (judge), {voice} (voice)"
+
+
+def _recording(settings: Settings) -> Conversation:
+    """The recorded conversation; under rules other than its own, what its judgements come to under them."""
+    try:
+        conversations = load_recorded(f"{settings.domain}/{settings.artifact}")
+    except RecordedError as error:
+        raise SessionError(str(error)) from error
+    if not conversations:
+        raise SessionError(f"{settings.artifact!r} was recorded without a conversation; choose another artifact")
+    rules = NAMED_RULES[settings.rules]().replace(token_unit=conversations[0].rules.token_unit)
+    return conversations[0] if rules == conversations[0].rules else replay(conversations[0], rules)
+
+
+def check_players(settings: Settings) -> None:
+    """Whether everybody named can play; asks nobody."""
+    from discover_lib.engines.local.names import is_local
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+    from discover_lib.runs.options import is_model
+
+    if settings.source == "recorded":
+        return
+    for role, name in (("judge", settings.judge), ("voice", settings.voice), ("assistant", settings.assistant)):
+        if role == "assistant" and (name in SCRIPTED or is_local(name)):
+            continue
+        if name != MINIATURE and not is_model(name):
+            choices = f"one of {', '.join(SCRIPTED)}" if role == "assistant" else "'miniature'"
+            raise SessionError(f"unknown {role} {name!r}; give {choices}, or a LiteLLM model such as openai/NAME")
+    if settings.models:
+        from discover_lib.engines.llm.calls.client import ClientSettings
+
+        try:
+            ClientSettings(api_base=settings.api_base or None)
+        except ValueError as error:
+            raise SessionError(str(error)) from error
+
+
+def refusal(error: RoleError) -> SessionError:
+    """The error as one line that names the role that failed, once."""
+    message = " ".join(str(error).split())
+    return SessionError(message if message.startswith(f"{error.role}: ") else f"{error.role}: {message}")

@@ -1,0 +1,9 @@
+"""The one base of the library's errors."""
+
+
+class DiscoverError(ValueError):
+    """Something that a person can mend: the message is one line that says what is wrong and what to do.
+
+    Every error that the library raises for bad input, a missing file or a failing service is one.  A command prints
+    its line and ends with exit code 2, a page shows the line.  Anything else that is raised is a defect.
+    """

@@ -1,0 +1,37 @@
+"""Every command's options: their names and defaults are a promise to scripts, so they are written down."""
+
+import enum
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discover_lib.app.cli.main import COMMANDS, LazyCommand
+
+PROMISED = json.loads((Path(__file__).parent / "command_options.json").read_text(encoding="utf-8"))
+
+
+def options_of(name: str) -> dict[str, Any]:
+    """Option names ("--leaks / --no-leaks"), or an argument's name in capitals → default, or "required"."""
+    options = {}
+    for parameter in LazyCommand(name, COMMANDS[name]).load().params:
+        names = [*parameter.opts, *parameter.secondary_opts]
+        key = " / ".join(names) if names[0].startswith("-") else parameter.name.upper()
+        default = parameter.default.value if isinstance(parameter.default, enum.Enum) else parameter.default
+        options[key] = "required" if parameter.required else default
+    return options
+
+
+def test_no_command_is_lost() -> None:
+    assert list(COMMANDS) == list(PROMISED)
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_options_and_their_defaults_stay(name: str) -> None:
+    assert options_of(name) == PROMISED[name]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_each_says_itself(name: str) -> None:
+    assert LazyCommand(name, COMMANDS[name]).load().help.splitlines()[0] == COMMANDS[name].summary
