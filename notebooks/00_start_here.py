@@ -147,6 +147,7 @@ def list_pages():
         "41_rows.py": ("Rows", "Which pairs are kept, and exactly what does a trainer get?"),
         "50_train.py": ("Train", "How does a model learn from them?"),
         "51_grpo_by_hand.py": ("GRPO by hand", "What does one update learn from a group of replies?"),
+        "52_before_after.py": ("Before and after", "What has training changed?"),
         "60_evaluate.py": ("Evaluate", "Which assistant discovers more, and can we tell?"),
         "61_behind_a_number.py": (
             "Behind a number",

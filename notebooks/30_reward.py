@@ -15,12 +15,13 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib import Conversation, Rules, replay, reward
+    from discover_lib.app.carried import base_rules, rule_sliders, rules_menu, rules_set
     from discover_lib.app.controls import domain_labels
     from discover_lib.core.rollout import run_conversation
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import generate_artifact
     from discover_lib.engines.miniature.assistants import scripted_assistant
-    from discover_lib.metrics.rescore import NAMED_RULES, other_choices, tally
+    from discover_lib.metrics.rescore import other_choices, tally
     from discover_lib.runs.recorded import load_recorded, recorded_index
     from discover_lib.views import conversation as show
 
@@ -67,7 +68,7 @@ def choose_conversation(live, recorded):
         value=_first if _first in recorded else next(iter(live)),
         label="Conversation",
     )
-    rules_choice = mo.ui.dropdown(list(NAMED_RULES), value="paper", label="Rules")
+    rules_choice = rules_menu("Rules")
     mo.hstack([conversation_choice, rules_choice], justify="start", gap=2, wrap=True)
     return conversation_choice, rules_choice
 
@@ -76,10 +77,8 @@ def choose_conversation(live, recorded):
 def set_rules(conversation_choice, live, recorded, rules_choice):
     _name = conversation_choice.value
     original = recorded[_name] if _name in recorded else miniature_conversation(live[_name])
-    base = NAMED_RULES[rules_choice.value]().replace(token_unit=original.rules.token_unit)
-    p_slider = mo.ui.slider(0, 1, 0.05, value=base.p, label="p, weight of a near miss", show_value=True)
-    tau_slider = mo.ui.slider(0, 1000, 10, value=base.tau, label="τ, free tokens", show_value=True)
-    lam_slider = mo.ui.slider(0, 10, 0.5, value=base.lam * 1000, label="1000 λ, price of 1000 tokens", show_value=True)
+    base = base_rules(rules_choice.value, original.rules)
+    p_slider, tau_slider, lam_slider = rule_sliders(base)
     mo.hstack([p_slider, tau_slider, lam_slider], justify="start", gap=2, wrap=True)
     return base, lam_slider, original, p_slider, tau_slider
 
@@ -94,8 +93,7 @@ def introduce_replay():
 
 @app.cell
 def score_again(base, lam_slider, original, p_slider, tau_slider):
-    wanted = {"p": p_slider.value, "tau": tau_slider.value, "lam": lam_slider.value / 1000}
-    rules = base.replace(**{name: value for name, value in wanted.items() if value != getattr(base, name)})
+    rules = rules_set(base, p_slider.value, tau_slider.value, lam_slider.value)  # or Rules.paper().replace(p=0.5)
     now = replay(original, rules)
     mo.show_code()
     return now, rules

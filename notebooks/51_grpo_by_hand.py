@@ -18,7 +18,6 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import Conversation
     from discover_lib.app.controls import domain_labels
     from discover_lib.base.seeds import derive_seed
     from discover_lib.core.rollout import run_conversation
@@ -26,8 +25,9 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
     from discover_lib.engines.miniature.assistants import scripted_assistant
+    from discover_lib.engines.spec import MINIATURE
     from discover_lib.metrics.shares import share_of
-    from discover_lib.train.grpo.group import Group, group_of
+    from discover_lib.train.grpo.group import group_of
     from discover_lib.views import conversation as show
     from discover_lib.views import training as show_training
 
@@ -41,17 +41,12 @@ with app.setup(hide_code=True):
 
     @dataclass(frozen=True)
     class Update:
-        """What an update did: each reply's log-probabilities (nats), token by token, before and after it.
-
-        Attributes:
-            kl: estimated divergence of the new from the old policy, in nats per token.
-            gradient_norm: of the first step, before clipping.
-        """
+        """What an update did: log-probabilities (nats) of each reply's tokens before and after it."""
 
         before: tuple[tuple[float, ...], ...]
         after: tuple[tuple[float, ...], ...]
-        kl: float
-        gradient_norm: float
+        kl: float  # estimated divergence of the new from the old policy, in nats per token
+        gradient_norm: float  # of the first step, before clipping
 
 
 @app.cell(hide_code=True)
@@ -81,7 +76,7 @@ def choose_prompt():
     tau_choice = mo.ui.slider(0, 1000, 25, value=GRPO_TAU, label="τ, free tokens", show_value=True)
     mo.vstack(
         [
-            mo.md("## 1 · A prompt, and the user behind it"),
+            mo.md("## 1 · A prompt, and the user behind it\n\nOne row of training data, as a trainer reads it:"),
             mo.hstack([domain_choice, user_choice, turn_choice, tau_choice], justify="start", gap=2, wrap=True),
         ]
     )
@@ -89,20 +84,14 @@ def choose_prompt():
 
 
 @app.function(hide_code=True)
-def conversation_of(domain: str, user: int) -> Conversation:
-    """The adaptive assistant with one user of the artifacts to train on."""
+def prompt_row(domain: str, user: int, turn: int, tau: float) -> dict:
+    """What a GRPO trainer gets of a turn of *adaptive* with one user: the prompt, and the user's state as JSON."""
     world = engine(domain)
-    built = world.builder.build(generate_artifact(domain, "train", user % SPLIT_SIZES["train"]))
+    tree = world.builder.build(generate_artifact(domain, "train", user % SPLIT_SIZES["train"])).tree
     setting = {"engine": "miniature", "domain": domain, "artifact": f"user {user}", "assistants": ["adaptive"]}
-    assistants = [scripted_assistant("adaptive", domain)]
-    return run_conversation(built.tree, world.judge, world.voice, assistants, seed=user, setting=setting)
-
-
-@app.function(hide_code=True)
-def prompt_row(conversation: Conversation, turn: int, tau: float) -> dict:
-    """The row that a GRPO trainer gets of one turn: the prompt, and the user's state as JSON."""
-    options = RowOptions(grpo_tau=tau)
-    rows = list(examples("prompt", [conversation], Origin("this page", "miniature", "miniature"), options))
+    adaptive = [scripted_assistant("adaptive", domain)]
+    talk = run_conversation(tree, world.judge, world.voice, adaptive, seed=user, setting=setting)
+    rows = list(examples("prompt", [talk], Origin("this page", MINIATURE, MINIATURE), RowOptions(grpo_tau=tau)))
     return rows[min(turn, len(rows)) - 1].row
 
 
@@ -110,7 +99,7 @@ def prompt_row(conversation: Conversation, turn: int, tau: float) -> dict:
 def restore_user(domain_choice, tau_choice, turn_choice, user_choice):
     domain = domain_choice.value
     world = engine(domain)
-    row = prompt_row(conversation_of(domain, user_choice.value), turn_choice.value, tau_choice.value)
+    row = prompt_row(domain, user_choice.value, turn_choice.value, tau_choice.value)
     user = restore(row, world.judge, world.voice)
     mo.show_code()
     return domain, row, user, world
@@ -132,9 +121,6 @@ def show_prompt(row, user):
         )
     )
     return
-
-
-# -- the group ---------------------------------------------------------------------------------------------------------
 
 
 @app.cell(hide_code=True)
@@ -171,12 +157,11 @@ def choose_group(missing, model):
         else f"**Scripts** write them ({', '.join(SCRIPTS)}, in turn), since {missing}. A model's group would be "
         "samples of one policy."
     )
+    _controls = [size_choice, *([temperature_choice] if model else []), draw_choice]
     mo.vstack(
         [
             mo.md(f"## 2 · A group of replies, judged\n\n{_who}"),
-            mo.hstack(
-                [size_choice, *([temperature_choice] if model else []), draw_choice], justify="start", gap=2, wrap=True
-            ),
+            mo.hstack(_controls, justify="start", gap=2, wrap=True),
         ]
     )
     return draw_choice, size_choice, temperature_choice
@@ -185,10 +170,8 @@ def choose_group(missing, model):
 @app.function(hide_code=True)
 def listing(*functions):
     """The code of functions as a part of the page; in edit mode their cells show it."""
-    if mo.app_meta().mode == "edit":
-        return mo.md("")
-    sources = (inspect.getsource(each).strip() for each in functions)
-    return mo.ui.code_editor("\n\n\n".join(sources), disabled=True, min_height=1)
+    code = "\n\n\n".join(inspect.getsource(each).strip() for each in functions)
+    return mo.ui.code_editor(code, disabled=True, min_height=1) if mo.app_meta().mode != "edit" else mo.md("")
 
 
 @app.cell(hide_code=True)
@@ -244,8 +227,8 @@ def choose_writer(model, tokenizer):
         """`size` replies to where the user stands, and the token ids sampled for them (None for scripts)."""
         if model is None:
             writers = [scripted_assistant(SCRIPTS[place % len(SCRIPTS)], domain) for place in range(size)]
-            seeds = [derive_seed(seed, "reply", place) for place in range(size)]
-            return [each.reply(user.messages, seed) for each, seed in zip(writers, seeds, strict=True)], None
+            seeded = ((each, derive_seed(seed, "reply", place)) for place, each in enumerate(writers))
+            return [each.reply(user.messages, own_seed) for each, own_seed in seeded], None
         from discover_lib.engines.local.tiny_language import decode, encode_messages
 
         prompt = prompt_ids(tokenizer, encode_messages(user.messages, domain))
@@ -294,9 +277,6 @@ def show_group(candidates, user):
     return
 
 
-# -- advantages --------------------------------------------------------------------------------------------------------
-
-
 @app.cell(hide_code=True)
 def choose_scale():
     scale_choice = mo.ui.checkbox(value=True, label='divide by the standard deviation (scale_rewards="group")')
@@ -323,34 +303,9 @@ def compare_within_group(candidates, scale_choice):
 
 @app.cell(hide_code=True)
 def show_advantages(candidates, group):
-    mo.Html(
-        show_training.styled(
-            show.panel("The group", show_training.group_arithmetic(group, names_of(candidates))),
-            f'<p class="dl-quiet">{html.escape(lesson_of(group))}</p>',
-        )
-    )
+    _panel = show.panel("The group", show_training.group_arithmetic(group, names_of(candidates)))
+    mo.Html(show_training.styled(_panel, show_training.lesson(group)))
     return
-
-
-@app.function(hide_code=True)
-def lesson_of(group: Group) -> str:
-    """What a group teaches, in words."""
-    if not group.signal:
-        return (
-            "All scored rewards are equal, so every advantage is 0 and this group teaches nothing: the replies were "
-            "paid for and leave no trace. Another draw, a higher temperature or a larger group may bring a difference."
-        )
-    scored = [each for each in group.advantages if each is not None]
-    better = sum(each > 0 for each in scored)
-    how = (
-        "Divided by their spread, a group whose rewards hardly differ pushes as hard as one in which they differ a lot."
-        if group.scaled
-        else "Not divided, a group pushes harder the more its rewards differ."
-    )
-    return f"{better} of {len(scored)} replies are better than the group's mean and are made likelier. {how}"
-
-
-# -- the update --------------------------------------------------------------------------------------------------------
 
 
 @app.cell(hide_code=True)
@@ -454,27 +409,20 @@ def take_step(domain, group, model, rate_choice, sampled, steps_choice, temperat
 def show_step(candidates, group, sampled, step, tokenizer):
     _pairs = list(zip(step.before, step.after, strict=True))
     _most = max((abs(b - a) for before, after in _pairs for a, b in zip(before, after, strict=True)), default=0)
-    _panels = [
-        show.panel(
-            f"{name}: advantage {show.signed(advantage or 0)}, "
-            f"log-probability {show.signed(round(sum(after) - sum(before), 3))}",
-            show_training.token_changes(tokenizer.convert_ids_to_tokens(ids), before, after, _most),
-        )
-        for name, advantage, ids, (before, after) in zip(
-            names_of(candidates), group.advantages, sampled, _pairs, strict=True
-        )
-    ]
+    _rows = zip(names_of(candidates), group.advantages, sampled, _pairs, strict=True)
+    _panels = []
+    for _name, _advantage, _ids, (_before, _after) in _rows:
+        _change = show.signed(round(sum(_after) - sum(_before), 3))
+        _title = f"{_name}: advantage {show.signed(_advantage or 0)}, log-probability {_change}"
+        _tokens = tokenizer.convert_ids_to_tokens(_ids)
+        _panels.append(show.panel(_title, show_training.token_changes(_tokens, _before, _after, _most)))
     _sum = (
         "Bars show how much likelier (up) or less likely (down) each token became, in nats; tokens that several "
         f"replies share are pulled both ways. Distance from the old policy: KL = {step.kl:.2e} nats per token. Norm "
-        f"of the gradient: {step.gradient_norm:.3g}. A penalty on the distance from a reference starts at 0: before "
-        "the first update both are the same model."
+        f"of the gradient: {step.gradient_norm:.3g}. A penalty on the distance from a reference starts at 0."
     )
     mo.Html(show_training.styled(*_panels, f'<p class="dl-quiet">{_sum}</p>'))
     return
-
-
-# -- groups that teach nothing -----------------------------------------------------------------------------------------
 
 
 @app.cell(hide_code=True)
@@ -495,74 +443,47 @@ def choose_rewards():
 
 @app.cell(hide_code=True)
 def show_own_group(own_choice, scale_choice):
-    own_group = group_of(
-        [each if each is None else float(each) for each in own_choice.value], scaled=scale_choice.value
-    )
-    mo.Html(
-        show_training.styled(
-            show.panel("Your group", show_training.group_arithmetic(own_group, list("ABCD"))),
-            f'<p class="dl-quiet">{html.escape(lesson_of(own_group))}</p>',
-        )
-    )
+    _rewards = [each if each is None else float(each) for each in own_choice.value]
+    own_group = group_of(_rewards, scaled=scale_choice.value)
+    _panel = show.panel("Your group", show_training.group_arithmetic(own_group, list("ABCD")))
+    mo.Html(show_training.styled(_panel, show_training.lesson(own_group)))
     return (own_group,)
 
 
 @app.cell(hide_code=True)
-def survey_groups(
-    domain,
-    model,
-    size_choice,
-    tau_choice,
-    temperature_choice,
-    turn_choice,
-    world,
-    write_group,
-):
-    def written_by(policy):
-        """Who writes a whole group: the model's samples, or one script with other seeds."""
+def survey_groups(domain, model, size_choice, tau_choice, temperature_choice, turn_choice, world, write_group):
+    def by_model(user, seed):
+        return write_group(user, domain, size_choice.value, temperature_choice.value, seed)[0]
 
-        def write(user, seed):
-            if policy is None:
-                return write_group(user, domain, size_choice.value, temperature_choice.value, seed)[0]
-            script = scripted_assistant(policy, domain)
-            return [script.reply(user.messages, derive_seed(seed, place)) for place in range(size_choice.value)]
+    def by_script(policy):
+        script, places = scripted_assistant(policy, domain), range(size_choice.value)
+        return lambda user, seed: [script.reply(user.messages, derive_seed(seed, place)) for place in places]
 
-        return write
-
-    def surveyed(n_users):
-        """Writer → how many of the users' groups at this turn have no signal."""
-        writers = {"the tiny base model": written_by(None)} if model else {}
-        writers |= {f"script: {policy}": written_by(policy) for policy in POLICIES}
-        found = dict.fromkeys(writers, 0)
-        for number in range(n_users):
-            row = prompt_row(conversation_of(domain, number), turn_choice.value, tau_choice.value)
+    def silent_of(write):
+        """How many of the surveyed users' groups at this turn have no signal."""
+        count = 0
+        for number in range(SURVEYED):
+            row = prompt_row(domain, number, turn_choice.value, tau_choice.value)
             user = restore(row, world.judge, world.voice)
-            for name, write in writers.items():
-                replies = write(user, derive_seed(number, "survey"))
-                rewards = [user.consider(each).reward for each in replies]
-                found[name] += not group_of([each and each.total for each in rewards]).signal
-        return {name: share_of(silent, n_users) for name, silent in found.items()}
+            rewards = [user.consider(reply).reward for reply in write(user, derive_seed(number, "survey"))]
+            count += not group_of([reward and reward.total for reward in rewards]).signal
+        return share_of(count, SURVEYED)
 
-    silent = surveyed(SURVEYED)
+    _writers = {"the tiny base model": by_model} if model else {}
+    _writers |= {f"script: {policy}": by_script(policy) for policy in POLICIES}
+    silent = {name: silent_of(write) for name, write in _writers.items()}
     _caption = (
         f"Groups of {size_choice.value} at turn {turn_choice.value} in which all rewards are equal "
         f"(n = {SURVEYED} users, 95 % Wilson interval). Every group is written by one policy."
     )
+    _rows = [(name, str(share)) for name, share in silent.items()]
     mo.vstack(
         [
             mo.md("""
     How often does that happen? It depends on who writes: a policy that always does the same kind of thing is paid the
     same every time, and has nothing to compare.
     """),
-            mo.Html(
-                show.styled(
-                    show.table(
-                        ("Who writes the group", "share without a signal"),
-                        [(name, str(each)) for name, each in silent.items()],
-                        _caption,
-                    )
-                )
-            ),
+            mo.Html(show.styled(show.table(("Who writes the group", "share without a signal"), _rows, _caption))),
         ]
     )
     return (silent,)

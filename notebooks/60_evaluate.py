@@ -25,6 +25,7 @@ with app.setup(hide_code=True):
     from discover_lib.app.panel import RunPanel
     from discover_lib.audit.tables import beside, our_results
     from discover_lib.base.paths import outputs_folder
+    from discover_lib.engines.miniature.assistants import SCRIPTED
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
     from discover_lib.metrics.paired import compare
     from discover_lib.metrics.rescore import RESCORED
