@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.error
 import urllib.request
 import webbrowser
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from discover_lib.base.errors import DiscoverError
@@ -19,6 +27,27 @@ HOST = "127.0.0.1"
 DEFAULT_PORT = 2718
 FIRST_NOTEBOOK = "00_start_here.py"
 START_SECONDS = 60.0
+END_SECONDS = 5.0  # for the server and what it started to end when asked; then they are killed
+MODULES = {"python-dotenv": "dotenv", "pyyaml": "yaml"}  # packages whose module has another name
+ONLY_LOOKED_FOR = ("litellm",)  # takes seconds to import
+CHECK = """
+import importlib, importlib.util, json, sys
+problems = {}
+modules, only_looked_for = json.loads(sys.argv[1])
+for module in modules:
+    try:
+        if module not in only_looked_for:
+            importlib.import_module(module)
+        elif importlib.util.find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}")
+    except Exception as error:
+        problems[module] = f"{type(error).__name__}: {error}"
+print(json.dumps(problems))
+"""
+NOTICE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not fully installed</title>
+<body style="font:16px/1.5 system-ui;max-width:42em;margin:3em auto;padding:0 1em">
+<h1>The workbench is not fully installed</h1><ul>{problems}</ul><p>Install what is missing, then start it again:</p>
+<pre>{command}</pre><p><code>make open</code> in the project's folder does both.</p></body></html>"""
 
 
 class ServeError(DiscoverError):
@@ -58,42 +87,51 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def serve_command(port: int, *, edit: bool) -> list[str]:
-    """The marimo command.  It binds to localhost only; editing is behind marimo's own token."""
-    verb = "edit" if edit else "run"
-    common = ["--host", HOST, "--port", str(port), "--headless"]
-    return [sys.executable, "-m", "marimo", "--quiet", "--log-level", "error", verb, str(notebooks_folder()), *common]
+def serve_command(port: int, *, edit: bool, browser: bool) -> list[str]:
+    """The marimo command.  It binds to localhost only; editing is behind marimo's own token.
+
+    For editing marimo itself prints the address with that token, and opens the browser there.
+    """
+    quiet, verb = ([], "edit") if edit else (["--quiet"], "run")
+    command = [sys.executable, "-m", "marimo", *quiet, "--log-level", "error", verb, str(notebooks_folder())]
+    headless = [] if edit and browser else ["--headless"]
+    return [*command, "--host", HOST, "--port", str(port), *headless]
 
 
 def serve(port: int, *, edit: bool, browser: bool) -> int:
-    """Serve until interrupted; returns the server's exit code.
+    """Serve until interrupted; returns the server's exit code.  Nothing that it started outlives it.
+
+    Where a package of the project cannot be imported, one page that says so is served in place of the notebooks, which
+    would stay empty.
 
     Raises:
         ServeError: the server did not come up.
     """
-    if edit:
-        # marimo prints the address with its token itself, and opens the browser there.
-        command = [part for part in serve_command(port, edit=True) if part not in ("--quiet", "--headless")]
-        return subprocess.call([*command, *([] if browser else ["--headless"])], cwd=REPOSITORY)
+    for ending in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        signal.signal(ending, _end_quietly)  # also where a shell had it ignored, as it has for what runs in background
     url = f"http://{HOST}:{port}"
-    # In a session of its own the server does not see Ctrl-C, and is ended by us, in silence.
-    command = serve_command(port, edit=False)
-    for ending in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        signal.signal(ending, _end_quietly)
-    with subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True) as server:
-        try:
-            _wait_until_up(url, server)
-            print(
-                f"the workbench is open at {url}  (first page: {url}/?file={FIRST_NOTEBOOK}; Ctrl-C ends it)",
-                flush=True,
-            )
-            if browser:
-                webbrowser.open(f"{url}/?file={FIRST_NOTEBOOK}")
-            return server.wait()
-        except KeyboardInterrupt:
-            return 0
-        finally:
-            server.terminate()
+    try:
+        with _import_check() as check:
+            with _server(serve_command(port, edit=edit, browser=browser)) as server:
+                answers = _is_up(url, server)
+                problems = json.loads((check.communicate()[0].splitlines() or ["{}"])[-1])
+                if not problems and answers:
+                    if not edit:  # marimo itself prints the address with its token, and opens the browser there
+                        _announce(url, browser)
+                    return server.wait()
+            if problems:
+                return _serve_notice(port, problems, browser)
+    except KeyboardInterrupt:
+        return 0
+    if server.returncode is None:
+        raise ServeError(f"the notebook server did not answer within {START_SECONDS:.0f} s")
+    raise ServeError(f"the notebook server stopped at once (exit code {server.returncode}); see the lines above")
+
+
+def _announce(url: str, browser: bool) -> None:
+    print(f"the workbench is open at {url}  (first page: {url}/?file={FIRST_NOTEBOOK}; Ctrl-C ends it)", flush=True)
+    if browser:
+        webbrowser.open(f"{url}/?file={FIRST_NOTEBOOK}")
 
 
 def _end_quietly(number: int, frame: object) -> None:
@@ -101,16 +139,97 @@ def _end_quietly(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _wait_until_up(url: str, server: subprocess.Popen[bytes]) -> None:
+@contextmanager
+def _server(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """The notebook server, ended with all that it started: kernels and terminals are processes of their own.
+
+    In a session of its own it does not see Ctrl-C, and is ended by us, in silence.
+    """
+    import psutil
+
+    server = subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True)
+    try:
+        yield server
+    finally:
+        try:
+            processes = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+        except psutil.NoSuchProcess:
+            processes = []
+        server.terminate()
+        _, alive = psutil.wait_procs(processes, END_SECONDS)
+        for process in alive:
+            process.kill()
+        server.wait()
+
+
+def _is_up(url: str, server: subprocess.Popen[bytes]) -> bool:
+    """Wait until the server answers; False if it ended, or did not in time."""
     end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end:
-        if server.poll() is not None:
-            raise ServeError(
-                f"the notebook server stopped at once (exit code {server.returncode}); see the lines above"
-            )
+    while time.monotonic() < end and server.poll() is None:
         try:
             with urllib.request.urlopen(url, timeout=2):
-                return
+                return True
+        except urllib.error.HTTPError:
+            return True  # marimo wants a token first
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
-    raise ServeError(f"the notebook server did not answer within {START_SECONDS:.0f} s")
+    return False
+
+
+# -- a half-installed environment -------------------------------------------------------------------------------------
+
+
+def required_packages() -> dict[str, str]:
+    """The packages that the project declares it needs: module → requirement, such as "yaml" → "pyyaml>=6"."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    names = {re.split(r"[^\w.-]", requirement)[0]: requirement for requirement in project["dependencies"]}
+    return {MODULES.get(name, name.replace("-", "_")): requirement for name, requirement in names.items()}
+
+
+@contextmanager
+def _import_check() -> Iterator[subprocess.Popen[str]]:
+    """A process that imports what is required while the server starts, and prints what cannot be: module → why."""
+    given = json.dumps([list(required_packages()), ONLY_LOOKED_FOR])
+    command = [sys.executable, "-c", CHECK, given]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, start_new_session=True) as check:
+        try:
+            yield check
+        finally:
+            check.kill()
+
+
+def notice(problems: Mapping[str, str]) -> tuple[str, str]:
+    """What is missing and the command that installs it, as one line and as a page."""
+    required = required_packages()
+    requirements = [required[module] for module in problems]
+    command = shlex.join([sys.executable, "-m", "pip", "install", "--force-reinstall", *requirements])
+    line = "; ".join(f"{module} cannot be imported ({why})" for module, why in problems.items())
+    listed = "".join(
+        f"<li><b>{html.escape(required[module])}</b>: {html.escape(why)}</li>" for module, why in problems.items()
+    )
+    return f"{line}; install it with: {command}", NOTICE.format(problems=listed, command=html.escape(command))
+
+
+def _serve_notice(port: int, problems: Mapping[str, str], browser: bool) -> int:
+    """Answer every address with what is missing, until interrupted."""
+    line, text = notice(problems)
+    body = text.encode()
+
+    class Notice(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(503)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *values: object) -> None:
+            """Say nothing."""
+
+    print(f"discover: {line}", file=sys.stderr, flush=True)
+    ThreadingHTTPServer.allow_reuse_address = True
+    with ThreadingHTTPServer((HOST, port), Notice) as server:
+        if browser:
+            webbrowser.open(f"http://{HOST}:{port}")
+        server.serve_forever()
+    return 1

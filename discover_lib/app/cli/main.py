@@ -6,6 +6,7 @@ Each group of commands is a module of its own, read when one of its commands is 
 
 from __future__ import annotations
 
+import signal
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -126,5 +127,6 @@ def discover() -> None:
 
 
 def main() -> None:
-    """Entry point."""
+    """Entry point.  Ctrl-C ends a command also where the shell that began it in the background had it ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     app()
