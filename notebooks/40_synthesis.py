@@ -88,7 +88,7 @@ def choose_making():
 
 @app.cell(hide_code=True)
 def read_making(making, models_form):
-    def asked_for():
+    def _asked_for():
         """What the controls ask for (options, who plays), or a line that says why it cannot be."""
         wanted = dict(making.value)
         scripted, rules = wanted.pop("assistants"), wanted.pop("rules")
@@ -107,7 +107,7 @@ def read_making(making, models_form):
             return None, None, str(error)
         return options, choice, ""
 
-    options, choice, refusal = asked_for()
+    options, choice, refusal = _asked_for()
     with_models = options is not None and bool(options.spec.models(options.assistants))
     return choice, options, refusal, with_models
 
@@ -133,8 +133,8 @@ def show_plan(choice, options, refusal):
 @app.cell(hide_code=True)
 def ask(cap_choice, choice, options, panel, refusal):
     # The button reads this when it is pressed, so no control has to be made anew.
-    panel.ask(options, choice.client_settings if choice else None, cap_choice.value, refusal=refusal)
-    return
+    asked = panel.ask(options, choice.client_settings if choice else None, cap_choice.value, refusal=refusal)
+    return (asked,)
 
 
 @app.cell(hide_code=True)

@@ -421,7 +421,7 @@ def choose_others():
 
 @app.cell(hide_code=True)
 def read_others(making, models_form, others_text, trained_choice):
-    def asked_for():
+    def _asked_for():
         """What the controls ask for (options, who plays), or a line that says why it cannot be."""
         wanted = dict(making.value)
         domains, scripted, rules = wanted.pop("domains"), wanted.pop("assistants"), wanted.pop("rules")
@@ -437,7 +437,7 @@ def read_others(making, models_form, others_text, trained_choice):
             return None, None, str(error)
         return options, choice, ""
 
-    options, choice, refusal = asked_for()
+    options, choice, refusal = _asked_for()
     with_models = options is not None and bool(options.spec.models(options.assistants))
     return choice, options, refusal, with_models
 

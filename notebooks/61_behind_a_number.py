@@ -130,7 +130,7 @@ def measure_pool(leave_out_choice, measure_choice, pool_choice, scope_choice, sc
 
 @app.cell(hide_code=True)
 def read_pick(measure, pool, table):
-    def asked_for():
+    def _asked_for():
         """What the address asks for: ("cell", assistant, measure) or ("pair", ours, theirs); else the best in it."""
         try:
             kind, ours, other = show_scores.picked(mo.query_params().get("pick") or "")
@@ -142,7 +142,7 @@ def read_pick(measure, pool, table):
             return kind, ours, other
         return "cell", best_first(table, measure.name)[0], measure.name
 
-    get_pick, set_pick = mo.state(asked_for())
+    get_pick, set_pick = mo.state(_asked_for())
     return get_pick, set_pick
 
 
