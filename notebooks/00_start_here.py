@@ -14,7 +14,6 @@ app = marimo.App(width="medium", app_title="Start here")
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib import Conversation
     from discover_lib.core.rollout import run_conversation
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
@@ -24,7 +23,7 @@ with app.setup(hide_code=True):
 
 
 @app.cell(hide_code=True)
-def _():
+def introduce():
     mo.md("""
     # People find out what they want by seeing it
 
@@ -40,30 +39,14 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _():
+def remember_place():
     get_turn, set_turn = mo.state(1, allow_self_loops=True)
     get_user, set_user = mo.state(0, allow_self_loops=True)
     return get_turn, get_user, set_turn, set_user
 
 
-@app.function(hide_code=True)
-def conversation_of(user: int, domain: str = "svg_drawing") -> Conversation:
-    """The adaptive assistant with the `user`-th simulated user of the evaluation artifacts."""
-    world = engine(domain)
-    built = world.builder.build(generate_artifact(domain, "eval", user % SPLIT_SIZES["eval"]))
-    setting = {"engine": "miniature", "domain": domain, "assistants": ["adaptive"]}
-    assistants = [scripted_assistant("adaptive", domain)]
-    return run_conversation(built.tree, world.judge, world.voice, assistants, seed=user, setting=setting)
-
-
 @app.cell(hide_code=True)
-def _(get_user):
-    conversation = conversation_of(get_user())
-    return (conversation,)
-
-
-@app.cell(hide_code=True)
-def _(conversation, get_turn, get_user, set_turn, set_user):
+def step_through(conversation, get_turn, get_user, set_turn, set_user):
     turn = min(get_turn(), len(conversation.turns))
 
     def meet_another(_):
@@ -87,7 +70,7 @@ def _(conversation, get_turn, get_user, set_turn, set_user):
 
 
 @app.cell(hide_code=True)
-def _(conversation, turn):
+def show_conversation(conversation, turn):
     _tree, _state = conversation.tree, conversation.state_after(turn)
     _last = conversation.turns[turn - 1] if turn else None
     _outline = show.outline(
@@ -115,7 +98,7 @@ def _(conversation, turn):
 
 
 @app.cell(hide_code=True)
-def _():
+def say_what_it_is():
     mo.callout(
         mo.md("""
     **What you saw is the miniature.** The user, the judge and the assistant are programs over a small world of eight
@@ -130,19 +113,47 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _():
+def explain_the_code():
+    mo.md("""
+    ## The same in Python
+
+    This is the code that made it. `discover open --edit` opens the page with its cells: change a line, run it, and the
+    picture above follows.
+    """)
+    return
+
+
+@app.cell
+def simulate(get_user):
+    domain = "svg_drawing"
+    world = engine(domain)
+    piece = generate_artifact(domain, "eval", get_user() % SPLIT_SIZES["eval"])
+    tree = world.builder.build(piece).tree
+    assistants = [scripted_assistant("adaptive", domain)]
+    conversation = run_conversation(tree, world.judge, world.voice, assistants, seed=get_user())
+    mo.show_code()
+    return (conversation,)
+
+
+@app.cell(hide_code=True)
+def list_pages():
     places = {
         "00_start_here.py": ("Start here", "What is this, and where do I go?"),
         "10_intent_trees.py": ("Intent trees", "How does a finished piece become a tree of intents?"),
         "15_runs.py": ("Runs", "What happened in my runs, turn by turn, and what did it cost?"),
         "20_simulator.py": ("Simulator", "What happens to a user's intents, turn by turn? Step, branch, type a reply."),
         "30_reward.py": ("Reward", "What is one reply worth, and what if the rules were different?"),
-        "40_synthesis.py": ("Synthesis", "How do conversations become training data?"),
+        "40_synthesis.py": ("Synthesis", "How are conversations made whose better replies are known?"),
+        "41_rows.py": ("Rows", "Which pairs are kept, and exactly what does a trainer get?"),
         "50_train.py": ("Train", "How does a model learn from them?"),
         "51_grpo_by_hand.py": ("GRPO by hand", "What does one update learn from a group of replies?"),
+        "52_before_after.py": ("Before and after", "What has training changed?"),
         "60_evaluate.py": ("Evaluate", "Which assistant discovers more, and can we tell?"),
+        "61_behind_a_number.py": (
+            "Behind a number",
+            "Which conversations make a score, and where do two assistants part?",
+        ),
         "65_audit.py": ("Audit", "Can this simulated user be trusted?"),
-        "70_be_the_user.py": ("Be the user", "What does it feel like from the other side?"),
     }
     _folder = mo.notebook_dir()
     _rows = "\n".join(
@@ -155,7 +166,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _():
+def say_what_is_real():
     mo.md("""
     ## What is real, and what it needs
 
@@ -173,7 +184,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _():
+def examine_machine():
     _findings = {each.topic: each for each in examine()}
     _rows = [(each.topic, each.text + (" (needs attention)" if each.problem else "")) for each in _findings.values()]
     _summary = f"This machine: {_findings['device'].text}; training backend: {_findings['backend'].text}"

@@ -36,7 +36,7 @@ with app.setup(hide_code=True):
 
 
 @app.cell(hide_code=True)
-def _():
+def introduce():
     mo.md("""
     # How does a finished piece become a tree of intents?
 
@@ -52,7 +52,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _():
+def choose_kind():
     domain_choice = mo.ui.dropdown(cast.domain_labels(), value="SVG drawing", label="What kind")
     source_choice = mo.ui.radio(SOURCES, value="hand-written", label="Which piece", inline=True)
     mo.hstack([domain_choice, source_choice], justify="start", align="center", gap=2, wrap=True)
@@ -60,7 +60,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(domain_choice, source_choice):
+def choose_piece(domain_choice, source_choice):
     domain, source = domain_choice.value, source_choice.value
     written = {each.id: each for each in written_artifacts(domain, data_folder())}
     if source == "hand-written":
@@ -87,12 +87,12 @@ def recorded_stages(name: str) -> BuiltTree:
     """The stages that a language model wrote down for a recorded piece."""
     entry = find_recorded(name)
     data = json.loads(entry.path.read_text(encoding="utf-8"))
-    found = tuple(Recognised(text, "", "") for text in data["synthesis"]["checklist"])
-    return BuiltTree(entry.tree(), found, tuple(tuple(level["checklist"]) for level in data["levels"]))
+    recognised = tuple(Recognised(text, "", "") for text in data["synthesis"]["checklist"])
+    return BuiltTree(entry.tree(), recognised, tuple(tuple(level["checklist"]) for level in data["levels"]))
 
 
 @app.cell(hide_code=True)
-def _():
+def choose_builder():
     builder_form = cast.chooser(("builder",), submit="Use this builder")
     own_type = mo.ui.text(label="What your own piece is", placeholder="travel plan, web component …", full_width=True)
     tested, set_tested = mo.state("")
@@ -101,7 +101,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(builder_form):
+def read_builder(builder_form):
     try:
         players, unusable = cast.read_choice(builder_form.value), ""
     except cast.ChoiceError as error:
@@ -111,7 +111,7 @@ def _(builder_form):
 
 
 @app.cell(hide_code=True)
-def _(players, set_tested):
+def test_connection(players, set_tested):
     async def test():
         lines = await asyncio.to_thread(check_connection, {"tree builder": players.builder}, players.client_settings)
         set_tested(cast.connection_lines(lines))
@@ -127,7 +127,7 @@ def _(players, set_tested):
 
 
 @app.cell(hide_code=True)
-def _(builder_form, by_model, own_type, players, source, test_button, tested, unusable):
+def show_builder(builder_form, by_model, own_type, players, source, test_button, tested, unusable):
     if by_model:
         _caption = "One tree of an artifact of some 800 tokens, before anything is spent; expected (low to high)"
         _plan = cast.plan_table(cast.builder_stages(players), _caption)
@@ -140,7 +140,7 @@ def _(builder_form, by_model, own_type, players, source, test_button, tested, un
 
 
 @app.cell(hide_code=True)
-def _(by_model, domain, own_type, piece_choice, source, written):
+def take_piece(by_model, domain, own_type, piece_choice, source, written):
     def chosen_piece():
         """The piece to build from; None until there is one."""
         if piece_choice.value is None:
@@ -159,7 +159,7 @@ def _(by_model, domain, own_type, piece_choice, source, written):
 
 
 @app.cell(hide_code=True)
-def _(by_model, calls, piece, players, source):
+def prepare_stages(by_model, calls, piece, players, source):
     # Another piece or another builder: another build, from its first stage on.
     asked = by_model and piece is not None and source != "recorded"
     build = StagedBuild(piece, players.builder, players.client_settings, calls) if asked else None
@@ -169,7 +169,7 @@ def _(by_model, calls, piece, players, source):
 
 
 @app.cell(hide_code=True)
-def _(build, set_build_note, set_progress):
+def advance_stages(build, set_build_note, set_progress):
     def moved():
         set_progress(lambda count: count + 1)
 
@@ -191,7 +191,7 @@ def _(build, set_build_note, set_progress):
 
 
 @app.cell(hide_code=True)
-def _(asked, build, build_note, calls, errand, halt_button, progress, rest_button, stage_button):
+def show_stages(asked, build, build_note, calls, errand, halt_button, progress, rest_button, stage_button):
     progress()
     mo.stop(not asked)
     _count = len(build.done)
@@ -212,30 +212,48 @@ def _(asked, build, build_note, calls, errand, halt_button, progress, rest_butto
 
 
 @app.cell(hide_code=True)
-def _(asked, build, domain, piece, piece_choice, progress, source):
-    progress()
-    built, refusal = None, ""
+def introduce_build(asked, domain, piece, source):
+    readable, refusal = piece is not None and source != "recorded" and not asked, ""  # no model, no recording
     try:
-        if source == "recorded" and piece is not None:
-            built = recorded_stages(piece_choice.value)
-        elif asked:
-            built = build.done[-1] if build.upcoming is None else None
-        elif piece is not None:
-            built = engine(domain).builder.build(piece)
+        if readable:
+            engine(domain).builder.build(piece)
     except BuildError as error:
-        refusal = str(error)
-    if built is not None:
-        found, levels, forest = built.recognised, built.levels, built.tree
-    elif asked:
-        found, levels, forest = build.recognised, build.levels, build.forest
-    else:
-        found = levels = forest = None
-    mo.Html(show.styled(show.error_line(refusal))) if refusal else None
-    return built, forest, found, levels
+        readable, refusal = False, str(error)
+    mo.md("""
+    A builder reads a finished piece. What it recognised, each level of broader requirements, the forest and the first
+    request come back in one record; the four sections below show it part by part.
+    """)
+    return readable, refusal
+
+
+@app.cell
+def build_here(domain, piece, readable):
+    builder = engine(domain).builder
+    built_here = builder.build(piece) if readable else None
+    mo.show_code()
+    return (built_here,)
 
 
 @app.cell(hide_code=True)
-def _(asked, built, piece, source):
+def take_stages(asked, build, built_here, piece, piece_choice, progress, refusal, source):
+    progress()
+    built = built_here
+    if source == "recorded" and piece is not None:
+        built = recorded_stages(piece_choice.value)
+    elif asked:
+        built = build.done[-1] if build.upcoming is None else None
+    if built is not None:
+        requirements, levels, forest = built.recognised, built.levels, built.tree
+    elif asked:
+        requirements, levels, forest = build.recognised, build.levels, build.forest
+    else:
+        requirements = levels = forest = None
+    mo.Html(show.styled(show.error_line(refusal))) if refusal else None
+    return built, forest, levels, requirements
+
+
+@app.cell(hide_code=True)
+def show_piece(asked, built, piece, source):
     _next = {
         "your own": "Press *Build the tree* to begin.",
         "recorded": "No piece of this kind was recorded; choose another kind, or a hand-written or generated piece.",
@@ -246,23 +264,23 @@ def _(asked, built, piece, source):
 
 
 @app.cell(hide_code=True)
-def _(found):
-    mo.stop(found is None)
+def show_synthesis(requirements):
+    mo.stop(requirements is None)
     mo.vstack(
         [
             mo.md(f"""
     ## 1. Synthesis: what does the piece satisfy?
 
-    {len(found)} requirements, as specific as they come. What type and topic already imply is left out.
+    {len(requirements)} requirements, as specific as they come. What type and topic already imply is left out.
     """),
-            mo.Html(show.styled(show.recognised(found))),
+            mo.Html(show.styled(show.recognised(requirements))),
         ]
     )
     return
 
 
 @app.cell(hide_code=True)
-def _(levels):
+def show_abstraction(levels):
     mo.stop(levels is None)
     mo.vstack(
         [
@@ -279,7 +297,7 @@ def _(levels):
 
 
 @app.cell(hide_code=True)
-def _():
+def choose_layout():
     layout_choice = mo.ui.radio(
         {"outline": "outline", "layers": "layered"}, value="outline", inline=True, label="Show as"
     )
@@ -287,7 +305,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(forest, layout_choice):
+def show_forest(forest, layout_choice):
     mo.stop(forest is None)
     _tree = forest
     _figure = viz.IntentFigure(
@@ -310,7 +328,7 @@ def _(forest, layout_choice):
 
 
 @app.cell(hide_code=True)
-def _(built):
+def show_request(built):
     mo.stop(built is None)
     _tree = built.tree
     _told = "; ".join(_tree.text(key).lower() for key in _tree.initially_discovered)
@@ -332,7 +350,7 @@ def _(built):
 
 
 @app.cell(hide_code=True)
-def _(built):
+def edit_tree(built):
     mo.stop(built is None)
     editor = mo.ui.code_editor(
         json.dumps(built.tree.to_dict(), indent=1, ensure_ascii=False),
@@ -371,7 +389,7 @@ def read_tree(text: str) -> IntentTree:
 
 
 @app.cell(hide_code=True)
-def _(editor):
+def show_edited(editor):
     try:
         edited, mistake = read_tree(editor.value), ""
     except TreeError as error:
@@ -388,7 +406,7 @@ def _(editor):
 
 
 @app.cell(hide_code=True)
-def _(built, edited, piece):
+def keep_tree(built, edited, piece):
     mo.stop(built is None or edited is None)
     _stem = re.sub(r"[^\w-]+", "-", (piece.id if piece.id != "your own" else edited.topic).strip()).strip("-")
     _path = outputs_folder() / "trees" / f"{_stem or 'tree'}.json"
@@ -406,7 +424,7 @@ def _(built, edited, piece):
 
 
 @app.cell(hide_code=True)
-def _(keep_button, kept):
+def show_kept(keep_button, kept):
     mo.hstack([keep_button, mo.md(kept())], justify="start", align="center", wrap=True)
     return
 

@@ -13,7 +13,6 @@ app = marimo.App(width="medium", app_title="Runs")
 
 with app.setup(hide_code=True):
     import html
-    from collections import Counter
     from pathlib import Path
 
     import marimo as mo
@@ -21,11 +20,12 @@ with app.setup(hide_code=True):
     from discover_lib.app.jobs import find_runs
     from discover_lib.base.files import outputs_folder
     from discover_lib.engines.spec import MINIATURE
-    from discover_lib.metrics.intervals import bootstrap_mean
+    from discover_lib.metrics.summary import ListedSummary, summarise_listing
     from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
     from discover_lib.runs.store import RunStore, StoreError
     from discover_lib.views import audit as show_audit
     from discover_lib.views import conversation as show
+    from discover_lib.views import runs as show_runs
 
     ANY = "any"
     STOPS = {
@@ -37,11 +37,10 @@ with app.setup(hide_code=True):
         "not finished": "open",
     }
     DEMO = "demo-run"
-    SHOWN_FAILURES = 30
 
 
 @app.cell(hide_code=True)
-def _():
+def introduce():
     mo.md("""
     # What happened in my runs?
 
@@ -63,7 +62,7 @@ def make_demo_run(folder: Path) -> None:
 
 
 @app.cell(hide_code=True)
-def _():
+def choose_run():
     def found_or_made():
         """The runs there are, and why there is none."""
         if runs := find_runs(outputs_folder()):
@@ -88,7 +87,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(run_choice):
+def watch(run_choice):
     # Only a run with something left to do is looked at again and again.
     def open_units():
         try:
@@ -111,73 +110,47 @@ def checks_itself(configuration: dict) -> bool:
 
 
 @app.cell(hide_code=True)
-def _(clock, run_choice):
+def check_readable(clock, run_choice):
     clock.value
     folder = run_choice.value
     try:
-        with RunStore.read(folder) as _store:
-            configuration, counts, spent = _store.configuration, _store.counts(), _store.spent()
-            everything, failures, lengths = _store.listing(), _store.failures(), _store.call_lengths()
-            flawed = _store.flawed() if checks_itself(configuration) else {}
-        unreadable = ""
+        RunStore.read(folder).close()
     except StoreError as error:
         unreadable = str(error)
+    else:
+        unreadable = ""
     mo.stop(bool(unreadable), mo.Html(show.styled(show.error_line(unreadable))))
-    return configuration, counts, everything, failures, flawed, folder, lengths, spent
+    mo.md("A run's folder is a store; it can be read while the run is going on, and each answer takes one line:")
+    return (folder,)
 
 
-@app.function(hide_code=True)
-def facts_of(configuration: dict, counts, spent) -> list[tuple[str, str]]:
-    """What was run and how far it is."""
-    engine = configuration.get("engine", {})
-    players = ", ".join(f"{role}: {who}" for role, who in engine.items()) or "see the conversations"
-    progress = f"{counts.finished} of {counts.units} conversations finished, {counts.turns} turns"
-    progress += f", {counts.failed} failed" if counts.failed else ""
-    progress += f", {counts.open} open" if counts.open else ""
-    cost = "no model was called"
-    if spent.calls:
-        unknown = f" and {spent.unpriced} calls of unknown price" if spent.unpriced else ""
-        tokens = f"{spent.prompt_tokens:,} tokens in, {spent.completion_tokens:,} out"
-        cost = f"{spent.calls:,} calls ({spent.attempts:,} attempts), {tokens}, ${spent.cost:.4f}{unknown}"
-    return [
-        ("What", f"{configuration.get('kind', 'run')}, seed {configuration.get('seed', 'not known')}"),
-        ("Who", players),
-        ("Rules", configuration["rules"]["name"]),
-        ("How far", progress),
-        ("Cost", cost),
-    ]
+@app.cell
+def read_run(folder):
+    with RunStore.read(folder) as store:
+        configuration, counts, spent = store.configuration, store.counts(), store.spent()
+        rows = store.listing()  # a line per conversation
+        failures, lengths = store.failures(), store.call_lengths()
+    by_assistant = summarise_listing(rows)
+    mo.show_code()
+    return by_assistant, configuration, counts, failures, lengths, spent
 
 
 @app.cell(hide_code=True)
-def _(configuration, counts, everything, folder, lengths, spent):
-    def by_assistant():
-        """One row per assistant, over its finished conversations."""
-        groups = {}
-        for each in everything:
-            if each.turns and each.stop not in (None, "error"):
-                groups.setdefault(" + ".join(dict.fromkeys(each.assistants)), []).append(each)
-        for name, group in groups.items():
+def read_flaws(configuration, folder):
+    with RunStore.read(folder) as _store:
+        flawed = _store.flawed() if checks_itself(configuration) else {}
+    return (flawed,)
 
-            def mean(number, group=group):
-                values = {}
-                for each in group:
-                    values.setdefault(each.artifact, []).append(number(each))
-                return str(bootstrap_mean(values))
 
-            yield (
-                name,
-                str(len(group)),
-                mean(lambda each: each.discovered),
-                mean(lambda each: each.reward / each.turns),
-                mean(lambda each: each.tokens),
-            )
-
-    _head = ("Assistant", "Conversations", "Newly discovered", "Reward per turn", "Tokens per conversation")
+@app.cell(hide_code=True)
+def show_run(by_assistant, configuration, counts, folder, lengths, spent):
+    _head = [column.capitalize() for column in ListedSummary.COLUMNS]
+    _rows = [summary.row() for summary in by_assistant]
     _caption = "Means with 95 % intervals, bootstrapped over artifacts"
     _parts = [
-        show.panel("The run", show.table(("", ""), facts_of(configuration, counts, spent))),
+        show.panel("The run", show.table(("", ""), show_runs.facts(configuration, counts, spent))),
         show_audit.certificate_line(folder),
-        show.panel("How each assistant did", show.table(_head, by_assistant(), _caption)),
+        show.panel("How each assistant did", show.table(_head, _rows, _caption)),
     ]
     if lengths:
         _calls = [
@@ -191,17 +164,22 @@ def _(configuration, counts, everything, folder, lengths, spent):
 
 
 @app.cell(hide_code=True)
-def _(run_choice):
+def filter_conversations(run_choice):
     run_choice.value  # another run, other choices
     picked, set_picked = mo.state(None)
     with RunStore.read(run_choice.value) as _store:
-        _assistants, _artifacts, _most = _store.choices()
+        _rows = _store.listing()
         _roles = list(_store.failures_by_role())
         _checked = checks_itself(_store.configuration)
-    assistant_filter = mo.ui.dropdown([ANY, *_assistants], value=ANY, label="Assistant")
-    artifact_filter = mo.ui.dropdown([ANY, *_artifacts], value=ANY, label="Artifact", searchable=True)
+    assistant_filter = mo.ui.dropdown(
+        [ANY, *dict.fromkeys(name for row in _rows for name in row.assistants)], value=ANY, label="Assistant"
+    )
+    artifact_filter = mo.ui.dropdown(
+        [ANY, *dict.fromkeys(row.artifact for row in _rows)], value=ANY, label="Artifact", searchable=True
+    )
     stop_filter = mo.ui.dropdown(list(STOPS), value=ANY, label="Ended")
     failed_filter = mo.ui.dropdown([ANY, *_roles], value=ANY, label="Failed role", disabled=not _roles)
+    _most = max((row.discovered for row in _rows), default=0)
     discovered_filter = mo.ui.range_slider(0, max(1, _most), 1, label="Discovered", show_value=True)
     leaks_filter = mo.ui.checkbox(label="with leaks only")
     flaws_filter = mo.ui.checkbox(label="with flawed user messages only")
@@ -234,11 +212,11 @@ def _(run_choice):
 
 
 @app.cell(hide_code=True)
-def _(
+def list_filtered(
     artifact_filter,
     assistant_filter,
+    clock,
     discovered_filter,
-    everything,
     failed_filter,
     flawed,
     flaws_filter,
@@ -246,20 +224,19 @@ def _(
     leaks_filter,
     stop_filter,
 ):
+    clock.value
+
     def chosen(control):
         return None if control.value == ANY else control.value
 
-    _filters = {
-        "assistant": chosen(assistant_filter),
-        "artifact": chosen(artifact_filter),
-        "stop": STOPS[stop_filter.value],
-        "failed_role": chosen(failed_filter),
-        "leaking": leaks_filter.value,
-    }
-    _found = everything
-    if any(_filters.values()):
-        with RunStore.read(folder) as _store:
-            _found = _store.listing(**_filters)
+    with RunStore.read(folder) as _store:
+        _found = _store.listing(
+            assistant=chosen(assistant_filter),
+            artifact=chosen(artifact_filter),
+            stop=STOPS[stop_filter.value],
+            failed_role=chosen(failed_filter),
+            leaking=leaks_filter.value,
+        )
     _low, _high = discovered_filter.value
     listed = [
         each
@@ -270,7 +247,7 @@ def _(
 
 
 @app.cell(hide_code=True)
-def _(flawed, listed, picked, set_picked):
+def pick_conversation(flawed, listed, picked, set_picked):
     _rows = [
         {
             "no.": each.place,
@@ -310,7 +287,7 @@ def _(flawed, listed, picked, set_picked):
 
 
 @app.cell(hide_code=True)
-def _(clock, folder, listed, picked):
+def open_conversation(clock, folder, listed, picked):
     clock.value
     _known = {each.place for each in listed}
     _place = picked() if picked() in _known else (listed[0].place if listed else None)
@@ -323,14 +300,14 @@ def _(clock, folder, listed, picked):
 
 
 @app.cell(hide_code=True)
-def _(conversation):
+def choose_turn(conversation):
     _last = len(conversation.turns)
     turn_slider = mo.ui.slider(0, max(1, _last), 1, value=min(1, _last), label="Turn", show_value=True)
     return (turn_slider,)
 
 
 @app.cell(hide_code=True)
-def _(conversation, its_failures, place, turn_slider):
+def show_conversation(conversation, its_failures, place, turn_slider):
     _turn = min(turn_slider.value, len(conversation.turns))
     _state, _tree, _rules = conversation.state_after(_turn), conversation.tree, conversation.rules
     _last = conversation.turns[_turn - 1] if _turn else None
@@ -372,32 +349,13 @@ def _(conversation, its_failures, place, turn_slider):
 
 
 @app.cell(hide_code=True)
-def _(failures):
-    def kinds():
-        counted = Counter((failure.role, failure.kind) for _, failure in failures)
-        return [(role, kind.replace("_", " "), str(count)) for (role, kind), count in counted.most_common()]
-
-    def told(place, failure):
-        """One failure, with what came back behind a click."""
-        raw = "".join(f'<pre class="dl-code">{html.escape(text)}</pre>' for text in failure.came_back)
-        back = f'<details class="dl-more"><summary>what came back</summary>{raw}</details>' if raw else ""
-        effect = "ended the conversation" if failure.ended else "one reply stays unscored"
-        line = f"conversation {place}, {failure.line}"
-        return f'<li class="dl-reason">{html.escape(line)} <span class="dl-quiet">({effect})</span>{back}</li>'
-
-    if failures:
-        _items = "".join(told(*each) for each in failures[:SHOWN_FAILURES])
-        _rest = len(failures) - SHOWN_FAILURES
-        _more = f'<p class="dl-quiet">and {_rest} more; filter by failed role to find them</p>' if _rest > 0 else ""
-        _body = f'{show.table(("Role", "What", "Count"), kinds())}<ul class="dl-plain">{_items}</ul>{_more}'
-    else:
-        _body = '<p class="dl-quiet">Nothing failed.</p>'
-    mo.Html(show.styled(show.panel("Failures, by role", _body)))
+def show_failures(failures):
+    mo.Html(show.styled(show.panel("Failures, by role", show_runs.failures(failures))))
     return
 
 
 @app.cell(hide_code=True)
-def _(folder):
+def show_commands(folder):
     _path = html.escape(str(folder))
     mo.md(f"""
     ## Take it elsewhere

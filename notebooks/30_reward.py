@@ -12,40 +12,22 @@ __generated_with = "0.25.2"
 app = marimo.App(width="medium", app_title="Reward")
 
 with app.setup(hide_code=True):
-    from dataclasses import dataclass
-
     import marimo as mo
 
-    from discover_lib import Conversation, Discovery, Rules, Turn, replay
+    from discover_lib import Conversation, Rules, replay, reward
+    from discover_lib.app.carried import base_rules, rule_sliders, rules_menu, rules_set
     from discover_lib.app.controls import domain_labels
-    from discover_lib.base.seeds import derive_seed
     from discover_lib.core.rollout import run_conversation
-    from discover_lib.core.simulator import choose_candidate
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import generate_artifact
     from discover_lib.engines.miniature.assistants import scripted_assistant
+    from discover_lib.metrics.rescore import other_choices, tally
     from discover_lib.runs.recorded import load_recorded, recorded_index
     from discover_lib.views import conversation as show
 
-    RULES = {"paper": Rules.paper, "paper, GRPO": Rules.paper_grpo, "authors' code": Rules.authors}
-
-    @dataclass(frozen=True)
-    class Tally:
-        """Counts over recorded conversations, under one set of rules."""
-
-        asked: int  # turns after which something clear had been missing, and the chosen reply satisfied some of it
-        asked_for_nothing: int  # of these, turns with R_d = 0
-        compared: int  # turns with two candidates
-        tied: int  # of these, turns in which both discover the same
-        shorter: int  # of these, turns in which the shorter one is preferred
-        emerging: int  # moves from undiscovered to emerging
-        emerging_paid: float  # what these moves earned
-        discovered: int  # discoveries
-        by_near_miss: int  # of these, discoveries by near misses alone
-
 
 @app.cell(hide_code=True)
-def _():
+def introduce():
     mo.md(r"""
     # What is one reply worth?
 
@@ -72,48 +54,53 @@ def miniature_conversation(domain: str) -> Conversation:
 
 
 @app.cell(hide_code=True)
-def _():
+def load_recordings():
     recorded = {f"recorded: {each.title}": load_recorded(each.name)[0] for each in recorded_index() if each.sessions}
     live = {f"miniature: {label}": domain for label, domain in domain_labels().items()}  # run when chosen
     return live, recorded
 
 
 @app.cell(hide_code=True)
-def _(live, recorded):
+def choose_conversation(live, recorded):
     _first = "recorded: night harbour"
     conversation_choice = mo.ui.dropdown(
         [*recorded, *live],
         value=_first if _first in recorded else next(iter(live)),
         label="Conversation",
     )
-    rules_choice = mo.ui.dropdown(list(RULES), value="paper", label="Rules")
+    rules_choice = rules_menu("Rules")
     mo.hstack([conversation_choice, rules_choice], justify="start", gap=2, wrap=True)
     return conversation_choice, rules_choice
 
 
 @app.cell(hide_code=True)
-def _(conversation_choice, live, recorded, rules_choice):
+def set_rules(conversation_choice, live, recorded, rules_choice):
     _name = conversation_choice.value
     original = recorded[_name] if _name in recorded else miniature_conversation(live[_name])
-    base = RULES[rules_choice.value]().replace(token_unit=original.rules.token_unit)
-    p_slider = mo.ui.slider(0, 1, 0.05, value=base.p, label="p, weight of a near miss", show_value=True)
-    tau_slider = mo.ui.slider(0, 1000, 10, value=base.tau, label="τ, free tokens", show_value=True)
-    lam_slider = mo.ui.slider(0, 10, 0.5, value=base.lam * 1000, label="1000 λ, price of 1000 tokens", show_value=True)
+    base = base_rules(rules_choice.value, original.rules)
+    p_slider, tau_slider, lam_slider = rule_sliders(base)
     mo.hstack([p_slider, tau_slider, lam_slider], justify="start", gap=2, wrap=True)
     return base, lam_slider, original, p_slider, tau_slider
 
 
 @app.cell(hide_code=True)
-def _(base, lam_slider, original, p_slider, tau_slider):
-    _wanted = {"p": p_slider.value, "tau": tau_slider.value, "lam": lam_slider.value / 1000}
-    _changes = {name: value for name, value in _wanted.items() if value != getattr(base, name)}
-    rules = base.replace(**_changes)
+def introduce_replay():
+    mo.md("""
+    The whole conversation is scored again from its stored judgements; change the rules here, or by the controls above:
+    """)
+    return
+
+
+@app.cell
+def score_again(base, lam_slider, original, p_slider, tau_slider):
+    rules = rules_set(base, p_slider.value, tau_slider.value, lam_slider.value)  # or Rules.paper().replace(p=0.5)
     now = replay(original, rules)
+    mo.show_code()
     return now, rules
 
 
 @app.cell(hide_code=True)
-def _(now, original, rules):
+def show_rewards(now, original, rules):
     _series = {
         f"as it was ({original.rules.name} rules)": [turn.candidate.reward.total for turn in original.turns],
         f"now ({rules.name} rules)": [turn.candidate.reward.total for turn in now.turns],
@@ -123,28 +110,54 @@ def _(now, original, rules):
 
 
 @app.cell(hide_code=True)
-def _(original):
+def choose_turn(original):
     turn_slider = mo.ui.slider(1, len(original.turns), value=1, label="Turn", show_value=True)
-    mo.vstack([mo.md("## The receipt"), turn_slider])
+    mo.vstack(
+        [
+            mo.md("""
+    ## The receipt
+
+    One turn, line by line: what moved, why, and what it earned. The reward is a function of the state before the reply,
+    the state after it, and the reply's length:
+    """),
+            turn_slider,
+        ]
+    )
     return (turn_slider,)
 
 
+@app.cell
+def reward_one_reply(now, rules, turn_slider):
+    turn = now.turns[turn_slider.value - 1]
+    earned = reward(now.tree, turn.before, turn.after, turn.reply.n_tokens, rules)
+    r_d, r_e, by_intent = earned.discovered, earned.penalty, earned.shares
+    mo.show_code()
+    return by_intent, r_d, r_e, turn
+
+
 @app.cell(hide_code=True)
-def _(now, original, rules, turn_slider):
-    _was, _is = original.turns[turn_slider.value - 1], now.turns[turn_slider.value - 1]
-    _then = show.panel("As it was", show.receipt(original.tree, _was, original.rules))
-    _today = show.panel("Now", show.receipt(now.tree, _is, rules))
-    _reply = show.panel("The reply", show.rich_text(_is.reply.text))
+def show_reward(by_intent, now, r_d, r_e):
+    _parts = [f"{show.signed(part)} {now.tree.text(intent).lower()}" for intent, part in by_intent.items() if part]
+    _sum = f"`r_d + r_e` is {show.signed(r_d)} {show.signed(r_e)}: **{show.signed(r_d + r_e)}**"
+    mo.md(f"{_sum} ({'; '.join(_parts) or 'nothing new'}).")
+    return
+
+
+@app.cell(hide_code=True)
+def show_receipt(now, original, rules, turn, turn_slider):
+    _then = show.panel("As it was", show.receipt(original.tree, original.turns[turn_slider.value - 1], original.rules))
+    _today = show.panel("Now", show.receipt(now.tree, turn, rules))
+    _reply = show.panel("The reply", show.rich_text(turn.reply.text))
     mo.Html(show.styled(show.beside(_then, _today), _reply))
     return
 
 
 @app.cell(hide_code=True)
-def _(now, original, turn_slider):
+def show_candidates(now, turn):
     mo.vstack(
         [
             mo.md("### The replies of this turn, as they are worth now"),
-            mo.Html(show.styled(show.candidates(original.tree, now.turns[turn_slider.value - 1], now.rules))),
+            mo.Html(show.styled(show.candidates(now.tree, turn, now.rules))),
         ]
     )
     return
@@ -161,27 +174,17 @@ def differences(was: Conversation, now: Conversation) -> list[tuple[str, str, st
 
 
 @app.function(hide_code=True)
-def preferred(conversation: Conversation, turn: Turn) -> int:
-    """The candidate that the conversation's rules prefer in this turn."""
-    return choose_candidate(turn.candidates, conversation.rules, derive_seed(conversation.seed, "tie", turn.index))
-
-
-@app.function(hide_code=True)
-def flips(was: Conversation, now: Conversation) -> list[tuple[str, str, str, str]]:
-    """Turns in which another candidate is preferred now: turn, then, now, and the rewards now."""
-    rows = []
-    for before, after in zip(was.turns, now.turns, strict=True):
-        then, today = preferred(was, before), preferred(now, after)
-        if then != today:
-            worth = [f"{each.reply.assistant} {show.signed(each.reward.total)}" for each in after.candidates]
-            names = [each.reply.assistant for each in after.candidates]
-            rows.append((str(before.index), names[then], names[today], ", ".join(worth)))
-    return rows
+def choice_row(choice) -> tuple[str, str, str, str]:
+    """A turn in which another reply is preferred, as a row: turn, then, now, and the rewards now."""
+    names = [candidate.reply.assistant for candidate in choice.candidates]
+    worth = [f"{name} {show.signed(each.reward.total)}" for name, each in zip(names, choice.candidates, strict=True)]
+    return str(choice.turn), names[choice.then], names[choice.now], ", ".join(worth)
 
 
 @app.cell(hide_code=True)
-def _(now, original):
-    _changed, _flipped = differences(original, now), flips(original, now)
+def show_changes(now, original):
+    _changed = differences(original, now)
+    _flipped = [choice_row(choice) for choice in other_choices(original, now)]
     _parts = [mo.md("## What the rules change")]
     if now.rules == original.rules:
         _parts.append(mo.md("Nothing yet: these are the rules that the conversation was run under. Move a slider."))
@@ -209,7 +212,7 @@ def _(now, original):
 
 
 @app.cell(hide_code=True)
-def _(original):
+def compare_rules(original):
     _unit = original.rules.token_unit
     _paper = replay(original, Rules.paper().replace(token_unit=_unit))
     _authors = replay(original, Rules.authors().replace(token_unit=_unit))
@@ -242,48 +245,8 @@ def _(original):
     return
 
 
-@app.function(hide_code=True)
-def tally(conversations: list[Conversation]) -> Tally:
-    """Count what the chosen replies of conversations did."""
-    asked = [
-        (before.view, turn.candidate)
-        for each in conversations
-        for before, turn in zip(each.turns, each.turns[1:], strict=False)
-        if before.view.pursuing == "clear" and set(before.view.items) & newly_satisfied(turn)
-    ]
-    pairs = [(each, turn) for each in conversations for turn in each.turns if len(turn.candidates) == 2]
-    tied = [(each, turn) for each, turn in pairs if len({one.reward.discovered for one in turn.candidates}) == 1]
-    moves = [
-        (turn.candidate, move) for each in conversations for turn in each.turns for move in turn.candidate.transitions
-    ]
-    formed = [(chosen, move) for chosen, move in moves if move.moved and move.after is Discovery.EMERGING]
-    found = [move for _, move in moves if move.moved and move.after is Discovery.DISCOVERED]
-    return Tally(
-        asked=len(asked),
-        asked_for_nothing=sum(chosen.reward.discovered == 0 for _, chosen in asked),
-        compared=len(pairs),
-        tied=len(tied),
-        shorter=sum(prefers_shorter(each, turn) for each, turn in tied),
-        emerging=len(formed),
-        emerging_paid=sum(chosen.reward.shares.get(move.intent_id, 0.0) for chosen, move in formed),
-        discovered=len(found),
-        by_near_miss=sum(move.cause == "tangential" for move in found),
-    )
-
-
-@app.function(hide_code=True)
-def prefers_shorter(conversation: Conversation, turn: Turn) -> bool:
-    lengths = [each.reply.n_tokens for each in turn.candidates]
-    return lengths[preferred(conversation, turn)] == min(lengths) < max(lengths)
-
-
-@app.function(hide_code=True)
-def newly_satisfied(turn: Turn) -> set[str]:
-    return {move.intent_id for move in turn.candidate.transitions if move.satisfied}
-
-
 @app.cell(hide_code=True)
-def _(recorded, rules):
+def count_facts(recorded, rules):
     _all = [
         replay(each, rules.replace(name=rules.name, token_unit=each.rules.token_unit)) for each in recorded.values()
     ]

@@ -13,20 +13,21 @@ app = marimo.App(width="medium", app_title="GRPO by hand")
 
 with app.setup(hide_code=True):
     import html
+    import inspect
+    from dataclasses import dataclass
 
     import marimo as mo
 
-    from discover_lib import Conversation
     from discover_lib.app.controls import domain_labels
     from discover_lib.base.seeds import derive_seed
-    from discover_lib.core.conversation import Candidate
     from discover_lib.core.rollout import run_conversation
     from discover_lib.dataset.rows import GRPO_TAU, Origin, RowOptions, examples, restore
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
     from discover_lib.engines.miniature.assistants import scripted_assistant
+    from discover_lib.engines.spec import MINIATURE
     from discover_lib.metrics.intervals import share_of
-    from discover_lib.train.grpo.group import Group, group_of
+    from discover_lib.train.grpo.group import group_of
     from discover_lib.views import conversation as show
     from discover_lib.views import training as show_training
 
@@ -34,10 +35,22 @@ with app.setup(hide_code=True):
     LETTERS = "ABCDEFGH"
     POLICIES = ("draft", "adaptive", "options", "ask")  # whose groups are counted at the end
     SURVEYED = 40  # users, for that
+    CLIP = 0.2  # a token's probability ratio beyond 1 ± this earns no more
+    MAX_NORM = 1.0  # of the gradient
+    TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+
+    @dataclass(frozen=True)
+    class Update:
+        """What an update did: log-probabilities (nats) of each reply's tokens before and after it."""
+
+        before: tuple[tuple[float, ...], ...]
+        after: tuple[tuple[float, ...], ...]
+        kl: float  # estimated divergence of the new from the old policy, in nats per token
+        gradient_norm: float  # of the first step, before clipping
 
 
 @app.cell(hide_code=True)
-def _():
+def introduce():
     mo.md(r"""
     # What does one GRPO update learn from?
 
@@ -56,14 +69,14 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _():
+def choose_prompt():
     domain_choice = mo.ui.dropdown(domain_labels(), value="SVG drawing", label="Domain")
     user_choice = mo.ui.slider(0, 49, 1, value=3, label="User", show_value=True)
     turn_choice = mo.ui.slider(1, 5, 1, value=2, label="Turn to answer", show_value=True)
     tau_choice = mo.ui.slider(0, 1000, 25, value=GRPO_TAU, label="τ, free tokens", show_value=True)
     mo.vstack(
         [
-            mo.md("## 1 · A prompt, and the user behind it"),
+            mo.md("## 1 · A prompt, and the user behind it\n\nOne row of training data, as a trainer reads it:"),
             mo.hstack([domain_choice, user_choice, turn_choice, tau_choice], justify="start", gap=2, wrap=True),
         ]
     )
@@ -71,34 +84,29 @@ def _():
 
 
 @app.function(hide_code=True)
-def conversation_of(domain: str, user: int) -> Conversation:
-    """The adaptive assistant with one user of the artifacts to train on."""
+def prompt_row(domain: str, user: int, turn: int, tau: float) -> dict:
+    """What a GRPO trainer gets of a turn of *adaptive* with one user: the prompt, and the user's state as JSON."""
     world = engine(domain)
-    built = world.builder.build(generate_artifact(domain, "train", user % SPLIT_SIZES["train"]))
+    tree = world.builder.build(generate_artifact(domain, "train", user % SPLIT_SIZES["train"])).tree
     setting = {"engine": "miniature", "domain": domain, "artifact": f"user {user}", "assistants": ["adaptive"]}
-    assistants = [scripted_assistant("adaptive", domain)]
-    return run_conversation(built.tree, world.judge, world.voice, assistants, seed=user, setting=setting)
-
-
-@app.function(hide_code=True)
-def prompt_row(conversation: Conversation, turn: int, tau: float) -> dict:
-    """The row that a GRPO trainer gets of one turn: the prompt, and the user's state as JSON."""
-    options = RowOptions(grpo_tau=tau)
-    rows = list(examples("prompt", [conversation], Origin("this page", "miniature", "miniature"), options))
+    adaptive = [scripted_assistant("adaptive", domain)]
+    talk = run_conversation(tree, world.judge, world.voice, adaptive, seed=user, setting=setting)
+    rows = list(examples("prompt", [talk], Origin("this page", MINIATURE, MINIATURE), RowOptions(grpo_tau=tau)))
     return rows[min(turn, len(rows)) - 1].row
 
 
-@app.cell(hide_code=True)
-def _(domain_choice, tau_choice, turn_choice, user_choice):
+@app.cell
+def restore_user(domain_choice, tau_choice, turn_choice, user_choice):
     domain = domain_choice.value
     world = engine(domain)
-    row = prompt_row(conversation_of(domain, user_choice.value), turn_choice.value, tau_choice.value)
+    row = prompt_row(domain, user_choice.value, turn_choice.value, tau_choice.value)
     user = restore(row, world.judge, world.voice)
+    mo.show_code()
     return domain, row, user, world
 
 
 @app.cell(hide_code=True)
-def _(row, user):
+def show_prompt(row, user):
     _outline = show.outline(user.tree, user.state, user.rules, (), user.focus)
     _size = f"{len(row['state']):,} characters of JSON"
     mo.Html(
@@ -115,29 +123,30 @@ def _(row, user):
     return
 
 
-# -- the group ---------------------------------------------------------------------------------------------------------
-
-
 @app.cell(hide_code=True)
-def _():
+def load_model():
     def found():
-        """The tiny base model where it has been made and torch is here; else why scripts stand in."""
+        """The tiny base model and its tokenizer where it has been made and torch is here; else why scripts stand in."""
         try:
+            import torch
+            from transformers import AutoModelForCausalLM, AutoTokenizer
+
             from discover_lib.engines.local.tiny_model import CARD, base_folder
-            from discover_lib.train.grpo.group_step import GroupModel
         except ImportError as error:
-            return None, f"torch and its companions are not installed ({error.name}); make train adds them"
+            return None, None, f"torch and its companions are not installed ({error.name}); make train adds them"
         folder = base_folder()
         if not (folder / CARD).is_file():
-            return None, "the tiny model has not been made yet; page 50 makes it in a few minutes"
-        return GroupModel(folder), ""
+            return None, None, "the tiny model has not been made yet; page 50 makes it in a few minutes"
+        torch.set_num_threads(1)
+        loaded = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        return loaded, AutoTokenizer.from_pretrained(folder), ""
 
-    model, missing = found()
-    return missing, model
+    model, tokenizer, missing = found()
+    return missing, model, tokenizer
 
 
 @app.cell(hide_code=True)
-def _(missing, model):
+def choose_group(missing, model):
     size_choice = mo.ui.slider(2, 8, 1, value=4, label="G, replies in the group", show_value=True)
     temperature_choice = mo.ui.slider(0.3, 1.5, 0.1, value=1.0, label="Temperature", show_value=True)
     draw_choice = mo.ui.slider(0, 30, 1, value=0, label="Draw", show_value=True)
@@ -148,46 +157,105 @@ def _(missing, model):
         else f"**Scripts** write them ({', '.join(SCRIPTS)}, in turn), since {missing}. A model's group would be "
         "samples of one policy."
     )
+    _controls = [size_choice, *([temperature_choice] if model else []), draw_choice]
     mo.vstack(
         [
             mo.md(f"## 2 · A group of replies, judged\n\n{_who}"),
-            mo.hstack(
-                [size_choice, *([temperature_choice] if model else []), draw_choice], justify="start", gap=2, wrap=True
-            ),
+            mo.hstack(_controls, justify="start", gap=2, wrap=True),
         ]
     )
     return draw_choice, size_choice, temperature_choice
 
 
+@app.function(hide_code=True)
+def listing(*functions):
+    """The code of functions as a part of the page; in edit mode their cells show it."""
+    code = "\n\n\n".join(inspect.getsource(each).strip() for each in functions)
+    return mo.ui.code_editor(code, disabled=True, min_height=1) if mo.app_meta().mode != "edit" else mo.md("")
+
+
 @app.cell(hide_code=True)
-def _(model):
+def introduce_sampling():
+    mo.md("""
+    ### Sample
+
+    The policy itself writes the group, at the temperature at which its probabilities are taken later. A reply is the
+    list of its token ids, up to the end mark.
+    """)
+    return
+
+
+@app.function
+def prompt_ids(tokenizer, messages):
+    """The conversation so far as token ids, up to where the assistant begins."""
+    import torch
+
+    text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+    return torch.tensor(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+@app.function
+def sample(model, tokenizer, prompt, n, *, temperature, seed, max_tokens=96):
+    """`n` replies to one prompt as token ids; the same seed, the same replies."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        written = model.generate(
+            prompt[None].expand(n, -1),
+            attention_mask=torch.ones(n, len(prompt), dtype=torch.long),
+            do_sample=True,
+            temperature=temperature,
+            top_k=0,
+            top_p=1.0,
+            max_new_tokens=max_tokens,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+    replies, end = written[:, len(prompt) :].tolist(), tokenizer.eos_token_id
+    return [ids[: ids.index(end) + 1] if end in ids else ids for ids in replies]
+
+
+@app.cell(hide_code=True)
+def list_sampling():
+    listing(prompt_ids, sample)
+    return
+
+
+@app.cell(hide_code=True)
+def choose_writer(model, tokenizer):
     def write_group(user, domain, size, temperature, seed):
-        """`size` replies to where the user stands, and what the model sampled for them (None for scripts)."""
+        """`size` replies to where the user stands, and the token ids sampled for them (None for scripts)."""
         if model is None:
             writers = [scripted_assistant(SCRIPTS[place % len(SCRIPTS)], domain) for place in range(size)]
-            seeds = [derive_seed(seed, "reply", place) for place in range(size)]
-            return [each.reply(user.messages, seed) for each, seed in zip(writers, seeds, strict=True)], None
+            seeded = ((each, derive_seed(seed, "reply", place)) for place, each in enumerate(writers))
+            return [each.reply(user.messages, own_seed) for each, own_seed in seeded], None
         from discover_lib.engines.local.tiny_language import decode, encode_messages
 
-        sampled = model.sample(encode_messages(user.messages, domain), size, temperature=temperature, seed=seed)
-        return [decode(each.text, domain, user.messages, "tiny") for each in sampled], sampled
+        prompt = prompt_ids(tokenizer, encode_messages(user.messages, domain))
+        sampled = sample(model, tokenizer, prompt, size, temperature=temperature, seed=seed)
+        texts = [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in sampled]
+        return [decode(text, domain, user.messages, "tiny") for text in texts], sampled
 
     return (write_group,)
 
 
 @app.cell(hide_code=True)
-def _(domain, draw_choice, size_choice, temperature_choice, user, write_group):
-    _replies, sampled = write_group(
-        user, domain, size_choice.value, temperature_choice.value, derive_seed(draw_choice.value, "group")
-    )
-    candidates = [user.consider(each) for each in _replies]
+def introduce_judging():
+    mo.md("""
+    ### Judge
+
+    Every reply is judged against the same frozen state of the restored user. `consider` changes nothing in it.
+    """)
+    return
+
+
+@app.cell
+def judge_group(domain, draw_choice, size_choice, temperature_choice, user, write_group):
+    seed = derive_seed(draw_choice.value, "group")
+    replies, sampled = write_group(user, domain, size_choice.value, temperature_choice.value, seed)
+    candidates = [user.consider(reply) for reply in replies]
+    mo.show_code()
     return candidates, sampled
-
-
-@app.function(hide_code=True)
-def reward_of(candidate: Candidate) -> float | None:
-    """Its reward, or None where the judgement failed."""
-    return None if candidate.reward is None else candidate.reward.total
 
 
 @app.function(hide_code=True)
@@ -197,7 +265,7 @@ def names_of(candidates) -> list[str]:
 
 
 @app.cell(hide_code=True)
-def _(candidates, user):
+def show_group(candidates, user):
     mo.Html(
         show_training.styled(
             show_training.replies(dict(zip(names_of(candidates), candidates, strict=True))),
@@ -209,119 +277,156 @@ def _(candidates, user):
     return
 
 
-# -- advantages --------------------------------------------------------------------------------------------------------
-
-
 @app.cell(hide_code=True)
-def _():
+def choose_scale():
     scale_choice = mo.ui.checkbox(value=True, label='divide by the standard deviation (scale_rewards="group")')
-    mo.vstack([mo.md("## 3 · From rewards to advantages"), scale_choice])
+    mo.vstack(
+        [
+            mo.md("""
+    ## 3 · From rewards to advantages
+
+    A reward says little by itself: an easy user pays everybody. The group is its own yardstick.
+    """),
+            scale_choice,
+        ]
+    )
     return (scale_choice,)
 
 
-@app.cell(hide_code=True)
-def _(candidates, scale_choice):
-    group = group_of([reward_of(each) for each in candidates], scaled=scale_choice.value)
-    mo.Html(
-        show_training.styled(
-            show.panel("The group", show_training.group_arithmetic(group, names_of(candidates))),
-            f'<p class="dl-quiet">{html.escape(said_of(group))}</p>',
-        )
-    )
+@app.cell
+def compare_within_group(candidates, scale_choice):
+    rewards = [None if each.reward is None else each.reward.total for each in candidates]  # None: not judged
+    group = group_of(rewards, scaled=scale_choice.value)
+    mo.show_code()
     return (group,)
 
 
-@app.function(hide_code=True)
-def said_of(group: Group) -> str:
-    """What a group teaches, in words."""
-    if not group.signal:
-        return (
-            "All scored rewards are equal, so every advantage is 0 and this group teaches nothing: the replies were "
-            "paid for and leave no trace. Another draw, a higher temperature or a larger group may bring a difference."
-        )
-    scored = [each for each in group.advantages if each is not None]
-    better = sum(each > 0 for each in scored)
-    how = (
-        "Divided by their spread, a group whose rewards hardly differ pushes as hard as one in which they differ a lot."
-        if group.scaled
-        else "Not divided, a group pushes harder the more its rewards differ."
-    )
-    return f"{better} of {len(scored)} replies are better than the group's mean and are made likelier. {how}"
-
-
-# -- the update --------------------------------------------------------------------------------------------------------
+@app.cell(hide_code=True)
+def show_advantages(candidates, group):
+    _panel = show.panel("The group", show_training.group_arithmetic(group, names_of(candidates)))
+    mo.Html(show_training.styled(_panel, show_training.lesson(group)))
+    return
 
 
 @app.cell(hide_code=True)
-def _(missing, model):
+def introduce_update(missing, model):
+    _intro = r"""
+    ## 4 · What the update does
+
+    With $\rho$ the ratio of a token's probability under the new policy to that under the old one, the update minimises
+    $-\min(\rho A,\ \mathrm{clip}(\rho, 1 \pm 0.2) A)$, averaged over all tokens of the group: a better reply becomes
+    likelier, but beyond the clip it earns no more. AdamW takes the step in a fresh LoRA adapter; the base model itself
+    stays as it is, so change a slider below and the step is taken anew.
+    """
+    mo.md(_intro if model else f"{_intro}\n    No update can be taken here: {missing}.")
+    return
+
+
+@app.function
+def log_probabilities(model, prompt, reply, temperature):
+    """Log-probability of each token of a reply, behind the prompt and what stands before it; shape (tokens,)."""
+    import torch
+
+    ids = torch.tensor(reply)
+    logits = model(torch.cat([prompt, ids])[None]).logits[0, len(prompt) - 1 : -1] / temperature
+    return torch.log_softmax(logits, dim=-1).gather(1, ids[:, None])[:, 0]
+
+
+@app.function
+def clipped_loss(now, before, advantages):
+    """-min(ρA, clip(ρ, 1 ± 0.2)A), averaged over the tokens of all replies that were scored."""
+    import torch
+
+    terms = []
+    for new, old, advantage in zip(now, before, advantages, strict=True):
+        if advantage is not None:
+            ratio = (new - old).exp()
+            terms.append(-torch.minimum(ratio * advantage, ratio.clamp(1 - CLIP, 1 + CLIP) * advantage))
+    return torch.cat(terms).mean() if terms else 0.0 * torch.cat(now).sum()
+
+
+@app.function
+def update(model, prompt, replies, advantages, *, learning_rate, temperature=1.0, steps=1, seed=0):
+    """Take `steps` updates on one group in a fresh adapter, look at the difference, and take the adapter off again."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+
+    def logs():
+        return [log_probabilities(policy, prompt, reply, temperature) for reply in replies]
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        policy = get_peft_model(model, LoraConfig(r=32, lora_alpha=64, target_modules=TARGETS, task_type="CAUSAL_LM"))
+    try:
+        trainable = [each for each in policy.parameters() if each.requires_grad]
+        optimizer = torch.optim.AdamW(trainable, lr=learning_rate, weight_decay=0.0)
+        before, norms = [each.detach() for each in logs()], []
+        for _ in range(steps):
+            optimizer.zero_grad()
+            clipped_loss(logs(), before, advantages).backward()
+            norms.append(float(torch.nn.utils.clip_grad_norm_(trainable, MAX_NORM)))
+            optimizer.step()
+        with torch.no_grad():
+            after = logs()
+    finally:
+        policy.unload().eval()
+    down = torch.cat(before) - torch.cat(after)
+    kl = float((down.exp() - down - 1).mean())  # the estimator of GRPO; never negative
+    return Update(*(tuple(tuple(each.tolist()) for each in logs) for logs in (before, after)), kl, norms[0])
+
+
+@app.cell(hide_code=True)
+def list_update():
+    listing(log_probabilities, clipped_loss, update)
+    return
+
+
+@app.cell(hide_code=True)
+def choose_step(model):
     rate_choice = mo.ui.dropdown(
         {"5e-6 (paper, for 8B models)": 5e-6, "1e-4": 1e-4, "5e-4": 5e-4, "2e-3": 2e-3},
         value="5e-4",
         label="Learning rate",
     )
     steps_choice = mo.ui.slider(1, 8, 1, value=1, label="Updates on this group", show_value=True)
-    _intro = """
-    ## 4 · What the update does
-
-    The gradient of every token's log-probability, times its reply's advantage, through AdamW into a fresh LoRA adapter.
-    Bars show how much likelier (up) or less likely (down) each token became, in nats; tokens that several replies share
-    are pulled both ways. The base model itself stays as it is, so change a slider and the step is taken anew.
-    """
-    _without = f"\n\nNo update can be taken here: {missing}."
-    mo.vstack(
-        [
-            mo.md(_intro if model else "## 4 · What the update does" + _without),
-            *([mo.hstack([rate_choice, steps_choice], justify="start", gap=2, wrap=True)] if model else []),
-        ]
-    )
+    mo.hstack([rate_choice, steps_choice], justify="start", gap=2, wrap=True) if model else None
     return rate_choice, steps_choice
 
 
-@app.cell(hide_code=True)
-def _(
-    candidates,
-    domain,
-    group,
-    model,
-    rate_choice,
-    sampled,
-    steps_choice,
-    temperature_choice,
-    user,
-):
+@app.cell
+def take_step(domain, group, model, rate_choice, sampled, steps_choice, temperature_choice, tokenizer, user):
     mo.stop(model is None)
     from discover_lib.engines.local.tiny_language import encode_messages
 
-    step = model.step(
-        encode_messages(user.messages, domain),
-        sampled,
-        group.advantages,
-        learning_rate=rate_choice.value,
-        temperature=temperature_choice.value,
-        steps=steps_choice.value,
-    )
-    _most = max((abs(b - a) for each in step.replies for a, b in zip(each.before, each.after, strict=True)), default=0)
-    _panels = [
-        show.panel(
-            f"{name}: advantage {show.signed(advantage or 0)}, log-probability {show.signed(round(each.change, 3))}",
-            show_training.token_changes(each.tokens, each.before, each.after, _most),
-        )
-        for name, advantage, each in zip(names_of(candidates), group.advantages, step.replies, strict=True)
-    ]
-    _sum = (
-        f"Distance from the old policy: KL = {step.kl:.2e} nats per token. Norm of the gradient: "
-        f"{step.gradient_norm:.3g}. A penalty on the distance from a reference starts at 0: before the first update "
-        "both are the same model."
-    )
-    mo.Html(show_training.styled(*_panels, f'<p class="dl-quiet">{_sum}</p>'))
+    prompt = prompt_ids(tokenizer, encode_messages(user.messages, domain))
+    settings = {"learning_rate": rate_choice.value, "temperature": temperature_choice.value}
+    step = update(model, prompt, sampled, group.advantages, **settings, steps=steps_choice.value)
+    mo.show_code()
     return (step,)
 
 
-# -- groups that teach nothing -----------------------------------------------------------------------------------------
+@app.cell(hide_code=True)
+def show_step(candidates, group, sampled, step, tokenizer):
+    _pairs = list(zip(step.before, step.after, strict=True))
+    _most = max((abs(b - a) for before, after in _pairs for a, b in zip(before, after, strict=True)), default=0)
+    _rows = zip(names_of(candidates), group.advantages, sampled, _pairs, strict=True)
+    _panels = []
+    for _name, _advantage, _ids, (_before, _after) in _rows:
+        _change = show.signed(round(sum(_after) - sum(_before), 3))
+        _title = f"{_name}: advantage {show.signed(_advantage or 0)}, log-probability {_change}"
+        _tokens = tokenizer.convert_ids_to_tokens(_ids)
+        _panels.append(show.panel(_title, show_training.token_changes(_tokens, _before, _after, _most)))
+    _sum = (
+        "Bars show how much likelier (up) or less likely (down) each token became, in nats; tokens that several "
+        f"replies share are pulled both ways. Distance from the old policy: KL = {step.kl:.2e} nats per token. Norm "
+        f"of the gradient: {step.gradient_norm:.3g}. A penalty on the distance from a reference starts at 0."
+    )
+    mo.Html(show_training.styled(*_panels, f'<p class="dl-quiet">{_sum}</p>'))
+    return
 
 
 @app.cell(hide_code=True)
-def _():
+def choose_rewards():
     own_choice = mo.ui.array([mo.ui.number(-1, 15, 0.05, value=1.0, label=letter) for letter in "ABCD"])
     mo.vstack(
         [
@@ -337,74 +442,48 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(own_choice, scale_choice):
-    own_group = group_of(
-        [each if each is None else float(each) for each in own_choice.value], scaled=scale_choice.value
-    )
-    mo.Html(
-        show_training.styled(
-            show.panel("Your group", show_training.group_arithmetic(own_group, list("ABCD"))),
-            f'<p class="dl-quiet">{html.escape(said_of(own_group))}</p>',
-        )
-    )
+def show_own_group(own_choice, scale_choice):
+    _rewards = [each if each is None else float(each) for each in own_choice.value]
+    own_group = group_of(_rewards, scaled=scale_choice.value)
+    _panel = show.panel("Your group", show_training.group_arithmetic(own_group, list("ABCD")))
+    mo.Html(show_training.styled(_panel, show_training.lesson(own_group)))
     return (own_group,)
 
 
 @app.cell(hide_code=True)
-def _(
-    domain,
-    model,
-    size_choice,
-    tau_choice,
-    temperature_choice,
-    turn_choice,
-    world,
-    write_group,
-):
-    def written_by(policy):
-        """Who writes a whole group: the model's samples, or one script with other seeds."""
+def survey_groups(domain, model, size_choice, tau_choice, temperature_choice, turn_choice, world, write_group):
+    def by_model(user, seed):
+        return write_group(user, domain, size_choice.value, temperature_choice.value, seed)[0]
 
-        def write(user, seed):
-            if policy is None:
-                return write_group(user, domain, size_choice.value, temperature_choice.value, seed)[0]
-            script = scripted_assistant(policy, domain)
-            return [script.reply(user.messages, derive_seed(seed, place)) for place in range(size_choice.value)]
+    def by_script(policy):
+        script, places = scripted_assistant(policy, domain), range(size_choice.value)
+        return lambda user, seed: [script.reply(user.messages, derive_seed(seed, place)) for place in places]
 
-        return write
-
-    def surveyed(n_users):
-        """Writer → how many of the users' groups at this turn have no signal."""
-        writers = {"the tiny base model": written_by(None)} if model else {}
-        writers |= {f"script: {policy}": written_by(policy) for policy in POLICIES}
-        found = dict.fromkeys(writers, 0)
-        for number in range(n_users):
-            row = prompt_row(conversation_of(domain, number), turn_choice.value, tau_choice.value)
+    def silent_of(write):
+        """How many of the surveyed users' groups at this turn have no signal."""
+        count = 0
+        for number in range(SURVEYED):
+            row = prompt_row(domain, number, turn_choice.value, tau_choice.value)
             user = restore(row, world.judge, world.voice)
-            for name, write in writers.items():
-                replies = write(user, derive_seed(number, "survey"))
-                found[name] += not group_of([reward_of(user.consider(each)) for each in replies]).signal
-        return {name: share_of(silent, n_users) for name, silent in found.items()}
+            rewards = [user.consider(reply).reward for reply in write(user, derive_seed(number, "survey"))]
+            count += not group_of([reward and reward.total for reward in rewards]).signal
+        return share_of(count, SURVEYED)
 
-    silent = surveyed(SURVEYED)
+    _writers = {"the tiny base model": by_model} if model else {}
+    _writers |= {f"script: {policy}": by_script(policy) for policy in POLICIES}
+    silent = {name: silent_of(write) for name, write in _writers.items()}
     _caption = (
         f"Groups of {size_choice.value} at turn {turn_choice.value} in which all rewards are equal "
         f"(n = {SURVEYED} users, 95 % Wilson interval). Every group is written by one policy."
     )
+    _rows = [(name, str(share)) for name, share in silent.items()]
     mo.vstack(
         [
             mo.md("""
     How often does that happen? It depends on who writes: a policy that always does the same kind of thing is paid the
     same every time, and has nothing to compare.
     """),
-            mo.Html(
-                show.styled(
-                    show.table(
-                        ("Who writes the group", "share without a signal"),
-                        [(name, str(each)) for name, each in silent.items()],
-                        _caption,
-                    )
-                )
-            ),
+            mo.Html(show.styled(show.table(("Who writes the group", "share without a signal"), _rows, _caption))),
         ]
     )
     return (silent,)

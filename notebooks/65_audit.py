@@ -54,7 +54,7 @@ with app.setup(hide_code=True):
 
 
 @app.cell(hide_code=True)
-def _():
+def introduce():
     mo.md("""
     # Can this simulated user be trusted?
 
@@ -77,7 +77,7 @@ def make_own_run(folder: Path) -> None:
 
 
 @app.cell(hide_code=True)
-def _():
+def choose_user():
     def _found_or_made():
         """The runs there are, newest first, and why there is none."""
         if runs := find_runs(outputs_folder()):
@@ -107,7 +107,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(run_choice):
+def read_conversations(run_choice):
     folder = run_choice.value
 
     def read():
@@ -128,7 +128,7 @@ def _(run_choice):
 
 
 @app.cell(hide_code=True)
-def _():
+def introduce_certificate():
     mo.md("""
     ## 1 · Does it tell good assistants from bad ones?
 
@@ -141,7 +141,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(configuration, folder):
+def offer_certificate(configuration, folder):
     certify_button = mo.ui.run_button(label="Certify this user now")
     _engine = configuration.get("engine") or {}
     needs_model = any(who != MINIATURE for who in _engine.values())
@@ -159,7 +159,7 @@ def _(configuration, folder):
 
 
 @app.cell(hide_code=True)
-def _(certify_button, folder, needs_model):
+def certify(certify_button, folder, needs_model):
     mo.stop(folder is None)
     _trouble = ""
     if certify_button.value and not needs_model:
@@ -181,7 +181,7 @@ def _(certify_button, folder, needs_model):
 
 
 @app.cell(hide_code=True)
-def _():
+def introduce_leaks():
     mo.md("""
     ## 2 · Does it say what it cannot know?
 
@@ -191,12 +191,19 @@ def _():
     return
 
 
-@app.cell(hide_code=True)
-def _(conversations):
+@app.cell
+def audit_users(conversations):
     audited = audit(conversations)
-    _note = ""
+    leaks = [finding for finding in audited.findings if finding.severity == "alarm"]
+    mo.show_code()
+    return audited, leaks
+
+
+@app.cell(hide_code=True)
+def show_leaks(audited, conversations, leaks):
+    _note = f'<p class="dl-quiet">{len(leaks)} of {len(audited.findings)} findings are alarms.</p>'
     if len(conversations) == READ_AT_MOST:
-        _note = f'<p class="dl-quiet">Read were the first {READ_AT_MOST} conversations; the command reads all.</p>'
+        _note += f'<p class="dl-quiet">Read were the first {READ_AT_MOST} conversations; the command reads all.</p>'
     mo.Html(
         show_audit.styled(
             show_audit.audit_line(audited),
@@ -207,7 +214,7 @@ def _(conversations):
 
 
 @app.cell(hide_code=True)
-def _():
+def introduce_corpus():
     mo.md("""
     ### How good is the audit itself?
 
@@ -218,7 +225,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _():
+def score_corpus():
     corpus = load_corpus()
     corpus_scored = score(corpus)
     kind_choice = mo.ui.dropdown([*PLANTED, *BEYOND, *DECOYS], value="inflected", label="Show cases of the kind")
@@ -233,7 +240,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(corpus, corpus_scored, kind_choice, wrong_only):
+def show_cases(corpus, corpus_scored, kind_choice, wrong_only):
     def wanted():
         for case, found in corpus_scored.results:
             alarmed = found is not None and found.severity == "alarm"
@@ -248,7 +255,7 @@ def _(corpus, corpus_scored, kind_choice, wrong_only):
 
 
 @app.cell(hide_code=True)
-def _():
+def introduce_agreement():
     noise = mo.ui.slider(0, 0.5, 0.05, value=0.1, label="Share of verdicts turned around", show_value=True)
     mo.vstack(
         [
@@ -266,7 +273,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(conversations):
+def exchange_sheets(conversations):
     def _sheet():
         text = io.StringIO()
         write_label_sheet(moments_of(dict(islice(conversations.items(), ON_A_SHEET))), text)
@@ -279,7 +286,7 @@ def _(conversations):
 
 
 @app.cell(hide_code=True)
-def _(conversations, label_files):
+def read_sheets(conversations, label_files):
     def _by_people():
         """The labels in the sheets given back, and why one cannot be used."""
         moments, found = moments_of(conversations), []
@@ -296,7 +303,7 @@ def _(conversations, label_files):
 
 
 @app.cell(hide_code=True)
-def _(conversations, labels_by_people, noise):
+def compare_judges(conversations, labels_by_people, noise):
     def miniature_can(talk) -> bool:
         """Recorded trees are in words of their own, which only a language model can judge."""
         return bool(talk.setting.get("domain")) and talk.setting.get("engine") != "recorded"
@@ -333,7 +340,7 @@ def _(conversations, labels_by_people, noise):
 
 
 @app.cell(hide_code=True)
-def _(labels):
+def list_disagreements(labels):
     disputed = disagreements(labels)
     disputed_table = mo.ui.table(
         [
@@ -358,7 +365,7 @@ def _(labels):
 
 
 @app.cell(hide_code=True)
-def _(disputed, disputed_table, judged):
+def open_disagreement(disputed, disputed_table, judged):
     def selected():
         for row in disputed_table.value:
             for each in disputed:
@@ -374,7 +381,7 @@ def _(disputed, disputed_table, judged):
 
 
 @app.cell(hide_code=True)
-def _():
+def introduce_paper():
     all_checks = mo.ui.checkbox(label="show the figures that follow, too")
     mo.vstack(
         [
@@ -391,7 +398,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(all_checks, folder):
+def show_paper(all_checks, folder):
     _chosen = [each for each in paper_checks() if all_checks.value or each.verdict != "follows"]
     _derived = [each.row() for each in derived()]
     _results = folder / RESULTS_FILE if folder else None
@@ -415,7 +422,7 @@ def _(all_checks, folder):
 
 
 @app.cell(hide_code=True)
-def _(folder):
+def show_commands(folder):
     mo.md(f"""
     ## On the command line
 

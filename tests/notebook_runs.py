@@ -37,11 +37,17 @@ def definitions(name: str) -> tuple[str, ...]:
 
 
 def load(name: str) -> Any:
+    """A notebook's app."""
+    return load_module(name).app
+
+
+def load_module(name: str) -> Any:
+    """A notebook as a module; its functions can be called."""
     spec = importlib.util.spec_from_file_location(f"notebook_{name[:2]}", FOLDER / name)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.app
+    return module
 
 
 def chosen(value: Any) -> SimpleNamespace:

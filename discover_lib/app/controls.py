@@ -22,12 +22,13 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import plan_units
 from discover_lib.train.recipes import FieldError
-from discover_lib.views.html import Markup, panel, static_text, table
+from discover_lib.views.html import Markup, error_line, panel, quiet, static_text, table
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.runs.options import RunOptions
     from discover_lib.runs.plan import Plan, Stage
 
 Record = TypeVar("Record", bound="DataclassInstance")
@@ -206,6 +207,42 @@ def builder_stages(choice: Choice) -> list[Stage]:
     ]
 
 
+def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Choice) -> Markup:
+    """A run or, with `domains`, an evaluation before it is begun: a note, and what it will take where models take part.
+
+    What cannot be laid out is said in one line.
+    """
+    from discover_lib.app.jobs import IN_FLIGHT, laid_out
+    from discover_lib.runs.plan import plan_run
+
+    line = quiet(note)
+    if not options.spec.models(options.everyone):
+        return line
+    try:
+        forecast = plan_run(laid_out(options, domains), settings=choice.client_settings, concurrency=IN_FLIGHT)
+    except (DiscoverError, OSError) as error:
+        return error_line(str(error))
+    minutes = forecast.minutes
+    caption = f"Before anything is spent: about {minutes.expected:.0f} min ({minutes.low:.0f} to {minutes.high:.0f})"
+    return line + plan_table(forecast.stages, caption)
+
+
+def trained_assistants() -> dict[str, str]:
+    """Finished training runs as assistants, newest first: name → how a run names it."""
+    from discover_lib.base.files import outputs_folder
+    from discover_lib.train.jobs import JobError, find_jobs
+
+    names = {}
+    for name, run in find_jobs(outputs_folder()).items():
+        try:
+            # "+" in a folder's name would be taken for an adapter
+            if run.status().state == "finished" and "+" not in str(run.folder):
+                names[name] = f"hf:{run.folder}"
+        except JobError:  # page 50 says what is wrong with it
+            continue
+    return names
+
+
 def plan_table(stages: Sequence[Stage], caption: str) -> Markup:
     """Calls, tokens and dollars by stage and in all, as low to high; an unknown price is said to be unknown."""
     from discover_lib.runs.plan import sum_of
@@ -336,8 +373,10 @@ def growing_text() -> Any:
     return GrowingText()
 
 
-def pickable(html: str, picked: str = "") -> Any:
+def pickable(html: str, picked: str = "", leads_to: str = "") -> Any:
     """A widget that shows finished markup and whose `picked` is the `data-pick` of the element pressed last.
+
+    With `leads_to`, the address of another page, a press opens that page with `&pick=` and the element's `data-pick`.
 
     The markup must be escaped where it holds texts of others, as the fragments of `discover_lib.views` are.
     """
@@ -348,5 +387,6 @@ def pickable(html: str, picked: str = "") -> Any:
         _esm = static_text("pickable.js")
         html = traitlets.Unicode("").tag(sync=True)
         picked = traitlets.Unicode("").tag(sync=True)
+        leads_to = traitlets.Unicode("").tag(sync=True)
 
-    return Pickable(html=html, picked=picked)
+    return Pickable(html=html, picked=picked, leads_to=leads_to)

@@ -18,14 +18,12 @@ from discover_lib.core.conversation import Artifact, Conversation
 from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import RoleError
 from discover_lib.core.rollout import MAX_TURNS
-from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import MINIATURE, EngineSpec
-from discover_lib.metrics.rescore import replay
+from discover_lib.metrics.rescore import NAMED_RULES, replay
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
 from discover_lib.runs.recorded import Recorded, RecordedError, load_recorded, recorded_index
 
 SourceKind = Literal["miniature", "trees", "recorded"]
-RULES = {"paper": Rules.paper, "paper, GRPO": Rules.paper_grpo, "authors": Rules.authors}
 GENERATED_SHOWN = 12  # generated artifacts offered beside the hand-written ones
 
 
@@ -42,7 +40,7 @@ class Settings:
             "trees", the name of a tree built before, of whatever domain.
         assistant: who answers on *next*: a scripted one, or a LiteLLM model as MODEL or MODEL+STYLE; with a recorded
             source, always those recorded.
-        rules: a name in `RULES`.
+        rules: a name in `NAMED_RULES`.
         turns: assistant turns until a conversation is over.
         judge, voice: "miniature", or a LiteLLM model.
         api_base, key_variable: of a server of one's own; the key itself stays in the environment.
@@ -63,8 +61,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.source not in get_args(SourceKind):
             raise SessionError(f"unknown source {self.source!r}; choose one of {', '.join(get_args(SourceKind))}")
-        if self.rules not in RULES:
-            raise SessionError(f"unknown rules {self.rules!r}; choose one of {', '.join(RULES)}")
+        if self.rules not in NAMED_RULES:
+            raise SessionError(f"unknown rules {self.rules!r}; choose one of {', '.join(NAMED_RULES)}")
         if self.turns < 1:
             raise SessionError(f"a conversation has at least one turn, got {self.turns}")
 
@@ -136,7 +134,7 @@ def open_source(settings: Settings) -> Conversation:
     check_players(settings)
     tree, domain = _grown(settings) if settings.source == "trees" else (_built(settings), settings.domain)
     setting = {"engine": engine_name(settings), "domain": domain, "artifact": settings.artifact}
-    rules = RULES[settings.rules]()
+    rules = NAMED_RULES[settings.rules]()
     start = initial_state(tree, rules, settings.seed)
     return Conversation(tree, rules, settings.seed, start, setting=setting)
 
@@ -183,7 +181,7 @@ def _recording(settings: Settings) -> Conversation:
         raise SessionError(str(error)) from error
     if not conversations:
         raise SessionError(f"{settings.artifact!r} was recorded without a conversation; choose another artifact")
-    rules = RULES[settings.rules]().replace(token_unit=conversations[0].rules.token_unit)
+    rules = NAMED_RULES[settings.rules]().replace(token_unit=conversations[0].rules.token_unit)
     return conversations[0] if rules == conversations[0].rules else replay(conversations[0], rules)
 
 

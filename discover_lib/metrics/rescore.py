@@ -14,19 +14,21 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.seeds import derive_seed
 from discover_lib.core.advance import advance, finished, focus, initial_state, walk
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.reward import length_penalty, reward
 from discover_lib.core.rules import Rules
-from discover_lib.core.simulator import score_candidate, view_after
-from discover_lib.core.state import Evaluation, IntentState, Verdict
+from discover_lib.core.simulator import choose_candidate, score_candidate, view_after
+from discover_lib.core.state import Discovery, Evaluation, IntentState, Verdict
 from discover_lib.metrics.look_ahead import looking_ahead
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.results import MEASURE, Pool, mean_of
 from discover_lib.metrics.scores import EMERGING, ConversationScores, moves_through, scores_of
 
 Change = Literal["same", "lost", "gained", "reversed"]
+NAMED_RULES = {"paper": Rules.paper, "paper, GRPO": Rules.paper_grpo, "authors": Rules.authors}
 RESCORED = ("discovery", "proportion", "reward")  # the measures that settings bear upon
 
 
@@ -369,3 +371,99 @@ def change_lines(outcome: Outcome) -> list[str]:
         if changed:
             lines.append(f"{MEASURE[measure].label}: {', '.join(changed)}")
     return lines or ["no conclusion changes"]
+
+
+# -- what replies were worth, turn by turn -----------------------------------------------------------------------------
+
+
+def preferred(conversation: Conversation, turn: Turn) -> int:
+    """Place of the candidate that the conversation's rules prefer in this turn."""
+    return choose_candidate(turn.candidates, conversation.rules, derive_seed(conversation.seed, "tie", turn.index))
+
+
+@dataclass(frozen=True)
+class OtherChoice:
+    """A turn in which other rules prefer another candidate; `candidates` are rewarded under the other rules."""
+
+    turn: int
+    then: int
+    now: int
+    candidates: tuple[Candidate, ...]
+
+
+def other_choices(was: Conversation, now: Conversation) -> list[OtherChoice]:
+    """The turns in which another candidate is preferred after a replay (`now`) of a conversation (`was`)."""
+    pairs = zip(was.turns, now.turns, strict=True)
+    choices = [
+        OtherChoice(after.index, preferred(was, before), preferred(now, after), after.candidates)
+        for before, after in pairs
+    ]
+    return [choice for choice in choices if choice.then != choice.now]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What the chosen replies of some conversations did, counted under one set of rules.
+
+    Attributes:
+        asked: turns after which the user had said clearly what was missing, and the chosen reply satisfied some of it.
+        asked_for_nothing: of these, turns with R_d = 0.
+        compared: turns with two candidates.
+        tied: of these, turns in which both discover the same.
+        shorter: of these, turns in which the shorter reply is preferred.
+        emerging: moves from undiscovered to emerging.
+        emerging_paid: what these moves earned.
+        discovered: discoveries.
+        by_near_miss: of these, discoveries by near misses alone.
+    """
+
+    asked: int
+    asked_for_nothing: int
+    compared: int
+    tied: int
+    shorter: int
+    emerging: int
+    emerging_paid: float
+    discovered: int
+    by_near_miss: int
+
+
+def tally(conversations: Sequence[Conversation]) -> Tally:
+    """Count what the chosen replies of conversations did; every turn must be scored."""
+    asked = [
+        turn
+        for conversation in conversations
+        for before, turn in zip(conversation.turns, conversation.turns[1:], strict=False)
+        if before.view.pursuing == "clear" and set(before.view.items) & _newly_satisfied(turn)
+    ]
+    turns = [(conversation, turn) for conversation in conversations for turn in conversation.turns]
+    pairs = [(conversation, turn) for conversation, turn in turns if len(turn.candidates) == 2]
+    tied = [(conversation, turn) for conversation, turn in pairs if len({_found(c) for c in turn.candidates}) == 1]
+    moves = [(turn.candidate, move) for _, turn in turns for move in turn.candidate.transitions if move.moved]
+    formed = [(chosen, move) for chosen, move in moves if move.after is Discovery.EMERGING]
+    discoveries = [move for _, move in moves if move.after is Discovery.DISCOVERED]
+    return Tally(
+        asked=len(asked),
+        asked_for_nothing=sum(_found(turn.candidate) == 0 for turn in asked),
+        compared=len(pairs),
+        tied=len(tied),
+        shorter=sum(_prefers_shorter(conversation, turn) for conversation, turn in tied),
+        emerging=len(formed),
+        emerging_paid=sum(c.reward.shares.get(move.intent_id, 0.0) for c, move in formed if c.reward),
+        discovered=len(discoveries),
+        by_near_miss=sum(move.cause == "tangential" for move in discoveries),
+    )
+
+
+def _found(candidate: Candidate) -> float | None:
+    """R_d of a reply; None where it was not judged."""
+    return candidate.reward.discovered if candidate.reward else None
+
+
+def _prefers_shorter(conversation: Conversation, turn: Turn) -> bool:
+    lengths = [candidate.reply.n_tokens for candidate in turn.candidates]
+    return lengths[preferred(conversation, turn)] == min(lengths) < max(lengths)
+
+
+def _newly_satisfied(turn: Turn) -> set[str]:
+    return {move.intent_id for move in turn.candidate.transitions if move.satisfied}

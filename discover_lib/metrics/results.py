@@ -353,18 +353,14 @@ def results_by_scope(scores: Sequence[ConversationScores], leave_out: LeaveOut =
 
 def results_of(pool: Pool, scope: str = ALL) -> ScopeResults:
     """All results over one pool of conversations."""
-    values = {measure.name: pool.values(measure.name) for measure in MEASURES}
-    values = {name: found for name, found in values.items() if found and all(found.values())}
+    values = values_of(pool)
     return ScopeResults(
         scope=scope,
         assistants=pool.assistants,
         artifacts=len(set(pool.artifact_of.values())),
         users=len(pool.users),
         users_of={measure.name: _users_of(pool.per_user(measure.name)) for measure in MEASURES},
-        table={
-            name: {measure: bootstrap_mean(found[name]) for measure, found in values.items()}
-            for name in pool.assistants
-        },
+        table=table_of(values, pool.assistants),
         comparisons={measure: compare(found) for measure, found in values.items()},
         same_for_all=len(pool.discovery.left_out),
         pools=pools_without(pool),
@@ -379,6 +375,17 @@ def results_of(pool: Pool, scope: str = ALL) -> ScopeResults:
         },
         leaks={name: sum(each.leaks for each in pool.by_user[name].values()) for name in pool.assistants},
     )
+
+
+def values_of(pool: Pool) -> dict[str, dict[str, Values]]:
+    """Measure → assistant → artifact → a value per trial, for the measures that every assistant has one of."""
+    values = {measure.name: dict(pool.values(measure.name)) for measure in MEASURES}
+    return {name: row for name, row in values.items() if row and all(row.values())}
+
+
+def table_of(values: Mapping[str, Mapping[str, Values]], assistants: Sequence[str]) -> dict[str, dict[str, Estimate]]:
+    """Assistant → measure → mean over artifacts with its interval."""
+    return {name: {measure: bootstrap_mean(row[name]) for measure, row in values.items()} for name in assistants}
 
 
 def _users_of(per_user: PerUser) -> int:

@@ -4,12 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol, TypeVar
 
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.discovery import discovery_scores
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.scores import ConversationScores
+
+T = TypeVar("T", bound="_OfArtifact")
+
+
+class _OfArtifact(Protocol):
+    @property
+    def artifact(self) -> str: ...
+
+
+class ListedRow(_OfArtifact, Protocol):
+    """A line of a run's table of contents, as `RunStore.listing` reads it."""
+
+    @property
+    def assistants(self) -> tuple[str, ...]: ...
+    @property
+    def stop(self) -> str | None: ...
+    @property
+    def turns(self) -> int: ...
+    @property
+    def discovered(self) -> int: ...
+    @property
+    def reward(self) -> float: ...
+    @property
+    def tokens(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -48,24 +72,64 @@ def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
     return [_summary(name, group, pooled.mean(name)) for name, group in groups.items()]
 
 
+@dataclass(frozen=True)
+class ListedSummary:
+    """What a run's table of contents says about one assistant, over its finished conversations."""
+
+    assistant: str
+    conversations: int
+    discovered: Estimate  # intents discovered beyond the initial ones
+    reward: Estimate  # per turn
+    tokens: Estimate  # per conversation
+
+    COLUMNS: ClassVar = ("assistant", "conversations", "discovered", "reward per turn", "tokens per conversation")
+
+    def row(self) -> tuple[str, ...]:
+        """The summary as the cells of a table, under `COLUMNS`."""
+        return (self.assistant, str(self.conversations), str(self.discovered), str(self.reward), str(self.tokens))
+
+
+def summarise_listing(rows: Iterable[ListedRow]) -> list[ListedSummary]:
+    """Per assistant, without reading a conversation; those that failed, or have no turn yet, are left out.
+
+    Conversations in which the best of several assistants went on are counted for all of them together.
+    """
+    groups: dict[str, list[ListedRow]] = {}
+    for row in rows:
+        if row.turns and row.stop not in (None, "error"):
+            groups.setdefault(" + ".join(dict.fromkeys(row.assistants)), []).append(row)
+    return [
+        ListedSummary(
+            name,
+            len(group),
+            discovered=_estimate(group, lambda row: row.discovered),
+            reward=_estimate(group, lambda row: row.reward / row.turns),
+            tokens=_estimate(group, lambda row: row.tokens),
+        )
+        for name, group in groups.items()
+    ]
+
+
 def newly_discovered(conversation: Conversation) -> int:
     """Intents discovered in the course of the conversation."""
     return len(conversation.state.discovered) - len(conversation.start.discovered)
 
 
 def _summary(name: str, group: Sequence[ConversationScores], score: float | None) -> Summary:
-    def estimate(number: Callable[[ConversationScores], float]) -> Estimate:
-        by_artifact: dict[str, list[float]] = {}
-        for each in group:
-            by_artifact.setdefault(each.artifact, []).append(number(each))
-        return bootstrap_mean(by_artifact)
-
     return Summary(
         assistant=name,
-        discovered=estimate(lambda each: each.discovered),
-        share=estimate(lambda each: each.discovered / len(each.moves)),
+        discovered=_estimate(group, lambda each: each.discovered),
+        share=_estimate(group, lambda each: each.discovered / len(each.moves)),
         score=score,
-        reward=estimate(lambda each: sum(filter(None, each.rewards)) / each.turns),
-        tokens=estimate(lambda each: sum(each.tokens)),
+        reward=_estimate(group, lambda each: sum(filter(None, each.rewards)) / each.turns),
+        tokens=_estimate(group, lambda each: sum(each.tokens)),
         turns_leaking=sum(each.leaks for each in group),
     )
+
+
+def _estimate(group: Sequence[T], number: Callable[[T], float]) -> Estimate:
+    """The mean of a number over artifacts."""
+    by_artifact: dict[str, list[float]] = {}
+    for each in group:
+        by_artifact.setdefault(each.artifact, []).append(number(each))
+    return bootstrap_mean(by_artifact)

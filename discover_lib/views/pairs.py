@@ -13,9 +13,10 @@ from discover_lib.core.reward import reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import IntentState, Transition
 from discover_lib.dataset.filters import REASONS, Sieved
-from discover_lib.dataset.lengths import Table3
+from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report
 from discover_lib.dataset.pairs import Label, LabelledTurn
 from discover_lib.dataset.preview import Piece
+from discover_lib.dataset.rows import Example
 from discover_lib.views import conversation as show
 from discover_lib.views.figures.charts import histogram as histogram
 from discover_lib.views.figures.charts import legend
@@ -272,3 +273,41 @@ def _piece(piece: Piece, begins: bool) -> Markup:
     end = tag("span", "↵", class_="dp-end") + Markup("\n")
     text = end.join(piece.text.split("\n")) if piece.kind == "template" else piece.text
     return mark + tag("span", text, class_="dp-piece", data_kind=piece.kind, data_loss=int(piece.loss))
+
+
+# -- whether length alone decided --------------------------------------------------------------------------------------
+
+
+def lengths(kept: Sequence[Example]) -> Markup:
+    """Margins and length differences of pairs, and the verdict in words."""
+    pairs = [PairLength.of_row(each.row) for each in kept]
+    if not pairs:
+        return quiet("No pair is kept, so nothing can be said about lengths.")
+    report = length_report(pairs)
+    tone = {"predicts": "bad", "some": "tie"}.get(report.verdict, "pair")
+    verdict = tag("p", report.sentence, class_="dp-why", data_tone=tone)
+    margins = histogram([each.margin for each in kept if each.margin is not None], "Margin of the pairs", "reward")
+    differences = histogram(
+        [each.difference for each in pairs],
+        "Length of the chosen less that of the rejected",
+        "tokens",
+        "chosen is shorter",
+        "chosen is longer",
+    )
+    return verdict + _behind(pairs, report) + show.beside(margins, differences)
+
+
+def _behind(pairs: Sequence[PairLength], report: LengthReport) -> Markup:
+    """What is behind the verdict: labels that length alone makes, and the rest without them."""
+    others = [each for each in pairs if not each.equal_discovery]
+    text = (
+        f"In {report.by_penalty} of {report.n_pairs} pairs both replies discover equally much, and the charge for "
+        "length alone makes the label. "
+    )
+    if others and report.by_penalty:
+        rest = length_report(others)
+        text += f"Without these: {rest.sentence[0].lower()}{rest.sentence[1:]} "
+    if report.flagged:
+        text += "A model trained on these pairs may learn length first: raise the least margin, or read the labels "
+        text += "with λ = 0, and look again."
+    return quiet(text)

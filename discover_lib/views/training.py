@@ -341,3 +341,23 @@ def token_changes(tokens: Sequence[str], before: Sequence[float], after: Sequenc
         )
 
     return tag("div", *map(one, tokens, before, after), class_="dt-tokens")
+
+
+def lesson(group: Group) -> Markup:
+    """What a group teaches, in words."""
+    if not group.signal:
+        text = (
+            "All scored rewards are equal, so every advantage is 0 and this group teaches nothing: the replies were "
+            "paid for and leave no trace. Another draw, a higher temperature or a larger group may bring a difference."
+        )
+    else:
+        scored = [advantage for advantage in group.advantages if advantage is not None]
+        better = sum(advantage > 0 for advantage in scored)
+        how = (
+            "Divided by their spread, a group whose rewards hardly differ pushes as hard as one in which they differ a "
+            "lot."
+            if group.scaled
+            else "Not divided, a group pushes harder the more its rewards differ."
+        )
+        text = f"{better} of {len(scored)} replies are better than the group's mean and are made likelier. {how}"
+    return quiet(text)

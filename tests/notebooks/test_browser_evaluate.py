@@ -37,16 +37,19 @@ def test_from_the_answer_to_the_sentence_that_made_the_difference(
     expect(cell).to_have_count(18)
 
     # A number: its conversations, the lowest first, and one of them open.
+    expect(page.locator(".js-plotly-plot")).to_have_count(1, timeout=20 * SECOND)
     page.get_by_title("ask, interactivity: show its conversations").click()
-    expect(page.get_by_role("heading", name="Behind a number: ask, interactivity")).to_be_visible(timeout=10 * SECOND)
+    expect(page.get_by_role("heading", name="Behind a number: ask, interactivity")).to_be_visible(timeout=40 * SECOND)
+    assert "file=61_behind_a_number.py" in page.url and "run=stories" in page.url
     expect(page.get_by_text("6 conversations")).to_be_visible()
     expect(page.get_by_role("heading", name=re.compile("^ask with the user of creative_writing-eval-"))).to_be_visible()
     expect(page.locator(".dl-outline")).to_have_count(1)
 
     # A pair: both with the same user, where they part, and the sentences that only one of them had.
-    page.locator(".ds-pairs .ds-cell").first.click()
+    page.go_back()
+    page.locator(".ds-pairs .ds-cell").first.click(timeout=40 * SECOND)
     expect(page.get_by_role("heading", name="Behind a number: adaptive against draft")).to_be_visible(
-        timeout=10 * SECOND
+        timeout=40 * SECOND
     )
     expect(page.locator(".ds-parting")).to_contain_text("They")
     expect(page.locator(".dl-outline")).to_have_count(2)
@@ -61,6 +64,6 @@ def test_from_the_answer_to_the_sentence_that_made_the_difference(
     expect(page.get_by_role("heading", name="Behind a number: adaptive against draft")).to_be_visible(
         timeout=40 * SECOND
     )
-    expect(page.locator("svg.rf")).to_have_count(7, timeout=20 * SECOND)  # one of them in four panels
+    expect(page.locator(".js-plotly-plot")).to_have_count(3, timeout=20 * SECOND)
     assert page.get_by_text("An internal error occurred").count() == 0
     assert outside_requests == []

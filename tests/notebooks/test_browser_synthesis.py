@@ -35,6 +35,11 @@ class Synthesis:
 
     def open(self, url: str) -> None:
         self.page.goto(url)
+        expect(self.page.locator("[data-turns]")).to_be_attached(timeout=40 * SECOND)
+
+    def go_on_to_the_rows(self) -> None:
+        """Follow the link to page 41, which opens the same run."""
+        self.page.get_by_role("link", name="Open every pair").click()
         expect(self.page.locator("[data-pair]")).to_be_attached(timeout=40 * SECOND)
 
     @property
@@ -71,9 +76,12 @@ def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> 
     synthesis.choose("Domain", "Creative writing")
     synthesis.button("Synthesise").click()
     expect(synthesis.status).to_contain_text(re.compile("creative_writing.*10 of 10"), timeout=20 * SECOND)
-    expect(page.locator("[data-pair]")).to_be_attached()
     with RunStore.read(synthesis.run) as store:
         assert store.configuration["kind"] == "synthesize" and store.counts().finished == 10
+
+    made = synthesis.run
+    synthesis.go_on_to_the_rows()
+    assert synthesis.run == made
 
     # A pair: why it is one, both replies, both receipts.
     page.locator("tr [role=checkbox]").nth(3).click()
@@ -109,8 +117,8 @@ def test_a_long_run_is_stopped_survives_a_reload_and_goes_on(synthesis: Synthesi
     synthesis.choose("Samples of each", "4")
     synthesis.button("Synthesise").click()
     expect(synthesis.status).to_contain_text("being made", timeout=20 * SECOND)
-    synthesis.choose("Chat template of", "Llama 3")  # the page stays usable
-    expect(page.get_by_text("<|eot_id|>").first).to_be_visible()
+    synthesis.choose("Labels under", "authors")  # the page stays usable
+    expect(page.get_by_text(re.compile("authors rules, λ")).first).to_be_visible()
     expect(synthesis.button("■ Stop")).to_be_visible()
 
     page.reload()

@@ -1,4 +1,4 @@
-"""60_evaluate: what it makes, shows and opens, without a browser."""
+"""60_evaluate and 61_behind_a_number: what they make, show and open, without a browser."""
 
 import dataclasses
 import json
@@ -17,7 +17,7 @@ from discover_lib.train.jobs import SETTINGS, STATUS, JobStatus, State
 
 pytestmark = pytest.mark.slow
 
-NAME = "60_evaluate.py"
+NAME, BEHIND = "60_evaluate.py", "61_behind_a_number.py"
 OPTIONS = RunOptions(("draft", "adaptive"), artifacts=3, trials=2, turns=3)
 DOMAINS = ("svg_drawing", "creative_writing")
 
@@ -34,20 +34,28 @@ def test_an_evaluation_of_two_domains_is_opened_and_two_assistants_stand_side_by
     evaluate(lay_out_evaluation(OPTIONS, DOMAINS), folder)
     trained(outputs / "tuned", "finished")
     trained(outputs / "given-up", "stopped")
-    given = {"get_pick": lambda: ("pair", "adaptive", "draft"), "set_pick": print}
-    shown, defined = run_without_check(given)
+    shown, defined = run_without_check(NAME, {})
     page = "".join(shown)
     assert problems(shown) == [] and defined["folder"] == folder and len(defined["scores"]) == 24
     assert defined["pool"].assistants == ("draft", "adaptive") and set(defined["table"]["draft"]) >= {"discovery"}
     assert "Not certified" in page and defined["table"]["draft"]["proportion"].n_artifacts == 6
+    assert defined["trained_choice"].options == {"tuned": f"hf:{outputs / 'tuned'}"}
+    assert "paper" in page and "run=mine" in defined["behind"] and "pool=draft&pool=adaptive" in defined["behind"]
+
+    given = {"get_pick": lambda: ("pair", "adaptive", "draft"), "set_pick": print}
+    shown, defined = run_without_check(BEHIND, given)
+    page = "".join(shown)
+    assert problems(shown) == [] and defined["folder"] == folder and len(defined["scores"]) == 24
     assert "Behind a number: adaptive against draft" in page
     ours, theirs = defined["ours"], defined["theirs"]
     assert (ours.name, theirs.name) == ("adaptive", "draft")
     assert ours.conversation.setting["artifact"] == theirs.conversation.setting["artifact"]
     first = defined["conversations_table"].value[0]
     assert first["difference"] == max(row["difference"] for row in defined["conversations_table"].data)
-    assert defined["trained_choice"].options == {"tuned": f"hf:{outputs / 'tuned'}"}
-    assert "Only" in page and "turn by turn" in page.lower() and "paper" in page
+    assert "Only" in page and "turn by turn" in page.lower()
+    found = [each.transition.intent_id for each in defined["by_turn"]]
+    known = ours.conversation.state.discovered - ours.conversation.start.discovered
+    assert len(found) == len(known) and set(found) == set(known)
 
 
 def trained(folder: Path, state: State) -> None:
@@ -61,11 +69,11 @@ def test_language_models_are_planned_before_anything_is_spent_and_need_a_cap(out
     evaluate_small(outputs / "mine")
     asked = RunOptions(("draft", "openai/some-model"), artifacts=2, judge="openai/some-model")
     given = {"options": asked, "choice": Choice(judge="openai/some-model"), "refusal": "", "with_models": True}
-    shown, defined = run_without_check(given)
+    shown, defined = run_without_check(NAME, given)
     page = "".join(shown)
     assert problems(shown) == [] and "Before anything is spent" in page and "unknown" in page
     assert "2 assistants × 2 users = 4 conversations" in page
-    assert defined["wanted"]["spends"] and not defined["wanted"]["cap"]
+    assert defined["asked"].spends and not defined["asked"].cap_dollars
 
 
 def evaluate_small(folder: Path) -> None:
@@ -73,11 +81,11 @@ def evaluate_small(folder: Path) -> None:
     evaluate(lay_out_evaluation(RunOptions(("draft", "adaptive"), artifacts=2, turns=2), ["svg_drawing"]), folder)
 
 
-def run_without_check(given: dict) -> tuple[list[str], dict]:
+def run_without_check(name: str, given: dict) -> tuple[list[str], dict]:
     """As `run`; its check of names would make the whole page once more."""
     from notebook_runs import load
 
-    outputs, defined = load(NAME).run(defs=given)
+    outputs, defined = load(name).run(defs=given)
     assert set(given) <= set(defined)
     shown = [str(getattr(output, "text", output)) for output in outputs if output is not None]
     return [re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL) for text in shown], dict(defined)
@@ -94,5 +102,7 @@ def test_where_there_is_none_a_small_one_is_made_and_found_again(outputs: Path) 
         assert not store.unassessed()
     assert defined["flips"]["recheck"] == {"conversations": 80, "unequal": []}
     assert any("Conclusions that flip" in each for each in shown)
+    shown, defined = run(BEHIND)
+    assert problems(shown) == [] and len(defined["scores"]) == 80, "the same evaluation is opened, not made again"
     lowest = defined["conversations_table"].value[0]
     assert lowest["discovery"] == min(row["discovery"] for row in defined["conversations_table"].data)

@@ -68,10 +68,12 @@ def test_a_field_that_contradicts_another_stands_in_the_way() -> None:
     values = {**plain["recipe_choice"].value, "batch": "7", "per_device": "2"}
     _, defined = run(TRAIN, preset=plain["preset"], recipe_choice=Fields(plain["recipe_choice"].elements, values))
     assert any("batch 7 is no multiple of per_device 2" in each for each in defined["standing_in_the_way"])
-    assert "multiple of per_device" in defined["wanted"]["refusal"]
+    with pytest.raises(jobs.JobError, match="multiple of per_device"):
+        defined["panel"].begin()
     values = {**plain["recipe_choice"].value, "learning_rate": "fast"}
     _, defined = run(TRAIN, preset=plain["preset"], recipe_choice=Fields(plain["recipe_choice"].elements, values))
-    assert "invalid number 'fast'" in defined["wanted"]["refusal"]
+    with pytest.raises(jobs.JobError, match="invalid number 'fast'"):
+        defined["panel"].begin()
 
 
 class Fields:
@@ -90,7 +92,7 @@ def test_the_command_comes_to_the_same_settings() -> None:
         "lora.targets": "q_proj, v_proj",
     }
     _, defined = run(TRAIN, preset=plain["preset"], recipe_choice=Fields(plain["recipe_choice"].elements, values))
-    words = shlex.split(defined["command_of"](defined["settings"], defined["preset"]))
+    words = shlex.split(defined["command"])
     given = [words[place + 1] for place, word in enumerate(words) if word == "--set"]
     assert defined["preset"].changed("sft", assignments(given)).sft == defined["recipe"].sft
     assert defined["recipe"].lora.targets == ("q_proj", "v_proj") and len(given) == 3
@@ -102,7 +104,7 @@ def test_a_killed_run_is_found_shown_and_can_go_on(outputs: Path) -> None:
     try:
         shown, defined = run(TRAIN)
         page = "".join(shown)
-        assert defined["first_job"].folder == folder and defined["status"].state == "stopped"
+        assert defined["get_folder"]() == folder and defined["status"].state == "stopped"
         assert "it can go on from step 8" in page and "Go on with this run" in page and "■ Stop" not in page
         assert [line["step"] for line in defined["logged"]] == list(range(1, 10)) and "dt-mark" in page
         assert "went on from step 4" in page and "hello" in page
@@ -120,3 +122,9 @@ def test_a_group_is_taken_apart() -> None:
     shown, same = run(BY_HAND, own_choice=chosen([2, 2, 2, 2]))
     assert not same["own_group"].signal and any("teaches nothing" in each for each in shown)
     assert plain["silent"]["script: ask"].hits == plain["silent"]["script: ask"].n  # it earns nothing, whatever it asks
+
+
+def test_before_and_after_wait_for_a_finished_run(outputs: Path) -> None:
+    shown, _ = run("52_before_after.py")
+    assert problems(shown) == [] and any("When the run above is finished" in each for each in shown)
+    assert not any("Ask both" in each for each in shown)

@@ -131,7 +131,7 @@ def test_edited_tree_that_is_not_json_is_said() -> None:
 @pytest.mark.parametrize("source, offered", [("miniature", ALL_DOMAINS), ("recorded", DOMAINS)])
 def test_simulator_offers_the_kinds_that_its_source_has(source: str, offered: tuple[str, ...]) -> None:
     controls = {"source_choice": source, "layout_choice": "outline", "rules_choice": "paper", "seed_choice": 0}
-    given = {name: chosen(value) for name, value in controls.items()} | {"sources": {}, "seeds": {}, "was": None}
+    given = {name: chosen(value) for name, value in controls.items()}
     outputs, defined = run("20_simulator.py", **given)
     assert tuple(defined["domain_choice"].options.values()) == offered
     assert problems(outputs) == []
@@ -158,11 +158,11 @@ def test_reward_recomputes_under_other_rules() -> None:
     assert any("p=1.0, tau=0" in output for output in outputs)
 
 
-@pytest.mark.parametrize("rules", ["paper, GRPO", "authors' code"])
+@pytest.mark.parametrize("rules", ["paper, GRPO", "authors"])
 def test_reward_takes_named_rules_as_they_are(rules: str) -> None:
     conversation = "miniature: Creative writing"
     outputs, defined = run("30_reward.py", conversation_choice=chosen(conversation), rules_choice=chosen(rules))
-    named = {"paper, GRPO": Rules.paper_grpo(), "authors' code": Rules.authors()}[rules]
+    named = {"paper, GRPO": Rules.paper_grpo(), "authors": Rules.authors()}[rules]
     assert defined["rules"] == named.replace(token_unit=defined["original"].rules.token_unit)
     assert problems(outputs) == []
 

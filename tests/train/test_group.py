@@ -3,12 +3,12 @@
 import math
 import re
 import statistics
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from notebook_runs import load_module
 
 from discover_lib.train.grpo.group import EPSILON, group_of
 from discover_lib.views.training import group_arithmetic, token_changes
@@ -75,51 +75,78 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
     )  # fmt: skip
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    from discover_lib.train.grpo.group_step import GroupModel
+    return transformers.LlamaForCausalLM.from_pretrained(folder).eval(), tokenizer
 
-    return GroupModel(Path(folder))
+
+@pytest.fixture(scope="module")
+def page() -> Any:
+    """The page that takes the step: its functions are the ones that a reader sees."""
+    return load_module("51_grpo_by_hand.py")
 
 
 @pytest.mark.slow
-def test_one_update_makes_the_better_reply_likelier_and_leaves_the_base_alone(model: Any) -> None:
-    prompt = [{"role": "user", "content": "w1 w2"}]
-    replies = model.sample(prompt, 4, temperature=1.0, seed=3, max_tokens=6)
-    assert replies == model.sample(prompt, 4, temperature=1.0, seed=3, max_tokens=6)
-    assert replies != model.sample(prompt, 4, temperature=1.0, seed=4, max_tokens=6)
+def test_one_update_makes_the_better_reply_likelier_and_leaves_the_base_alone(page: Any, model: Any) -> None:
+    base, tokenizer = model
+    prompt = page.prompt_ids(tokenizer, [{"role": "user", "content": "w1 w2"}])
+
+    def sampled(seed: int) -> Any:
+        return page.sample(base, tokenizer, prompt, 4, temperature=1.0, seed=seed, max_tokens=6)
+
+    replies = sampled(3)
+    assert replies == sampled(3) and replies != sampled(4)
     group = group_of([3.0, 0.0, 0.0, None])
-    step = model.step(prompt, replies, group.advantages, learning_rate=1e-2)
-    again = model.step(prompt, replies, group.advantages, learning_rate=1e-2)
+    step = page.update(base, prompt, replies, group.advantages, learning_rate=1e-2)
+    again = page.update(base, prompt, replies, group.advantages, learning_rate=1e-2)
     assert step == again  # so the first one left nothing behind
-    best, *worse, _ = step.replies
-    assert best.change > 0.01 and sum(each.change for each in worse) < 0
+    best, *worse, _ = changes(step)
+    assert best > 0.01 and sum(worse) < 0
     assert 0 < step.kl < 1 and step.gradient_norm > 0
-    assert len(best.tokens) == len(best.before) == len(replies[0].ids)
-    further = model.step(prompt, replies, group.advantages, learning_rate=1e-2, steps=3)
-    assert further.replies[0].change > best.change and further.kl > step.kl
-    shown = token_changes(best.tokens, best.before, best.after, most=1.0)
-    assert shown.count('class="dt-token"') == len(best.tokens)
+    assert len(step.before[0]) == len(step.after[0]) == len(replies[0])
+    further = page.update(base, prompt, replies, group.advantages, learning_rate=1e-2, steps=3)
+    assert changes(further)[0] > best and further.kl > step.kl
+    shown = token_changes(tokenizer.convert_ids_to_tokens(replies[0]), step.before[0], step.after[0], most=1.0)
+    assert shown.count('class="dt-token"') == len(replies[0])
+
+
+def changes(step: Any) -> list[float]:
+    """By how much each reply's log-probability changed."""
+    return [sum(after) - sum(before) for before, after in zip(step.before, step.after, strict=True)]
 
 
 @pytest.mark.slow
-def test_a_group_without_a_signal_changes_nothing(model: Any) -> None:
-    prompt = [{"role": "user", "content": "w3"}]
-    replies = model.sample(prompt, 3, temperature=1.0, seed=0, max_tokens=5)
+def test_a_group_without_a_signal_changes_nothing(page: Any, model: Any) -> None:
+    base, tokenizer = model
+    prompt = page.prompt_ids(tokenizer, [{"role": "user", "content": "w3"}])
+    replies = page.sample(base, tokenizer, prompt, 3, temperature=1.0, seed=0, max_tokens=5)
     for rewards in ([1.0, 1.0, 1.0], [None, None, None]):
-        step = model.step(prompt, replies, group_of(rewards).advantages, learning_rate=1e-2)
+        step = page.update(base, prompt, replies, group_of(rewards).advantages, learning_rate=1e-2)
         assert step.kl == pytest.approx(0, abs=1e-9) and step.gradient_norm == 0
-        assert [each.change for each in step.replies] == pytest.approx([0, 0, 0], abs=1e-5)
+        assert changes(step) == pytest.approx([0, 0, 0], abs=1e-5)
 
 
 @pytest.mark.slow
-def test_log_probabilities_are_those_of_the_model(model: Any) -> None:
+def test_the_ratio_is_clipped_where_it_would_earn_more(page: Any) -> None:
+    """ρ = 2: a better reply earns 1.2 A and is pushed no further; a worse one is charged 2 A and pushed on."""
+    torch = pytest.importorskip("torch")
+    old = torch.zeros(1)
+    for advantage, loss, slope in ((1.0, -1.2, 0.0), (-1.0, 2.0, 2.0)):
+        new = torch.tensor([math.log(2)], requires_grad=True)
+        value = page.clipped_loss([new], [old], [advantage])
+        value.backward()
+        assert value.item() == pytest.approx(loss) and new.grad.item() == pytest.approx(slope)
+
+
+@pytest.mark.slow
+def test_log_probabilities_are_those_of_the_model(page: Any, model: Any) -> None:
     """Token by token against a plain loop over the model's own next-token distribution."""
     import torch
 
-    prompt = [{"role": "user", "content": "w5 w6 w7"}]
-    reply = model.sample(prompt, 2, temperature=0.7, seed=1, max_tokens=5)[0]
-    step = model.step(prompt, [reply], [0.0], learning_rate=1e-3, temperature=0.7)
-    ids = model.tokenizer("<user> w5 w6 w7 <e> <assistant>", add_special_tokens=False)["input_ids"]
-    for place, token in enumerate(reply.ids):
+    base, tokenizer = model
+    prompt = page.prompt_ids(tokenizer, [{"role": "user", "content": "w5 w6 w7"}])
+    reply = page.sample(base, tokenizer, prompt, 2, temperature=0.7, seed=1, max_tokens=5)[0]
+    step = page.update(base, prompt, [reply], [0.0], learning_rate=1e-3, temperature=0.7)
+    ids = tokenizer("<user> w5 w6 w7 <e> <assistant>", add_special_tokens=False)["input_ids"]
+    for place, token in enumerate(reply):
         with torch.no_grad():
-            logits = model.model(torch.tensor([[*ids, *reply.ids[:place]]])).logits[0, -1] / 0.7
-        assert step.replies[0].before[place] == pytest.approx(float(torch.log_softmax(logits, -1)[token]), abs=1e-5)
+            logits = base(torch.tensor([[*ids, *reply[:place]]])).logits[0, -1] / 0.7
+        assert step.before[0][place] == pytest.approx(float(torch.log_softmax(logits, -1)[token]), abs=1e-5)

@@ -1,4 +1,4 @@
-// Finished markup whose [data-pick] elements tell Python which of them was pressed last.
+// Finished markup whose [data-pick] elements tell Python which of them was pressed last, or lead to another page.
 export default {
   render({ model, el }) {
     const mark = () => {
@@ -12,6 +12,11 @@ export default {
     el.addEventListener("click", (event) => {
       const pressed = event.target.closest("[data-pick]");
       if (!pressed) return;
+      const leads = model.get("leads_to");
+      if (leads) {
+        window.location.assign(`${leads}&pick=${encodeURIComponent(pressed.dataset.pick)}`);
+        return;
+      }
       model.set("picked", pressed.dataset.pick);
       model.save_changes();
     });

@@ -1,0 +1,60 @@
+"""A run in a few lines: what was run, how far it is, what it cost, and what failed with what came back."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from discover_lib.runs.store import Counts, Failure, Spent
+from discover_lib.views import conversation as show
+
+SHOWN_FAILURES = 30
+
+
+def facts(configuration: Mapping[str, Any], counts: Counts, spent: Spent) -> list[tuple[str, str]]:
+    """What was run, who played, under which rules, how far it is and what it cost: the rows of a table."""
+    engine = configuration.get("engine", {})
+    players = ", ".join(f"{role}: {who}" for role, who in engine.items()) or "see the conversations"
+    return [
+        ("What", f"{configuration.get('kind', 'run')}, seed {configuration.get('seed', 'not known')}"),
+        ("Who", players),
+        ("Rules", configuration["rules"]["name"]),
+        ("How far", _how_far(counts)),
+        ("Cost", _cost(spent)),
+    ]
+
+
+def _how_far(counts: Counts) -> str:
+    text = f"{counts.finished} of {counts.units} conversations finished, {counts.turns} turns"
+    text += f", {counts.failed} failed" if counts.failed else ""
+    return text + (f", {counts.open} open" if counts.open else "")
+
+
+def _cost(spent: Spent) -> str:
+    if not spent.calls:
+        return "no model was called"
+    unknown = f" and {spent.unpriced} calls of unknown price" if spent.unpriced else ""
+    tokens = f"{spent.prompt_tokens:,} tokens in, {spent.completion_tokens:,} out"
+    return f"{spent.calls:,} calls ({spent.attempts:,} attempts), {tokens}, ${spent.cost:.4f}{unknown}"
+
+
+def failures(records: Sequence[tuple[int, Failure]]) -> str:
+    """Failures with the places of their conversations: counted by role and kind, then one by one."""
+    if not records:
+        return '<p class="dl-quiet">Nothing failed.</p>'
+    counted = Counter((failure.role, failure.kind) for _, failure in records)
+    rows = [(role, kind.replace("_", " "), str(count)) for (role, kind), count in counted.most_common()]
+    items = "".join(_failure(place, failure) for place, failure in records[:SHOWN_FAILURES])
+    rest = len(records) - SHOWN_FAILURES
+    more = f'<p class="dl-quiet">and {rest} more; filter by failed role to find them</p>' if rest > 0 else ""
+    return show.table(("Role", "What", "Count"), rows) + f'<ul class="dl-plain">{items}</ul>{more}'
+
+
+def _failure(place: int, failure: Failure) -> str:
+    raw = "".join(f'<pre class="dl-code">{html.escape(text)}</pre>' for text in failure.came_back)
+    back = f'<details class="dl-more"><summary>what came back</summary>{raw}</details>' if raw else ""
+    effect = "ended the conversation" if failure.ended else "one reply stays unscored"
+    line = html.escape(f"conversation {place}, {failure.line}")
+    return f'<li class="dl-reason">{line} <span class="dl-quiet">({effect})</span>{back}</li>'

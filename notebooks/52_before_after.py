@@ -1,0 +1,214 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "52 · Before and after"
+# description = "The same prompt, and the same simulated user, for a model before and after its training."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Before and after")
+
+with app.setup(hide_code=True):
+    import marimo as mo
+
+    from discover_lib.app.controls import domain_label
+    from discover_lib.app.panel import TrainingPanel
+    from discover_lib.core.conversation import Message
+    from discover_lib.core.rollout import run_conversation
+    from discover_lib.engines.local.lineage import LineageError
+    from discover_lib.engines.local.tiny_language import is_broken
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
+    from discover_lib.engines.miniature.lexicon import DOMAINS
+    from discover_lib.engines.spec import EngineSpec, RoleEngines
+    from discover_lib.train import before_after
+    from discover_lib.views import conversation as show
+    from discover_lib.views import training as show_training
+
+
+@app.cell(hide_code=True)
+def introduce():
+    mo.md("""
+    # What has training changed?
+
+    A training run leaves an **adapter**. With it the model is *after*, without it *before*; everything else is the
+    same.
+
+    **You will see** both answer the same words, and both talk with the same simulated user. **Needs** a finished run
+    of [page 50](/?file=50_train.py), and the training libraries.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def open_training():
+    panel = TrainingPanel()
+    get_folder, get_activity, _ = panel.states
+    return get_activity, get_folder, panel
+
+
+@app.cell(hide_code=True)
+def choose_training(get_activity, get_folder, panel):
+    run_choice = panel.choice(get_folder(), get_activity(), label="Training run")
+    return (run_choice,)
+
+
+@app.cell(hide_code=True)
+def show_choice(clock, get_activity, get_folder, panel, run_choice):
+    panel.view(clock, get_folder(), get_activity(), before=[run_choice] if run_choice.options else [])
+    return
+
+
+@app.cell(hide_code=True)
+def tick(get_activity, get_folder, panel):
+    clock = panel.clock(get_folder(), get_activity())
+    return (clock,)
+
+
+@app.cell(hide_code=True)
+def find_sides(get_activity, get_folder, panel):
+    get_activity(), get_folder()
+
+    def both():
+        """The model before and after the run, as names of assistants; None until the run is finished."""
+        if panel.status is None or panel.status.state != "finished":
+            return None
+        try:
+            return before_after.sides(panel.job.folder)
+        except (LineageError, OSError):
+            return None
+
+    talkers = both()
+    mo.stop(not talkers, mo.md("When the run above is finished, the same prompt is answered here by both."))
+    return (talkers,)
+
+
+@app.cell(hide_code=True)
+def remember_answers():
+    get_heard, set_heard = mo.state(None)
+    get_asking, set_asking = mo.state("")
+    return get_asking, get_heard, set_asking, set_heard
+
+
+@app.cell(hide_code=True)
+def choose_user():
+    domain_choice = mo.ui.dropdown({domain_label(each): each for each in DOMAINS}, value="SVG drawing", label="Domain")
+    number_choice = mo.ui.slider(0, SPLIT_SIZES["eval"] - 1, 1, value=0, label="User", show_value=True)
+    draw_choice = mo.ui.slider(0, 20, 1, value=0, label="Draw", show_value=True)
+    return domain_choice, draw_choice, number_choice
+
+
+@app.cell(hide_code=True)
+def meet_user(domain_choice, number_choice):
+    domain = domain_choice.value
+    met = engine(domain).builder.build(generate_artifact(domain, "eval", number_choice.value)).tree
+    text_choice = mo.ui.text_area(value=met.initial_request, label="You say", rows=2, full_width=True)
+    return domain, met, text_choice
+
+
+@app.cell(hide_code=True)
+def introduce_both():
+    mo.md("""
+    Both are ordinary assistants: `reply` answers messages, and `run_conversation` lets one talk with a simulated user.
+    """)
+    return
+
+
+@app.cell
+def put_side_by_side(domain, draw_choice, met, talkers, text_choice):
+    seed, message = draw_choice.value, text_choice.value.strip() or met.initial_request
+
+    def both_answer(assistants):
+        return {label: each.reply([Message("user", message)], seed) for label, each in assistants.items()}
+
+    def both_meet(assistants):
+        world, setting = engine(domain), {"domain": domain}
+        how = {"seed": seed, "setting": setting}
+        return {
+            label: run_conversation(met, world.judge, world.voice, [each], **how) for label, each in assistants.items()
+        }
+
+    def load_both():
+        engines = RoleEngines(EngineSpec())
+        return {label: engines.assistant(name, domain) for label, name in talkers.items()}
+
+    mo.show_code()
+    return both_answer, both_meet, load_both, message
+
+
+@app.cell(hide_code=True)
+def make_buttons(both_answer, both_meet, load_both, message, met, set_asking, set_heard):
+    def in_the_background(kind, words, work):
+        """Loading a model takes seconds, and the page stays usable meanwhile."""
+
+        def at_work():
+            try:
+                set_heard((kind, words, work(load_both())))
+            except Exception as error:
+                set_heard(("error", "", f"{type(error).__name__}: {error}"))
+            set_asking("")
+
+        def pressed(_):
+            set_asking("The models are being asked …")
+            mo.Thread(target=at_work).start()
+
+        return pressed
+
+    ask_button = mo.ui.button(
+        label="Ask both", kind="success", on_click=in_the_background("replies", message, both_answer)
+    )
+    meet_button = mo.ui.button(
+        label="Let both talk with the same simulated user",
+        on_click=in_the_background("conversations", met.initial_request, both_meet),
+    )
+    return ask_button, meet_button
+
+
+@app.cell(hide_code=True)
+def show_both(ask_button, domain_choice, draw_choice, get_asking, get_heard, meet_button, number_choice, text_choice):
+    def conversations_shown(talks):
+        """Both conversations, and what the user had discovered at the end of each."""
+        sides = []
+        for label, talk in talks.items():
+            known = len(talk.state.discovered) - len(talk.start.discovered)
+            tokens = sum(turn.reply.n_tokens for turn in talk.turns)
+            title = f"{label}: {known} intents newly discovered in {len(talk.turns)} turns, {tokens:,} tokens"
+            sides.append(
+                show.panel(title, show.chat(talk), show.state_legend(), show.outline(talk.tree, talk.state, talk.rules))
+            )
+        note = '<p class="dl-quiet">One conversation each: an illustration, no measurement. Page 60 measures.</p>'
+        return show.beside(*sides) + note
+
+    def heard():
+        if get_heard() is None:
+            return ""
+        kind, message, answers = get_heard()
+        if kind == "error":
+            return show.error_line(answers)
+        if kind == "conversations":
+            return conversations_shown(answers)
+        broken = [label for label, reply in answers.items() if is_broken(reply)]
+        texts = {label: reply.notation if label in broken else reply.text for label, reply in answers.items()}
+        return show_training.exchange([{"role": "user", "content": message}], texts, broken)
+
+    _title = mo.md("## Before and after, side by side")
+    _waiting = f'<p class="dl-quiet" role="status">{get_asking()}</p>' if get_asking() else ""
+    (
+        mo.vstack(
+            [
+                _title,
+                mo.hstack([domain_choice, number_choice, draw_choice], justify="start", gap=1.5, wrap=True),
+                text_choice,
+                mo.hstack([ask_button, meet_button], justify="start", gap=1, wrap=True),
+                mo.Html(show_training.styled(f'<div data-heard="{int(bool(get_heard()))}">{_waiting}{heard()}</div>')),
+            ]
+        )
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()

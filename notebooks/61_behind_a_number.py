@@ -1,0 +1,443 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "61 · Behind a number"
+# description = "The conversations that make a score, one by one, and two assistants side by side on the same user."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Behind a number")
+
+with app.setup(hide_code=True):
+    import html
+    import json
+
+    import marimo as mo
+
+    from discover_lib.app.carried import pool_controls
+    from discover_lib.app.panel import RunPanel
+    from discover_lib.audit.evidence import finding
+    from discover_lib.metrics.results import (
+        ALL,
+        MEASURE,
+        MEASURES,
+        Pool,
+        best_first,
+        curve,
+        manner,
+        table_of,
+        values_of,
+    )
+    from discover_lib.metrics.scores import Assessment
+    from discover_lib.runs.evaluation import load_scores
+    from discover_lib.runs.options import RunOptions
+    from discover_lib.runs.store import RunStore, StoreError
+    from discover_lib.views import beside as show_beside
+    from discover_lib.views import conversation as show
+    from discover_lib.views import scores as show_scores
+    from discover_lib.views.figures import score_figures
+
+    FIRST_RUN = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
+    FIRST_DOMAINS = ("svg_drawing",)
+    NOBODY = "nobody"
+    SORTS = {"lowest first": False, "highest first": True}
+
+
+@app.cell(hide_code=True)
+def introduce():
+    mo.md("""
+    # Which conversations are behind a number?
+
+    A mean hides who it is a mean of. Choose an assistant, or two of them
+    ([page 60](/?file=60_evaluate.py) leads here when a number is pressed), and read.
+
+    **You will see** every conversation behind a number, sorted by what it adds, what discovered each intent of one of
+    them, and two assistants side by side with the same user, up to the sentence that made the difference. **Needs**
+    nothing: without an evaluation a small one is made.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def open_evaluation():
+    panel = RunPanel(
+        "evaluations",
+        FIRST_RUN,
+        FIRST_DOMAINS,
+        first_is="a small evaluation: 4 scripted assistants × 20 users",
+    )
+    get_folder, get_activity, get_progress = panel.states
+    return get_activity, get_folder, get_progress, panel
+
+
+@app.cell(hide_code=True)
+def choose_evaluation(get_activity, get_folder, panel):
+    run_choice = panel.choice(get_folder(), get_activity(), label="Evaluation")
+    return (run_choice,)
+
+
+@app.cell(hide_code=True)
+def tick(get_activity, get_folder, panel):
+    clock = panel.clock(get_folder(), get_activity())
+    return (clock,)
+
+
+@app.cell(hide_code=True)
+def show_evaluation(clock, get_activity, get_folder, panel, run_choice):
+    panel.view(clock, get_folder(), get_activity(), before=[run_choice])
+    return
+
+
+@app.cell(hide_code=True)
+def read_scores(get_folder, get_progress):
+    get_progress()
+    folder = get_folder()
+    try:
+        scores, _unreadable = load_scores(folder), ""
+    except StoreError as _error:
+        scores, _unreadable = [], str(_error)
+    mo.stop(bool(_unreadable), mo.Html(show.styled(show.error_line(_unreadable))))
+    mo.stop(not scores, mo.md("No conversation of this evaluation is finished yet."))
+    return folder, scores
+
+
+@app.cell(hide_code=True)
+def choose_pool(scores):
+    scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, mo.query_params().to_dict())
+    _domain = [scope_choice] if len(scope_choice.options) > 1 else []
+    mo.hstack(
+        [*_domain, measure_choice, pool_choice, leave_out_choice], justify="start", align="center", gap=1.5, wrap=True
+    )
+    return leave_out_choice, measure_choice, pool_choice, scope_choice
+
+
+@app.cell(hide_code=True)
+def measure_pool(leave_out_choice, measure_choice, pool_choice, scope_choice, scores):
+    mo.stop(not pool_choice.value, mo.md("Choose at least one assistant for the pool."))
+    pool = Pool(
+        [each for each in scores if each.assistant in pool_choice.value and scope_choice.value in (ALL, each.domain)],
+        leave_out_choice.value,
+    )
+    measure = MEASURE[measure_choice.value]
+    marks = show_scores.looks(list(dict.fromkeys(each.assistant for each in scores)))
+    mo.stop(not pool.shared(), mo.md("No user has finished with every assistant of this pool yet."))
+    table = table_of(values_of(pool), pool.assistants)
+    return marks, measure, pool, table
+
+
+@app.cell(hide_code=True)
+def read_pick(measure, pool, table):
+    def _asked_for():
+        """What the address asks for: ("cell", assistant, measure) or ("pair", ours, theirs); else the best in it."""
+        try:
+            kind, ours, other = show_scores.picked(mo.query_params().get("pick") or "")
+        except ValueError:
+            kind, ours, other = "", "", ""
+        if kind == "pair" and {ours, other} <= set(pool.assistants) and ours != other:
+            return kind, ours, other
+        if kind == "cell" and ours in pool.assistants and other in MEASURE:
+            return kind, ours, other
+        return "cell", best_first(table, measure.name)[0], measure.name
+
+    get_pick, set_pick = mo.state(_asked_for())
+    return get_pick, set_pick
+
+
+@app.cell(hide_code=True)
+def choose_pick(get_pick, measure, pool, set_pick):
+    pick = get_pick()
+
+    def look_at(kind, ours, other):
+        mo.query_params().set("pick", json.dumps([kind, ours, other]))
+        mo.query_params().remove("conversation")
+        set_pick((kind, ours, other))
+
+    def look_beside(name):
+        look_at(*(("cell", pick[1], measure.name) if name == NOBODY else ("pair", pick[1], name)))
+
+    def look_from(name):
+        other = pick[2] if pick[0] == "cell" else NOBODY if pick[2] == name else pick[2]
+        look_at(*(("cell", name, measure.name) if other == NOBODY else (pick[0], name, other)))
+
+    assistant_choice = mo.ui.dropdown(list(pool.assistants), value=pick[1], label="Assistant", on_change=look_from)
+    against_choice = mo.ui.dropdown(
+        [NOBODY, *(name for name in pool.assistants if name != pick[1])],
+        value=pick[2] if pick[0] == "pair" else NOBODY,
+        label="against",
+        on_change=look_beside,
+    )
+    sort_choice = mo.ui.dropdown(
+        list(SORTS), value="highest first" if pick[0] == "pair" else "lowest first", label="Sorted"
+    )
+    _what = (
+        f"{pick[1]} against {pick[2]}, {measure.label}" if pick[0] == "pair" else f"{pick[1]}, {MEASURE[pick[2]].label}"
+    )
+    mo.vstack(
+        [
+            mo.md(f"""
+    ## Behind a number: {_what}
+
+    The conversations that it is the mean of; those that the measure is not taken over come last. Select one to open it.
+    """),
+            mo.hstack([assistant_choice, against_choice, sort_choice], justify="start", gap=1.5, wrap=True),
+        ]
+    )
+    return pick, sort_choice
+
+
+@app.cell(hide_code=True)
+def list_conversations(measure, pick, pool, sort_choice):
+    def _of_cell(name, what):
+        """The conversations behind one cell; those that the measure is not taken over come last."""
+        shown = pool.per_user(what).get(name, {})
+        for user, each in pool.by_user[name].items():
+            value = shown.get(user)
+            yield (
+                value,
+                {
+                    "no.": each.place,
+                    "artifact": each.artifact,
+                    "trial": each.trial,
+                    MEASURE[what].label: "left out" if value is None else round(value, 3),
+                    "intents found": round(sum(each.levels().values()), 1),
+                    "of": len(each.moves),
+                    "turns": each.turns,
+                    "tokens": sum(each.tokens),
+                    "ended": (each.stop or "open").replace("_", " "),
+                },
+            )
+
+    def _of_pair(ours, theirs):
+        """The users that two assistants both met, and by how much the first is above the second."""
+        first, second = (pool.per_user(measure.name).get(name, {}) for name in (ours, theirs))
+        for user in first:
+            each, difference = pool.by_user[ours][user], first[user] - second[user]
+            yield (
+                difference,
+                {
+                    "no.": each.place,
+                    "artifact": each.artifact,
+                    "trial": each.trial,
+                    ours: round(first[user], 3),
+                    theirs: round(second[user], 3),
+                    "difference": round(difference, 3),
+                },
+            )
+
+    _behind = list(_of_pair(*pick[1:]) if pick[0] == "pair" else _of_cell(*pick[1:]))
+    _sign = -1 if SORTS[sort_choice.value] else 1
+    _behind.sort(key=lambda row: (row[0] is None, 0 if row[0] is None else _sign * row[0]))
+    _rows = [row for _, row in _behind]
+    for _name in ("trial",):  # a column that says the same everywhere says nothing
+        if not any(row[_name] for row in _rows):
+            for _row in _rows:
+                del _row[_name]
+    _asked = mo.query_params().get("conversation")
+    _places = [str(row["no."]) for row in _rows]
+    conversations_table = mo.ui.table(
+        _rows,
+        selection="single",
+        initial_selection=[_places.index(_asked) if _asked in _places else 0] if _rows else None,
+        page_size=8,
+        show_column_summaries=False,
+        show_data_types=False,
+        show_download=False,
+        on_change=lambda rows: mo.query_params().set("conversation", str(rows[0]["no."])) if rows else None,
+        label=f"{len(_rows)} conversations",
+    )
+    conversations_table if _rows else mo.md("No conversation is behind this number.")
+    return (conversations_table,)
+
+
+@app.cell(hide_code=True)
+def open_one(conversations_table, pick, pool):
+    mo.stop(not conversations_table.value, mo.md("Select a conversation to open it."))
+    place = conversations_table.value[0]["no."]
+    picked_scores = next(each for each in pool.scores if each.place == place)
+    _others = [
+        name for name in pool.assistants if name != picked_scores.assistant and picked_scores.unit in pool.by_user[name]
+    ]
+    beside_choice = mo.ui.dropdown(
+        [NOBODY, *_others],
+        value=pick[2] if pick[0] == "pair" and pick[2] in _others else NOBODY,
+        label="Beside it, with the same user",
+    )
+    return beside_choice, picked_scores, place
+
+
+@app.cell(hide_code=True)
+def open_sides(beside_choice, folder, marks, picked_scores, place, pool):
+    def _opened_side(where, name):
+        """(side, assessment) of one conversation."""
+        with RunStore.read(folder) as store:
+            data = store.assessment(where)
+            side = show_beside.Side(name, marks[name], store.conversation(where))
+        return side, Assessment.from_dict(data) if data else None
+
+    ours, ours_assessed = _opened_side(place, picked_scores.assistant)
+    theirs, theirs_assessed = None, None
+    if beside_choice.value != NOBODY:
+        _other = pool.by_user[beside_choice.value][picked_scores.unit]
+        theirs, theirs_assessed = _opened_side(_other.place, beside_choice.value)
+    _longest = max(len(side.conversation.turns) for side in (ours, theirs) if side)
+    turn_slider = mo.ui.slider(0, max(1, _longest), 1, value=_longest, label="After turn", show_value=True)
+    return ours, ours_assessed, theirs, theirs_assessed, turn_slider
+
+
+@app.cell(hide_code=True)
+def show_measures(beside_choice, ours, picked_scores, pool, theirs):
+    def _measured(names):
+        """Every measure of these conversations, a row each; one that is not taken over this user is left out."""
+        for name in names:
+            found = [pool.per_user(each.name).get(name, {}).get(picked_scores.unit) for each in MEASURES]
+            cells = zip(MEASURES, found, strict=True)
+            yield (name, *("left out" if value is None else each.shown(value) for each, value in cells))
+
+    _names = [side.name for side in (ours, theirs) if side]
+    _trial = f", trial {picked_scores.trial + 1}" if picked_scores.trial else ""
+    _parts = [show.table(("", *(each.label for each in MEASURES)), _measured(_names))]
+    if theirs is not None:
+        _parts = [show_beside.parted(ours, theirs), *_parts, show_beside.only_one_found(ours, theirs)]
+    mo.vstack(
+        [
+            mo.hstack(
+                [mo.md(f"### {' and '.join(_names)} with the user of {picked_scores.artifact}{_trial}"), beside_choice],
+                justify="space-between",
+                align="center",
+                wrap=True,
+            ),
+            mo.Html(show_scores.styled(*_parts)),
+        ]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def show_trees(ours, theirs, turn_slider):
+    def one():
+        """A conversation and its tree after a turn."""
+        talk, turn = ours.conversation, min(turn_slider.value, len(ours.conversation.turns))
+        last = talk.turns[turn - 1] if turn else None
+        tree = show.outline(
+            talk.tree,
+            talk.state_after(turn),
+            talk.rules,
+            last.candidate.transitions if last else (),
+            last.focus if last else None,
+        )
+        return show.beside(
+            show.panel("What the user wants", show.state_legend(), tree),
+            show.panel("Conversation", show.chat(talk, turn), latest=True),
+        )
+
+    _shown = show.state_legend() + show_beside.trees(ours, theirs, turn_slider.value) if theirs else one()
+    mo.vstack([turn_slider, mo.Html(show_scores.styled(_shown))])
+    return
+
+
+@app.cell(hide_code=True)
+def show_turns(ours, ours_assessed, theirs, theirs_assessed):
+    _parts = []
+    if theirs is not None:
+        _parts.append(show.panel("Turn by turn", show_beside.turns_beside(ours, theirs)))
+    for _side, _found in ((ours, ours_assessed), (theirs, theirs_assessed)):
+        if _side is not None:
+            _body = show_beside.assessed(_side.conversation, _found)
+            _parts.append(
+                f'<details class="dl-more ds-scored"><summary>How {html.escape(_side.name)} was scored at the end'
+                f"</summary>{_body}</details>"
+            )
+    mo.Html(show_scores.styled(*_parts))
+    return
+
+
+@app.cell(hide_code=True)
+def introduce_evidence(ours):
+    mo.md(f"""
+    ### What discovered each intent
+
+    A discovery has evidence: the turn, the verdict's reason, and the sentence or drawing of the reply that it is
+    about. For {ours.name} with this user:
+    """)
+    return
+
+
+@app.cell
+def find_evidence(ours):
+    talk = ours.conversation
+    evidence = {intent: finding(talk, intent) for intent in talk.tree.intents}  # None: never discovered here
+    by_turn = sorted((each for each in evidence.values() if each), key=lambda each: each.turn)
+    mo.show_code()
+    return by_turn, talk
+
+
+@app.cell(hide_code=True)
+def show_evidence(by_turn, talk):
+    def quoted(found):
+        if found.span is None:
+            return f"drawing {found.drawing + 1}" if found.drawing is not None else ""
+        return talk.turns[found.turn - 1].reply.text[slice(*found.span)]
+
+    _rows = [
+        (f"turn {each.turn}", talk.tree.text(each.transition.intent_id), each.reason, quoted(each)) for each in by_turn
+    ]
+    mo.Html(
+        show.styled(show.table(("", "Intent", "The judge’s reason", "What in the reply"), _rows))
+        if _rows
+        else show.styled('<p class="dl-quiet">Nothing was discovered beyond what the request named.</p>')
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def show_curves(marks, pool):
+    theme = mo.app_meta().theme or "light"
+    _curves = {name: curve(pool, name) for name in pool.assistants}
+    mo.vstack(
+        [
+            mo.md("""
+    ## How they go about it, all of them
+
+    **Turn by turn**: share of the hidden intents found after each turn, 95 % intervals over artifacts. A conversation
+    that ended early keeps what it had found.
+    """),
+            mo.ui.anywidget(score_figures.curve_figure(_curves, marks, theme)),
+        ]
+    )
+    return (theme,)
+
+
+@app.cell(hide_code=True)
+def show_manners(marks, pool, table, theme):
+    _manners = {name: manner(pool, name) for name in pool.assistants}
+    _neither = {name: each.turns_of_neither for name, each in _manners.items() if each.turns_of_neither}
+    _left = ", ".join(f"{name} {count}" for name, count in _neither.items())
+    mo.vstack(
+        [
+            mo.md(f"""
+    **Three turns in a row**: does an assistant open up (D: options, samples, questions) or close in (C: mostly one
+    piece), and does it change? Shares of the windows of three turns, 95 % intervals over artifacts.
+    {f"Turns that do neither, left out with their windows: {_left}." if _left else ""}
+    """),
+            mo.ui.anywidget(score_figures.family_figure(_manners, best_first(table), marks, theme)),
+        ]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def show_cost(marks, table, theme):
+    mo.vstack(
+        [
+            mo.md("**What it costs**: tokens of the replies against discovery; up and to the left is better."),
+            mo.ui.anywidget(score_figures.tokens_figure(table, marks, theme)),
+        ]
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()
