@@ -139,6 +139,7 @@ def test_a_stopped_run_is_gone_on_with_from_its_configuration_alone(outputs: Pat
 
 def test_a_panel_of_evaluations_opens_the_newest_and_lists_no_other_runs(outputs: Path) -> None:
     execute(laid_out(SMALL), _made(outputs / "pairs"))
+    assert find_evaluations(outputs) == {}
 
     def story() -> tuple[RunPanel, Any]:
         panel = RunPanel("evaluations", SCORED, DOMAINS)
