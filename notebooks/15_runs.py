@@ -168,18 +168,13 @@ def filter_conversations(run_choice):
     run_choice.value  # another run, other choices
     picked, set_picked = mo.state(None)
     with RunStore.read(run_choice.value) as _store:
-        _rows = _store.listing()
+        _assistants, _artifacts, _most = _store.choices()
         _roles = list(_store.failures_by_role())
         _checked = checks_itself(_store.configuration)
-    assistant_filter = mo.ui.dropdown(
-        [ANY, *dict.fromkeys(name for row in _rows for name in row.assistants)], value=ANY, label="Assistant"
-    )
-    artifact_filter = mo.ui.dropdown(
-        [ANY, *dict.fromkeys(row.artifact for row in _rows)], value=ANY, label="Artifact", searchable=True
-    )
+    assistant_filter = mo.ui.dropdown([ANY, *_assistants], value=ANY, label="Assistant")
+    artifact_filter = mo.ui.dropdown([ANY, *_artifacts], value=ANY, label="Artifact", searchable=True)
     stop_filter = mo.ui.dropdown(list(STOPS), value=ANY, label="Ended")
     failed_filter = mo.ui.dropdown([ANY, *_roles], value=ANY, label="Failed role", disabled=not _roles)
-    _most = max((row.discovered for row in _rows), default=0)
     discovered_filter = mo.ui.range_slider(0, max(1, _most), 1, label="Discovered", show_value=True)
     leaks_filter = mo.ui.checkbox(label="with leaks only")
     flaws_filter = mo.ui.checkbox(label="with flawed user messages only")

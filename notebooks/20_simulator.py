@@ -16,7 +16,6 @@ with app.setup(hide_code=True):
     import asyncio
 
     import marimo as mo
-    from discover_lib.runs.connection import check_connection
 
     from discover_lib import UserSimulator
     from discover_lib.app import controls as cast
@@ -26,8 +25,10 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.assistants import scripted_assistant
     from discover_lib.metrics.rescore import NAMED_RULES
+    from discover_lib.runs.doctor import check_connection
     from discover_lib.views import conversation as show
     from discover_lib.views.figures import tree as viz
+    from discover_lib.views.figures.charts import discovery_curves
 
 
 @app.cell(hide_code=True)
@@ -345,17 +346,14 @@ def draw_tree(canvas, layout_choice, restarts, session, set_picked):
     show_moment(figure, session)
     canvas["figure"] = figure
     tree_view = mo.ui.anywidget(figure.widget)
-    curve = viz.CurveFigure(session.lines(), session.cursor, theme=theme)
-    curve_view = mo.ui.anywidget(curve.widget)
-    return curve, curve_view, figure, theme, tree_view
+    return figure, tree_view
 
 
 @app.cell(hide_code=True)
-def repaint(changes, curve, figure, picked, session):
+def repaint(changes, figure, picked, session):
     changes()
     figure.select(picked())
     show_moment(figure, session)
-    curve.update(session.lines(), session.cursor)
     return
 
 
@@ -411,7 +409,6 @@ def show_page(
     source_choice,
     status_html,
     stop_button,
-    theme,
     tree_view,
     turn_slider,
 ):
@@ -429,7 +426,8 @@ def show_page(
 
     def main_row():
         tree_body = (
-            f'{viz.legend(theme)}<div class="sim-tree">{tree_view}</div><div class="sim-picked">{selection_html}</div>'
+            f'{show.state_legend("tree")}<div class="sim-tree">{tree_view}</div>'
+            f'<div class="sim-picked">{selection_html}</div>'
         )
         chat_body = (
             f'<div class="sim-chat"><div>{show.chat(session.conversation, session.cursor)}</div></div>{growing_view}'
@@ -438,7 +436,7 @@ def show_page(
         trees = sitting.card("What the user wants, and knows", tree_body, f"<span>{layout_choice}</span>")
         return f'<div class="sim-main">{trees}{sitting.card("Conversation", chat_body)}</div>'
 
-    _details = sitting.details(session, f"{curve_view}")
+    _details = sitting.details(session, discovery_curves(session.lines(), session.cursor))
     # Parts that come and go have a place of their own: elements that shift would be made anew, the live tree with them.
     _page = f"{controls()}{main_row()}<div>{considered_html}</div>{_details}"
     _page = f'<div class="sim" data-turn="{session.cursor}">{_page}</div>'

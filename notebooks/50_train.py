@@ -19,7 +19,6 @@ with app.setup(hide_code=True):
     from urllib.parse import quote
 
     import marimo as mo
-    from discover_lib.dataset.tiny_preview import tiny_sequences
 
     from discover_lib.app import controls
     from discover_lib.app.commands import train_command
@@ -27,7 +26,7 @@ with app.setup(hide_code=True):
     from discover_lib.app.panel import TrainingPanel
     from discover_lib.base.files import outputs_folder
     from discover_lib.dataset.export import MARK
-    from discover_lib.dataset.preview import TEMPLATES, sequences
+    from discover_lib.dataset.preview import TEMPLATES, sequences, tiny_sequences
     from discover_lib.engines.local.dialect import dialect_of
     from discover_lib.runs.options import RunOptions
     from discover_lib.train.data import DataError, load_rows
@@ -435,7 +434,7 @@ def kept_round(job: TrainingJob) -> str:
 @app.cell(hide_code=True)
 def show_training_run(logged, panel, status):
     mo.stop(status is None, mo.md("Press **Train** to begin one."))
-    _resumed = [each.from_step for each in status.sittings]
+    _resumed = [each.from_step for each in status.attempts]
     _standing = show_training.standing(panel.job.name, status, show_training.latest(logged))
     _curves = show_training.curves(logged, status.total_steps, _resumed)
     mo.Html(show_training.styled(show.panel("The run", _standing, kept_round(panel.job), _curves)))

@@ -24,7 +24,7 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
     from discover_lib.engines.miniature.lexicon import DOMAINS
     from discover_lib.engines.spec import EngineSpec, RoleEngines
-    from discover_lib.train import before_after
+    from discover_lib.train.stage import before_and_after
     from discover_lib.views import conversation as show
     from discover_lib.views import training as show_training
 
@@ -77,7 +77,7 @@ def find_sides(get_activity, get_folder, panel):
         if panel.status is None or panel.status.state != "finished":
             return None
         try:
-            return before_after.sides(panel.job.folder)
+            return before_and_after(panel.job.folder)
         except (LineageError, OSError):
             return None
 
@@ -180,7 +180,7 @@ def show_both(ask_button, domain_choice, draw_choice, get_asking, get_heard, mee
                 show.panel(title, show.chat(talk), show.state_legend(), show.outline(talk.tree, talk.state, talk.rules))
             )
         note = '<p class="dl-quiet">One conversation each: an illustration, no measurement. Page 60 measures.</p>'
-        return show.beside(*sides) + note
+        return f"{show.beside(*sides)}{note}"
 
     def heard():
         if get_heard() is None:

@@ -16,7 +16,6 @@ with app.setup(hide_code=True):
     from urllib.parse import quote
 
     import marimo as mo
-    from discover_lib.views.evaluation_report import report_html, scores_csv
 
     from discover_lib import Rules
     from discover_lib.app import controls
@@ -48,7 +47,8 @@ with app.setup(hide_code=True):
     from discover_lib.views import audit as show_audit
     from discover_lib.views import conversation as show
     from discover_lib.views import scores as show_scores
-    from discover_lib.views.figures import score_figures
+    from discover_lib.views.figures import charts
+    from discover_lib.views.pages import evaluation_page, scores_csv
 
     FIRST_RUN = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
     FIRST_DOMAINS = ("svg_drawing",)
@@ -197,10 +197,9 @@ def show_table(behind, marks, measure, pool, table):
 
 @app.cell(hide_code=True)
 def show_intervals(marks, measure, table):
-    theme = mo.app_meta().theme or "light"
-    interval_view = mo.ui.anywidget(score_figures.interval_figure(table, measure, marks, theme))
+    interval_view = mo.Html(show.styled(charts.intervals(table, measure, marks)))
     mo.vstack([mo.md(f"**{measure.label.capitalize()}**: {measure.meaning}, with 95 % intervals."), interval_view])
-    return (theme,)
+    return
 
 
 @app.cell(hide_code=True)
@@ -333,13 +332,12 @@ def take_elsewhere(compared, folder, leave_out, marks, measure, pool, provenance
         users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
         curves = {name: curve(pool, name) for name in pool.assistants}
         manners = {name: manner(pool, name) for name in pool.assistants}
-        return report_html(
+        return evaluation_page(
             f"Evaluation {folder.name}",
             [
                 (
                     "The answer",
-                    show_audit.styled(provenance, show_audit.certificate_line(folder))
-                    + show_scores.answer(table, compared, measure),
+                    provenance + show_audit.certificate_line(folder) + show_scores.answer(table, compared, measure),
                 ),
                 (
                     "How each assistant did",
@@ -351,13 +349,11 @@ def take_elsewhere(compared, folder, leave_out, marks, measure, pool, provenance
                 ),
                 ("Eq. 4 in every smaller pool", show_scores.pools(table, pools_without(pool), marks)),
                 ("What is left out", show_scores.left_out(pool, marks)),
+                (measure.label, charts.intervals(table, measure, marks)),
+                ("Turn by turn", charts.turn_curves(curves, marks, "Turn by turn")),
+                ("Three turns in a row", charts.families({name: manners[name] for name in best_first(table)}, marks)),
+                ("Tokens against discovery", charts.tokens_against_discovery(table, marks)),
             ],
-            {
-                measure.label: score_figures.interval_figure(table, measure, marks),
-                "Turn by turn": score_figures.curve_figure(curves, marks),
-                "Three turns in a row": score_figures.family_figure(manners, best_first(table), marks),
-                "Tokens against discovery": score_figures.tokens_figure(table, marks),
-            },
         ).encode()
 
     def _plain():

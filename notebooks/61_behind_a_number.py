@@ -38,7 +38,7 @@ with app.setup(hide_code=True):
     from discover_lib.views import beside as show_beside
     from discover_lib.views import conversation as show
     from discover_lib.views import scores as show_scores
-    from discover_lib.views.figures import score_figures
+    from discover_lib.views.figures import charts
 
     FIRST_RUN = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
     FIRST_DOMAINS = ("svg_drawing",)
@@ -394,7 +394,6 @@ def show_evidence(by_turn, talk):
 
 @app.cell(hide_code=True)
 def show_curves(marks, pool):
-    theme = mo.app_meta().theme or "light"
     _curves = {name: curve(pool, name) for name in pool.assistants}
     mo.vstack(
         [
@@ -404,14 +403,14 @@ def show_curves(marks, pool):
     **Turn by turn**: share of the hidden intents found after each turn, 95 % intervals over artifacts. A conversation
     that ended early keeps what it had found.
     """),
-            mo.ui.anywidget(score_figures.curve_figure(_curves, marks, theme)),
+            mo.Html(show.styled(charts.turn_curves(_curves, marks, "Turn by turn"))),
         ]
     )
-    return (theme,)
+    return
 
 
 @app.cell(hide_code=True)
-def show_manners(marks, pool, table, theme):
+def show_manners(marks, pool, table):
     _manners = {name: manner(pool, name) for name in pool.assistants}
     _neither = {name: each.turns_of_neither for name, each in _manners.items() if each.turns_of_neither}
     _left = ", ".join(f"{name} {count}" for name, count in _neither.items())
@@ -422,18 +421,18 @@ def show_manners(marks, pool, table, theme):
     piece), and does it change? Shares of the windows of three turns, 95 % intervals over artifacts.
     {f"Turns that do neither, left out with their windows: {_left}." if _left else ""}
     """),
-            mo.ui.anywidget(score_figures.family_figure(_manners, best_first(table), marks, theme)),
+            mo.Html(show.styled(charts.families({name: _manners[name] for name in best_first(table)}, marks))),
         ]
     )
     return
 
 
 @app.cell(hide_code=True)
-def show_cost(marks, table, theme):
+def show_cost(marks, table):
     mo.vstack(
         [
             mo.md("**What it costs**: tokens of the replies against discovery; up and to the left is better."),
-            mo.ui.anywidget(score_figures.tokens_figure(table, marks, theme)),
+            mo.Html(show.styled(charts.tokens_against_discovery(table, marks))),
         ]
     )
     return
