@@ -17,12 +17,11 @@ from typing import Any
 
 import llm_brain
 import pytest
-from discover_lib.app.evaluation_job import begun_evaluation, evaluation_name, find_evaluations
 from llm_server import FakeServer
 from typer.testing import CliRunner
 
 from discover_lib.app.cli.main import app
-from discover_lib.app.jobs import find_runs, folder_name, options_of
+from discover_lib.app.jobs import configuration_of, domains_of, find_evaluations, find_runs, folder_of
 from discover_lib.app.session import Session
 from discover_lib.audit.certificate import certificate_warning, certify_run, lay_out_panel, read_certificate
 from discover_lib.audit.leaks import audit, finished_conversations
@@ -281,7 +280,7 @@ def test_pages_find_the_runs_and_can_go_on_with_them(place: Path) -> None:
     assert set(RUNS) <= set(find_runs(OUTPUTS))
     assert set(find_evaluations(OUTPUTS)) == {"evaluation", "model-evaluation"}
     with RunStore.read(OUTPUTS / "evaluation") as store:
-        options, domains = begun_evaluation(store.configuration)
+        options, domains = RunOptions.from_configuration(store.configuration), domains_of(store.configuration)
     assert (options.assistants, options.artifacts, options.trials) == (("draft", "adaptive", "ask"), 3, 2)
     assert domains == ("technical_writing",)
 
@@ -291,17 +290,19 @@ def test_a_page_asks_for_the_same_run_in_the_same_folder(place: Path) -> None:
     chosen = RunOptions(
         ("draft", "adaptive"), domain="technical_writing", artifacts=2, turns=2, candidates=1, split="train"
     )
-    assert f"synthesis/{folder_name(chosen)}" == PAGE_RUN
-    with RunStore.read(OUTPUTS / "evaluation") as store:
-        begun = begun_evaluation(store.configuration)
-    assert evaluation_name(*begun) == EXPECTED["evaluation name"]
+    assert folder_of(chosen, OUTPUTS / "synthesis") == OUTPUTS / PAGE_RUN
+    begun = configuration_of(OUTPUTS / "evaluation")
+    options = RunOptions.from_configuration(begun)
+    kept = OUTPUTS / "evaluations" / EXPECTED["evaluation name"]  # the name that the page gave it
+    shutil.copytree(OUTPUTS / "evaluation", kept)
+    assert folder_of(options, OUTPUTS / "evaluations", domains_of(begun)) == kept
 
 
 @pytest.mark.slow
 def test_a_run_goes_on_by_what_its_folder_says_of_it(place: Path) -> None:
     """As pages do that are given nothing but a folder."""
     with RunStore.read(OUTPUTS / PAGE_RUN) as store:
-        options = options_of(store.configuration)
+        options = RunOptions.from_configuration(store.configuration)
     assert execute(lay_out(options), OUTPUTS / PAGE_RUN).halted is None
     assert standing(PAGE_RUN) == EXPECTED["resumed"][PAGE_RUN]
 

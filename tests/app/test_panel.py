@@ -8,6 +8,7 @@ from typing import Any
 
 import marimo
 import pytest
+from markupsafe import escape
 
 from discover_lib.app.jobs import (
     Job,
@@ -113,7 +114,7 @@ def test_what_is_refused_is_one_line_and_begins_nothing(outputs: Path, asked: di
         return panel, panel.view(panel.clock(None, 1), panel.get_folder(), 1).text
 
     panel, shown = on_a_page(story)
-    assert panel.trouble.startswith(says) and f"{says[0].upper()}{says[1:]}".replace("'", "&#x27;") in shown
+    assert panel.trouble.startswith(says) and str(escape(f"{says[0].upper()}{says[1:]}")) in shown
     assert len(find_runs(outputs)) == 1
 
 
