@@ -107,7 +107,7 @@ class JobStatus:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> JobStatus:
-        attempts = tuple(Attempt(**attempt) for attempt in data.get("sittings", ()))
+        attempts = tuple(Attempt(**attempt) for attempt in data["sittings"])
         return cls(**{name: value for name, value in data.items() if name != "sittings"}, attempts=attempts)
 
 

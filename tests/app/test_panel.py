@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +227,7 @@ def test_a_training_panel_reads_what_is_logged_once(outputs: Path) -> None:
 def _trained(folder: Path, state: State) -> Path:
     _made(folder)
     (folder / SETTINGS).write_text("{}")
-    (folder / STATUS).write_text(json.dumps(asdict(JobStatus(state))))
+    (folder / STATUS).write_text(json.dumps(JobStatus(state).to_dict()))
     return folder
 
 
