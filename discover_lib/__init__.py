@@ -22,7 +22,7 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Transition, Verdict
 from discover_lib.core.view import UserView, user_view
 from discover_lib.metrics.discovery import discovery_scores
-from discover_lib.metrics.rescore import replay
+from discover_lib.metrics.replay import replay
 from discover_lib.runs.files import load_tree
 
 __version__ = VERSION

@@ -32,7 +32,8 @@ from discover_lib.dataset.formats import read_jsonl
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.local.lineage import adapter_chain
 from discover_lib.engines.local.names import fingerprint, local_assistant, parse_name
-from discover_lib.metrics.rescore import replay, replayed
+from discover_lib.metrics.replay import replay
+from discover_lib.metrics.rescore import replayed
 from discover_lib.runs.evaluation import load_scores
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import FILE, RunStore, to_json

@@ -158,10 +158,10 @@ def _counting_under_discovered(
     tree: IntentTree, state: IntentState, verdicts: Mapping[str, Verdict], now: Mapping[str, Discovery]
 ) -> Iterator[Verdict]:
     """On roots, and on intents whose parent is discovered or becomes so in this very reply (eq. 3)."""
-    for intent_id, parent in tree.parents.items():
+    for intent_id in tree.intents:  # in the order of the tree, which transitions keep
         if intent_id in verdicts:
-            opened = parent is None or now.get(parent) is Discovery.DISCOVERED
-            if opened or intent_id in state.discovered:
+            parent = tree.parents[intent_id]
+            if parent is None or now.get(parent) is Discovery.DISCOVERED or intent_id in state.discovered:
                 yield verdicts[intent_id]
 
 

@@ -15,7 +15,7 @@ from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import choose_candidate
-from discover_lib.metrics.rescore import replay
+from discover_lib.metrics.replay import replay
 
 Unlabelled = Literal["one_candidate", "failed_judgement", "tie"]
 DIGITS = 12  # rewards that agree so far are equal: sums of λ·tokens differ in the last bits

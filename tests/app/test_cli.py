@@ -14,7 +14,7 @@ from command_line import assert_one_line_error, discover, discover_apart
 
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.miniature.lexicon import DOMAINS
-from discover_lib.metrics.rescore import replay
+from discover_lib.metrics.replay import replay
 from discover_lib.runs.files import load_tree
 
 
