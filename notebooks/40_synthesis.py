@@ -58,19 +58,15 @@ def open_run():
 
 @app.cell(hide_code=True)
 def choose_making():
-    making = mo.ui.dictionary(
-        {
-            "domain": mo.ui.dropdown(controls.domain_labels(), value="SVG drawing", label="Domain"),
-            "assistants": mo.ui.multiselect(list(SCRIPTED), value=["draft", "adaptive"], label="Assistants"),
-            "candidates": mo.ui.dropdown([1, 2, 3, 4], value=1, label="Samples of each"),
-            "artifacts": mo.ui.dropdown([5, 10, 20, 50, 100, 200, 500], value=20, label="Artifacts"),
-            "turns": mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8], value=5, label="Turns"),
-            "rules": mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules"),
-            "seed": mo.ui.dropdown(list(range(30)), value=0, label="Seed"),
-            "look_ahead": mo.ui.dropdown([0, 1, 2, 3], value=0, label="Look ahead, turns"),
-            "reward_assistant": mo.ui.dropdown(list(SCRIPTED), value="adaptive", label="played by"),
-        }
-    )
+    domain = mo.ui.dropdown(controls.domain_labels(), value="SVG drawing", label="Domain")
+    scripts = mo.ui.multiselect(list(SCRIPTED), value=["draft", "adaptive"], label="Assistants")
+    samples = mo.ui.dropdown([1, 2, 3, 4], value=1, label="Samples of each")
+    artifacts = mo.ui.dropdown([5, 10, 20, 50, 100, 200, 500], value=20, label="Artifacts")
+    most_turns = mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8], value=5, label="Turns")
+    run_rules = mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules")
+    seed = mo.ui.dropdown(list(range(30)), value=0, label="Seed")
+    ahead = mo.ui.dropdown([0, 1, 2, 3], value=0, label="Look ahead, turns")
+    ahead_by = mo.ui.dropdown(list(SCRIPTED), value="adaptive", label="played by")
     models_form = controls.chooser(("judge", "voice", "assistant"))
     mo.vstack(
         [
@@ -79,30 +75,40 @@ def choose_making():
 
     Who answers, how often, and for whom. The same choices come to the same run, which goes on where it was left.
     """),
-            mo.hstack(making.elements.values(), justify="start", gap=1.5, wrap=True),
+            mo.hstack(
+                [domain, scripts, samples, artifacts, most_turns, run_rules, seed, ahead, ahead_by],
+                justify="start",
+                gap=1.5,
+                wrap=True,
+            ),
             mo.accordion({"Let language models take part (nothing is asked before you say so)": models_form}),
         ]
     )
-    return making, models_form
+    return ahead, ahead_by, artifacts, domain, models_form, most_turns, run_rules, samples, scripts, seed
 
 
 @app.cell(hide_code=True)
-def read_making(making, models_form):
+def read_making(ahead, ahead_by, artifacts, domain, models_form, most_turns, run_rules, samples, scripts, seed):
     def _asked_for():
         """What the controls ask for (options, who plays), or a line that says why it cannot be."""
-        wanted = dict(making.value)
-        scripted, rules = wanted.pop("assistants"), wanted.pop("rules")
-        if not wanted["look_ahead"]:
-            wanted["reward_assistant"] = ""
+        numbers = {"artifacts": artifacts.value, "turns": most_turns.value, "seed": seed.value}
+        looking = {"look_ahead": ahead.value, "reward_assistant": ahead_by.value if ahead.value else ""}
         try:
             choice = controls.read_choice(models_form.value)
-            names = (*scripted, *([choice.assistant] if choice.assistant else []))
-            if len(names) * wanted["candidates"] < 2:
+            names = (*scripts.value, *([choice.assistant] if choice.assistant else []))
+            if len(names) * samples.value < 2:
                 raise RunOptionsError(
                     "the best of one is no choice: take a second assistant, or several samples of one"
                 )
             roles = {"judge": choice.judge, "voice": choice.voice}
-            options = RunOptions(names, **roles, **wanted, split="train", rules=Rules.named(rules))
+            options = RunOptions(
+                names,
+                domain=domain.value,
+                split="train",
+                candidates=samples.value,
+                rules=Rules.named(run_rules.value),
+                **(roles | numbers | looking),
+            )
         except (controls.ChoiceError, RunOptionsError) as error:
             return None, None, str(error)
         return options, choice, ""

@@ -381,19 +381,15 @@ def take_elsewhere(compared, folder, leave_out, marks, measure, pool, provenance
 @app.cell(hide_code=True)
 def choose_others():
     _compared = ["draft", "ask", "options", "adaptive"]
-    making = mo.ui.dictionary(
-        {
-            "domains": mo.ui.multiselect(
-                {name.replace("_", " "): name for name in ALL_DOMAINS}, value=["svg drawing"], label="Domains"
-            ),
-            "assistants": mo.ui.multiselect(list(SCRIPTED), value=_compared, label="Assistants"),
-            "artifacts": mo.ui.dropdown([5, 10, 20, 50, 100], value=50, label="Artifacts per domain"),
-            "trials": mo.ui.dropdown([1, 2, 3, 5], value=1, label="Trials"),
-            "turns": mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8, 10], value=5, label="Turns"),
-            "rules": mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules"),
-            "seed": mo.ui.dropdown(list(range(30)), value=0, label="Seed"),
-        }
+    domains = mo.ui.multiselect(
+        {name.replace("_", " "): name for name in ALL_DOMAINS}, value=["svg drawing"], label="Domains"
     )
+    scripts = mo.ui.multiselect(list(SCRIPTED), value=_compared, label="Assistants")
+    artifacts = mo.ui.dropdown([5, 10, 20, 50, 100], value=50, label="Artifacts per domain")
+    trials = mo.ui.dropdown([1, 2, 3, 5], value=1, label="Trials")
+    turns = mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8, 10], value=5, label="Turns")
+    rules = mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules")
+    seed = mo.ui.dropdown(list(range(30)), value=0, label="Seed")
     trained_choice = mo.ui.multiselect(controls.trained_assistants(), label="Trained here")
     others_text = mo.ui.text(
         placeholder="tiny, hf:FOLDER, hf:FOLDER+ADAPTER", label="Models on this machine", full_width=True
@@ -406,29 +402,28 @@ def choose_others():
 
     Every assistant chosen meets the same users of every domain chosen.
     """),
-            mo.hstack(making.elements.values(), justify="start", gap=1.5, wrap=True),
+            mo.hstack([domains, scripts, artifacts, trials, turns, rules, seed], justify="start", gap=1.5, wrap=True),
             *([trained_choice] if trained_choice.options else []),
             others_text,
             mo.accordion({"Let language models take part (nothing is asked before you say so)": models_form}),
         ]
     )
-    return making, models_form, others_text, trained_choice
+    return artifacts, domains, models_form, others_text, rules, scripts, seed, trained_choice, trials, turns
 
 
 @app.cell(hide_code=True)
-def read_others(making, models_form, others_text, trained_choice):
+def read_others(artifacts, domains, models_form, others_text, rules, scripts, seed, trained_choice, trials, turns):
     def _asked_for():
         """What the controls ask for (options, who plays), or a line that says why it cannot be."""
-        wanted = dict(making.value)
-        domains, scripted, rules = wanted.pop("domains"), wanted.pop("assistants"), wanted.pop("rules")
+        numbers = {"artifacts": artifacts.value, "trials": trials.value, "turns": turns.value, "seed": seed.value}
         named = [name.strip() for name in others_text.value.split(",") if name.strip()]
         try:
             choice = controls.read_choice(models_form.value)
-            names = (*scripted, *trained_choice.value, *named, *([choice.assistant] if choice.assistant else []))
-            if not names or not domains:
+            names = (*scripts.value, *trained_choice.value, *named, *([choice.assistant] if choice.assistant else []))
+            if not names or not domains.value:
                 raise RunOptionsError("choose at least one domain and one assistant")
             roles = {"judge": choice.judge, "voice": choice.voice}
-            options = RunOptions(tuple(dict.fromkeys(names)), **roles, **wanted, rules=Rules.named(rules))
+            options = RunOptions(tuple(dict.fromkeys(names)), **roles, **numbers, rules=Rules.named(rules.value))
         except (controls.ChoiceError, RunOptionsError) as error:
             return None, None, str(error)
         return options, choice, ""
@@ -446,27 +441,27 @@ def choose_cap(with_models):
 
 
 @app.cell(hide_code=True)
-def show_plan(choice, making, options, panel, refusal):
+def show_plan(choice, domains, options, panel, refusal):
     _shown = show.error_line(refusal)
     if options is not None:
-        _users = options.artifacts * options.trials * len(making.value["domains"])
+        _users = options.artifacts * options.trials * len(domains.value)
         _size = (
             f"{len(options.assistants)} assistants × {_users} users = {_users * len(options.assistants)} conversations"
         )
         _note = f"{_size}. The same choices come to the same run, and go on where it was left."
-        _shown = controls.run_plan(_note, options, making.value["domains"], choice)
+        _shown = controls.run_plan(_note, options, domains.value, choice)
     mo.vstack([mo.Html(show.styled(_shown)), panel.begin_button])
     return
 
 
 @app.cell(hide_code=True)
-def ask(cap_choice, choice, making, options, panel, refusal):
+def ask(cap_choice, choice, domains, options, panel, refusal):
     # The button reads this when it is pressed, so no control has to be made anew.
     asked = panel.ask(
         options,
         choice.client_settings if choice else None,
         cap_choice.value,
-        domains=tuple(making.value["domains"]),
+        domains=tuple(domains.value),
         refusal=refusal,
     )
     return (asked,)

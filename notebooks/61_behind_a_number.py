@@ -151,7 +151,7 @@ def choose_pick(get_pick, measure, pool, set_pick):
     pick = get_pick()
 
     def look_at(kind, ours, other):
-        mo.query_params().set("pick", json.dumps([kind, ours, other]))
+        mo.query_params().set("pick", json.dumps([kind, ours, other], separators=(",", ":")))
         mo.query_params().remove("conversation")
         set_pick((kind, ours, other))
 
