@@ -243,7 +243,7 @@ def label_turns(conversations, relabel, table):
 def show_pairs_made(margins, pairs, turns):
     _mean = f" The mean margin is {sum(margins) / len(margins):.2f}." if margins else ""
     _line = f"{len(pairs)} of {len(turns)} turns are pairs.{_mean}"
-    mo.Html(f'<p data-turns="{len(turns)}">{_line}</p>')
+    mo.Html(show.tag("p", _line, data_turns=len(turns)))
     return
 
 
@@ -262,7 +262,7 @@ def show_lengths(conversations, origin, pairs, relabel):
     Length costs, so a longer reply is rejected more easily. If length alone tells which reply was chosen, a model
     learns length from these pairs before it learns anything else.
     """),
-            mo.Html(show_pairs.styled(f"<div>{_shown}</div>")),
+            mo.Html(show.styled(show.tag("div", _shown))),
         ]
     )
     return

@@ -271,7 +271,7 @@ def show_sensitivity(flips, map_button, mapping, measure, scores):
     elif mapping is not None and mapping.running:
         _shown = mo.md(f"*The {len(scores)} conversations are being scored again …*")
     else:
-        _trouble = show.error_line(mapping.trouble) if mapping is not None and mapping.trouble else ""
+        _trouble = show.error_line(mapping.trouble) if mapping is not None and mapping.trouble else show.EMPTY
         _shown = mo.hstack(
             [
                 map_button,

@@ -12,7 +12,6 @@ __generated_with = "0.25.2"
 app = marimo.App(width="medium", app_title="Behind a number")
 
 with app.setup(hide_code=True):
-    import html
     import json
 
     import marimo as mo
@@ -346,10 +345,8 @@ def show_turns(ours, ours_assessed, theirs, theirs_assessed):
     for _side, _found in ((ours, ours_assessed), (theirs, theirs_assessed)):
         if _side is not None:
             _body = show_beside.assessed(_side.conversation, _found)
-            _parts.append(
-                f'<details class="dl-more ds-scored"><summary>How {html.escape(_side.name)} was scored at the end'
-                f"</summary>{_body}</details>"
-            )
+            _summary = show.tag("summary", f"How {_side.name} was scored at the end")
+            _parts.append(show.tag("details", _summary, _body, class_="dl-more ds-scored"))
     mo.Html(show_scores.styled(*_parts))
     return
 
@@ -385,9 +382,11 @@ def show_evidence(by_turn, talk):
         (f"turn {each.turn}", talk.tree.text(each.transition.intent_id), each.reason, quoted(each)) for each in by_turn
     ]
     mo.Html(
-        show.styled(show.table(("", "Intent", "The judge’s reason", "What in the reply"), _rows))
-        if _rows
-        else show.styled('<p class="dl-quiet">Nothing was discovered beyond what the request named.</p>')
+        show.styled(
+            show.table(("", "Intent", "The judge’s reason", "What in the reply"), _rows)
+            if _rows
+            else show.quiet("Nothing was discovered beyond what the request named.")
+        )
     )
     return
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +112,7 @@ def test_what_is_refused_is_one_line_and_begins_nothing(outputs: Path, asked: di
         return panel, panel.view(panel.clock(None, 1), panel.get_folder(), 1).text
 
     panel, shown = on_a_page(story)
-    assert panel.trouble.startswith(says) and f"{says[0].upper()}{says[1:]}".replace("'", "&#x27;") in shown
+    assert panel.trouble.startswith(says) and f"{says[0].upper()}{says[1:]}".replace("'", "&#39;") in shown
     assert len(find_runs(outputs)) == 1
 
 
@@ -227,7 +226,7 @@ def test_a_training_panel_reads_what_is_logged_once(outputs: Path) -> None:
 def _trained(folder: Path, state: State) -> Path:
     _made(folder)
     (folder / SETTINGS).write_text("{}")
-    (folder / STATUS).write_text(json.dumps(asdict(JobStatus(state))))
+    (folder / STATUS).write_text(json.dumps(JobStatus(state).to_dict()))
     return folder
 
 
