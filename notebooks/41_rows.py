@@ -18,23 +18,20 @@ with app.setup(hide_code=True):
 
     from discover_lib.app.carried import base_rules, rule_sliders, rules_menu, rules_set
     from discover_lib.app.commands import export_command, run_command, shown_path
-    from discover_lib.app.panel import RunPanel
+    from discover_lib.app.panel import SynthesisedRun, synthesis_panel
     from discover_lib.base.files import outputs_folder
     from discover_lib.base.tokens import token_count
     from discover_lib.dataset.export import Source, make_rows, write_rows
     from discover_lib.dataset.filters import REASONS, Filters, sieve
     from discover_lib.dataset.pairs import DatasetError, labelled_turns
     from discover_lib.dataset.preview import TEMPLATES, sequences
-    from discover_lib.dataset.rows import Origin, RowOptions, examples
-    from discover_lib.runs.options import RunOptions
-    from discover_lib.runs.store import RunStore, StoreError
-    from discover_lib.views import audit as show_audit
+    from discover_lib.dataset.rows import RowOptions, examples
+    from discover_lib.runs.store import StoreError
     from discover_lib.views import conversation as show
     from discover_lib.views import pairs as show_pairs
 
     EVERY, KEPT = "every turn", "kept"
     KINDS = {"preference pairs": "preference", "SFT conversations": "sft", "GRPO prompts": "prompt"}
-    FIRST_RUN = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=20, candidates=1)
 
 
 @app.cell(hide_code=True)
@@ -53,7 +50,7 @@ def introduce():
 
 @app.cell(hide_code=True)
 def open_run():
-    panel = RunPanel("synthesis", FIRST_RUN, first_is="20 small conversations")
+    panel = synthesis_panel()
     get_folder, get_activity, get_progress = panel.states
     return get_activity, get_folder, get_progress, panel
 
@@ -80,23 +77,10 @@ def show_run(clock, get_activity, get_folder, panel, run_choice):
 def read_run(get_folder, get_progress):
     get_progress()
     folder = get_folder()
-    try:
-        with RunStore.read(folder) as _store:
-            configuration = _store.configuration
-            origin = Origin.of_run(folder.name, configuration)
-            conversations = tuple(each for each in _store.conversations(finished=False) if each.turns)
-        _unreadable = ""
-    except (StoreError, KeyError) as _error:
-        configuration, origin, conversations, _unreadable = {}, None, (), str(_error)
-    _empty = f"Nothing to read yet ({_unreadable})." if _unreadable else "No conversation is finished yet."
-    mo.stop(not conversations, mo.md(_empty))
-    _several = any(len(turn.candidates) > 1 for each in conversations for turn in each.turns)
-    _plain = (
-        "In this run every turn has one reply only, so there is nothing to prefer it to: it can be exported as SFT and "
-        "prompt rows, and holds no pairs."
-    )
-    _told = [] if _several else [f'<p class="dl-quiet">{_plain}</p>']
-    mo.Html(show.styled(*_told, show_audit.certificate_line(folder)))
+    _run = SynthesisedRun.of_run(folder)
+    configuration, origin, conversations = _run.configuration, _run.origin, _run.conversations
+    mo.stop(not conversations, mo.Html(show.styled(_run.note)))
+    mo.Html(show.styled(_run.note))
     return configuration, conversations, folder, origin
 
 

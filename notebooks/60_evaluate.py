@@ -19,10 +19,10 @@ with app.setup(hide_code=True):
 
     from discover_lib import Rules
     from discover_lib.app import controls
-    from discover_lib.app.carried import address_of, pool_controls
+    from discover_lib.app.carried import address_of, pool_controls, pool_row
     from discover_lib.app.commands import run_command
     from discover_lib.app.jobs import Job, SensitivityJob, last_of
-    from discover_lib.app.panel import RunPanel
+    from discover_lib.app.panel import EvaluatedRun, evaluation_panel
     from discover_lib.audit.tables import beside, our_results
     from discover_lib.base.files import outputs_folder
     from discover_lib.engines.miniature.assistants import SCRIPTED
@@ -41,17 +41,14 @@ with app.setup(hide_code=True):
         table_of,
         values_of,
     )
-    from discover_lib.runs.evaluation import SENSITIVITY_FILE, load_scores, results_of_run
+    from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
     from discover_lib.runs.options import RunOptions, RunOptionsError
-    from discover_lib.runs.store import RunStore, StoreError
     from discover_lib.views import audit as show_audit
     from discover_lib.views import conversation as show
     from discover_lib.views import scores as show_scores
     from discover_lib.views.figures import charts
     from discover_lib.views.pages import evaluation_page, scores_csv
 
-    FIRST_RUN = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
-    FIRST_DOMAINS = ("svg_drawing",)
     AT_ONCE = 200  # conversations up to which the sensitivity map is made without asking
 
 
@@ -72,13 +69,7 @@ def introduce():
 
 @app.cell(hide_code=True)
 def open_evaluation():
-    panel = RunPanel(
-        "evaluations",
-        FIRST_RUN,
-        FIRST_DOMAINS,
-        begin="Evaluate",
-        first_is="a small evaluation: 4 scripted assistants × 20 users",
-    )
+    panel = evaluation_panel("Evaluate")
     get_folder, get_activity, get_progress = panel.states
     return get_activity, get_folder, get_progress, panel
 
@@ -105,14 +96,9 @@ def show_evaluation(clock, get_activity, get_folder, panel, run_choice):
 def read_scores(get_folder, get_progress):
     get_progress()
     folder = get_folder()
-    try:
-        with RunStore.read(folder) as _store:
-            configuration = _store.configuration
-        scores, _unreadable = load_scores(folder), ""
-    except StoreError as _error:
-        scores, configuration, _unreadable = [], {}, str(_error)
-    mo.stop(bool(_unreadable), mo.Html(show.styled(show.error_line(_unreadable))))
-    mo.stop(not scores, mo.md("No conversation of this evaluation is finished yet."))
+    _run = EvaluatedRun.of_run(folder)
+    configuration, scores = _run.configuration, _run.scores
+    mo.stop(not scores, mo.Html(show.styled(_run.missing)))
     return configuration, folder, scores
 
 
@@ -132,10 +118,7 @@ def show_provenance(configuration, folder):
 @app.cell(hide_code=True)
 def choose_pool(scores):
     scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, mo.query_params().to_dict())
-    _domain = [scope_choice] if len(scope_choice.options) > 1 else []
-    mo.hstack(
-        [*_domain, measure_choice, pool_choice, leave_out_choice], justify="start", align="center", gap=1.5, wrap=True
-    )
+    pool_row(scope_choice, measure_choice, pool_choice, leave_out_choice)
     return leave_out_choice, measure_choice, pool_choice, scope_choice
 
 

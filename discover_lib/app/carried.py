@@ -84,6 +84,14 @@ def pool_controls(scores: Sequence[ConversationScores], asked: Mapping[str, Any]
     )
 
 
+def pool_row(scope: Any, measure: Any, pool: Any, leave_out: Any) -> Any:
+    """These menus next to each other; that of the domain only where there are several."""
+    import marimo as mo
+
+    domain = [scope] if len(scope.options) > 1 else []
+    return mo.hstack([*domain, measure, pool, leave_out], justify="start", align="center", gap=1.5, wrap=True)
+
+
 def address_of(page: str, run: str, **values: Any) -> str:
     """The address of another page of this workbench with the same run and these values."""
     written = {name: _written(value) for name, value in values.items()}
