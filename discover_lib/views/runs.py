@@ -47,8 +47,8 @@ def failures(records: Sequence[tuple[int, Failure]]) -> Markup:
     rows = [(role, kind.replace("_", " "), str(count)) for (role, kind), count in counted.most_common()]
     items = plain_list(_failure(place, failure) for place, failure in records[:SHOWN_FAILURES])
     rest = len(records) - SHOWN_FAILURES
-    others = quiet(f"and {rest} more; filter by failed role to find them") if rest > 0 else EMPTY
-    return table(("Role", "What", "Count"), rows) + items + others
+    hint = quiet(f"and {rest} more; filter by failed role to find them") if rest > 0 else EMPTY
+    return table(("Role", "What", "Count"), rows) + items + hint
 
 
 def _failure(place: int, failure: Failure) -> Markup:
