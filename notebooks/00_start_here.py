@@ -83,7 +83,7 @@ def show_conversation(conversation, turn):
     _earned = (
         show.receipt(_tree, _last, conversation.rules)
         if _last
-        else '<p class="dl-quiet">No reply yet. What the request names is discovered; the rest has yet to form.</p>'
+        else show.quiet("No reply yet. What the request names is discovered; the rest has yet to form.")
     )
     mo.Html(
         show.styled(

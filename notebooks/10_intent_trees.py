@@ -117,7 +117,7 @@ def test_connection(players, set_tested):
         set_tested(cast.connection_lines(lines))
 
     def start_test(_):
-        set_tested('<p class="dl-quiet">Asking for one word …</p>')
+        set_tested(show.quiet("Asking for one word …"))
         tests.add(task := asyncio.get_running_loop().create_task(test()))
         task.add_done_callback(tests.discard)
 
@@ -132,9 +132,9 @@ def show_builder(builder_form, by_model, own_type, players, source, test_button,
         _caption = "One tree of an artifact of some 800 tokens, before anything is spent; expected (low to high)"
         _plan = cast.plan_table(cast.builder_stages(players), _caption)
     else:
-        _plan = '<p class="dl-quiet">No language model takes part: nothing is asked, nothing is spent.</p>'
+        _plan = show.quiet("No language model takes part: nothing is asked, nothing is spent.")
     _own = [own_type] if by_model and source == "your own" else []
-    _told = mo.Html(show.styled(show.error_line(unusable) if unusable else "", tested(), _plan))
+    _told = mo.Html(show.styled(show.error_line(unusable) if unusable else show.EMPTY, tested(), _plan))
     mo.accordion({f"Who builds: {players.builder}": mo.vstack([builder_form, *_own, test_button, _told])})
     return
 

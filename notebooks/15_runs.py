@@ -12,11 +12,12 @@ __generated_with = "0.25.2"
 app = marimo.App(width="medium", app_title="Runs")
 
 with app.setup(hide_code=True):
-    import html
+    import shlex
     from pathlib import Path
 
     import marimo as mo
 
+    from discover_lib.app.commands import shown_path
     from discover_lib.app.jobs import find_runs
     from discover_lib.base.files import outputs_folder
     from discover_lib.engines.spec import MINIATURE
@@ -330,7 +331,7 @@ def show_conversation(conversation, its_failures, place, turn_slider):
         if _last.leaks:
             _words = ", ".join(f"“{word}”" for word in _last.leaks)
             _spoken.append(show.error_line(f"The user said what only hidden intents hold: {_words}"))
-        _parts.append(show.beside("".join(_receipt), "".join(_spoken)))
+        _parts.append(show.beside(show.joined(_receipt), show.joined(_spoken)))
     _parts += [show.error_line(failure.line) for failure in its_failures if failure.turn == _turn + 1]
     _note = _setting.get("note", "")
     mo.vstack(
@@ -351,7 +352,7 @@ def show_failures(failures):
 
 @app.cell(hide_code=True)
 def show_commands(folder):
-    _path = html.escape(str(folder))
+    _path = shlex.quote(shown_path(folder))
     mo.md(f"""
     ## Take it elsewhere
 

@@ -20,15 +20,18 @@ with app.setup(hide_code=True):
     from discover_lib import UserSimulator
     from discover_lib.app import controls as cast
     from discover_lib.app import session as sessions
-    from discover_lib.app import sitting, sources
+    from discover_lib.app import simulator_page, sources
+    from discover_lib.app.controls import placed
     from discover_lib.app.live import Errand
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.assistants import scripted_assistant
     from discover_lib.metrics.rescore import NAMED_RULES
     from discover_lib.runs.doctor import check_connection
     from discover_lib.views import conversation as show
+    from discover_lib.views import simulator
     from discover_lib.views.figures import tree as viz
     from discover_lib.views.figures.charts import discovery_curves
+    from discover_lib.views.html import EMPTY, joined, quiet, static_text, tag
 
 
 @app.cell(hide_code=True)
@@ -46,7 +49,7 @@ def introduce():
 
 @app.cell(hide_code=True)
 def open_sitting():
-    session, trouble = sitting.opened(mo.query_params().get("session"))
+    session, trouble = simulator_page.opened(mo.query_params().get("session"))
     mo.stop(session is None, mo.Html(show.styled(show.error_line(trouble))))
     mo.query_params().set("session", session.id)
     return session, trouble
@@ -96,7 +99,7 @@ def act_on_session(session, set_changes, set_note):
     errand = Errand(changed, lambda text: setattr(growing, "text", text), ended)
 
     def step_and_show():
-        if sitting.asks_a_model(session, session.next) and session.why_no_next is None:
+        if simulator_page.asks_a_model(session, session.next) and session.why_no_next is None:
             return errand.run(session.next, stream=True)
         session.next()
         changed()
@@ -111,7 +114,7 @@ def act_on_session(session, set_changes, set_note):
     def by_hand(action, *arguments, then=None):
         """What a person does stops what is going on by itself."""
         halt()
-        if sitting.asks_a_model(session, action):
+        if simulator_page.asks_a_model(session, action):
             set_note("")
             errand.start(action, *arguments, stream=action == session.next, then=then)
         else:
@@ -123,7 +126,7 @@ def act_on_session(session, set_changes, set_note):
 @app.cell(hide_code=True)
 def choose_setting(session):
     _used = session.settings
-    _labels, _label = sitting.sources(session)
+    _labels, _label = simulator_page.sources(session)
     _seeds = {str(seed): seed for seed in sorted({*range(30), _used.seed})}
     source_choice = mo.ui.dropdown(_labels, value=_label, label="Source")
     rules_choice = mo.ui.dropdown(list(NAMED_RULES), value=_used.rules, label="Rules")
@@ -134,16 +137,16 @@ def choose_setting(session):
 
 @app.cell(hide_code=True)
 def choose_domain(session, source_choice):
-    domain_labels, domain_label = sitting.domains(session, source_choice.value)
+    domain_labels, domain_label = simulator_page.domains(session, source_choice.value)
     domain_choice = mo.ui.dropdown(domain_labels, value=domain_label, label="Domain")
     return (domain_choice,)
 
 
 @app.cell(hide_code=True)
 def choose_players(session):
-    before = sitting.players(session)
+    before = simulator_page.players(session)
     players_form = cast.chooser(("judge", "voice", "assistant"), before)
-    tested, set_tested = mo.state("")
+    tested, set_tested = mo.state(EMPTY)
     return before, players_form, set_tested, tested
 
 
@@ -164,7 +167,7 @@ def test_connection(players, set_tested):
         set_tested(cast.connection_lines(lines))
 
     def start(_):
-        set_tested('<p class="dl-quiet">Asking every model that was chosen for one word …</p>')
+        set_tested(quiet("Asking every model that was chosen for one word …"))
         tests.add(task := asyncio.get_running_loop().create_task(test()))
         task.add_done_callback(tests.discard)
 
@@ -177,18 +180,20 @@ def test_connection(players, set_tested):
 def show_players(changes, mistake, players, players_form, session, test_button, tested):
     changes()
 
-    _mistake = mo.Html(show.styled(show.error_line(mistake) if mistake else ""))
-    _plan = mo.Html(show.styled(tested() + sitting.plan(session, players)))
-    mo.accordion({f"Who plays: {sitting.who_plays(session)}": mo.vstack([players_form, _mistake, test_button, _plan])})
+    _mistake = mo.Html(show.styled(show.error_line(mistake) if mistake else EMPTY))
+    _plan = mo.Html(show.styled(tested(), simulator_page.plan(session, players)))
+    mo.accordion(
+        {f"Who plays: {simulator_page.who_plays(session)}": mo.vstack([players_form, _mistake, test_button, _plan])}
+    )
     return
 
 
 @app.cell(hide_code=True)
 def choose_artifact(domain_choice, players, session, source_choice):
     live = source_choice.value != "recorded"
-    artifact_labels, artifact_label = sitting.artifacts(session, source_choice.value, domain_choice.value)
+    artifact_labels, artifact_label = simulator_page.artifacts(session, source_choice.value, domain_choice.value)
     artifact_choice = mo.ui.dropdown(artifact_labels, value=artifact_label, label="Artifact")
-    names, name = sitting.assistants(session, players.assistant, live)
+    names, name = simulator_page.assistants(session, players.assistant, live)
     assistant_choice = mo.ui.dropdown(names, value=name, label="Assistant")
     return artifact_choice, assistant_choice, live
 
@@ -278,7 +283,7 @@ def choose_place(by_hand, changes, session):
     branch_labels = {session.label(number): number for number in range(len(session.branches))}
     branch_choice = mo.ui.dropdown(
         branch_labels,
-        value=sitting.label_of(branch_labels, session.current),
+        value=simulator_page.label_of(branch_labels, session.current),
         on_change=lambda number: by_hand(session.switch, number),
     )
     return branch_choice, turn_slider
@@ -311,7 +316,7 @@ def send_reply(by_hand, live, session, set_sends, typed):
     send_button = mo.ui.button(label="Send as the assistant", on_click=send, disabled=not live)
     consider_button = mo.ui.button(
         label="What would each reply discover?",
-        on_click=lambda _: by_hand(session.candidates, sitting.compared(session)),
+        on_click=lambda _: by_hand(session.candidates, simulator_page.compared(session)),
     )
     return consider_button, send_button
 
@@ -361,7 +366,7 @@ def repaint(changes, figure, picked, session):
 def tell_intent(changes, picked, session):
     changes()
 
-    selection_html = sitting.intent_story(session, picked())
+    selection_html = simulator_page.intent_story(session, picked())
     return (selection_html,)
 
 
@@ -369,7 +374,7 @@ def tell_intent(changes, picked, session):
 def compare_replies(changes, session, take_buttons):
     changes()
 
-    considered_html = sitting.considered(session, take_buttons)
+    considered_html = simulator_page.considered(session, take_buttons)
     return (considered_html,)
 
 
@@ -377,8 +382,8 @@ def compare_replies(changes, session, take_buttons):
 def tell_status(changes, errand, note, player, session):
     changes()
 
-    status_html = sitting.status(session, playing=player.running, asking=errand.running)
-    message_html = sitting.message(session, note())
+    status_html = simulator_page.status(session, playing=player.running, asking=errand.running)
+    message_html = simulator_page.message(session, note())
     return message_html, status_html
 
 
@@ -415,32 +420,36 @@ def show_page(
     changes()
 
     def controls():
+        setting = (source_choice, domain_choice, artifact_choice, assistant_choice, rules_choice, seed_choice)
+        moving = (reset_button, back_button, next_button, play_button, stop_button)
+        slider = tag("span", placed(turn_slider), class_="sim-slider")
+        status = tag("span", status_html, class_="sim-status", role="status")
         return (
-            f'<div class="sim-row">{source_choice}{domain_choice}{artifact_choice}{assistant_choice}{rules_choice}'
-            f"{seed_choice}</div>"
-            f'<div class="sim-row">{reset_button}{back_button}{next_button}{play_button}{stop_button}'
-            f'<span class="sim-slider">{turn_slider}</span>'
-            f'{fork_button}{branch_choice}<span class="sim-status" role="status">{status_html}</span></div>'
-            f'<div class="sim-note">{message_html}</div>'
+            simulator.row(*map(placed, setting)),
+            simulator.row(*map(placed, moving), slider, placed(fork_button), placed(branch_choice), status),
+            tag("div", message_html, class_="sim-note"),
         )
 
     def main_row():
         tree_body = (
-            f'{show.state_legend("tree")}<div class="sim-tree">{tree_view}</div>'
-            f'<div class="sim-picked">{selection_html}</div>'
+            show.state_legend("tree"),
+            tag("div", placed(tree_view), class_="sim-tree"),
+            tag("div", selection_html, class_="sim-picked"),
         )
+        own = (placed(reply_box), simulator.row(placed(send_button), placed(consider_button)))
         chat_body = (
-            f'<div class="sim-chat"><div>{show.chat(session.conversation, session.cursor)}</div></div>{growing_view}'
-            f'<div class="sim-own">{reply_box}<div class="sim-row">{send_button}{consider_button}</div></div>'
+            tag("div", tag("div", show.chat(session.conversation, session.cursor)), class_="sim-chat"),
+            placed(growing_view),
+            tag("div", *own, class_="sim-own"),
         )
-        trees = sitting.card("What the user wants, and knows", tree_body, f"<span>{layout_choice}</span>")
-        return f'<div class="sim-main">{trees}{sitting.card("Conversation", chat_body)}</div>'
+        trees = simulator.card("What the user wants, and knows", *tree_body, aside=tag("span", placed(layout_choice)))
+        return tag("div", trees, simulator.card("Conversation", *chat_body), class_="sim-main")
 
-    _details = sitting.details(session, discovery_curves(session.lines(), session.cursor))
+    _details = simulator_page.details(session, discovery_curves(session.lines(), session.cursor))
     # Parts that come and go have a place of their own: elements that shift would be made anew, the live tree with them.
-    _page = f"{controls()}{main_row()}<div>{considered_html}</div>{_details}"
-    _page = f'<div class="sim" data-turn="{session.cursor}">{_page}</div>'
-    mo.Html(f"<style>{show.static_text('simulator.css')}</style>{show.styled(_page)}")
+    _page = joined([*controls(), main_row(), tag("div", considered_html), _details])
+    _page = tag("div", _page, class_="sim", data_turn=session.cursor)
+    mo.Html(f"<style>{static_text('simulator.css')}</style>{show.styled(_page)}")
     return
 
 

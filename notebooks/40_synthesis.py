@@ -18,20 +18,16 @@ with app.setup(hide_code=True):
     from discover_lib.app import controls
     from discover_lib.app.carried import address_of, base_rules, rule_sliders, rules_menu, rules_set
     from discover_lib.app.commands import run_command
-    from discover_lib.app.panel import RunPanel
+    from discover_lib.app.panel import SynthesisedRun, synthesis_panel
     from discover_lib.base.files import outputs_folder
     from discover_lib.dataset.filters import sieve
     from discover_lib.dataset.lengths import table_3
     from discover_lib.dataset.pairs import DatasetError, labelled_turns
-    from discover_lib.dataset.rows import Origin, RowOptions, examples
+    from discover_lib.dataset.rows import RowOptions, examples
     from discover_lib.engines.miniature.assistants import SCRIPTED
     from discover_lib.runs.options import RunOptions, RunOptionsError
-    from discover_lib.runs.store import RunStore, StoreError
-    from discover_lib.views import audit as show_audit
     from discover_lib.views import conversation as show
     from discover_lib.views import pairs as show_pairs
-
-    FIRST_RUN = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=20, candidates=1)
 
 
 @app.cell(hide_code=True)
@@ -51,26 +47,22 @@ def introduce():
 
 @app.cell(hide_code=True)
 def open_run():
-    panel = RunPanel("synthesis", FIRST_RUN, begin="Synthesise", first_is="20 small conversations")
+    panel = synthesis_panel("Synthesise")
     get_folder, get_activity, get_progress = panel.states
     return get_activity, get_folder, get_progress, panel
 
 
 @app.cell(hide_code=True)
 def choose_making():
-    making = mo.ui.dictionary(
-        {
-            "domain": mo.ui.dropdown(controls.domain_labels(), value="SVG drawing", label="Domain"),
-            "assistants": mo.ui.multiselect(list(SCRIPTED), value=["draft", "adaptive"], label="Assistants"),
-            "candidates": mo.ui.dropdown([1, 2, 3, 4], value=1, label="Samples of each"),
-            "artifacts": mo.ui.dropdown([5, 10, 20, 50, 100, 200, 500], value=20, label="Artifacts"),
-            "turns": mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8], value=5, label="Turns"),
-            "rules": mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules"),
-            "seed": mo.ui.dropdown(list(range(30)), value=0, label="Seed"),
-            "look_ahead": mo.ui.dropdown([0, 1, 2, 3], value=0, label="Look ahead, turns"),
-            "reward_assistant": mo.ui.dropdown(list(SCRIPTED), value="adaptive", label="played by"),
-        }
-    )
+    domain = mo.ui.dropdown(controls.domain_labels(), value="SVG drawing", label="Domain")
+    scripts = mo.ui.multiselect(list(SCRIPTED), value=["draft", "adaptive"], label="Assistants")
+    samples = mo.ui.dropdown([1, 2, 3, 4], value=1, label="Samples of each")
+    artifacts = mo.ui.dropdown([5, 10, 20, 50, 100, 200, 500], value=20, label="Artifacts")
+    most_turns = mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8], value=5, label="Turns")
+    run_rules = mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules")
+    seed = mo.ui.dropdown(list(range(30)), value=0, label="Seed")
+    ahead = mo.ui.dropdown([0, 1, 2, 3], value=0, label="Look ahead, turns")
+    ahead_by = mo.ui.dropdown(list(SCRIPTED), value="adaptive", label="played by")
     models_form = controls.chooser(("judge", "voice", "assistant"))
     mo.vstack(
         [
@@ -79,30 +71,40 @@ def choose_making():
 
     Who answers, how often, and for whom. The same choices come to the same run, which goes on where it was left.
     """),
-            mo.hstack(making.elements.values(), justify="start", gap=1.5, wrap=True),
+            mo.hstack(
+                [domain, scripts, samples, artifacts, most_turns, run_rules, seed, ahead, ahead_by],
+                justify="start",
+                gap=1.5,
+                wrap=True,
+            ),
             mo.accordion({"Let language models take part (nothing is asked before you say so)": models_form}),
         ]
     )
-    return making, models_form
+    return ahead, ahead_by, artifacts, domain, models_form, most_turns, run_rules, samples, scripts, seed
 
 
 @app.cell(hide_code=True)
-def read_making(making, models_form):
+def read_making(ahead, ahead_by, artifacts, domain, models_form, most_turns, run_rules, samples, scripts, seed):
     def _asked_for():
         """What the controls ask for (options, who plays), or a line that says why it cannot be."""
-        wanted = dict(making.value)
-        scripted, rules = wanted.pop("assistants"), wanted.pop("rules")
-        if not wanted["look_ahead"]:
-            wanted["reward_assistant"] = ""
+        numbers = {"artifacts": artifacts.value, "turns": most_turns.value, "seed": seed.value}
+        looking = {"look_ahead": ahead.value, "reward_assistant": ahead_by.value if ahead.value else ""}
         try:
             choice = controls.read_choice(models_form.value)
-            names = (*scripted, *([choice.assistant] if choice.assistant else []))
-            if len(names) * wanted["candidates"] < 2:
+            names = (*scripts.value, *([choice.assistant] if choice.assistant else []))
+            if len(names) * samples.value < 2:
                 raise RunOptionsError(
                     "the best of one is no choice: take a second assistant, or several samples of one"
                 )
             roles = {"judge": choice.judge, "voice": choice.voice}
-            options = RunOptions(names, **roles, **wanted, split="train", rules=Rules.named(rules))
+            options = RunOptions(
+                names,
+                domain=domain.value,
+                split="train",
+                candidates=samples.value,
+                rules=Rules.named(run_rules.value),
+                **(roles | numbers | looking),
+            )
         except (controls.ChoiceError, RunOptionsError) as error:
             return None, None, str(error)
         return options, choice, ""
@@ -159,23 +161,10 @@ def show_run(clock, get_activity, get_folder, panel, run_choice):
 def read_run(get_folder, get_progress):
     get_progress()
     folder = get_folder()
-    try:
-        with RunStore.read(folder) as _store:
-            configuration = _store.configuration
-            origin = Origin.of_run(folder.name, configuration)
-            conversations = tuple(each for each in _store.conversations(finished=False) if each.turns)
-        _unreadable = ""
-    except (StoreError, KeyError) as _error:
-        configuration, origin, conversations, _unreadable = {}, None, (), str(_error)
-    _empty = f"Nothing to read yet ({_unreadable})." if _unreadable else "No conversation is finished yet."
-    mo.stop(not conversations, mo.md(_empty))
-    _several = any(len(turn.candidates) > 1 for each in conversations for turn in each.turns)
-    _plain = (
-        "In this run every turn has one reply only, so there is nothing to prefer it to: it can be exported as SFT and "
-        "prompt rows, and holds no pairs."
-    )
-    _told = [] if _several else [f'<p class="dl-quiet">{_plain}</p>']
-    mo.Html(show.styled(*_told, show_audit.certificate_line(folder)))
+    _run = SynthesisedRun.of_run(folder)
+    configuration, origin, conversations = _run.configuration, _run.origin, _run.conversations
+    mo.stop(not conversations, mo.Html(show.styled(_run.note)))
+    mo.Html(show.styled(_run.note))
     return configuration, conversations, folder, origin
 
 
@@ -237,7 +226,7 @@ def label_turns(conversations, relabel, table):
 def show_pairs_made(margins, pairs, turns):
     _mean = f" The mean margin is {sum(margins) / len(margins):.2f}." if margins else ""
     _line = f"{len(pairs)} of {len(turns)} turns are pairs.{_mean}"
-    mo.Html(f'<p data-turns="{len(turns)}">{_line}</p>')
+    mo.Html(show.tag("p", _line, data_turns=len(turns)))
     return
 
 
@@ -256,7 +245,7 @@ def show_lengths(conversations, origin, pairs, relabel):
     Length costs, so a longer reply is rejected more easily. If length alone tells which reply was chosen, a model
     learns length from these pairs before it learns anything else.
     """),
-            mo.Html(show_pairs.styled(f"<div>{_shown}</div>")),
+            mo.Html(show.styled(show.tag("div", _shown))),
         ]
     )
     return

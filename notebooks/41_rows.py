@@ -12,30 +12,26 @@ __generated_with = "0.25.2"
 app = marimo.App(width="medium", app_title="Rows")
 
 with app.setup(hide_code=True):
-    import html
     from pathlib import Path
 
     import marimo as mo
 
     from discover_lib.app.carried import base_rules, rule_sliders, rules_menu, rules_set
     from discover_lib.app.commands import export_command, run_command, shown_path
-    from discover_lib.app.panel import RunPanel
+    from discover_lib.app.panel import SynthesisedRun, synthesis_panel
     from discover_lib.base.files import outputs_folder
     from discover_lib.base.tokens import token_count
     from discover_lib.dataset.export import Source, make_rows, write_rows
     from discover_lib.dataset.filters import REASONS, Filters, sieve
     from discover_lib.dataset.pairs import DatasetError, labelled_turns
     from discover_lib.dataset.preview import TEMPLATES, sequences
-    from discover_lib.dataset.rows import Origin, RowOptions, examples
-    from discover_lib.runs.options import RunOptions
-    from discover_lib.runs.store import RunStore, StoreError
-    from discover_lib.views import audit as show_audit
+    from discover_lib.dataset.rows import RowOptions, examples
+    from discover_lib.runs.store import StoreError
     from discover_lib.views import conversation as show
     from discover_lib.views import pairs as show_pairs
 
     EVERY, KEPT = "every turn", "kept"
     KINDS = {"preference pairs": "preference", "SFT conversations": "sft", "GRPO prompts": "prompt"}
-    FIRST_RUN = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=20, candidates=1)
 
 
 @app.cell(hide_code=True)
@@ -54,7 +50,7 @@ def introduce():
 
 @app.cell(hide_code=True)
 def open_run():
-    panel = RunPanel("synthesis", FIRST_RUN, first_is="20 small conversations")
+    panel = synthesis_panel()
     get_folder, get_activity, get_progress = panel.states
     return get_activity, get_folder, get_progress, panel
 
@@ -81,23 +77,10 @@ def show_run(clock, get_activity, get_folder, panel, run_choice):
 def read_run(get_folder, get_progress):
     get_progress()
     folder = get_folder()
-    try:
-        with RunStore.read(folder) as _store:
-            configuration = _store.configuration
-            origin = Origin.of_run(folder.name, configuration)
-            conversations = tuple(each for each in _store.conversations(finished=False) if each.turns)
-        _unreadable = ""
-    except (StoreError, KeyError) as _error:
-        configuration, origin, conversations, _unreadable = {}, None, (), str(_error)
-    _empty = f"Nothing to read yet ({_unreadable})." if _unreadable else "No conversation is finished yet."
-    mo.stop(not conversations, mo.md(_empty))
-    _several = any(len(turn.candidates) > 1 for each in conversations for turn in each.turns)
-    _plain = (
-        "In this run every turn has one reply only, so there is nothing to prefer it to: it can be exported as SFT and "
-        "prompt rows, and holds no pairs."
-    )
-    _told = [] if _several else [f'<p class="dl-quiet">{_plain}</p>']
-    mo.Html(show.styled(*_told, show_audit.certificate_line(folder)))
+    _run = SynthesisedRun.of_run(folder)
+    configuration, origin, conversations = _run.configuration, _run.origin, _run.conversations
+    mo.stop(not conversations, mo.Html(show.styled(_run.note)))
+    mo.Html(show.styled(_run.note))
     return configuration, conversations, folder, origin
 
 
@@ -237,11 +220,10 @@ def filter_rows(conversations, filters, kind_choice, origin, pair_examples, row_
 
 @app.cell(hide_code=True)
 def show_kept(kind, result, row_options):
-    _unit = html.escape(f"Lengths: {row_options.tokens.name}. Likeness: Jaccard of three-word runs.")
+    _unit = f"Lengths: {row_options.tokens.name}. Likeness: Jaccard of three-word runs."
     mo.Html(
-        show_pairs.styled(
-            f'<div data-kept="{len(result.kept)}">{show_pairs.sieved(result, kind)}</div>',
-            f'<p class="dl-quiet dl-small">{_unit}</p>',
+        show.styled(
+            show.tag("div", show_pairs.sieved(result, kind), data_kept=len(result.kept)), show.quiet(_unit, small=True)
         )
     )
     return
@@ -265,7 +247,7 @@ def show_lengths(sieved_pairs):
 
     Raise the least margin, or set λ to 0, and see whether the verdict changes.
     """),
-            mo.Html(show_pairs.styled(f"<div>{show_pairs.lengths(sieved_pairs.kept)}</div>")),
+            mo.Html(show.styled(show.tag("div", show_pairs.lengths(sieved_pairs.kept)))),
         ]
     )
     return
@@ -342,12 +324,8 @@ def show_pair(pair_reasons, place, rules, turns):
     mo.stop(place is None)
     conversation, labelled_turn = turns[place]
     _left_out = "; ".join(REASONS[reason] for reason in pair_reasons[place])
-    _note = show.error_line(f"Left out: {_left_out}.") if _left_out else ""
-    mo.Html(
-        show_pairs.styled(
-            f'<div data-pair="{place}">{_note}</div>', show_pairs.pair(conversation, labelled_turn, rules)
-        )
-    )
+    _note = show.error_line(f"Left out: {_left_out}.") if _left_out else show.EMPTY
+    mo.Html(show.styled(show.tag("div", _note, data_pair=place), show_pairs.pair(conversation, labelled_turn, rules)))
     return conversation, labelled_turn
 
 
@@ -390,15 +368,15 @@ def show_preview(conversation, filters, labelled_turn, origin, preview_choice, r
         note = ", ".join(REASONS[each] for each in reasons)
         parts = [show.error_line(f"The filters leave this row out: {note}.")] if note else []
         marked = show_pairs.loss(sequences(example.train, TEMPLATES[template_choice.value]))
-        parts.append(show.panel("The text, and what carries loss", f'<p class="dl-quiet">{CARRIES[kind]}</p>', marked))
+        parts.append(show.panel("The text, and what carries loss", show.quiet(CARRIES[kind]), marked))
         parts.append(show.panel("The row", show_pairs.row_json(example.row, example.train)))
-        return "".join(parts)
+        return show.joined(parts)
 
     try:
         _preview = previewed()
     except DatasetError as _error:
         _preview = show.error_line(str(_error))
-    mo.Html(show_pairs.styled(f"<div>{_preview}</div>"))
+    mo.Html(show.styled(show.tag("div", _preview)))
     return
 
 
@@ -406,7 +384,7 @@ def show_preview(conversation, filters, labelled_turn, origin, preview_choice, r
 def choose_export(set_exported, to_export):
     def export(_):
         # Thousands of rows take seconds, in which the page stays usable.
-        set_exported('<p class="dl-quiet">Writing …</p>')
+        set_exported(show.quiet("Writing …"))
         asked = dict(to_export)
         mo.Thread(target=lambda: set_exported(write_all(**asked))).start()
 
@@ -430,7 +408,7 @@ def choose_export(set_exported, to_export):
 @app.cell(hide_code=True)
 def remember_export():
     to_export = {}  # what the button writes; it is read when pressed
-    get_exported, set_exported = mo.state("")
+    get_exported, set_exported = mo.state(show.EMPTY)
     return get_exported, set_exported, to_export
 
 
@@ -449,8 +427,8 @@ def rows_folder(run: Path, kind: str) -> Path:
 
 
 @app.function
-def write_all(run: Path, kinds, files: str, options: RowOptions, filters: Filters) -> str:
-    """Write rows of a run, one folder a kind; what was written, as HTML, a line each."""
+def write_all(run: Path, kinds, files: str, options: RowOptions, filters: Filters) -> show.Markup:
+    """Write rows of a run, one folder a kind; what was written, a line each."""
     parts = []
     for kind in kinds:
         folder = rows_folder(run, kind)
@@ -461,11 +439,10 @@ def write_all(run: Path, kinds, files: str, options: RowOptions, filters: Filter
             parts.append(show.error_line(f"{kind}: {error}"))
             continue
         splits = ", ".join(f"{len(kept)} to {split}" for split, kept in rows.splits.items())
-        parts.append(
-            f"<p>✓ <b>{len(rows.sieved.kept)} {kind} rows</b> of {rows.sieved.considered} ({splits}) → "
-            f"<code>{html.escape(shown_path(folder))}</code></p>"
-        )
-    return "".join(parts) or show.error_line("choose what to export")
+        made = show.tag("b", f"{len(rows.sieved.kept)} {kind} rows")
+        where = show.tag("code", shown_path(folder))
+        parts.append(show.tag("p", "✓ ", made, f" of {rows.sieved.considered} ({splits}) → ", where))
+    return show.joined(parts) or show.error_line("choose what to export")
 
 
 @app.cell(hide_code=True)
@@ -482,13 +459,17 @@ def show_commands(
         return "\n".join(lines)
 
     _note = (
-        '<p class="dl-quiet">The labels are read under other rules here. The command reads them under the run’s own; '
-        "in Python, <code>RowOptions(rules=…)</code> does what this page does.</p>"
-        if relabel
-        else ""
+        "The labels are read under other rules here. The command reads them under the run’s own; in Python, "
+        "RowOptions(rules=…) does what this page does."
     )
-    _commands = f'<p class="dl-quiet">The same by command:</p><pre class="dl-code">{html.escape(commands())}</pre>'
-    mo.Html(show_pairs.styled(f'<div role="log" aria-label="Exported">{get_exported()}</div>{_commands}{_note}'))
+    mo.Html(
+        show.styled(
+            show.tag("div", get_exported(), role="log", aria_label="Exported"),
+            show.quiet("The same by command:"),
+            show.code(commands()),
+            show.quiet(_note) if relabel else show.EMPTY,
+        )
+    )
     return
 
 

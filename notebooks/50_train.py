@@ -13,7 +13,6 @@ app = marimo.App(width="medium", app_title="Train")
 
 with app.setup(hide_code=True):
     import hashlib
-    import html
     import json
     from pathlib import Path
     from urllib.parse import quote
@@ -172,7 +171,7 @@ def show_row(row_choice, rows, stage, tiny, unreadable):
             if tiny
             else " Other bases have other templates; page 41 shows them."
         )
-        note = f'<p class="dl-quiet">{CARRIES[stage]} As {template} sees it.{heard}</p>'
+        note = show.quiet(f"{CARRIES[stage]} As {template} sees it.{heard}")
         return show.panel(
             f"Row {row_choice.value} of {len(rows):,}, and what carries loss", note, show_pairs.loss(made)
         )
@@ -180,7 +179,7 @@ def show_row(row_choice, rows, stage, tiny, unreadable):
     mo.vstack(
         [
             *([row_choice] if len(rows) > 1 else []),
-            mo.Html(show_pairs.styled(f"<div data-rows={len(rows)}>{preview()}</div>")),
+            mo.Html(show.styled(show.tag("div", preview(), data_rows=len(rows)))),
         ]
     )
     return
@@ -262,8 +261,8 @@ def show_recipe(preset, recipe, recipe_choice, recipe_problems, stage):
     _steps = "" if recipe_problems else f"{_part.accumulation} × {_part.per_device} sequences an update"
 
     def grid(names):
-        cells = "".join(f"<div>{recipe_choice.elements[name]}</div>" for name in names)
-        return f'<div class="dt-fields">{cells}</div>'
+        fields = (show.tag("div", controls.placed(recipe_choice.elements[name])) for name in names)
+        return show.tag("div", *fields, class_="dt-fields")
 
     _own = [name for name in recipe_choice.elements if not name.startswith("lora.")]
     _lora = [name for name in recipe_choice.elements if name.startswith("lora.")]
@@ -275,12 +274,7 @@ def show_recipe(preset, recipe, recipe_choice, recipe_problems, stage):
 
     Every number of a stage in one record; each field is checked against the others.
     """),
-            mo.Html(
-                show_training.styled(
-                    f'<p class="dl-quiet">{html.escape(_changed)}. {_steps}</p>',
-                    "".join(show.error_line(each) for each in recipe_problems),
-                )
-            ),
+            mo.Html(show_training.styled(show.quiet(f"{_changed}. {_steps}"), *map(show.error_line, recipe_problems))),
             mo.accordion(
                 {
                     f"Every field of {stage.upper()}": mo.Html(show_training.styled(grid(_own))),
@@ -359,21 +353,22 @@ def run_folder(settings: StageSettings) -> Path:
 
 @app.cell(hide_code=True)
 def ask(making_first, panel, preset, settings, standing_in_the_way, steps_planned, tiny_missing):
-    def told(line, not_installed):
+    def told(problem):
         """What is wrong, in red; what is only not installed yet, as a note."""
-        return f'<p class="dl-told">{html.escape(line)}</p>' if not_installed else show.error_line(line)
+        line = f"{problem[0].upper()}{problem[1:]}."
+        return show.notice(line) if problem == tiny_missing else show.error_line(line)
 
     _folder, _refusal = run_folder(settings), "; ".join(standing_in_the_way)
     panel.ask(settings, _folder, _refusal)
     command = train_command(settings, preset, _folder)
     _ready = (
-        f'<p class="dp-why">Ready: {steps_planned:,} updates. {html.escape(making_first)}</p>'
-        if not standing_in_the_way
-        else "".join(told(f"{each[0].upper()}{each[1:]}.", each == tiny_missing) for each in standing_in_the_way)
+        show.joined(map(told, standing_in_the_way))
+        if standing_in_the_way
+        else show.tag("p", f"Ready: {steps_planned:,} updates. {making_first}", class_="dp-why")
     )
     mo.vstack(
         [
-            mo.Html(show_pairs.styled(f'<div data-ready="{int(not standing_in_the_way)}">{_ready}</div>')),
+            mo.Html(show.styled(show.tag("div", _ready, data_ready=int(not standing_in_the_way)))),
             mo.accordion({"The same at a command line": mo.md(f"```\n{command}\n```")}),
         ]
     )
@@ -423,12 +418,12 @@ def read_training(clock, get_activity, get_folder, get_progress, panel):
 
 
 @app.function(hide_code=True)
-def kept_round(job: TrainingJob) -> str:
+def kept_round(job: TrainingJob) -> show.Markup:
     """Which round's adapter a finished GRPO run has kept, if its rounds were measured."""
     if job.status().state != "finished" or (kept := job.result().get("kept_round")) is None:
-        return ""
+        return show.EMPTY
     why = "after it most was discovered in whole conversations with held-out users"
-    return f'<p class="dl-quiet dl-small">The adapter is that of round {kept}: {why}.</p>'
+    return show.quiet(f"The adapter is that of round {kept}: {why}.", small=True)
 
 
 @app.cell(hide_code=True)

@@ -12,7 +12,6 @@ __generated_with = "0.25.2"
 app = marimo.App(width="medium", app_title="GRPO by hand")
 
 with app.setup(hide_code=True):
-    import html
     import inspect
     from dataclasses import dataclass
 
@@ -115,9 +114,10 @@ def show_prompt(row, user):
                 show.panel("The prompt", show.chat(user.conversation), latest=True),
                 show.panel("The user’s state, which the model never sees", show.state_legend(), _outline),
             ),
-            f'<p class="dl-quiet">Both lie in one training row: column <code>prompt</code>, and column '
-            f"<code>state</code> ({_size}), from which the user was restored here exactly as a trainer restores it. "
-            f"Rules: {html.escape(user.rules.name)}.</p>",
+            show.quiet(
+                f"Both lie in one training row: column “prompt”, and column “state” ({_size}), from which the user was "
+                f"restored here exactly as a trainer restores it. Rules: {user.rules.name}."
+            ),
         )
     )
     return
@@ -270,8 +270,10 @@ def show_group(candidates, user):
         show_training.styled(
             show_training.replies(dict(zip(names_of(candidates), candidates, strict=True))),
             show.panel("What each would discover", show.candidates(user.tree, candidates, user.rules)),
-            '<p class="dl-quiet">Every reply is judged against the same frozen state. What the user would discover '
-            "counts +1 each; tokens beyond τ are charged. Nothing happens to the user here.</p>",
+            show.quiet(
+                "Every reply is judged against the same frozen state. What the user would discover counts +1 each; "
+                "tokens beyond τ are charged. Nothing happens to the user here."
+            ),
         )
     )
     return
@@ -421,7 +423,7 @@ def show_step(candidates, group, sampled, step, tokenizer):
         f"replies share are pulled both ways. Distance from the old policy: KL = {step.kl:.2e} nats per token. Norm "
         f"of the gradient: {step.gradient_norm:.3g}. A penalty on the distance from a reference starts at 0."
     )
-    mo.Html(show_training.styled(*_panels, f'<p class="dl-quiet">{_sum}</p>'))
+    mo.Html(show_training.styled(*_panels, show.quiet(_sum)))
     return
 
 

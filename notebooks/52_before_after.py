@@ -179,12 +179,12 @@ def show_both(ask_button, domain_choice, draw_choice, get_asking, get_heard, mee
             sides.append(
                 show.panel(title, show.chat(talk), show.state_legend(), show.outline(talk.tree, talk.state, talk.rules))
             )
-        note = '<p class="dl-quiet">One conversation each: an illustration, no measurement. Page 60 measures.</p>'
-        return f"{show.beside(*sides)}{note}"
+        note = show.quiet("One conversation each: an illustration, no measurement. Page 60 measures.")
+        return show.beside(*sides) + note
 
     def heard():
         if get_heard() is None:
-            return ""
+            return show.EMPTY
         kind, message, answers = get_heard()
         if kind == "error":
             return show.error_line(answers)
@@ -195,7 +195,8 @@ def show_both(ask_button, domain_choice, draw_choice, get_asking, get_heard, mee
         return show_training.exchange([{"role": "user", "content": message}], texts, broken)
 
     _title = mo.md("## Before and after, side by side")
-    _waiting = f'<p class="dl-quiet" role="status">{get_asking()}</p>' if get_asking() else ""
+    _waiting = show.tag("p", get_asking(), class_="dl-quiet", role="status") if get_asking() else show.EMPTY
+    _heard = show.tag("div", _waiting, heard(), data_heard=int(bool(get_heard())))
     (
         mo.vstack(
             [
@@ -203,7 +204,7 @@ def show_both(ask_button, domain_choice, draw_choice, get_asking, get_heard, mee
                 mo.hstack([domain_choice, number_choice, draw_choice], justify="start", gap=1.5, wrap=True),
                 text_choice,
                 mo.hstack([ask_button, meet_button], justify="start", gap=1, wrap=True),
-                mo.Html(show_training.styled(f'<div data-heard="{int(bool(get_heard()))}">{_waiting}{heard()}</div>')),
+                mo.Html(show_training.styled(_heard)),
             ]
         )
     )

@@ -19,10 +19,10 @@ with app.setup(hide_code=True):
 
     from discover_lib import Rules
     from discover_lib.app import controls
-    from discover_lib.app.carried import address_of, pool_controls
+    from discover_lib.app.carried import address_of, pool_controls, pool_row
     from discover_lib.app.commands import run_command
     from discover_lib.app.jobs import Job, SensitivityJob, last_of
-    from discover_lib.app.panel import RunPanel
+    from discover_lib.app.panel import EvaluatedRun, evaluation_panel
     from discover_lib.audit.tables import beside, our_results
     from discover_lib.base.files import outputs_folder
     from discover_lib.engines.miniature.assistants import SCRIPTED
@@ -41,17 +41,14 @@ with app.setup(hide_code=True):
         table_of,
         values_of,
     )
-    from discover_lib.runs.evaluation import SENSITIVITY_FILE, load_scores, results_of_run
+    from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
     from discover_lib.runs.options import RunOptions, RunOptionsError
-    from discover_lib.runs.store import RunStore, StoreError
     from discover_lib.views import audit as show_audit
     from discover_lib.views import conversation as show
     from discover_lib.views import scores as show_scores
     from discover_lib.views.figures import charts
     from discover_lib.views.pages import evaluation_page, scores_csv
 
-    FIRST_RUN = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
-    FIRST_DOMAINS = ("svg_drawing",)
     AT_ONCE = 200  # conversations up to which the sensitivity map is made without asking
 
 
@@ -72,13 +69,7 @@ def introduce():
 
 @app.cell(hide_code=True)
 def open_evaluation():
-    panel = RunPanel(
-        "evaluations",
-        FIRST_RUN,
-        FIRST_DOMAINS,
-        begin="Evaluate",
-        first_is="a small evaluation: 4 scripted assistants × 20 users",
-    )
+    panel = evaluation_panel("Evaluate")
     get_folder, get_activity, get_progress = panel.states
     return get_activity, get_folder, get_progress, panel
 
@@ -105,14 +96,9 @@ def show_evaluation(clock, get_activity, get_folder, panel, run_choice):
 def read_scores(get_folder, get_progress):
     get_progress()
     folder = get_folder()
-    try:
-        with RunStore.read(folder) as _store:
-            configuration = _store.configuration
-        scores, _unreadable = load_scores(folder), ""
-    except StoreError as _error:
-        scores, configuration, _unreadable = [], {}, str(_error)
-    mo.stop(bool(_unreadable), mo.Html(show.styled(show.error_line(_unreadable))))
-    mo.stop(not scores, mo.md("No conversation of this evaluation is finished yet."))
+    _run = EvaluatedRun.of_run(folder)
+    configuration, scores = _run.configuration, _run.scores
+    mo.stop(not scores, mo.Html(show.styled(_run.missing)))
     return configuration, folder, scores
 
 
@@ -132,10 +118,7 @@ def show_provenance(configuration, folder):
 @app.cell(hide_code=True)
 def choose_pool(scores):
     scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, mo.query_params().to_dict())
-    _domain = [scope_choice] if len(scope_choice.options) > 1 else []
-    mo.hstack(
-        [*_domain, measure_choice, pool_choice, leave_out_choice], justify="start", align="center", gap=1.5, wrap=True
-    )
+    pool_row(scope_choice, measure_choice, pool_choice, leave_out_choice)
     return leave_out_choice, measure_choice, pool_choice, scope_choice
 
 
@@ -271,7 +254,7 @@ def show_sensitivity(flips, map_button, mapping, measure, scores):
     elif mapping is not None and mapping.running:
         _shown = mo.md(f"*The {len(scores)} conversations are being scored again …*")
     else:
-        _trouble = show.error_line(mapping.trouble) if mapping is not None and mapping.trouble else ""
+        _trouble = show.error_line(mapping.trouble) if mapping is not None and mapping.trouble else show.EMPTY
         _shown = mo.hstack(
             [
                 map_button,
@@ -381,19 +364,15 @@ def take_elsewhere(compared, folder, leave_out, marks, measure, pool, provenance
 @app.cell(hide_code=True)
 def choose_others():
     _compared = ["draft", "ask", "options", "adaptive"]
-    making = mo.ui.dictionary(
-        {
-            "domains": mo.ui.multiselect(
-                {name.replace("_", " "): name for name in ALL_DOMAINS}, value=["svg drawing"], label="Domains"
-            ),
-            "assistants": mo.ui.multiselect(list(SCRIPTED), value=_compared, label="Assistants"),
-            "artifacts": mo.ui.dropdown([5, 10, 20, 50, 100], value=50, label="Artifacts per domain"),
-            "trials": mo.ui.dropdown([1, 2, 3, 5], value=1, label="Trials"),
-            "turns": mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8, 10], value=5, label="Turns"),
-            "rules": mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules"),
-            "seed": mo.ui.dropdown(list(range(30)), value=0, label="Seed"),
-        }
+    domains = mo.ui.multiselect(
+        {name.replace("_", " "): name for name in ALL_DOMAINS}, value=["svg drawing"], label="Domains"
     )
+    scripts = mo.ui.multiselect(list(SCRIPTED), value=_compared, label="Assistants")
+    artifacts = mo.ui.dropdown([5, 10, 20, 50, 100], value=50, label="Artifacts per domain")
+    trials = mo.ui.dropdown([1, 2, 3, 5], value=1, label="Trials")
+    turns = mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8, 10], value=5, label="Turns")
+    rules = mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules")
+    seed = mo.ui.dropdown(list(range(30)), value=0, label="Seed")
     trained_choice = mo.ui.multiselect(controls.trained_assistants(), label="Trained here")
     others_text = mo.ui.text(
         placeholder="tiny, hf:FOLDER, hf:FOLDER+ADAPTER", label="Models on this machine", full_width=True
@@ -406,29 +385,28 @@ def choose_others():
 
     Every assistant chosen meets the same users of every domain chosen.
     """),
-            mo.hstack(making.elements.values(), justify="start", gap=1.5, wrap=True),
+            mo.hstack([domains, scripts, artifacts, trials, turns, rules, seed], justify="start", gap=1.5, wrap=True),
             *([trained_choice] if trained_choice.options else []),
             others_text,
             mo.accordion({"Let language models take part (nothing is asked before you say so)": models_form}),
         ]
     )
-    return making, models_form, others_text, trained_choice
+    return artifacts, domains, models_form, others_text, rules, scripts, seed, trained_choice, trials, turns
 
 
 @app.cell(hide_code=True)
-def read_others(making, models_form, others_text, trained_choice):
+def read_others(artifacts, domains, models_form, others_text, rules, scripts, seed, trained_choice, trials, turns):
     def _asked_for():
         """What the controls ask for (options, who plays), or a line that says why it cannot be."""
-        wanted = dict(making.value)
-        domains, scripted, rules = wanted.pop("domains"), wanted.pop("assistants"), wanted.pop("rules")
+        numbers = {"artifacts": artifacts.value, "trials": trials.value, "turns": turns.value, "seed": seed.value}
         named = [name.strip() for name in others_text.value.split(",") if name.strip()]
         try:
             choice = controls.read_choice(models_form.value)
-            names = (*scripted, *trained_choice.value, *named, *([choice.assistant] if choice.assistant else []))
-            if not names or not domains:
+            names = (*scripts.value, *trained_choice.value, *named, *([choice.assistant] if choice.assistant else []))
+            if not names or not domains.value:
                 raise RunOptionsError("choose at least one domain and one assistant")
             roles = {"judge": choice.judge, "voice": choice.voice}
-            options = RunOptions(tuple(dict.fromkeys(names)), **roles, **wanted, rules=Rules.named(rules))
+            options = RunOptions(tuple(dict.fromkeys(names)), **roles, **numbers, rules=Rules.named(rules.value))
         except (controls.ChoiceError, RunOptionsError) as error:
             return None, None, str(error)
         return options, choice, ""
@@ -446,27 +424,27 @@ def choose_cap(with_models):
 
 
 @app.cell(hide_code=True)
-def show_plan(choice, making, options, panel, refusal):
+def show_plan(choice, domains, options, panel, refusal):
     _shown = show.error_line(refusal)
     if options is not None:
-        _users = options.artifacts * options.trials * len(making.value["domains"])
+        _users = options.artifacts * options.trials * len(domains.value)
         _size = (
             f"{len(options.assistants)} assistants × {_users} users = {_users * len(options.assistants)} conversations"
         )
         _note = f"{_size}. The same choices come to the same run, and go on where it was left."
-        _shown = controls.run_plan(_note, options, making.value["domains"], choice)
+        _shown = controls.run_plan(_note, options, domains.value, choice)
     mo.vstack([mo.Html(show.styled(_shown)), panel.begin_button])
     return
 
 
 @app.cell(hide_code=True)
-def ask(cap_choice, choice, making, options, panel, refusal):
+def ask(cap_choice, choice, domains, options, panel, refusal):
     # The button reads this when it is pressed, so no control has to be made anew.
     asked = panel.ask(
         options,
         choice.client_settings if choice else None,
         cap_choice.value,
-        domains=tuple(making.value["domains"]),
+        domains=tuple(domains.value),
         refusal=refusal,
     )
     return (asked,)

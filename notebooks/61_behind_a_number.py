@@ -12,13 +12,12 @@ __generated_with = "0.25.2"
 app = marimo.App(width="medium", app_title="Behind a number")
 
 with app.setup(hide_code=True):
-    import html
     import json
 
     import marimo as mo
 
-    from discover_lib.app.carried import pool_controls
-    from discover_lib.app.panel import RunPanel
+    from discover_lib.app.carried import pool_controls, pool_row
+    from discover_lib.app.panel import EvaluatedRun, evaluation_panel
     from discover_lib.audit.evidence import finding
     from discover_lib.metrics.results import (
         ALL,
@@ -32,16 +31,12 @@ with app.setup(hide_code=True):
         values_of,
     )
     from discover_lib.metrics.scores import Assessment
-    from discover_lib.runs.evaluation import load_scores
-    from discover_lib.runs.options import RunOptions
-    from discover_lib.runs.store import RunStore, StoreError
+    from discover_lib.runs.store import RunStore
     from discover_lib.views import beside as show_beside
     from discover_lib.views import conversation as show
     from discover_lib.views import scores as show_scores
     from discover_lib.views.figures import charts
 
-    FIRST_RUN = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
-    FIRST_DOMAINS = ("svg_drawing",)
     NOBODY = "nobody"
     SORTS = {"lowest first": False, "highest first": True}
 
@@ -63,12 +58,7 @@ def introduce():
 
 @app.cell(hide_code=True)
 def open_evaluation():
-    panel = RunPanel(
-        "evaluations",
-        FIRST_RUN,
-        FIRST_DOMAINS,
-        first_is="a small evaluation: 4 scripted assistants × 20 users",
-    )
+    panel = evaluation_panel()
     get_folder, get_activity, get_progress = panel.states
     return get_activity, get_folder, get_progress, panel
 
@@ -95,22 +85,16 @@ def show_evaluation(clock, get_activity, get_folder, panel, run_choice):
 def read_scores(get_folder, get_progress):
     get_progress()
     folder = get_folder()
-    try:
-        scores, _unreadable = load_scores(folder), ""
-    except StoreError as _error:
-        scores, _unreadable = [], str(_error)
-    mo.stop(bool(_unreadable), mo.Html(show.styled(show.error_line(_unreadable))))
-    mo.stop(not scores, mo.md("No conversation of this evaluation is finished yet."))
+    _run = EvaluatedRun.of_run(folder)
+    scores = _run.scores
+    mo.stop(not scores, mo.Html(show.styled(_run.missing)))
     return folder, scores
 
 
 @app.cell(hide_code=True)
 def choose_pool(scores):
     scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, mo.query_params().to_dict())
-    _domain = [scope_choice] if len(scope_choice.options) > 1 else []
-    mo.hstack(
-        [*_domain, measure_choice, pool_choice, leave_out_choice], justify="start", align="center", gap=1.5, wrap=True
-    )
+    pool_row(scope_choice, measure_choice, pool_choice, leave_out_choice)
     return leave_out_choice, measure_choice, pool_choice, scope_choice
 
 
@@ -151,7 +135,7 @@ def choose_pick(get_pick, measure, pool, set_pick):
     pick = get_pick()
 
     def look_at(kind, ours, other):
-        mo.query_params().set("pick", json.dumps([kind, ours, other]))
+        mo.query_params().set("pick", json.dumps([kind, ours, other], separators=(",", ":")))
         mo.query_params().remove("conversation")
         set_pick((kind, ours, other))
 
@@ -346,10 +330,8 @@ def show_turns(ours, ours_assessed, theirs, theirs_assessed):
     for _side, _found in ((ours, ours_assessed), (theirs, theirs_assessed)):
         if _side is not None:
             _body = show_beside.assessed(_side.conversation, _found)
-            _parts.append(
-                f'<details class="dl-more ds-scored"><summary>How {html.escape(_side.name)} was scored at the end'
-                f"</summary>{_body}</details>"
-            )
+            _summary = show.tag("summary", f"How {_side.name} was scored at the end")
+            _parts.append(show.tag("details", _summary, _body, class_="dl-more ds-scored"))
     mo.Html(show_scores.styled(*_parts))
     return
 
@@ -385,9 +367,11 @@ def show_evidence(by_turn, talk):
         (f"turn {each.turn}", talk.tree.text(each.transition.intent_id), each.reason, quoted(each)) for each in by_turn
     ]
     mo.Html(
-        show.styled(show.table(("", "Intent", "The judge’s reason", "What in the reply"), _rows))
-        if _rows
-        else show.styled('<p class="dl-quiet">Nothing was discovered beyond what the request named.</p>')
+        show.styled(
+            show.table(("", "Intent", "The judge’s reason", "What in the reply"), _rows)
+            if _rows
+            else show.quiet("Nothing was discovered beyond what the request named.")
+        )
     )
     return
 

@@ -201,9 +201,9 @@ def audit_users(conversations):
 
 @app.cell(hide_code=True)
 def show_leaks(audited, conversations, leaks):
-    _note = f'<p class="dl-quiet">{len(leaks)} of {len(audited.findings)} findings are alarms.</p>'
+    _note = show.quiet(f"{len(leaks)} of {len(audited.findings)} findings are alarms.")
     if len(conversations) == READ_AT_MOST:
-        _note += f'<p class="dl-quiet">Read were the first {READ_AT_MOST} conversations; the command reads all.</p>'
+        _note += show.quiet(f"Read were the first {READ_AT_MOST} conversations; the command reads all.")
     mo.Html(
         show_audit.styled(
             show_audit.audit_line(audited),
@@ -249,8 +249,8 @@ def show_cases(corpus, corpus_scored, kind_choice, wrong_only):
                 yield show_audit.case(case, found, text)
 
     _all = list(wanted())
-    _shown = "".join(_all[:: max(1, len(_all) // 6)][:6]) or '<p class="dl-quiet">None of this kind.</p>'
-    mo.Html(show_audit.styled(f'<div class="da-cases">{_shown}</div>'))
+    _shown = _all[:: max(1, len(_all) // 6)][:6] or [show.quiet("None of this kind.")]
+    mo.Html(show_audit.styled(show.tag("div", *_shown, class_="da-cases")))
     return
 
 
@@ -403,7 +403,7 @@ def show_paper(all_checks, folder):
     _derived = [each.row() for each in derived()]
     _results = folder / RESULTS_FILE if folder else None
     _ours = our_results(json.loads(_results.read_text("utf-8"))) if _results and _results.is_file() else []
-    _note = "" if _ours else "This run was not scored; rows of one made by <code>discover evaluate</code> stand here."
+    _unscored = show.quiet("This run was not scored; rows of one made by `discover evaluate` stand here.")
     mo.Html(
         show_audit.styled(
             show.panel("Printed and recomputed", show_audit.checks(_chosen)),
@@ -414,7 +414,7 @@ def show_paper(all_checks, folder):
             show.panel(
                 "The paper’s main table, and ours",
                 show_audit.beside(beside(_ours)),
-                f'<p class="dl-quiet">{_note}</p>' if _note else "",
+                show.EMPTY if _ours else _unscored,
             ),
         )
     )

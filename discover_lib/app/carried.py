@@ -5,6 +5,7 @@ marimo is imported where it is used: the library itself does without it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -56,14 +57,13 @@ def pool_controls(scores: Sequence[ConversationScores], asked: Mapping[str, Any]
     import marimo as mo
 
     def remember(name: str) -> Any:
-        return lambda value: mo.query_params().set(name, value)
+        return lambda value: mo.query_params().set(name, _written(value))
 
     names = list(dict.fromkeys(score.assistant for score in scores))
     domains = list(dict.fromkeys(score.domain for score in scores))
     scopes = [ALL, *domains] if len(domains) > 1 else [ALL]
     labels = [measure.label for measure in MEASURES]
-    wanted = asked.get("pool", names)
-    pool = [name for name in names if name in ([wanted] if isinstance(wanted, str) else wanted)]
+    pool = [name for name in names if name in _listed(asked.get("pool"), names)]
     leaves = {"none of the assistants": "none", "all of the assistants": "all"}
     leave = next((label for label, value in leaves.items() if value == asked.get("leave_out")), next(iter(leaves)))
     return (
@@ -84,9 +84,31 @@ def pool_controls(scores: Sequence[ConversationScores], asked: Mapping[str, Any]
     )
 
 
+def pool_row(scope: Any, measure: Any, pool: Any, leave_out: Any) -> Any:
+    """These menus next to each other; that of the domain only where there are several."""
+    import marimo as mo
+
+    domain = [scope] if len(scope.options) > 1 else []
+    return mo.hstack([*domain, measure, pool, leave_out], justify="start", align="center", gap=1.5, wrap=True)
+
+
 def address_of(page: str, run: str, **values: Any) -> str:
-    """The address of another page of this workbench with the same run and these values; a list becomes several."""
-    return f"/?{urlencode({'file': page, 'run': run, **values}, doseq=True)}"
+    """The address of another page of this workbench with the same run and these values."""
+    written = {name: _written(value) for name, value in values.items()}
+    return f"/?{urlencode({'file': page, 'run': run, **written})}"
+
+
+def _written(value: Any) -> Any:
+    """A list as one value, without blanks: of several values of a name a page would be told the last alone."""
+    return json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value
+
+
+def _listed(text: str | None, otherwise: list[str]) -> list[str]:
+    try:
+        names = json.loads(text or "")
+    except ValueError:
+        return otherwise
+    return names if isinstance(names, list) else otherwise
 
 
 def _number(text: Any, otherwise: float) -> float:

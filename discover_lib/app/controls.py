@@ -129,6 +129,11 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
     return layout.batch(**elements).form(submit_button_label=submit)
 
 
+def placed(control: Any) -> Markup:
+    """A marimo control, or anything that marimo has made, to stand in a fragment."""
+    return Markup(f"{control}")
+
+
 def domain_labels() -> dict[str, str]:
     """What choosers call the kinds of artifacts → the domain: the paper's three, then its five that are unseen."""
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS

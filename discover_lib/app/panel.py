@@ -19,7 +19,7 @@ makes no control anew.  marimo is imported where it is used: the library itself 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,17 +40,28 @@ from discover_lib.app.jobs import (
 )
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
+from discover_lib.core.conversation import Conversation
+from discover_lib.dataset.rows import Origin
+from discover_lib.metrics.scores import ConversationScores
+from discover_lib.runs.evaluation import load_scores
 from discover_lib.runs.options import RunOptions, RunOptionsError
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.train import jobs as training
 from discover_lib.train.jobs import TrainingJob
 from discover_lib.views import conversation as show
+from discover_lib.views.audit import certificate_line
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.train.jobs import JobStatus
     from discover_lib.train.stage import StageSettings
 
+FIRST_SYNTHESIS = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=20, candidates=1)
+FIRST_EVALUATION = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
+NO_PAIRS = (
+    "In this run every turn has one reply only, so there is nothing to prefer it to: it can be exported as SFT and "
+    "prompt rows, and holds no pairs."
+)
 SECONDS_WAITED = 30.0  # for the first run of a page, which takes one or two where nothing else goes on
 
 
@@ -371,6 +382,66 @@ class RunPanel(Panel):
 
     def _ended(self) -> str:
         return next((work.trouble for work in self._work() if work.trouble), "")
+
+
+# -- what pages read of a run ------------------------------------------------------------------------------------------
+
+
+def synthesis_panel(begin: str = "Begin") -> RunPanel:
+    """The panel of the pages about conversations to train on."""
+    return RunPanel("synthesis", FIRST_SYNTHESIS, begin=begin, first_is="20 small conversations")
+
+
+def evaluation_panel(begin: str = "Begin") -> RunPanel:
+    """The panel of the pages about an evaluation."""
+    first_is = "a small evaluation: 4 scripted assistants × 20 users"
+    return RunPanel("evaluations", FIRST_EVALUATION, ("svg_drawing",), begin=begin, first_is=first_is)
+
+
+@dataclass(frozen=True)
+class SynthesisedRun:
+    """Conversations to train on as a page reads them; `note` says what is to be known of them, or what is missing."""
+
+    configuration: Mapping[str, Any]
+    origin: Origin | None
+    conversations: tuple[Conversation, ...]
+    note: Markup
+
+    @classmethod
+    def of_run(cls, folder: Path) -> SynthesisedRun:
+        """All conversations with a turn, finished or not; none where the run cannot be read."""
+        try:
+            with RunStore.read(folder) as store:
+                configuration = store.configuration
+                origin = Origin.of_run(folder.name, configuration)
+                conversations = tuple(each for each in store.conversations(finished=False) if each.turns)
+        except (StoreError, KeyError) as error:
+            return cls({}, None, (), show.quiet(f"Nothing to read yet ({error})."))
+        if not conversations:
+            return cls(configuration, origin, (), show.quiet("No conversation is finished yet."))
+        several = any(len(turn.candidates) > 1 for each in conversations for turn in each.turns)
+        alone = show.EMPTY if several else show.quiet(NO_PAIRS)
+        return cls(configuration, origin, conversations, alone + certificate_line(folder))
+
+
+@dataclass(frozen=True)
+class EvaluatedRun:
+    """The scores of an evaluation as a page reads them; `missing` says why there are none, and is empty else."""
+
+    configuration: Mapping[str, Any]
+    scores: list[ConversationScores]
+    missing: Markup
+
+    @classmethod
+    def of_run(cls, folder: Path) -> EvaluatedRun:
+        try:
+            with RunStore.read(folder) as store:
+                configuration = store.configuration
+            scores = load_scores(folder)
+        except StoreError as error:
+            return cls({}, [], show.error_line(str(error)))
+        missing = show.EMPTY if scores else show.quiet("No conversation of this evaluation is finished yet.")
+        return cls(configuration, scores, missing)
 
 
 # -- training ----------------------------------------------------------------------------------------------------------

@@ -28,11 +28,8 @@ DEFAULT_PORT = 2718
 FIRST_NOTEBOOK = "00_start_here.py"
 START_SECONDS = 60.0
 END_SECONDS = 5.0  # for the server and what it started to end when asked; then they are killed
-MODULES = {
-    "markdown-it-py": "markdown_it",
-    "python-dotenv": "dotenv",
-    "pyyaml": "yaml",
-}  # packages whose module has another name
+# Packages whose module has another name.
+MODULES = {"markdown-it-py": "markdown_it", "python-dotenv": "dotenv", "pyyaml": "yaml"}
 ONLY_LOOKED_FOR = ("litellm",)  # takes seconds to import
 CHECK = """
 import importlib, importlib.util, json, sys

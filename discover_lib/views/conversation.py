@@ -23,6 +23,7 @@ from discover_lib.views.html import artifact as artifact
 from discover_lib.views.html import beside as beside
 from discover_lib.views.html import drawing as drawing
 from discover_lib.views.html import joined as joined
+from discover_lib.views.html import notice as notice
 from discover_lib.views.html import panel as panel
 from discover_lib.views.html import quiet as quiet
 from discover_lib.views.html import rich_text as rich_text

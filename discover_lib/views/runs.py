@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discover_lib.runs.store import Counts, Failure, Spent
-from discover_lib.views.html import EMPTY, Markup, joined, quiet, table, tag
+from discover_lib.views.html import EMPTY, Markup, code, more, plain_list, quiet, table, tag
 
 SHOWN_FAILURES = 30
 
@@ -45,15 +45,14 @@ def failures(records: Sequence[tuple[int, Failure]]) -> Markup:
         return quiet("Nothing failed.")
     counted = Counter((failure.role, failure.kind) for _, failure in records)
     rows = [(role, kind.replace("_", " "), str(count)) for (role, kind), count in counted.most_common()]
-    items = tag("ul", *(_failure(*record) for record in records[:SHOWN_FAILURES]), class_="dl-plain")
+    items = plain_list(_failure(place, failure) for place, failure in records[:SHOWN_FAILURES])
     rest = len(records) - SHOWN_FAILURES
-    ending = quiet(f"and {rest} more; filter by failed role to find them") if rest > 0 else EMPTY
-    return joined((table(("Role", "What", "Count"), rows), items, ending))
+    hint = quiet(f"and {rest} more; filter by failed role to find them") if rest > 0 else EMPTY
+    return table(("Role", "What", "Count"), rows) + items + hint
 
 
 def _failure(place: int, failure: Failure) -> Markup:
-    raw = joined(tag("pre", text, class_="dl-code") for text in failure.came_back)
-    back = tag("details", tag("summary", "what came back"), raw, class_="dl-more") if raw else EMPTY
+    back = more("what came back", *map(code, failure.came_back)) if failure.came_back else EMPTY
     effect = "ended the conversation" if failure.ended else "one reply stays unscored"
-    line = f"conversation {place}, {failure.line} "
-    return tag("li", line, tag("span", f"({effect})", class_="dl-quiet"), back, class_="dl-reason")
+    line = (f"conversation {place}, {failure.line} ", tag("span", f"({effect})", class_="dl-quiet"))
+    return tag("li", *line, back, class_="dl-reason")

@@ -19,7 +19,7 @@ def test_an_address_holds_what_the_next_page_reads() -> None:
         "file": ["41_rows.py"],
         "run": ["synthesis/a+b"],
         "labels": ["paper, GRPO"],
-        "pool": ["one", "two"],
+        "pool": ['["one","two"]'],
     }
 
 
@@ -45,7 +45,7 @@ def test_sliders_take_what_the_address_asks_for_within_their_range() -> None:
 def test_a_pool_comes_from_the_address_as_far_as_it_exists() -> None:
     scores = [row(name, domain) for name in ("draft", "ask", "adaptive") for domain in ("svg_drawing", "travel_plan")]
     label = MEASURES[2].label
-    asked = {"domain": "travel_plan", "measure": label, "pool": ["ask", "nobody"], "leave_out": "all"}
+    asked = {"domain": "travel_plan", "measure": label, "pool": '["ask","nobody"]', "leave_out": "all"}
     scope, measure, pool, leave_out = pool_controls(scores, asked)
     assert (scope.value, measure.value, pool.value, leave_out.value) == (
         "travel_plan",

@@ -72,8 +72,9 @@ def synthesis(page: Page, server: Server, outside_requests: list[str]) -> Iterat
 def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> None:
     page = synthesis.page
     expect(synthesis.status).to_contain_text("20 of 20")
-    synthesis.choose("Artifacts", "10")
     synthesis.choose("Domain", "Creative writing")
+    synthesis.choose("Artifacts", "10")
+    expect(page.get_by_text("10 artifacts × 5 turns × 2 replies")).to_be_visible(timeout=20 * SECOND)
     synthesis.button("Synthesise").click()
     expect(synthesis.status).to_contain_text(re.compile("creative_writing.*10 of 10"), timeout=20 * SECOND)
     with RunStore.read(synthesis.run) as store:

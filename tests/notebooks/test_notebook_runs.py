@@ -68,7 +68,7 @@ def test_failures_are_told_with_what_came_back(outputs: Path) -> None:
     shown, defined = run(NAME)
     assert defined["counts"].failed == 1
     page = "".join(shown)
-    assert "can&#x27;t help with that" in page and "what came back" in page and "ended the conversation" in page
+    assert "can&#39;t help with that" in page and "what came back" in page and "ended the conversation" in page
     assert "calls of unknown price" in page and "judge" in page
 
 

@@ -24,6 +24,7 @@ ROW = 23.0  # units, one assistant in a chart of rows; units are CSS pixels at f
 LINE = 15.0  # units between two labels at the end of lines
 CHARACTER = 10.0  # units that a character of a label is taken to be wide
 BINS = 24
+READABLE = 560.0  # units; a wider chart shrinks to this many pixels and scrolls from there on
 SMOOTHED = 5  # logged points that a bold line averages
 SMOOTHED_FROM = 12  # fewer points than this are joined as they are
 FAMILY_MEANING: Mapping[Family, str] = {
@@ -72,7 +73,10 @@ def span_of(estimates: Iterable[Estimate]) -> Span:
 def _svg(size: Box, spoken: str, drawn: Iterable[Markup], *, stretched: bool = False, class_: str = "rf") -> Markup:
     view = f"0 0 {size.width:g} {size.height:g}"
     ratio = "none" if stretched else None
-    return tag("svg", *drawn, class_=class_, viewBox=view, preserveAspectRatio=ratio, role="img", aria_label=spoken)
+    least = None if stretched or size.width < READABLE else f"min-width:{READABLE:g}px"
+    words = {"role": "img", "aria_label": spoken}
+    svg = tag("svg", *drawn, class_=class_, style=least, viewBox=view, preserveAspectRatio=ratio, **words)
+    return tag("div", svg, class_="dl-scroll") if least else svg
 
 
 def _figure(title: str, *parts: Markup, class_: str) -> Markup:
@@ -376,7 +380,7 @@ def discovery_curves(conversations: Mapping[str, Conversation], turn: int | None
     counts = {label: Counts.of(each) for label, each in conversations.items()}
     size, marks = Box(600, 210), looks(list(conversations))
     turns = max((len(each.turns) for each in conversations.values()), default=0)
-    up = Span(0, max(1.0, _round_up(max((max(each.formed) for each in counts.values()), default=1))))
+    up = Span(0, max(4.0, _round_up(max((max(each.formed) for each in counts.values()), default=1))))  # whole ticks
     x, y = scale(Span(0, max(1, turns)), 40, size.width - 14), scale(up, size.height - 40, 10)
     drawn = [_grid_across(up, y, 32, size.width - 6)]
     drawn += [_text(str(at), x(at), size.height - 22, anchor="middle") for at in range(turns + 1)]

@@ -14,7 +14,8 @@ export default {
       if (!pressed) return;
       const leads = model.get("leads_to");
       if (leads) {
-        window.location.assign(`${leads}&pick=${encodeURIComponent(pressed.dataset.pick)}`);
+        const pick = JSON.stringify(JSON.parse(pressed.dataset.pick)); // without blanks, which addresses mangle
+        window.location.assign(`${leads}&pick=${encodeURIComponent(pick)}`);
         return;
       }
       model.set("picked", pressed.dataset.pick);

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from discover_lib.app import sitting
+from discover_lib.app import simulator_page
 from discover_lib.app.session import Session
 from discover_lib.app.sources import Settings, assistant_names, miniature_artifacts
 from discover_lib.core.rollout import MAX_TURNS
@@ -18,48 +18,48 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
 
 
 def test_menus_begin_with_what_is_in_use(session: Session) -> None:
-    labels, label = sitting.sources(session)
+    labels, label = simulator_page.sources(session)
     assert labels[label] == "miniature" and "trees" not in labels.values()
-    labels, label = sitting.domains(session, "recorded")
+    labels, label = simulator_page.domains(session, "recorded")
     assert labels[label] == "svg_drawing" and len(labels) == 3
-    labels, label = sitting.artifacts(session, "miniature", "svg_drawing")
+    labels, label = simulator_page.artifacts(session, "miniature", "svg_drawing")
     assert labels[label] == session.settings.artifact
-    assert sitting.assistants(session, None, live=True)[1] == "adaptive"
-    assert sitting.assistants(session, "openai/some", live=True)[1] == "openai/some"
-    assert sitting.assistants(session, None, live=False) == (["as recorded"], "as recorded")
+    assert simulator_page.assistants(session, None, live=True)[1] == "adaptive"
+    assert simulator_page.assistants(session, "openai/some", live=True)[1] == "openai/some"
+    assert simulator_page.assistants(session, None, live=False) == (["as recorded"], "as recorded")
 
 
 def test_with_a_judge_that_costs_only_a_few_replies_are_compared(session: Session) -> None:
-    assert sitting.compared(session) == assistant_names()
+    assert simulator_page.compared(session) == assistant_names()
     session.settings = dataclasses.replace(session.settings, judge="openai/some")
-    assert sitting.compared(session) == ["adaptive", "draft", "ask", "options"]
-    assert sitting.who_plays(session) == "judge openai/some, voice miniature, assistant adaptive"
+    assert simulator_page.compared(session) == ["adaptive", "draft", "ask", "options"]
+    assert simulator_page.who_plays(session) == "judge openai/some, voice miniature, assistant adaptive"
 
 
 def test_a_turn_is_told_with_its_reward_and_an_intent_with_its_reasons(session: Session) -> None:
-    start = sitting.status(session, playing=False, asking=False)
+    start = simulator_page.status(session, playing=False, asking=False)
     assert f"<b>Turn 0</b> of {MAX_TURNS}" in start and "reward" not in start
-    assert "has not been asked" in sitting.intent_story(session, next(iter(session.tree.intents)))
+    assert "has not been asked" in simulator_page.intent_story(session, next(iter(session.tree.intents)))
     session.next()
-    assert "reward" in sitting.status(session, playing=True, asking=False)
+    assert "reward" in simulator_page.status(session, playing=True, asking=False)
     assert session.turn is not None
     judged = session.turn.candidate.transitions[0].intent_id
-    story = sitting.intent_story(session, judged)
+    story = simulator_page.intent_story(session, judged)
     assert "<b>Turn 1</b>" in story and session.tree.text(judged).split()[0] in story
-    assert "Click an intent" in sitting.intent_story(session, "9.9.9")
-    assert "Press <i>Next</i>" not in sitting.details(session, "")
+    assert "Click an intent" in simulator_page.intent_story(session, "9.9.9")
+    assert "Press <i>Next</i>" not in simulator_page.details(session, "")
 
 
 def test_what_went_wrong_is_one_sentence_and_an_unknown_session_begins_anew(session: Session) -> None:
-    assert sitting.message(session, "") == ""
-    assert "It broke." in sitting.message(session, "it broke")
-    fresh, trouble = sitting.opened("abcdef123456")
+    assert simulator_page.message(session, "") == ""
+    assert "It broke." in simulator_page.message(session, "it broke")
+    fresh, trouble = simulator_page.opened("abcdef123456")
     assert fresh is not None and fresh.id != "abcdef123456" and trouble
-    again, trouble = sitting.opened(session.id)
+    again, trouble = simulator_page.opened(session.id)
     assert again is not None and (again.id, trouble) == (session.id, "")
 
 
 def test_only_a_step_that_asks_a_model_is_waited_for(session: Session) -> None:
-    assert not sitting.asks_a_model(session, session.next)
+    assert not simulator_page.asks_a_model(session, session.next)
     session.settings = dataclasses.replace(session.settings, voice="openai/some")
-    assert sitting.asks_a_model(session, session.next) and not sitting.asks_a_model(session, session.jump)
+    assert simulator_page.asks_a_model(session, session.next) and not simulator_page.asks_a_model(session, session.jump)

@@ -1,8 +1,7 @@
-"""What the simulator's page says and offers of a session: its menus, how a turn stands, the story of one intent."""
+"""The simulator's page: the menus that a session offers, and the session as the fragments of `views.simulator`."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,8 +16,8 @@ from discover_lib.app.sources import (
     recorded_choices,
 )
 from discover_lib.engines.spec import MINIATURE
-from discover_lib.views import conversation as show
-from discover_lib.views.transitions import in_words
+from discover_lib.views import simulator as show
+from discover_lib.views.html import EMPTY, Markup, error_line, quiet
 
 if TYPE_CHECKING:
     from discover_lib.app.controls import Choice
@@ -35,7 +34,7 @@ def label_of(labels: Mapping[str, V], value: V) -> str:
 
 
 def opened(session_id: str | None) -> tuple[Session | None, str]:
-    """The sitting of this id, or a new one, and what went wrong; None where not even a new one could be begun."""
+    """The session of this id, or a new one, and what went wrong; None where not even a new one could be begun."""
     trouble = ""
     try:
         if session_id:
@@ -112,7 +111,7 @@ def compared(session: Session) -> list[str]:
 
 
 def players(session: Session) -> Choice:
-    """Who plays in this sitting, as a choice."""
+    """Who plays in this session, as a choice."""
     used = session.settings
     return controls.Choice(
         judge=used.judge,
@@ -133,10 +132,10 @@ def who_plays(session: Session) -> str:
     return f"{user}, assistant {used.assistant}"
 
 
-def plan(session: Session, choice: Choice) -> str:
+def plan(session: Session, choice: Choice) -> Markup:
     """What a whole conversation will take, where a language model takes part."""
     if not session.settings.models:
-        return '<p class="dl-quiet">No language model takes part: nothing is asked, nothing is spent.</p>'
+        return quiet("No language model takes part: nothing is asked, nothing is spent.")
     conversation, used = session.conversation, session.settings
     domain = conversation.setting.get("domain", "")
     forecast = controls.conversation_plan(session.tree, domain, conversation.rules, used.turns, choice, used.assistant)
@@ -145,21 +144,13 @@ def plan(session: Session, choice: Choice) -> str:
     )
 
 
-# -- where it stands ---------------------------------------------------------------------------------------------------
+# -- the session as fragments ------------------------------------------------------------------------------------------
 
 
-def status(session: Session, *, playing: bool, asking: bool) -> str:
+def status(session: Session, *, playing: bool, asking: bool) -> Markup:
     """The turn being looked at, its reward, and how many intents are in which state."""
-    turn, state, tree = session.turn, session.state, session.tree
     last = max(session.settings.turns, len(session.conversation.turns))
-    parts = [f"<b>Turn {session.cursor}</b> of {last}"]
-    parts += ["playing"] if playing else []
-    parts += ["asking a language model …"] if asking else []
-    if turn and turn.candidate.reward:
-        parts.append(f"reward <b>{show.signed(turn.candidate.reward.total)}</b>")
-    parts.append(f"<b>{len(state.discovered)}</b> of {len(tree)} discovered")
-    emerging = sum(level == 1 for level in state.discovery.values())
-    return " · ".join([*parts, f"{emerging} emerging", f"{len(state.satisfied)} satisfied"])
+    return show.status(session.tree, session.state, session.turn, last, playing=playing, asking=asking)
 
 
 def rules_line(session: Session) -> str:
@@ -177,76 +168,27 @@ def rules_line(session: Session) -> str:
     )
 
 
-def message(session: Session, trouble: str) -> str:
-    """What went wrong, or why there is no next turn; "" where neither holds."""
+def message(session: Session, trouble: str) -> Markup:
+    """What went wrong, or why there is no next turn; nothing where neither holds."""
     line = trouble or session.why_no_next
     if not line:
-        return ""
+        return EMPTY
     line = f"{line[0].upper()}{line[1:]}."
-    return show.error_line(line) if trouble else f'<p class="dl-quiet">{html.escape(line)}</p>'
+    return error_line(line) if trouble else quiet(line)
 
 
-def intent_story(session: Session, intent_id: str | None) -> str:
+def intent_story(session: Session, intent_id: str | None) -> Markup:
     """One intent: its state now, and what happened to it turn by turn up to the one being looked at."""
-    if intent_id is None or intent_id not in session.tree.intents:
-        return '<p class="dl-quiet dl-small">Click an intent to see what happened to it, turn by turn.</p>'
-    text, state = html.escape(session.tree.text(intent_id)), session.state
-    known = state[intent_id].name.lower() + (", satisfied" if intent_id in state.satisfied else "")
-    about = f'<span class="dl-quiet">{known}; θ left {show.theta_text(state.thresholds.get(intent_id))}</span>'
-    rows = "".join(_turns_of(session, intent_id))
-    rows = rows or '<li class="dl-quiet">The judge has not been asked about it yet.</li>'
-    return f'<span class="dl-id">{intent_id}</span> <b>{text}</b> {about}<ul>{rows}</ul>'
+    return show.intent_story(session.conversation, session.cursor, intent_id)
 
 
-def _turns_of(session: Session, intent_id: str) -> list[str]:
-    rows = []
-    for turn in session.conversation.turns[: session.cursor]:
-        evaluation = turn.candidate.evaluation
-        verdict = evaluation.verdict(intent_id) if evaluation else None
-        moves = [in_words(move) for move in turn.candidate.transitions if move.intent_id == intent_id]
-        if verdict is None and not moves:
-            continue
-        reason = f' <span class="dl-quiet">{html.escape(verdict.reason)}</span>' if verdict else ""
-        rows.append(f"<li><b>Turn {turn.index}</b> {'; '.join(moves) or 'judged, nothing changed'}.{reason}</li>")
-    return rows
-
-
-# -- the page's cards --------------------------------------------------------------------------------------------------
-
-
-def card(title: str, body: str, aside: str = "") -> str:
-    """A card of the page.  Its title is no heading element: marimo would list it in a floating table of contents."""
-    head = f'<div class="sim-head"><span role="heading" aria-level="2">{title}</span>{aside}</div>'
-    return f'<section class="sim-card">{head}{body}</section>'
-
-
-def considered(session: Session, buttons: Iterable[Any]) -> str:
+def considered(session: Session, buttons: Iterable[Any]) -> Markup:
     """The replies judged at this moment, side by side, each with the button that goes on with it."""
-    if not session.considered:
-        return ""
-    rules = session.conversation.rules
-    cards = "".join(
-        f"<div>{show.candidates(session.tree, [candidate], rules)}{button}</div>"
-        for candidate, button in zip(session.considered, buttons, strict=True)
-    )
-    lead = '<p class="dl-quiet">All are judged against the same state; nothing has changed yet.</p>'
-    title = f"What each reply would discover as turn {session.cursor + 1}"
-    return card(title, f'{lead}<div class="sim-cards">{cards}</div>')
+    rules, upcoming = session.conversation.rules, session.cursor + 1
+    return show.considered(session.tree, rules, session.considered, map(controls.placed, buttons), upcoming)
 
 
-def details(session: Session, curve: str) -> str:
-    """Receipt, reasons and the user's view at the turn being looked at, beside the curve of discovery."""
-    turn, tree, rules = session.turn, session.tree, session.conversation.rules
-    waiting = '<p class="dl-quiet">No reply has been given yet. Press <i>Next</i>.</p>'
-    message = turn.user_message if turn else tree.initial_request
-    left = [
-        card("Reward receipt", show.receipt(tree, turn, rules) if turn else waiting),
-        card("The judge’s reasons", show.judge_reasons(tree, turn.candidate) if turn else waiting),
-    ]
-    right = [
-        card("What the user may say now", show.user_view(tree, session.view, message)),
-        card("Discovery, turn by turn", curve),
-    ]
-    columns = "".join(f'<div class="sim-column">{"".join(column)}</div>' for column in (left, right))
-    rules_html = html.escape(rules_line(session))
-    return f'<div class="sim-below">{columns}</div><p class="dl-quiet dl-small">{rules_html}</p>'
+def details(session: Session, curve: Markup) -> Markup:
+    """Receipt, reasons and the user's view at the turn being looked at, the curve of discovery, and the rules."""
+    shown = show.details(session.tree, session.conversation.rules, session.turn, session.view, curve)
+    return shown + quiet(rules_line(session), small=True)
