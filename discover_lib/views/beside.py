@@ -158,8 +158,8 @@ def _met(conversation: Conversation, keys: Sequence[str], evidence: Evidence | N
     cause = "engaged" if evidence.transition.cause == "direct" else "near miss"
     how = f" ({HOW[evidence.how]})" if evidence.how else ""
     reason = f"{evidence.reason}{how}" if evidence.reason else "no reason was given"
-    found = chip(f"turn {evidence.turn}, {cause}", "known")
-    return tag("li", drawn, tag("div", found, wants, quoted, quiet(reason, small=True)), class_="ds-met")
+    when = chip(f"turn {evidence.turn}, {cause}", "known")
+    return tag("li", drawn, tag("div", when, wants, quoted, quiet(reason, small=True)), class_="ds-met")
 
 
 def trees(ours: Side, theirs: Side, turn: int) -> Markup:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discover_lib.runs.store import Counts, Failure, Spent
-from discover_lib.views import conversation as show
+from discover_lib.views.html import EMPTY, Markup, code, more, plain_list, quiet, table, tag
 
 SHOWN_FAILURES = 30
 
@@ -40,21 +39,20 @@ def _cost(spent: Spent) -> str:
     return f"{spent.calls:,} calls ({spent.attempts:,} attempts), {tokens}, ${spent.cost:.4f}{unknown}"
 
 
-def failures(records: Sequence[tuple[int, Failure]]) -> str:
+def failures(records: Sequence[tuple[int, Failure]]) -> Markup:
     """Failures with the places of their conversations: counted by role and kind, then one by one."""
     if not records:
-        return '<p class="dl-quiet">Nothing failed.</p>'
+        return quiet("Nothing failed.")
     counted = Counter((failure.role, failure.kind) for _, failure in records)
     rows = [(role, kind.replace("_", " "), str(count)) for (role, kind), count in counted.most_common()]
-    items = "".join(_failure(place, failure) for place, failure in records[:SHOWN_FAILURES])
+    items = plain_list(_failure(place, failure) for place, failure in records[:SHOWN_FAILURES])
     rest = len(records) - SHOWN_FAILURES
-    more = f'<p class="dl-quiet">and {rest} more; filter by failed role to find them</p>' if rest > 0 else ""
-    return show.table(("Role", "What", "Count"), rows) + f'<ul class="dl-plain">{items}</ul>{more}'
+    hint = quiet(f"and {rest} more; filter by failed role to find them") if rest > 0 else EMPTY
+    return table(("Role", "What", "Count"), rows) + items + hint
 
 
-def _failure(place: int, failure: Failure) -> str:
-    raw = "".join(f'<pre class="dl-code">{html.escape(text)}</pre>' for text in failure.came_back)
-    back = f'<details class="dl-more"><summary>what came back</summary>{raw}</details>' if raw else ""
+def _failure(place: int, failure: Failure) -> Markup:
+    back = more("what came back", *map(code, failure.came_back)) if failure.came_back else EMPTY
     effect = "ended the conversation" if failure.ended else "one reply stays unscored"
-    line = html.escape(f"conversation {place}, {failure.line}")
-    return f'<li class="dl-reason">{line} <span class="dl-quiet">({effect})</span>{back}</li>'
+    line = (f"conversation {place}, {failure.line} ", tag("span", f"({effect})", class_="dl-quiet"))
+    return tag("li", *line, back, class_="dl-reason")

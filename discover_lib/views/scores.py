@@ -236,10 +236,10 @@ def pools(table: Table, without: Sequence[PoolWithout], marks: Mapping[str, Look
     ]
     rows = []
     for name in best_first(table):
-        found = table[name]
-        whole = found["discovery"].mean if "discovery" in found else None
+        estimates = table[name]
+        whole = estimates["discovery"].mean if "discovery" in estimates else None
         cells = [
-            *(_stacked(found.get(each), MEASURE[each]) for each in ("proportion", "discovery")),
+            *(_stacked(estimates.get(each), MEASURE[each]) for each in ("proportion", "discovery")),
             *(_shifted(each.means.get(name), whole, each.without == name) for each in without),
         ]
         rows.append(row(named(name, marks[name]), map(cell, cells)))
