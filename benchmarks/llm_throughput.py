@@ -113,7 +113,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
             client.warm_up(USER_MODEL)
             watch = Watch(len(units))
             began, processor = time.perf_counter(), time.process_time()
-            report = run_in_threads(store, units, engines, concurrency=at_once, progress=watch)
+            report = run_in_threads(store, units, engines, concurrency=at_once, on_progress=watch)
             seconds, processor = time.perf_counter() - began, time.process_time() - processor
             ideal = ideal_seconds([len(each.turns) for each in store.conversations()], at_once, options.latency)
             usage = client.usage

@@ -210,14 +210,14 @@ class Paper:
         """The base: a tiny language model that does what it is told, and has met no user of the paper's."""
         from discover_lib.engines.local.tiny_model import Pretraining, ensure_base
 
-        told = 0.0
+        last_line = 0.0
 
         def tell(now: Pretraining) -> None:
-            nonlocal told
+            nonlocal last_line
             if self.stop.is_set():
                 raise PaperStopped
-            if time.monotonic() - told > TELL_SECONDS:
-                told = time.monotonic()
+            if time.monotonic() - last_line > TELL_SECONDS:
+                last_line = time.monotonic()
                 self.on_progress(f"    {now}")
 
         ensure_base(on_progress=tell)

@@ -181,7 +181,7 @@ def show_table(behind, marks, measure, pool, table):
 @app.cell(hide_code=True)
 def show_intervals(marks, measure, table):
     interval_view = mo.Html(show.styled(charts.intervals(table, measure, marks)))
-    mo.vstack([mo.md(f"**{measure.label.capitalize()}**: {measure.meaning}, with 95 % intervals."), interval_view])
+    mo.vstack([mo.md(f"**{measure.label.capitalize()}**: {measure.meaning} With 95 % intervals."), interval_view])
     return
 
 

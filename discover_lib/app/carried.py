@@ -40,7 +40,7 @@ def rule_sliders(base: Rules, asked: Mapping[str, Any] | None = None) -> tuple[A
         return mo.ui.slider(0, most, step, value=min(max(wanted, 0), most), label=label, show_value=True)
 
     return (
-        slider("p", base.p, 1, 0.05, "p, weight of a near miss"),
+        slider("p", base.p, 1, 0.05, "p, near-miss weight"),
         slider("tau", base.tau, 1000, 10, "τ, free tokens"),
         slider("lam", 1000 * base.lam, 10, 0.5, "1000 λ, price of 1000 tokens"),
     )

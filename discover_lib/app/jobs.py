@@ -103,7 +103,7 @@ class Job(Work):
         if not self.domains:
             self.trouble = execute(run, self.folder, **how).message
             return
-        report, ended = evaluate(run, self.folder, told=self._count, **how)
+        report, ended = evaluate(run, self.folder, on_assessed=self._count, **how)
         self.trouble = report.message or ended.message
         if ended.failed and not self.trouble:
             self.trouble = f"{ended.failed} conversations could not be scored in full; go on with the run to try again"

@@ -109,16 +109,16 @@ def ask_judges(moments: Sequence[Moment], judges: Mapping[str, JudgeFactory], re
             judge = factory(repeat)
             for each in moments:
                 try:
-                    found = judge.evaluate(each.tree, each.state, each.messages, each.reply, each.rules)
+                    evaluation = judge.evaluate(each.tree, each.state, each.messages, each.reply, each.rules)
                 except JudgeError:
-                    found = None
-                yield from _labels(name, repeat, each, found)
+                    evaluation = None
+                yield from _labels(name, repeat, each, evaluation)
 
 
-def _labels(judge: str, repeat: int, moment: Moment, found: Evaluation | None) -> Iterator[Label]:
-    kind, reason = (found.kind, found.kind_reason) if found else (None, "the judgement failed")
+def _labels(judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None) -> Iterator[Label]:
+    kind, reason = (evaluation.kind, evaluation.kind_reason) if evaluation else (None, "the judgement failed")
     yield Label(judge, moment.conversation, moment.turn, KIND, kind, 0, repeat, reason)
-    for each in found.verdicts if found else ():
+    for each in evaluation.verdicts if evaluation else ():
         value, depth = YES if each.engaged else NO, moment.tree.depth(each.intent_id)
         yield Label(judge, moment.conversation, moment.turn, each.intent_id, value, depth, repeat, each.reason)
 
@@ -139,17 +139,17 @@ class NoisyJudge:
     def evaluate(
         self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
     ) -> Evaluation:
-        found = self.judge.evaluate(tree, state, messages, reply, rules)
-        told = (len(messages), messages[-1].content if messages else "", reply.text)
+        evaluation = self.judge.evaluate(tree, state, messages, reply, rules)
+        situation = (len(messages), messages[-1].content if messages else "", reply.text)
 
         def disturbed(verdict: Verdict) -> Verdict:
-            if unit_uniform(self.seed, *told, verdict.intent_id) >= self.rate:
+            if unit_uniform(self.seed, *situation, verdict.intent_id) >= self.rate:
                 return verdict
             return dataclasses.replace(
                 verdict, engaged=not verdict.engaged, near_misses=(), reason=f"turned around: {verdict.reason}"
             )
 
-        return dataclasses.replace(found, verdicts=tuple(map(disturbed, found.verdicts)))
+        return dataclasses.replace(evaluation, verdicts=tuple(map(disturbed, evaluation.verdicts)))
 
 
 # -- measures ---------------------------------------------------------------------------------------------------------
@@ -313,10 +313,10 @@ def _resampled(talks: Sequence[Counts], seed: int) -> list[Counts]:
 def _interval(whole: Counts, drawn: Sequence[Counts], measure: Callable[[Units], float | None]) -> Interval:
     """The measure of all conversations, with its percentile interval over the resamples."""
     value = measure(whole)
-    found = sorted(each for each in map(measure, drawn) if each is not None)
-    if value is None or not drawn or len(found) < RESAMPLES // 2:  # mostly undefined: an interval would mislead
+    values = sorted(each for each in map(measure, drawn) if each is not None)
+    if value is None or not drawn or len(values) < RESAMPLES // 2:  # mostly undefined: an interval would mislead
         return Interval(value, None, None)
-    return Interval(value, found[int(0.025 * len(found))], found[int(0.975 * len(found)) - 1])
+    return Interval(value, values[int(0.025 * len(values))], values[int(0.975 * len(values)) - 1])
 
 
 @dataclass(frozen=True)
@@ -334,13 +334,19 @@ def flips(labels: Iterable[Label]) -> list[Flips]:
     for each in labels:
         if each.value is not None:
             answers.setdefault(each.judge, {}).setdefault(each.item, {})[each.repeat] = each.value
-    found = []
+    changes = []
     for judge, items in answers.items():
-        pairs = [(told[0], later) for told in items.values() if 0 in told for at, later in told.items() if at]
+        pairs = [
+            (by_repeat[0], later)
+            for by_repeat in items.values()
+            if 0 in by_repeat
+            for at, later in by_repeat.items()
+            if at
+        ]
         if pairs:
-            asked = 1 + max(repeat for told in items.values() for repeat in told)
-            found.append(Flips(judge, asked, share_of(sum(one != other for one, other in pairs), len(pairs))))
-    return found
+            asked = 1 + max(repeat for by_repeat in items.values() for repeat in by_repeat)
+            changes.append(Flips(judge, asked, share_of(sum(one != other for one, other in pairs), len(pairs))))
+    return changes
 
 
 @dataclass(frozen=True)
@@ -365,7 +371,9 @@ def disagreements(labels: Iterable[Label]) -> list[Disagreement]:
         if each.repeat == 0 and each.value is not None:
             by_item.setdefault(each.item, []).append(each)
     return [
-        Disagreement(*item, tuple(told)) for item, told in by_item.items() if len({each.value for each in told}) > 1
+        Disagreement(*item, tuple(labels_of_item))
+        for item, labels_of_item in by_item.items()
+        if len({each.value for each in labels_of_item}) > 1
     ]
 
 
@@ -384,10 +392,10 @@ def write_label_sheet(moments: Sequence[Moment], file: TextIO, judge: str = "") 
     rows = 0
     for each in moments:
         intents = [intent for root in focus(each.tree, each.state, each.rules) for intent in each.tree[root].walk()]
-        told = " ".join(each.reply.text.split())
-        sheet.writerow([judge, each.conversation, each.turn, KIND, "", "artifact or dialogue_act?", told])
+        reply_text = " ".join(each.reply.text.split())
+        sheet.writerow([judge, each.conversation, each.turn, KIND, "", "artifact or dialogue_act?", reply_text])
         for intent in intents:
-            sheet.writerow([judge, each.conversation, each.turn, intent.id, "", f"engaged? {intent.text}", told])
+            sheet.writerow([judge, each.conversation, each.turn, intent.id, "", f"engaged? {intent.text}", reply_text])
         rows += 1 + len(intents)
     return rows
 

@@ -147,9 +147,9 @@ class Certificate:
             Tested(Relation(**each["relation"]), Estimate(**each["difference"]), each["holds"])
             for each in data["tested"]
         )
-        found = {name: Estimate(**each) for name, each in data["found"].items()}
+        estimates = {name: Estimate(**each) for name, each in data["found"].items()}
         numbers = (data[name] for name in ("artifacts", "trials", "turns", "seed"))
-        return cls(data["subject"], found, tuple(tested), *numbers)
+        return cls(data["subject"], estimates, tuple(tested), *numbers)
 
 
 def certify(
@@ -173,20 +173,20 @@ def certify(
     wanted = dict.fromkeys(name for each in relations for name in (each.better, each.worse) if name)
     if missing := [name for name in wanted if name not in shares]:
         raise CertificateError(f"no conversations of {', '.join(missing)}; a certificate needs the whole panel")
-    found = {name: bootstrap_mean(shares[name], seed) for name in sorted(shares, key=_panel_place)}
+    estimates = {name: bootstrap_mean(shares[name], seed) for name in sorted(shares, key=_panel_place)}
     try:
         tested = tuple(_test(each, shares, seed) for each in relations)
     except ValueError as error:
         raise CertificateError(f"the panel was not run on the same artifacts: {error}") from None
-    return Certificate(dict(subject), found, tested, len(next(iter(shares.values()))), trials, turns, seed)
+    return Certificate(dict(subject), estimates, tested, len(next(iter(shares.values()))), trials, turns, seed)
 
 
 def share_found(conversation: Conversation) -> float:
     """Share of the intents hidden at the start that are discovered at the end; 0 where there was nothing hidden."""
     start = conversation.start
     hidden = [key for key in conversation.tree.intents if start[key] is not Discovery.DISCOVERED]
-    found = sum(conversation.state[key] is Discovery.DISCOVERED for key in hidden)
-    return found / len(hidden) if hidden else 0.0
+    n_discovered = sum(conversation.state[key] is Discovery.DISCOVERED for key in hidden)
+    return n_discovered / len(hidden) if hidden else 0.0
 
 
 def _panel_place(name: str) -> tuple[int, str]:
@@ -195,8 +195,8 @@ def _panel_place(name: str) -> tuple[int, str]:
 
 def _test(relation: Relation, shares: Mapping[str, Mapping[str, Sequence[float]]], seed: int) -> Tested:
     if relation.kind == "nothing":
-        found = bootstrap_mean(shares[relation.better], seed)
-        return Tested(relation, found, _verdict(found, "nothing"))
+        estimate = bootstrap_mean(shares[relation.better], seed)
+        return Tested(relation, estimate, _verdict(estimate, "nothing"))
     difference = bootstrap_difference(shares[relation.better], shares[relation.worse], seed)
     return Tested(relation, difference, _verdict(difference, relation.kind))
 
@@ -264,7 +264,7 @@ def certify_run(
     concurrency: int = 1,
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
-    progress: Progress | None = None,
+    on_progress: Progress | None = None,
 ) -> Certificate:
     """Execute a laid-out panel below a run's folder, test it and write the certificate; cut off, it goes on.
 
@@ -275,7 +275,7 @@ def certify_run(
     where = folder / PANEL_FOLDER / _panel_name(panel)
     where.mkdir(parents=True, exist_ok=True)
     report = execute(
-        panel, where, concurrency=concurrency, settings=settings, budget_dollars=budget_dollars, progress=progress
+        panel, where, concurrency=concurrency, settings=settings, budget_dollars=budget_dollars, on_progress=on_progress
     )
     with RunStore.read(where) as store:
         counts = store.counts()

@@ -48,12 +48,12 @@ class Talk:
 
     def before(self, turn: int) -> tuple[Message, ...]:
         """The messages before the user's answer in `turn` (from 1)."""
-        told = [Message("user", self.tree.initial_request)]
+        messages = [Message("user", self.tree.initial_request)]
         for index in range(turn):
-            told.append(Message("assistant", self.replies[index]))
+            messages.append(Message("assistant", self.replies[index]))
             if index < turn - 1:
-                told.append(Message("user", self.messages[index]))
-        return tuple(told)
+                messages.append(Message("user", self.messages[index]))
+        return tuple(messages)
 
     def state(self, turn: int) -> IntentState:
         """What the user knows when they answer in `turn`."""
@@ -65,8 +65,8 @@ class Talk:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Talk:
-        tree, told = IntentTree.from_dict(data["tree"]), (tuple(data["replies"]), tuple(data["messages"]))
-        return cls(data["name"], data["domain"], tree, *told, tuple(data["levels"]))
+        tree, texts = IntentTree.from_dict(data["tree"]), (tuple(data["replies"]), tuple(data["messages"]))
+        return cls(data["name"], data["domain"], tree, *texts, tuple(data["levels"]))
 
 
 @dataclass(frozen=True)
@@ -112,13 +112,13 @@ class Scored:
 
     def alarmed(self, kinds: Sequence[str]) -> Share:
         """Of the cases of these kinds, the share with an alarm."""
-        of_kind = [found for case, found in self.results if case.kind in kinds]
-        return share_of(sum(found is not None and found.severity == "alarm" for found in of_kind), len(of_kind))
+        of_kind = [finding for case, finding in self.results if case.kind in kinds]
+        return share_of(sum(finding is not None and finding.severity == "alarm" for finding in of_kind), len(of_kind))
 
     def noticed(self, kinds: Sequence[str]) -> Share:
         """Of the cases of these kinds, the share with any finding, slight ones included."""
-        of_kind = [found for case, found in self.results if case.kind in kinds]
-        return share_of(sum(found is not None for found in of_kind), len(of_kind))
+        of_kind = [finding for case, finding in self.results if case.kind in kinds]
+        return share_of(sum(finding is not None for finding in of_kind), len(of_kind))
 
     @property
     def recall(self) -> Share:
@@ -128,16 +128,16 @@ class Scored:
     @cached_property
     def precision(self) -> Share:
         """Of the alarms on planted leaks, decoys and clean twins, the share that are leaks."""
-        alarms = [case for case, found in self.results if found and found.severity == "alarm"]
+        alarms = [case for case, finding in self.results if finding and finding.severity == "alarm"]
         counted = [case for case in alarms if case.kind not in BEYOND]
         return share_of(sum(case.leak for case in counted), len(counted))
 
     def wrong(self) -> list[tuple[Case, Finding | None]]:
         """Missed leaks and false alarms."""
         return [
-            (case, found)
-            for case, found in self.results
-            if (found is not None and found.severity == "alarm") != case.leak and case.kind not in BEYOND
+            (case, finding)
+            for case, finding in self.results
+            if (finding is not None and finding.severity == "alarm") != case.leak and case.kind not in BEYOND
         ]
 
 

@@ -81,9 +81,9 @@ def _located(found: Evidence, *, span: tuple[int, int] | None = None, drawing: i
 
 def _occurrences(phrase: str, text: str) -> Iterator[tuple[int, int]]:
     """Where the words of a phrase stand in a text, whatever lies between them."""
-    told = words(phrase)
-    if told:
-        between = r"[^a-z0-9]+".join(re.escape(word).replace("'", "['’]") for word in told)
+    phrase_words = words(phrase)
+    if phrase_words:
+        between = r"[^a-z0-9]+".join(re.escape(word).replace("'", "['’]") for word in phrase_words)
         pattern = rf"(?<![a-z0-9]){between}(?:['’]?s)?(?![a-z0-9])"
         yield from (match.span() for match in re.finditer(pattern, text, re.IGNORECASE))
 
@@ -122,7 +122,7 @@ def _drawing_read(
             read = read_artifact(text[start:end], domain)
         except SvgError:
             continue
-        if any(said in reason for said in read.values()):
+        if any(reading_text in reason for reading_text in read.values()):
             return place
     return None
 
@@ -134,10 +134,10 @@ def _closest(text: str, drawings: Sequence[tuple[int, int]], asked: Sequence[str
         prose = prose[:start] + "\n" * (end - start) + prose[end:]
     best, span = 0.0, None
     for match in _SENTENCE.finditer(prose):
-        told = content_words(match[0])
+        sentence_words = content_words(match[0])
         for each in asked:
             wanted = content_words(each)
-            share = len(wanted & told) / len(wanted) if wanted else 0.0
+            share = len(wanted & sentence_words) / len(wanted) if wanted else 0.0
             if share >= LEAST_SHARED and share > best:
                 best, span = share, match.span()
     return _sentence(text, *span) if span else None

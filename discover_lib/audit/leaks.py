@@ -54,9 +54,9 @@ class Finding:
     @property
     def line(self) -> str:
         """The finding in words."""
-        told = ", ".join(f"“{leak.word}” ({leak.how})" for leak in self.leaks)
+        leaked = ", ".join(f"“{leak.word}” ({leak.how})" for leak in self.leaks)
         state = "emerging" if self.emerging else "undiscovered"
-        return f"{told}: only [{self.intent_id}] “{self.intent_text}” holds it, which is {state}"
+        return f"{leaked}: only [{self.intent_id}] “{self.intent_text}” holds it, which is {state}"
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def audit(conversations: Mapping[str, Conversation] | Iterable[Conversation]) ->
     else:
         named = conversations.items()
     turns, count = 0, 0
-    found: list[Finding] = []
+    findings: list[Finding] = []
     domains: dict[str, int] = {}
     for name, conversation in named:
         count += 1
@@ -108,8 +108,8 @@ def audit(conversations: Mapping[str, Conversation] | Iterable[Conversation]) ->
         turns += spoken
         domain = lexicon_domain(conversation)
         domains[domain] = domains.get(domain, 0) + spoken
-        found += audit_conversation(conversation, _with_setting(name, conversation))
-    return Audit(turns, tuple(found), count, domains)
+        findings += audit_conversation(conversation, _with_setting(name, conversation))
+    return Audit(turns, tuple(findings), count, domains)
 
 
 def _with_setting(name: str, conversation: Conversation) -> str:
@@ -136,9 +136,9 @@ def audit_conversation(conversation: Conversation, name: str = "") -> Iterator[F
     for turn in conversation.turns:
         if turn.user_message is not None:
             before = conversation.messages(turn.index)[:-1]
-            found = audit_message(turn.user_message, conversation.tree, turn.after, before, domain)
-            if found is not None:
-                yield dataclasses.replace(found, name=name, turn=turn.index)
+            finding = audit_message(turn.user_message, conversation.tree, turn.after, before, domain)
+            if finding is not None:
+                yield dataclasses.replace(finding, name=name, turn=turn.index)
 
 
 def audit_message(
@@ -156,10 +156,10 @@ def audit_message(
     """
     hidden, known = hidden_texts(tree, state), known_texts(tree, state)
     lexicon = load_lexicon(domain) if domain else None
-    said = [each.content for each in messages]
-    sayable = known + said
+    texts = [each.content for each in messages]
+    sayable = known + texts
     if lexicon is not None:
-        sayable = [*known, *_category_names(domain), *_words_of_values(_shown(messages, domain), domain), *said]
+        sayable = [*known, *_category_names(domain), *_words_of_values(_shown(messages, domain), domain), *texts]
     leaks = list(find_leaks(message, hidden, sayable))
     if lexicon is not None:
         leaks += _by_another_name(message, hidden, _known_values(known, messages, lexicon), lexicon, leaks)
@@ -167,10 +167,10 @@ def audit_message(
         return None
     leaks.sort(key=lambda leak: leak.start)
     counted = {key: _said_of(key, text, leaks, lexicon) for key, text in hidden.items()}
-    told = max(counted, key=lambda key: (counted[key][0] == "alarm", *counted[key][1:]))
-    severity, _, share = counted[told]
-    emerging = state[told] is Discovery.EMERGING
-    return Finding("", 0, message, tuple(leaks), told, tree.text(told), emerging, share, severity)
+    intent_id = max(counted, key=lambda key: (counted[key][0] == "alarm", *counted[key][1:]))
+    severity, _, share = counted[intent_id]
+    emerging = state[intent_id] is Discovery.EMERGING
+    return Finding("", 0, message, tuple(leaks), intent_id, tree.text(intent_id), emerging, share, severity)
 
 
 def _said_of(intent_id: str, text: str, leaks: Iterable[Leak], lexicon: Lexicon | None) -> tuple[Severity, int, float]:
@@ -189,10 +189,10 @@ def _said_of(intent_id: str, text: str, leaks: Iterable[Leak], lexicon: Lexicon 
 
 
 def _by_another_name(
-    message: str, hidden: Mapping[str, str], known: frozenset[str], lexicon: Lexicon, found: Iterable[Leak]
+    message: str, hidden: Mapping[str, str], known: frozenset[str], lexicon: Lexicon, leaks: Iterable[Leak]
 ) -> Iterator[Leak]:
     """Phrases of the message that name a hidden value, or a more specific one, in other words than the intent's."""
-    taken = {place for leak in found for place in range(leak.start, leak.end)}
+    taken = {place for leak in leaks for place in range(leak.start, leak.end)}
     holders: dict[str, list[str]] = {}
     for intent_id, text in hidden.items():
         for value in _values_of(text, lexicon.domain):
@@ -217,8 +217,8 @@ def _known_values(known: Iterable[str], messages: Sequence[Message], lexicon: Le
     """Values that may be named: of discovered intents, said by anybody or shown, and all that is broader."""
     domain = lexicon.domain
     named = {value for text in known for value in _values_of(text, domain)}
-    for said in messages:
-        named.update(_named_in(said.content, domain))
+    for message in messages:
+        named.update(_named_in(message.content, domain))
     named |= _shown(messages, domain)
     return frozenset(broader for value in named for broader in lexicon.lineages[value])
 

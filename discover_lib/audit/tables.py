@@ -204,24 +204,24 @@ class Derived:
 def derived() -> list[Derived]:
     """Gains of table 5, differences of table 6, margins of table 3, and where the penalty of table 4 stops growing."""
     tables = paper_tables()
-    found = []
+    figures = []
     for row in tables["table_5"]["rows"]:
         old, new = row["baseline"], row["best"]
         formula = f"({new} − {old}) / {old}"
-        found.append(Derived("5", f"gain in discover, {row['task']}", 100 * (new - old) / old, "%", formula))
+        figures.append(Derived("5", f"gain in discover, {row['task']}", 100 * (new - old) / old, "%", formula))
     for row in tables["table_6"]["rows"]:
         for name, old, new in zip(tables["table_6"]["columns"], row["before"], row["after"], strict=True):
-            found.append(Derived("6", f"change, {row['base']}, {name}", new - old, "points", f"{new} − {old}"))
+            figures.append(Derived("6", f"change, {row['base']}, {name}", new - old, "points", f"{new} − {old}"))
     three = tables["table_3"]
     for task, chosen, rejected in zip(three["columns"], three["chosen_mean"], three["rejected_mean"], strict=True):
         what = f"reward, chosen over rejected, {task}"
-        found.append(Derived("3", what, chosen - rejected, "", f"{chosen} − {rejected}"))
+        figures.append(Derived("3", what, chosen - rejected, "", f"{chosen} − {rejected}"))
     four = tables["table_4"]
     for stage, tau in four["tau"].items():
         tokens = tau + four["penalty_cap"] / four["lambda"]
         formula = f"{tau} + {four['penalty_cap']} / {four['lambda']}"
-        found.append(Derived("4", f"tokens at which the penalty reaches its cap, {stage}", tokens, "tokens", formula))
-    return found
+        figures.append(Derived("4", f"tokens at which the penalty reaches its cap, {stage}", tokens, "tokens", formula))
+    return figures
 
 
 # -- ours beside theirs -----------------------------------------------------------------------------------------------
@@ -273,15 +273,15 @@ def our_results(results: Mapping[str, Any]) -> list[OurResult]:
     """The rows of an evaluation, from its `results.json` (see `discover_lib.runs.evaluation`)."""
     run = results["run"]
     engine = " and ".join(dict.fromkeys((run.get("engine") or {}).values())) or "engine not recorded"
-    found = []
+    rows_of_ours = []
     for scope in results["scopes"]:
         task = scope["scope"] if scope["scope"] != "all" else run.get("domain") or "all tasks"
         setting = f"{engine}, {results['rules']['name']} rules, {run.get('turns')} turns, "
         setting += f"pool of {len(scope['assistants'])}"
         for name, cells in scope["table"].items():
             measured = {ours: _scaled(cells.get(theirs), ours) for ours, theirs in _MEASURED.items()}
-            found.append(OurResult(str(task).replace("_", " "), name, setting, **measured))
-    return found
+            rows_of_ours.append(OurResult(str(task).replace("_", " "), name, setting, **measured))
+    return rows_of_ours
 
 
 def _scaled(cell: Mapping[str, Any] | None, metric: str) -> Estimate | None:

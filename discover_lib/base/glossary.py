@@ -50,6 +50,7 @@ TERMS = _by_name(
     Term("emerging", "The user half knows that they want this: they can hint at it, not say it.", "section 3.2"),
     Term("discovered", "The user knows that they want this and can say so plainly.", "section 3.2"),
     Term("satisfied", "A piece that the assistant made meets this intent; once satisfied, always satisfied.", "A.2"),
+    Term("moved this turn", "The last reply changed the state of this intent, or satisfied it."),
     Term("hidden intent", "An intent that the request does not name: undiscovered at the start.", "section 3.1"),
     # -- one turn --
     Term("turn", "One reply of the assistant and the user's answer to it.", "section 3.2"),
@@ -83,8 +84,11 @@ TERMS = _by_name(
         "section 5, eq. 4",
         "eq. 4",
     ),
+    Term("found", "Share of the hidden intents that the user discovered; one still emerging counts half.", "section 5"),
     Term("satisfaction", "Share of the most specific intents that the final piece satisfies.", "section 5"),
     Term("interactivity", "How well the assistant works with the user: rated 1 to 3, shown as 0 to 1.", "section 5"),
+    Term("kTok", "Thousand tokens of the assistant's replies in a conversation; the final piece is not counted."),
+    Term("mean reward", "The reward of a reply, on average over the turns of a conversation."),
     Term("divergent", "A turn that offers several options or asks: it opens possibilities.", "section 5, Fig 3"),
     Term("convergent", "A turn that mostly builds one piece: it settles what is clear.", "section 5, Fig 3"),
     Term("leak", "The simulated user says something that only a hidden intent holds."),
@@ -101,6 +105,15 @@ def meaning(name: str) -> str:
         KeyError: the glossary has no such word.
     """
     return TERMS[name].meaning
+
+
+def meanings(*names: str) -> str:
+    """Words with their symbols and sentences, as one tooltip shows them, a line each.
+
+    Raises:
+        KeyError: the glossary has no such word.
+    """
+    return "\n".join(TERMS[name].title for name in names)
 
 
 def as_markdown() -> str:

@@ -90,14 +90,14 @@ def _leak(said: Spoken, holders: Mapping[str, str]) -> Leak:
 @lru_cache(maxsize=1024)
 def spoken_words(text: str) -> tuple[Spoken, ...]:
     """The content words of a text, in order."""
-    found, told, position, lowered = [], words(text), 0, text.lower().replace("’", "'")
-    for place, word in enumerate(told):
+    spoken, all_words, position, lowered = [], words(text), 0, text.lower().replace("’", "'")
+    for place, word in enumerate(all_words):
         position = lowered.index(word, position)
         if word not in STOP_WORDS and len(word) > 1:
-            denied = denies(told[max(0, place - 4) : place])
-            found.append(Spoken(word, position, position + len(word), root(word), denied))
+            denied = denies(all_words[max(0, place - 4) : place])
+            spoken.append(Spoken(word, position, position + len(word), root(word), denied))
         position += len(word)
-    return tuple(found)
+    return tuple(spoken)
 
 
 @lru_cache(maxsize=1024)

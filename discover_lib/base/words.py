@@ -35,8 +35,8 @@ def words(text: str) -> list[str]:
 
 def denies(before: Sequence[str]) -> bool:
     """Whether the words before a phrase deny it: "no", "without a", "not"; but not "why not a"."""
-    told = [word for word in before[-4:] if word not in _ARTICLES]
-    return bool(told) and told[-1] in _NEGATORS and told[-2:-1] != ["why"]
+    before_it = [word for word in before[-4:] if word not in _ARTICLES]
+    return bool(before_it) and before_it[-1] in _NEGATORS and before_it[-2:-1] != ["why"]
 
 
 @lru_cache(maxsize=65536)

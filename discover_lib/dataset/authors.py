@@ -500,10 +500,10 @@ def run_files(path: Path) -> list[Path]:
     """
     if path.is_file():
         return [path]
-    found = sorted((*path.rglob("assistant_*.json"), *path.rglob("best_of_n*.json")))
-    if not found:
+    files = sorted((*path.rglob("assistant_*.json"), *path.rglob("best_of_n*.json")))
+    if not files:
         raise FormatError(f"{path}: no run files here (assistant_*.json, best_of_n.json)")
-    return found
+    return files
 
 
 def import_run(path: Path, folder: Path) -> int:

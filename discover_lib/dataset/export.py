@@ -102,7 +102,7 @@ def make_rows(
 
 def row_set(
     kind: Kind,
-    made: Iterable[Example],
+    examples: Iterable[Example],
     sources: Sequence[Source],
     options: RowOptions,
     filters: Filters | None = None,
@@ -112,7 +112,7 @@ def row_set(
 ) -> RowSet:
     """Examples already made, sieved, split by artifact, described; see `make_rows`."""
     filters = filters or Filters()
-    sieved = sieve(made, filters)
+    sieved = sieve(examples, filters)
     if not sieved.kept:
         why = ", ".join(f"{reason} {count}" for reason, count in sieved.counts.items()) or "the run is empty"
         raise DatasetError(f"no {kind} row is left of {sieved.considered}: {why}")

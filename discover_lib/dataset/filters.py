@@ -86,13 +86,13 @@ class Sieved:
         return {reason: every[reason] for reason in REASONS if every[reason]}
 
 
-def sieve(made: Iterable[Example], filters: Filters | None = None) -> Sieved:
+def sieve(examples: Iterable[Example], filters: Filters | None = None) -> Sieved:
     """Keep the examples that no filter holds back; of rows that teach the same the first."""
     filters = filters or Filters()
     kept: list[Example] = []
     dropped: list[tuple[Example, tuple[str, ...]]] = []
     seen: set[str] = set()
-    for example in made:
+    for example in examples:
         reasons = filters.reasons(example)
         if not reasons:
             identity = example.identity

@@ -111,13 +111,13 @@ def disagreements(conversation: Conversation) -> list[str]:
 
     A turn in which a person chose, rather than the reward, is named here too.
     """
-    found = []
+    lines = []
     again = replay(conversation)
     for was, turn in zip(conversation.turns, again.turns, strict=True):
         for place, (old, new) in enumerate(zip(was.candidates, turn.candidates, strict=True)):
             if old != new:
-                found.append(f"turn {was.index}, candidate {place}: the record differs from its judgement")
+                lines.append(f"turn {was.index}, candidate {place}: the record differs from its judgement")
         read = label(turn, conversation.rules, conversation.seed)
         if read.best is not None and read.best != was.chosen:
-            found.append(f"turn {was.index}: candidate {was.chosen} went on, by reward it is {read.best}")
-    return found
+            lines.append(f"turn {was.index}: candidate {was.chosen} went on, by reward it is {read.best}")
+    return lines

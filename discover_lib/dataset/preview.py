@@ -143,8 +143,8 @@ def tiny_sequences(row: Mapping[str, Any], domain: str) -> dict[str, list[Piece]
 
 def _reply(reply: Sequence[WireMessage], domain: str) -> list[Piece]:
     """A reply behind its prompt: all of it carries loss."""
-    said = encode_messages(reply, domain)[-1]["content"]
-    return [Piece(said, "assistant", True), Piece(f" {END}", "template", True)]
+    content = encode_messages(reply, domain)[-1]["content"]
+    return [Piece(content, "assistant", True), Piece(f" {END}", "template", True)]
 
 
 def _pieces(wire: Sequence[Mapping[str, str]], *, loss: bool) -> list[Piece]:

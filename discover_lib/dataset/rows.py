@@ -400,8 +400,8 @@ def similarity_of(one: str, other: str) -> float:
 
 
 def _shingles(text: str) -> set[tuple[str, ...]]:
-    found = plain(text)
-    return {found[place : place + SHINGLE] for place in range(max(1, len(found) - SHINGLE + 1))} if found else set()
+    flat = plain(text)
+    return {flat[place : place + SHINGLE] for place in range(max(1, len(flat) - SHINGLE + 1))} if flat else set()
 
 
 def digest(value: Any) -> str:

@@ -64,12 +64,12 @@ def discovery_scores(levels: Mapping[str, Mapping[str, Levels]]) -> DiscoverySco
     left_out = []
     for artifact in artifacts:
         rows = {assistant: levels[assistant][artifact] for assistant in assistants}
-        found = _pooled(rows, artifact)
-        if found is None:
+        pooled = _pooled(rows, artifact)
+        if pooled is None:
             left_out.append(artifact)
         else:
             for assistant in assistants:
-                scores[assistant][artifact] = found[assistant]
+                scores[assistant][artifact] = pooled[assistant]
     return DiscoveryScores(scores, tuple(left_out))
 
 

@@ -186,8 +186,8 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
         if self.distinguishable:
             higher, lower = (self.ours, self.theirs)[::sign]
             return f"{higher} is above {lower}{of} by {size} ({numbers})"
-        said = f"{self.ours} and {self.theirs} are not distinguishable{of}: {size} ({numbers})"
-        return said + self._what_it_would_take(worth_seeing, shown)
+        verdict = f"{self.ours} and {self.theirs} are not distinguishable{of}: {size} ({numbers})"
+        return verdict + self._what_it_would_take(worth_seeing, shown)
 
     def _what_it_would_take(self, worth_seeing: float | None, shown: Shown) -> str:
         if worth_seeing is None or self.sd is None:
@@ -213,9 +213,9 @@ def compare(values: Mapping[str, Values], pairs: Sequence[tuple[str, str]] | Non
     names = list(values)
     if pairs is None:
         pairs = [(ours, theirs) for at, ours in enumerate(names) for theirs in names[at + 1 :]]
-    found = [(ours, theirs, paired_differences(values[ours], values[theirs])) for ours, theirs in pairs]
-    found = [(ours, theirs, differences) for ours, theirs, differences in found if differences]
-    p_values = [permutation_p(list(differences.values())) for _, _, differences in found]
+    paired = [(ours, theirs, paired_differences(values[ours], values[theirs])) for ours, theirs in pairs]
+    paired = [(ours, theirs, differences) for ours, theirs, differences in paired if differences]
+    p_values = [permutation_p(list(differences.values())) for _, _, differences in paired]
     return [
         Comparison(
             ours,
@@ -223,10 +223,10 @@ def compare(values: Mapping[str, Values], pairs: Sequence[tuple[str, str]] | Non
             bootstrap_difference(values[ours], values[theirs]),
             p,
             p_adjusted,
-            len(found),
+            len(paired),
             _sd(list(differences.values())),
         )
-        for (ours, theirs, differences), p, p_adjusted in zip(found, p_values, holm(p_values), strict=True)
+        for (ours, theirs, differences), p, p_adjusted in zip(paired, p_values, holm(p_values), strict=True)
     ]
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.glossary import meaning
 from discover_lib.base.records import Record
 from discover_lib.metrics.behaviour import FAMILIES, Family, letters, trigrams
 from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores
@@ -33,6 +34,7 @@ class Measure:
     """One column of the results.
 
     Attributes:
+        meaning: its sentence in the glossary.
         worth_seeing: a difference that would matter, where one can be named for all uses.
     """
 
@@ -47,12 +49,12 @@ class Measure:
 
 
 MEASURES = (
-    Measure("discovery", "discovery", "eq. 4: of what any assistant found and not all did, 0 to 1", 2, 0.03),
-    Measure("proportion", "found", "share of the hidden intents that was found, emerging ones as half", 2, 0.03),
-    Measure("satisfaction", "satisfaction", "share of the counting leaves that the final piece satisfies", 2, 0.03),
-    Measure("interactivity", "interactivity", "rating of 1 to 3, rescaled to 0 to 1", 2, 0.03),
-    Measure("tokens", "kTok", "thousand tokens of replies per conversation, the final piece left out"),
-    Measure("reward", "reward", "mean reward per turn"),
+    Measure("discovery", "discovery", meaning("discovery score"), 2, 0.03),
+    Measure("proportion", "found", meaning("found"), 2, 0.03),
+    Measure("satisfaction", "satisfaction", meaning("satisfaction"), 2, 0.03),
+    Measure("interactivity", "interactivity", meaning("interactivity"), 2, 0.03),
+    Measure("tokens", "kTok", meaning("kTok")),
+    Measure("reward", "reward", meaning("mean reward")),
 )
 MEASURE = {measure.name: measure for measure in MEASURES}
 

@@ -186,7 +186,7 @@ def _behaviours(letters: str | None) -> tuple[Behaviour | None, ...] | None:
 def scores_of(conversation: Conversation, place: int, assessment: Assessment | None = None) -> ConversationScores:
     """The numbers of a finished conversation; without an assessment it is unscored in what that would hold."""
     setting, turns = conversation.setting, conversation.turns
-    found = assessment or Assessment("")
+    assessed = assessment or Assessment("")
     return ConversationScores(
         place=place,
         domain=setting.get("domain") or "",
@@ -197,12 +197,14 @@ def scores_of(conversation: Conversation, place: int, assessment: Assessment | N
         moves=moves_of(conversation),
         rewards=tuple(turn.candidate.reward.total if turn.candidate.reward else None for turn in turns),
         tokens=tuple(turn.reply.n_tokens for turn in turns),
-        final_tokens=found.final.reply.n_tokens if found.final else None,
-        leaves=None if found.satisfaction is None else {each.intent_id: each.score for each in found.satisfaction},
-        interactivity=found.interactivity.score if found.interactivity else None,
-        behaviours=None if found.behaviour is None else tuple(each.behaviour for each in found.behaviour),
+        final_tokens=assessed.final.reply.n_tokens if assessed.final else None,
+        leaves=None
+        if assessed.satisfaction is None
+        else {each.intent_id: each.score for each in assessed.satisfaction},
+        interactivity=assessed.interactivity.score if assessed.interactivity else None,
+        behaviours=None if assessed.behaviour is None else tuple(each.behaviour for each in assessed.behaviour),
         leaks=sum(bool(turn.leaks) for turn in turns),
-        failed=tuple(each.part for each in found.failures),
+        failed=tuple(each.part for each in assessed.failures),
     )
 
 
@@ -217,10 +219,10 @@ def moves_through(tree: IntentTree, start: IntentState, after: Sequence[IntentSt
     for intent in tree.intents:
         if start[intent] is Discovery.DISCOVERED:
             continue
-        emerged = found = 0
+        emerged = discovered = 0
         for number, state in enumerate(after, 1):
             level = state[intent]
             emerged = emerged or (number if level is not Discovery.UNDISCOVERED else 0)
-            found = found or (number if level is Discovery.DISCOVERED else 0)
-        moves[intent] = (emerged, found)
+            discovered = discovered or (number if level is Discovery.DISCOVERED else 0)
+        moves[intent] = (emerged, discovered)
     return moves

@@ -54,8 +54,8 @@ class Summary:
         """The summary as the cells of a table, under `COLUMNS`."""
         score = "not defined" if self.score is None else f"{self.score:.2f}"
         tokens = f"{self.tokens.mean:.0f}"
-        found = (str(self.discovered), str(self.share))
-        return (self.assistant, *found, score, str(self.reward), tokens, str(self.turns_leaking))
+        shares = (str(self.discovered), str(self.share))
+        return (self.assistant, *shares, score, str(self.reward), tokens, str(self.turns_leaking))
 
 
 def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:

@@ -31,6 +31,6 @@ def stored_scores(store: RunStore) -> Iterator[ConversationScores]:
     for place, digest in store.digests():
         scores = ConversationScores.from_json(digest, place) if digest else None
         if scores is None:
-            found = store.assessment(place)
-            scores = scores_of(store.conversation(place), place, Assessment.from_dict(found) if found else None)
+            data = store.assessment(place)
+            scores = scores_of(store.conversation(place), place, Assessment.from_dict(data) if data else None)
         yield scores

@@ -193,11 +193,11 @@ def _ask(client: LLMClient, model: str) -> _Answer:
     try:
         done = client.complete(request)
     except LLMError as error:
-        said = " ".join(str(error).split())
+        answer = " ".join(str(error).split())
         if error.kind == "content":
-            return _Answer(f"{model}{where}: reached, but it wrote no text ({said})", True)
-        return _Answer(f"{said}{where if where.strip() not in said else ''}", False)
+            return _Answer(f"{model}{where}: reached, but it wrote no text ({answer})", True)
+        return _Answer(f"{answer}{where if where.strip() not in answer else ''}", False)
     price = "price unknown" if done.cost is None else f"${done.cost:.6f}"
     word = " ".join(done.text.split())
-    said = word if len(word) <= 30 else word[:29] + "…"
-    return _Answer(f"{model}{where}: answered “{said}” in {done.seconds:.1f} s, {price}", True)
+    answer = word if len(word) <= 30 else word[:29] + "…"
+    return _Answer(f"{model}{where}: answered “{answer}” in {done.seconds:.1f} s, {price}", True)

@@ -55,8 +55,8 @@ CHUNK = 32  # conversations assessed at once where nothing is waited for
 T = TypeVar("T")
 
 
-class Told(Protocol):
-    """Shows how the assessment goes: so many of so many conversations."""
+class OnAssessed(Protocol):
+    """Takes how many conversations are assessed, of how many."""
 
     def __call__(self, done: int, total: int, /) -> None: ...
 
@@ -107,20 +107,24 @@ def evaluate(
     concurrency: int = 1,
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
-    progress: Progress | None = None,
-    told: Told | None = None,
+    on_progress: Progress | None = None,
+    on_assessed: OnAssessed | None = None,
     stop: threading.Event | None = None,
 ) -> tuple[Report, Assessed]:
     """Run and assess what is unfinished of an evaluation; arguments as of `discover_lib.runs.options.execute`.
+
+    Args:
+        on_progress: takes how the run stands.
+        on_assessed: takes how the assessment stands.
 
     Raises:
         StoreError, RunError: as `execute`.
     """
     how: dict[str, Any] = {"settings": settings, "budget_dollars": budget_dollars, "stop": stop}
-    report = execute(run, folder, concurrency=concurrency, progress=progress, **how)
+    report = execute(run, folder, concurrency=concurrency, on_progress=on_progress, **how)
     if report.halted is not None:
         return report, Assessed(0, 0, report.halted, report.message)
-    return report, assess(run, folder, concurrency=concurrency, told=told, **how)
+    return report, assess(run, folder, concurrency=concurrency, on_progress=on_assessed, **how)
 
 
 # -- the assessment --------------------------------------------------------------------------------------------------
@@ -133,7 +137,7 @@ def assess(
     concurrency: int = 1,
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
-    told: Told | None = None,
+    on_progress: OnAssessed | None = None,
     stop: threading.Event | None = None,
 ) -> Assessed:
     """Ask for the final piece of every finished conversation that has none yet, and score it.
@@ -150,7 +154,7 @@ def assess(
         places = store.unassessed()
         for place in places:
             _forget_failures(store, place)
-        keep = _Keeper(store, len(places), told)
+        keep = _Keeper(store, len(places), on_progress)
         try:
             if not run.models:
                 return _assess_in_processes(run, folder, places, keep, processes_for(run, concurrency), stop)
@@ -168,16 +172,16 @@ def assess(
 class _Keeper:
     """Commits assessments as they come and counts them."""
 
-    def __init__(self, store: RunStore, total: int, told: Told | None) -> None:
-        self._store, self._total, self._told = store, total, told
+    def __init__(self, store: RunStore, total: int, on_progress: OnAssessed | None) -> None:
+        self._store, self._total, self._on_progress = store, total, on_progress
         self._done = self._failed = 0
 
     def __call__(self, place: int, data: Mapping[str, Any], digest: Mapping[str, Any]) -> None:
         failed = bool(data["failures"])
         self._store.put_assessment(place, data, digest, failed=failed)
         self._done, self._failed = self._done + 1, self._failed + failed
-        if self._told is not None:
-            self._told(self._done, self._total)
+        if self._on_progress is not None:
+            self._on_progress(self._done, self._total)
 
     def ended(self, halted: Halt | None = None, message: str = "") -> Assessed:
         return Assessed(self._done, self._failed, halted, message)
@@ -234,21 +238,21 @@ def _assess_in_threads(
     def work(place: int) -> tuple[Assessment, ConversationScores]:
         conversation = store.conversation(place)
         (final,) = final_turns([conversation], engines)
-        found = assessed(conversation, engines.scorer(conversation.setting["domain"]), final)
-        return found, scores_of(conversation, place, found)
+        assessment = assessed(conversation, engines.scorer(conversation.setting["domain"]), final)
+        return assessment, scores_of(conversation, place, assessment)
 
     pool = ThreadPoolExecutor(max(1, min(concurrency, len(places) or 1)))
     try:
         waiting = {pool.submit(work, place): place for place in places}
         for done in as_completed(waiting):
             try:
-                found, digest = done.result()
+                assessment, digest = done.result()
             except Exception as error:
                 kind = failed_call(error)
                 if kind not in ENDS_THE_RUN:
                     raise
                 return keep.ended(kind, str(error))
-            keep(waiting[done], found.to_dict(), digest.to_dict())
+            keep(waiting[done], assessment.to_dict(), digest.to_dict())
             if stop.is_set():
                 return keep.ended("stopped")
     finally:
@@ -260,7 +264,7 @@ def _assess_in_threads(
 class RepliesTogether(Protocol):
     """An assistant that answers many conversations at once, each as it would alone."""
 
-    def reply_batch(self, asked: Sequence[tuple[Sequence[Message], int]]) -> Sequence[Reply]: ...
+    def reply_batch(self, requests: Sequence[tuple[Sequence[Message], int]]) -> Sequence[Reply]: ...
 
 
 def final_turns(conversations: Sequence[Conversation], engines: Engines) -> list[FinalTurn | ScoringFailure]:
@@ -277,10 +281,10 @@ def final_turns(conversations: Sequence[Conversation], engines: Engines) -> list
         assistant = engines.assistant(name, domain)
         held = [conversations[at] for at in members]
         if isinstance(assistant, RepliesTogether):
-            found = _answer_together(assistant, held)
+            finals_of_group = _answer_together(assistant, held)
         else:
-            found = _answer_alone(assistant, held)
-        finals |= zip(members, found, strict=True)
+            finals_of_group = _answer_alone(assistant, held)
+        finals |= zip(members, finals_of_group, strict=True)
     return [finals[at] for at in range(len(conversations))]
 
 
@@ -307,8 +311,8 @@ def final_question(conversation: Conversation) -> tuple[tuple[Message, ...], int
     """What the assistant is asked for the finished piece, and with which seed."""
     messages = conversation.messages()
     if messages[-1].role == "user":  # the last turn was answered; what was said there comes with the request
-        said = Message("user", f"{messages[-1].content}\n\n{FINAL_REQUEST}")
-        return (*messages[:-1], said), derive_seed(conversation.seed, "final")
+        question = Message("user", f"{messages[-1].content}\n\n{FINAL_REQUEST}")
+        return (*messages[:-1], question), derive_seed(conversation.seed, "final")
     return (*messages, Message("user", FINAL_REQUEST)), derive_seed(conversation.seed, "final")
 
 
@@ -414,6 +418,6 @@ def write_sensitivity(folder: Path) -> SensitivityMap:
         places = [row.place for row in store.listing() if row.stop not in (None, "error")]
         if not places:
             raise StoreError(f"{folder}: no conversation of this run is finished; resume it first")
-        found = sensitivity(((place, store.conversation(place)) for place in places), store.rules)
-    write_json(folder / SENSITIVITY_FILE, rounded(found.to_dict()))
-    return found
+        changes = sensitivity(((place, store.conversation(place)) for place in places), store.rules)
+    write_json(folder / SENSITIVITY_FILE, rounded(changes.to_dict()))
+    return changes

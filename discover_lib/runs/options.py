@@ -225,7 +225,7 @@ def execute(
     concurrency: int = 1,
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
-    progress: Progress | None = None,
+    on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
     """Run what is unfinished of a run into its folder, a new one or one that this very run was begun in.
@@ -243,10 +243,10 @@ def execute(
     run = as_begun(run, folder)
     with RunStore.write(folder, run.configuration, notes) as store:
         if not run.models and not run.local:
-            return run_in_processes(store, run.units, processes=concurrency, progress=progress, stop=stop)
+            return run_in_processes(store, run.units, processes=concurrency, on_progress=on_progress, stop=stop)
         if not run.models:
             processes = processes_for(run, concurrency)
-            how: dict[str, Any] = {"progress": progress, "stop": stop}
+            how: dict[str, Any] = {"on_progress": on_progress, "stop": stop}
             if processes > 1:
                 spec, together = run.options.spec, LOCAL_IN_FLIGHT
                 return run_groups_in_processes(store, run.units, spec, processes=processes, together=together, **how)
@@ -258,16 +258,18 @@ def execute(
         budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)
         with LLMClient(settings, cache=store, budget=budget, stop=stop) as client:
             engines = RoleEngines(run.options.spec, client)
-            return run_in_threads(store, run.units, engines, concurrency=concurrency, progress=progress, stop=stop)
+            return run_in_threads(
+                store, run.units, engines, concurrency=concurrency, on_progress=on_progress, stop=stop
+            )
 
 
-def processes_for(run: LaidOut, wanted: int) -> int:
+def processes_for(run: LaidOut, requested: int) -> int:
     """Processes among which the miniature and models on this machine are divided; one where a GPU holds these."""
     if not run.local:
-        return wanted
+        return requested
     from discover_lib.engines.local.names import on_gpu
 
-    return 1 if on_gpu() else wanted
+    return 1 if on_gpu() else requested
 
 
 def write_results(folder: Path) -> list[Summary]:
@@ -319,13 +321,13 @@ def _from_folder(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
     paths = sorted(folder.glob("*.json"))[: options.artifacts]
     if not paths:
         raise RunOptionsError(f"{folder}: no tree files (*.json); make some with 'discover build'")
-    found = {}
+    trees = {}
     for path in paths:
         tree = load_tree(path)
-        found[path.stem] = (_domain_of(tree, options), tree)
+        trees[path.stem] = (_domain_of(tree, options), tree)
         if options.spec.judge == MINIATURE:
-            _check_decidable(path, *found[path.stem])
-    return found
+            _check_decidable(path, *trees[path.stem])
+    return trees
 
 
 def _domain_of(tree: IntentTree, options: RunOptions) -> str:

@@ -353,8 +353,8 @@ def _rehearsed_finals(conversations: Sequence[Conversation]) -> tuple[FinalTurn,
     miniature = RoleEngines(EngineSpec())
     finals = []
     for talk, final in zip(conversations, final_turns(conversations, miniature), strict=True):
-        found = assessed(talk, miniature.scorer(talk.setting["domain"]), final)
-        finals.append(found.final or FinalTurn(FINAL_REQUEST, Reply("", 0, COUNTING)))
+        assessment = assessed(talk, miniature.scorer(talk.setting["domain"]), final)
+        finals.append(assessment.final or FinalTurn(FINAL_REQUEST, Reply("", 0, COUNTING)))
     return tuple(finals)
 
 
@@ -419,14 +419,14 @@ def _lengths(run: LaidOut, rehearsal: Rehearsal) -> dict[str, Length]:
     assistants = _weighed_assistants(run, clients["assistant"], prompts)
     moments = list(_moments(run, rehearsal))
     for each in moments:
-        said = (*each.past, Message("assistant", each.reply.text))
+        messages = (*each.past, Message("assistant", each.reply.text))
         for assistant in assistants:
             with contextlib.suppress(RoleError):
                 assistant.reply(each.past, 0)
         with contextlib.suppress(RoleError):
             judge.evaluate(each.tree, each.state, each.past, each.reply, each.rules)
         with contextlib.suppress(RoleError):
-            voice.speak(each.view, said, 0)
+            voice.speak(each.view, messages, 0)
     verdicts = sum(each.verdicts for each in moments) / len(moments)
     more = _more_written(run, [each.reply for each in moments])
     turns = run.options.turns

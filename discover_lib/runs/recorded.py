@@ -68,11 +68,11 @@ def find_recorded(name: str, folder: Path | None = None) -> Recorded:
         RecordedError: nothing, or more than one thing, is called so.
     """
     index = recorded_index(folder)
-    found = [entry for entry in index if name in (entry.name, entry.artifact_id)]
-    if len(found) != 1:
+    entries = [entry for entry in index if name in (entry.name, entry.artifact_id)]
+    if len(entries) != 1:
         choices = ", ".join(entry.artifact_id for entry in index) or "nothing; is the data folder there?"
-        raise RecordedError(f"{len(found)} recorded artifacts are called {name!r}; there is: {choices}")
-    return found[0]
+        raise RecordedError(f"{len(entries)} recorded artifacts are called {name!r}; there is: {choices}")
+    return entries[0]
 
 
 def load_recorded(source: Path | str, folder: Path | None = None) -> list[Conversation]:
@@ -137,12 +137,12 @@ def _conversation(tree: IntentTree, session: Mapping[str, Any], entry: Recorded)
         reasons = {verdict.intent_id: verdict.reason for verdict in chosen.evaluation.verdicts}
         view = user_view(tree, chosen.after, RULES, reasons, chosen.transitions)
         messages.append(Message("assistant", chosen.reply.text))
-        said = data["user_message"]
-        leaks = leaked_words(said, tree, chosen.after, [each.content for each in messages])
+        user_message = data["user_message"]
+        leaks = leaked_words(user_message, tree, chosen.after, [each.content for each in messages])
         turns.append(
-            Turn(index, state, candidates, data["chosen"], focus(tree, state, RULES), view, said, leaks),
+            Turn(index, state, candidates, data["chosen"], focus(tree, state, RULES), view, user_message, leaks),
         )
-        messages.append(Message("user", said))
+        messages.append(Message("user", user_message))
         state = chosen.after
     setting = {
         "engine": "recorded",

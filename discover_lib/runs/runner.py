@@ -105,7 +105,7 @@ def run_in_processes(
     units: Sequence[Unit],
     *,
     processes: int = 1,
-    progress: Progress | None = None,
+    on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
     """Run what is unfinished of the miniature's units; a finished conversation is committed whole.
@@ -117,7 +117,7 @@ def run_in_processes(
         StoreError: the store cannot be written to.
     """
     register(store, units)
-    watch = _Watch(store, units, progress)
+    watch = _Watch(store, units, on_progress)
     pending = _reopened(store, units)
     with closing(map_in_processes(_run_whole, pending, processes)) as results:
         return _kept(store, results, watch, stop)
@@ -130,7 +130,7 @@ def run_groups_in_processes(
     *,
     processes: int,
     together: int,
-    progress: Progress | None = None,
+    on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
     """`run_in_processes` with models on this machine, which answer many conversations at once.
@@ -142,7 +142,7 @@ def run_groups_in_processes(
         RunError, StoreError: as `run_in_processes`.
     """
     register(store, units)
-    watch = _Watch(store, units, progress)
+    watch = _Watch(store, units, on_progress)
     by_assistants: dict[tuple[str, ...], list[Unit]] = {}
     for unit in _reopened(store, units):
         by_assistants.setdefault(unit.assistants, []).append(unit)
@@ -228,7 +228,7 @@ def run_in_threads(
     engines: Engines,
     *,
     concurrency: int = 64,
-    progress: Progress | None = None,
+    on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
     """Run what is unfinished, `concurrency` conversations at a time; every finished turn is committed.
@@ -241,7 +241,7 @@ def run_in_threads(
         Exception: a defect of ours in one conversation, after the others have stopped.
     """
     register(store, units)
-    return _ThreadedRun(store, units, engines, concurrency, progress, stop or threading.Event()).run()
+    return _ThreadedRun(store, units, engines, concurrency, on_progress, stop or threading.Event()).run()
 
 
 class _ThreadedRun:
@@ -253,7 +253,7 @@ class _ThreadedRun:
         units: Sequence[Unit],
         engines: Engines,
         concurrency: int,
-        progress: Progress | None,
+        on_progress: Progress | None,
         stop: threading.Event,
     ) -> None:
         self._store = store
@@ -263,7 +263,7 @@ class _ThreadedRun:
         pending = _reopened(store, units)
         self._pending = iter(pending)
         self._concurrency = min(concurrency, len(pending))
-        self._watch = _Watch(store, units, progress)
+        self._watch = _Watch(store, units, on_progress)
         self._halted: tuple[Halt, str] | None = None
         self._defect: Exception | None = None
         self._streak = 0
@@ -425,9 +425,9 @@ class _WatchedJudge:
 class _Watch:
     """Counts what happens in a run and tells whoever draws it.  Counting is thread-safe, telling is for one thread."""
 
-    def __init__(self, store: RunStore, units: Sequence[Unit], progress: Progress | None) -> None:
+    def __init__(self, store: RunStore, units: Sequence[Unit], on_progress: Progress | None) -> None:
         self._store = store
-        self._progress = progress
+        self._on_progress = on_progress
         self._turns_of_a_unit = units[0].turns if units else 0
         self._lock = threading.Lock()
         self._turns = 0
@@ -451,9 +451,9 @@ class _Watch:
 
     def tick(self) -> None:
         """Tell how it stands, if the last time was long enough ago."""
-        if self._progress is not None and time.monotonic() - self._told >= TICK_SECONDS:
+        if self._on_progress is not None and time.monotonic() - self._told >= TICK_SECONDS:
             self._told = time.monotonic()
-            self._progress(self.snapshot())
+            self._on_progress(self.snapshot())
 
     def snapshot(self) -> Snapshot:
         counts = self._store.counts()
@@ -469,8 +469,8 @@ class _Watch:
 
     def report(self, halted: Halt | None = None, message: str = "") -> Report:
         last = self.snapshot()
-        if self._progress is not None:
-            self._progress(last)
+        if self._on_progress is not None:
+            self._on_progress(last)
         return Report(last, halted, message)
 
 

@@ -281,8 +281,8 @@ class RunStore:
 
     def _add_tables(self, kind: Literal["", "TEMP"] = "") -> None:
         """Add the tables that the file was made without; a reader has them to itself, empty."""
-        there = {name for (name,) in self._all("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        for name in ADDED_LATER.keys() - there:
+        existing = {name for (name,) in self._all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for name in ADDED_LATER.keys() - existing:
             self._connection.execute(f"CREATE {kind} TABLE {name} {ADDED_LATER[name]}")
 
     def _is_blank(self) -> bool:
@@ -566,9 +566,19 @@ class RunStore:
         named = {names: tuple(json.loads(names)) for names in {row[3] for row in rows}}
         return [
             Listed(
-                place, of, where, named[names], trial, why, int(turns), int(found), reward, int(tokens), *map(int, rest)
+                place,
+                of,
+                where,
+                named[names],
+                trial,
+                why,
+                int(turns),
+                int(discovered),
+                reward,
+                int(tokens),
+                *map(int, rest),
             )
-            for place, of, where, names, trial, why, turns, found, reward, tokens, *rest in rows
+            for place, of, where, names, trial, why, turns, discovered, reward, tokens, *rest in rows
         ]
 
     def choices(self) -> tuple[list[str], list[str], int]:

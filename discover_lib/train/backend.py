@@ -46,26 +46,26 @@ class Backend:
         return f"backend: {self.name} on {self.device} ({self.why})"
 
 
-def choose_backend(asked: str = "auto") -> Backend:
+def choose_backend(requested: str = "auto") -> Backend:
     """The backend for this machine.  Imports torch at most, and nothing that Unsloth would patch.
 
     Raises:
         BackendError: an unknown name, a library that is missing, or Unsloth where it cannot run.
     """
-    if asked not in ASKED:
-        raise BackendError(f"unknown backend {asked!r}; choose one of {', '.join(ASKED)}")
+    if requested not in ASKED:
+        raise BackendError(f"unknown backend {requested!r}; choose one of {', '.join(ASKED)}")
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise BackendError(f"training needs {', '.join(missing)}, which is not installed: {INSTALL}")
     installed, cuda = importlib.util.find_spec("unsloth") is not None, has_cuda()
-    if asked == "unsloth":
+    if requested == "unsloth":
         if not cuda:
             raise BackendError("Unsloth needs a CUDA device and there is none here; use --backend transformers")
         if not installed:
             raise BackendError("Unsloth is not installed: pip install 'discover-lib[gpu]', or --backend transformers")
         return Backend("unsloth", "cuda", "asked for")
     device: Literal["cuda", "cpu"] = "cuda" if cuda else "cpu"
-    if asked == "transformers":
+    if requested == "transformers":
         return Backend("transformers", device, "asked for")
     if cuda and installed:
         return Backend("unsloth", "cuda", "a CUDA device and Unsloth are here")
@@ -98,8 +98,8 @@ def prepare(backend: Backend) -> None:
         try:
             import unsloth  # noqa: F401
         except (ImportError, NotImplementedError, RuntimeError) as error:
-            said = " ".join(str(error).split())
-            raise BackendError(f"Unsloth does not work here ({said:.200}); use --backend transformers") from None
+            message = " ".join(str(error).split())
+            raise BackendError(f"Unsloth does not work here ({message:.200}); use --backend transformers") from None
     import datasets
     import transformers
     import trl
@@ -113,10 +113,10 @@ def prepare(backend: Backend) -> None:
         raise BackendError(f"TRL {BROKEN_TRL} cannot train without a GPU; install another: pip install 'trl!=1.15.0'")
 
 
-def precision(asked: Precision, backend: Backend) -> Literal["bf16", "fp16", "fp32"]:
+def precision(requested: Precision, backend: Backend) -> Literal["bf16", "fp16", "fp32"]:
     """What numbers are computed in."""
-    if asked != "auto":
-        return asked
+    if requested != "auto":
+        return requested
     if backend.device == "cpu":
         return "fp32"
     import torch
@@ -153,10 +153,10 @@ def context_of(base: str) -> int | None:
     from transformers import AutoConfig
 
     try:
-        found = getattr(AutoConfig.from_pretrained(base).get_text_config(), "max_position_embeddings", None)
+        tokens = getattr(AutoConfig.from_pretrained(base).get_text_config(), "max_position_embeddings", None)
     except (OSError, ValueError) as error:
         raise BackendError(f"{base}: no model can be loaded ({_first_line(error)})") from None
-    return int(found) if found else None
+    return int(tokens) if tokens else None
 
 
 def load_policy(
@@ -299,11 +299,11 @@ def _merged_files(base: str, adapters: Sequence[str], scratch: Path) -> Path:
 def _same_shape(adapter: str, lora: LoraRecipe) -> None:
     from peft import LoraConfig
 
-    there = LoraConfig.from_pretrained(adapter)
-    if (there.r, there.lora_alpha) != (lora.r, lora.alpha) or set(there.target_modules) != set(lora.targets):
-        modules = ", ".join(sorted(there.target_modules))
+    stored = LoraConfig.from_pretrained(adapter)
+    if (stored.r, stored.lora_alpha) != (lora.r, lora.alpha) or set(stored.target_modules) != set(lora.targets):
+        modules = ", ".join(sorted(stored.target_modules))
         raise BackendError(
-            f"{adapter} has r={there.r}, alpha={there.lora_alpha} and modules {modules}; "
+            f"{adapter} has r={stored.r}, alpha={stored.lora_alpha} and modules {modules}; "
             "to continue it, set the recipe's lora to the same"
         )
 

@@ -95,16 +95,18 @@ def load_rows(folder: Path, stage: Stage, text: str, *, system: str = "none", se
 
 
 def _check_kind(row: Row, kind: Kind, folder: Path) -> None:
-    there = next((each for each, columns in COLUMNS.items() if set(columns) <= set(row)), None)
-    if there != kind:
-        raise DataError(f"{folder}: rows of kind {there}, but {kind} rows are needed; export with --format {kind}")
+    stored_kind = next((each for each, columns in COLUMNS.items() if set(columns) <= set(row)), None)
+    if stored_kind != kind:
+        raise DataError(
+            f"{folder}: rows of kind {stored_kind}, but {kind} rows are needed; export with --format {kind}"
+        )
 
 
 def _check_form(rows: Sequence[Row], text: str, folder: Path) -> None:
-    there = {row.get("text_form", "content") for row in rows}
-    if there != {text}:
+    forms = {row.get("text_form", "content") for row in rows}
+    if forms != {text}:
         raise DataError(
-            f"{folder}: the rows hold {' and '.join(sorted(there))}, the base speaks {text}; "
+            f"{folder}: the rows hold {' and '.join(sorted(forms))}, the base speaks {text}; "
             f"export them again with text={text}"
         )
 
@@ -207,8 +209,8 @@ def row_name(row: Row) -> str:
 
 def starting_users(rows: Iterable[Row]) -> list[Row]:
     """Of prompt rows, those at a conversation's beginning, one for each user."""
-    found: dict[str, Row] = {}
+    users: dict[str, Row] = {}
     for row in rows:
         if row.get("turn", 1) == 1:
-            found.setdefault(digest(json.loads(row["state"])), row)
-    return list(found.values())
+            users.setdefault(digest(json.loads(row["state"])), row)
+    return list(users.values())

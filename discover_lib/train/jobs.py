@@ -393,8 +393,8 @@ def find_jobs(folder: Path) -> dict[str, TrainingJob]:
 
 def last_checkpoint(folder: Path) -> int | None:
     """The step of the newest checkpoint of a run, or None."""
-    found = (re.fullmatch(r"checkpoint-(\d+)", each.name) for each in (folder / "checkpoints").glob("checkpoint-*"))
-    return max((int(match[1]) for match in found if match), default=None)
+    matches = (re.fullmatch(r"checkpoint-(\d+)", each.name) for each in (folder / "checkpoints").glob("checkpoint-*"))
+    return max((int(match[1]) for match in matches if match), default=None)
 
 
 def is_alive(pid: int, started: float) -> bool:
@@ -464,16 +464,16 @@ def standing_lines(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
     return kept
 
 
-def differences(there: Mapping[str, Any], asked: Mapping[str, Any], above: str = "") -> list[str]:
+def differences(stored: Mapping[str, Any], requested: Mapping[str, Any], above: str = "") -> list[str]:
     """What differs between two settings, field by field: "sft.epochs: 3 there, 1 asked"."""
-    found = []
-    for name in dict.fromkeys([*there, *asked]):
-        one, other, path = there.get(name), asked.get(name), f"{above}{name}"
+    lines = []
+    for name in dict.fromkeys([*stored, *requested]):
+        one, other, path = stored.get(name), requested.get(name), f"{above}{name}"
         if isinstance(one, Mapping) and isinstance(other, Mapping):
-            found += differences(one, other, f"{path}.")
+            lines += differences(one, other, f"{path}.")
         elif one != other:
-            found.append(f"{path}: {one!r} there, {other!r} asked")
-    return found
+            lines.append(f"{path}: {one!r} there, {other!r} asked")
+    return lines
 
 
 def _read(path: Path) -> dict[str, Any]:

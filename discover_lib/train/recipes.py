@@ -331,17 +331,17 @@ class Recipe:
         Raises:
             RecipeError: an unknown field, or a value of the wrong kind.
         """
-        data, told = self.to_dict(), []
+        data, labels = self.to_dict(), []
         for name, value in changes.items():
             part, _, inner = name.rpartition(".")
             part = part or stage
             if part not in _PARTS:
                 raise RecipeError(_unknown(part, _PARTS, "part of a recipe"))
             if inner not in data[part] or data[part][inner] != value:
-                told.append(f"{part}.{inner}={value}")
+                labels.append(f"{part}.{inner}={value}")
             data[part] = {**data[part], inner: value}
-        if told:
-            data["name"] = f"{self.name}{', ' if ' with ' in self.name else ' with '}{', '.join(told)}"
+        if labels:
+            data["name"] = f"{self.name}{', ' if ' with ' in self.name else ' with '}{', '.join(labels)}"
         return Recipe.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:
@@ -376,17 +376,17 @@ class Recipe:
         if stage not in STAGES:
             return [_unknown(stage, STAGES, "stage")]
         part = self.of(stage)
-        found = [f"lora: {line}" for line in _range_problems(self.lora)]
+        lines = [f"lora: {line}" for line in _range_problems(self.lora)]
         if not self.lora.targets:
-            found.append("lora: targets names no module; name some, e.g. q_proj and v_proj")
-        found += [*_range_problems(part), *_common_problems(part, adapter, context)]
+            lines.append("lora: targets names no module; name some, e.g. q_proj and v_proj")
+        lines += [*_range_problems(part), *_common_problems(part, adapter, context)]
         if isinstance(part, DpoRecipe):
-            found += _dpo_problems(part)
+            lines += _dpo_problems(part)
         if isinstance(part, GrpoRecipe):
-            found += _grpo_problems(part)
-        if not found and n_rows is not None:
-            found += _row_problems(part, n_rows)
-        return [f"{stage}: {line}" if not line.startswith("lora") else line for line in found]
+            lines += _grpo_problems(part)
+        if not lines and n_rows is not None:
+            lines += _row_problems(part, n_rows)
+        return [f"{stage}: {line}" if not line.startswith("lora") else line for line in lines]
 
     def check(self, stage: Stage, **known: Any) -> None:
         """Raise what `problems` finds.
@@ -394,8 +394,8 @@ class Recipe:
         Raises:
             RecipeError: all problems in one line.
         """
-        if found := self.problems(stage, **known):
-            raise RecipeError("; ".join(found))
+        if lines := self.problems(stage, **known):
+            raise RecipeError("; ".join(lines))
 
 
 _PARTS: Mapping[str, type] = {"lora": LoraRecipe, "sft": SftRecipe, "dpo": DpoRecipe, "grpo": GrpoRecipe}
@@ -428,16 +428,16 @@ def _limit(bound: Mapping[str, float]) -> str:
 
 
 def _common_problems(part: StageRecipe, adapter: bool | None, context: int | None) -> list[str]:
-    found = []
+    lines = []
     if part.max_steps is None and part.epochs <= 0:
-        found.append(f"epochs must be positive, got {part.epochs}")
+        lines.append(f"epochs must be positive, got {part.epochs}")
     if part.per_device > 0 and part.batch % part.per_device:
-        found.append(f"batch {part.batch} is no multiple of per_device {part.per_device}")
+        lines.append(f"batch {part.batch} is no multiple of per_device {part.per_device}")
     if part.reference == "continue" and adapter is False:
-        found.append("reference 'continue' trains an earlier adapter on, and there is none; use 'merged'")
+        lines.append("reference 'continue' trains an earlier adapter on, and there is none; use 'merged'")
     if context is not None and part.max_length > context:
-        found.append(f"max_length {part.max_length} is more than the {context} tokens that the base can read")
-    return found
+        lines.append(f"max_length {part.max_length} is more than the {context} tokens that the base can read")
+    return lines
 
 
 def _dpo_problems(part: DpoRecipe) -> list[str]:
@@ -447,26 +447,26 @@ def _dpo_problems(part: DpoRecipe) -> list[str]:
 
 
 def _grpo_problems(part: GrpoRecipe) -> list[str]:
-    found = []
+    lines = []
     if part.n_generations < 2:
-        found.append(f"n_generations must be at least 2: a reply is compared with others, got {part.n_generations}")
+        lines.append(f"n_generations must be at least 2: a reply is compared with others, got {part.n_generations}")
     elif part.batch % part.n_generations:
-        found.append(
+        lines.append(
             f"batch {part.batch} counts completions and must be a multiple of n_generations {part.n_generations}"
         )
     if part.max_completion >= part.max_length:
-        found.append(
+        lines.append(
             f"max_completion {part.max_completion} leaves no room for a prompt in max_length {part.max_length}"
         )
     if part.look_ahead and part.multi_turn > 1:
-        found.append("look_ahead and multi_turn both reward what comes later; use one of them")
+        lines.append("look_ahead and multi_turn both reward what comes later; use one of them")
     if part.max_steps is not None and part.rounds >= 1 and part.max_steps % part.rounds:
-        found.append(f"max_steps {part.max_steps} cannot be parted into {part.rounds} equal rounds")
+        lines.append(f"max_steps {part.max_steps} cannot be parted into {part.rounds} equal rounds")
     if part.own_prefixes and part.max_steps is None:
-        found.append("own_prefixes collects new prompts, so epochs have no length; set max_steps")
+        lines.append("own_prefixes collects new prompts, so epochs have no length; set max_steps")
     if part.rounds > 1 and part.max_steps is None:
-        found.append("rounds part a fixed number of updates; set max_steps")
-    return found
+        lines.append("rounds part a fixed number of updates; set max_steps")
+    return lines
 
 
 def _row_problems(part: StageRecipe, n_rows: int) -> list[str]:
@@ -515,13 +515,13 @@ def _wanted(hint: Any) -> str:
     """What a field takes, in words."""
     options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "nothing"}
-    told = []
+    kinds = []
     for option in options:
         if get_origin(option) is Literal:
-            told.append("one of " + ", ".join(map(str, get_args(option))))
+            kinds.append("one of " + ", ".join(map(str, get_args(option))))
         else:
-            told.append(words.get(option, "a list of names"))
-    return " or ".join(told)
+            kinds.append(words.get(option, "a list of names"))
+    return " or ".join(kinds)
 
 
 def _unknown(name: str, known: Sequence[str] | Mapping[str, Any], what: str) -> str:
@@ -549,15 +549,15 @@ def assignments(pairs: Sequence[str]) -> dict[str, Any]:
     Raises:
         FieldError: a text is not of that form, or a name is given twice.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name.strip():
             raise FieldError(f"{pair!r} sets nothing; write name=value, e.g. learning_rate=1e-4")
-        if name.strip() in found:
+        if name.strip() in values:
             raise FieldError(f"{name.strip()} is set twice")
         try:
-            found[name.strip()] = json.loads(text)
+            values[name.strip()] = json.loads(text)
         except ValueError:
-            found[name.strip()] = {"True": True, "False": False, "None": None}.get(text.strip(), text.strip())
-    return found
+            values[name.strip()] = {"True": True, "False": False, "None": None}.get(text.strip(), text.strip())
+    return values

@@ -99,18 +99,18 @@ class Recorder(TrainerCallback):
         """Speed, memory and time: tokens a second, MB, seconds since the run was first begun, seconds left."""
         now = time.monotonic()
         done = state.global_step - self._first_step
-        found: dict[str, Any] = {
+        row: dict[str, Any] = {
             "seconds": round(self._before + now - self._begun, 3),
             "memory_mb": round(peak_memory_mb(), 1),
         }
         if done > 0:
-            found["eta_seconds"] = round((now - self._begun) / done * (state.max_steps - state.global_step), 1)
+            row["eta_seconds"] = round((now - self._begun) / done * (state.max_steps - state.global_step), 1)
         tokens = logs.get("num_tokens")
         if tokens is not None:
             if self._last_tokens is not None and tokens > self._last_tokens and now > self._last_time:
-                found["tokens_per_second"] = round((tokens - self._last_tokens) / (now - self._last_time), 1)
+                row["tokens_per_second"] = round((tokens - self._last_tokens) / (now - self._last_time), 1)
             self._last_tokens, self._last_time = tokens, now
-        return found
+        return row
 
 
 def peak_memory_mb() -> float:
@@ -123,12 +123,12 @@ def peak_memory_mb() -> float:
 
 def _plain(logs: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers as JSON has them: not finite is null."""
-    found = {}
+    values = {}
     for name, value in logs.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             continue
-        found[name] = value if math.isfinite(value) else None
-    return found
+        values[name] = value if math.isfinite(value) else None
+    return values
 
 
 def _append(path: Path, line: Mapping[str, Any]) -> None:

@@ -168,26 +168,26 @@ def problems(settings: StageSettings) -> list[str]:
     """What stands in the way, as far as it can be told without loading a library or a model; [] if nothing does."""
     if settings.stage not in STAGES:
         return settings.recipe.problems(settings.stage)
-    found: list[str] = []
+    lines: list[str] = []
     chain: Chain | None = None
     try:
         chain = settings.chain()
     except LineageError as error:
-        found.append(str(error))
+        lines.append(str(error))
     base = chain.base.path if chain else settings.base
     dialect = dialect_of(base)
     rows: TrainingRows | None = None
     try:
         rows = load_rows(Path(settings.data), settings.stage, dialect.text, system=settings.system, seed=settings.seed)
     except DataError as error:
-        found.append(str(error))
+        lines.append(str(error))
     known = {"adapter": bool(chain.adapters)} if chain else {}
-    found += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
+    lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
     if rows is not None:
-        found += _domain_problems(base, rows)
+        lines += _domain_problems(base, rows)
     if settings.stage == "grpo":
-        found += _role_problems(settings, rows)
-    return found
+        lines += _role_problems(settings, rows)
+    return lines
 
 
 def run_stage(
@@ -203,15 +203,15 @@ def run_stage(
         StageError: something stands in the way; nothing was loaded or written but the settings.
         BackendError: the libraries or the model do not work here.
     """
-    found = problems(settings)
+    lines = problems(settings)
     backend: Backend | None = None
     try:
         backend = choose_backend(settings.backend)
     except BackendError as error:
-        found.append(str(error))
-    found += _folder_problems(settings, folder)
-    if found or backend is None:
-        raise StageError(found)
+        lines.append(str(error))
+    lines += _folder_problems(settings, folder)
+    if lines or backend is None:
+        raise StageError(lines)
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / SETTINGS).exists():
         write_json(folder / SETTINGS, settings.to_dict())
@@ -264,15 +264,15 @@ class _Run:
         fitting = rows_of.fit(source.train, dialect, tokenizer, limit)
         measured = part.eval_rows if isinstance(part, SftRecipe | DpoRecipe) else 0
         held_out = rows_of.fit(source.held_out[:measured], dialect, tokenizer, limit)
-        for found, what in ((fitting, "training rows"), (held_out, "held-out rows")):
-            if line := found.line(what, limit):
+        for fits, what in ((fitting, "training rows"), (held_out, "held-out rows")):
+            if line := fits.line(what, limit):
                 self.on_progress(line)
         return fitting, held_out
 
     def _check(self, fitting: Fitting, chain: Chain, tokenizer: Any) -> None:
         """What only the tokenizer and the model's configuration can tell, before the model is loaded."""
         settings = self.settings
-        found = settings.recipe.problems(
+        lines = settings.recipe.problems(
             settings.stage,
             n_rows=len(fitting.rows),
             adapter=bool(chain.adapters),
@@ -285,11 +285,11 @@ class _Run:
             and part.beta
             and self.backend.name != "transformers"
         ):
-            found.append("grpo: under Unsloth the reference of a continued adapter is the base; use reference 'merged'")
+            lines.append("grpo: under Unsloth the reference of a continued adapter is the base; use reference 'merged'")
         if settings.stage == "sft" and fitting.rows:
-            found += _mask_problems(tokenizer, fitting.rows[:MASKS_COMPARED])
-        if found:
-            raise StageError(found)
+            lines += _mask_problems(tokenizer, fitting.rows[:MASKS_COMPARED])
+        if lines:
+            raise StageError(lines)
 
     def _trainer(
         self,
@@ -367,12 +367,12 @@ class _Run:
 
     def _checkpoint(self) -> str | None:
         """The last complete checkpoint.  One that was being written when the process died is removed."""
-        found = sorted(
+        checkpoints = sorted(
             (self.folder / CHECKPOINTS).glob("checkpoint-*"),
             key=lambda path: int(path.name.split("-")[1]),
             reverse=True,
         )
-        for path in found:
+        for path in checkpoints:
             try:
                 step = json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))["global_step"]
             except (OSError, ValueError, KeyError, TypeError):
@@ -466,7 +466,7 @@ class _Answers:
         from discover_lib.train.grpo.rollouts import Sampler, seeded
 
         rows = (self.source.held_out or self.source.train)[:SAMPLED]
-        found = []
+        answered = []
         sampler = Sampler(self.model, self.tokenizer, min(256, self.limit // 2), temperature=0.7)
         for row in rows:
             prompt = _first_prompt(row)
@@ -475,10 +475,10 @@ class _Answers:
             with seeded(self.seed):
                 text, n_tokens = said(sampler.complete([ids])[0], self.tokenizer)
             reply = self.dialect.decode(text, n_tokens, rows_of.domain_of(row), ())
-            told = {"text": reply.text, "notation": reply.notation, "n_tokens": reply.n_tokens}
+            answer = {"text": reply.text, "notation": reply.notation, "n_tokens": reply.n_tokens}
             kind = "broken" if self.dialect.is_broken(reply) else None
-            found.append({"prompt": prompt, "replies": [{**told, "reward": None, "kind": kind}]})
-        return found
+            answered.append({"prompt": prompt, "replies": [{**answer, "reward": None, "kind": kind}]})
+        return answered
 
 
 def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -529,10 +529,10 @@ def _folder_problems(settings: StageSettings, folder: Path) -> list[str]:
     if not path.exists():
         return []
     try:
-        there = json.loads(path.read_text(encoding="utf-8"))
+        stored = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         return [f"{path}: damaged ({error})"]
-    if there != json.loads(json.dumps(settings.to_dict())):
+    if stored != json.loads(json.dumps(settings.to_dict())):
         return [f"{folder} holds a run with other settings; take another folder"]
     return []
 
@@ -545,8 +545,8 @@ def _domain_problems(base: str, rows: TrainingRows) -> list[str]:
         return [str(error)]
     if known is None:
         return []
-    there = {rows_of.domain_of(row) for row in (*rows.train, *rows.held_out)}
-    lost = sorted(there - set(known))
+    domains = {rows_of.domain_of(row) for row in (*rows.train, *rows.held_out)}
+    lost = sorted(domains - set(known))
     return [f"{base} knows the domains {', '.join(known)}, and the rows are of {', '.join(lost)}"] if lost else []
 
 
@@ -555,18 +555,18 @@ def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[s
     from discover_lib.engines.miniature.assistants import SCRIPTED
     from discover_lib.runs.options import is_model
 
-    part, found = settings.recipe.grpo, []
+    part, lines = settings.recipe.grpo, []
     for role, name in (("judge", settings.judge), ("voice", settings.voice)):
         if name != MINIATURE and not is_model(name):
-            found.append(f"{role} {name!r} is neither 'miniature' nor a LiteLLM model name such as openai/NAME")
+            lines.append(f"{role} {name!r} is neither 'miniature' nor a LiteLLM model name such as openai/NAME")
     if part.look_ahead and part.look_ahead_assistant not in SCRIPTED:
-        found.append(f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {', '.join(SCRIPTED)}")
+        lines.append(f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {', '.join(SCRIPTED)}")
     domains = {rows_of.domain_of(row) for row in rows.train} if rows else set()
     if "" in domains and (MINIATURE in (settings.judge, settings.voice) or part.look_ahead):
-        found.append(
+        lines.append(
             "some rows are of no miniature domain; name language models as judge and voice, without look_ahead"
         )
-    return found
+    return lines
 
 
 def _mask_problems(tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> list[str]:

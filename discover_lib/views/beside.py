@@ -86,26 +86,26 @@ def parted(ours: Side, theirs: Side) -> Markup:
     """At which turn the two part, and what did it, in words."""
     turn = parting(ours.conversation, theirs.conversation)
     if turn is None:
-        return tag("p", "After every turn the same has formed with both.", class_="ds-parting")
+        return tag("p", "After every turn the same intents are discovered or emerging with both.", class_="ds-parting")
     lead = (
         "They part from the first reply."
         if turn == 1
         else f"They are alike until turn {turn - 1}; they part in turn {turn}."
     )
-    formed = (tag("span", " ", side.title, f" {_formed(side.conversation, turn)}.") for side in (ours, theirs))
-    return tag("p", tag("b", lead), *formed, class_="ds-parting")
+    moved = (tag("span", " ", side.title, f" {_moved(side.conversation, turn)}.") for side in (ours, theirs))
+    return tag("p", tag("b", lead), *moved, class_="ds-parting")
 
 
-def _formed(conversation: Conversation, turn: int) -> str:
-    """What a reply formed, in a few words."""
+def _moved(conversation: Conversation, turn: int) -> str:
+    """Which intents a reply moved, in a few words."""
     if turn > len(conversation.turns):
         return "had ended already"
     moves = [each for each in conversation.turns[turn - 1].candidate.transitions if each.moved]
     if not moves:
-        return "formed nothing"
+        return "moved nothing"
     texts = [f"“{conversation.tree.text(each.intent_id)}”" for each in moves[:3]]
     rest = f" and {len(moves) - 3} more" if len(moves) > 3 else ""
-    return f"formed {', '.join(texts)}{rest}"
+    return f"moved {', '.join(texts)}{rest}"
 
 
 def only_one_found(ours: Side, theirs: Side) -> Markup:
@@ -155,11 +155,11 @@ def _met(conversation: Conversation, keys: Sequence[str], evidence: Evidence | N
         drawn = show.drawing(text[slice(*drawing_spans(text)[evidence.drawing])], alt=conversation.tree.text(keys[0]))
     if evidence.span is not None:
         quoted = tag("q", text[slice(*evidence.span)], class_="ds-quote", data_how=evidence.how)
-    cause = "met directly" if evidence.transition.cause == "direct" else "formed by a near miss"
+    cause = "engaged" if evidence.transition.cause == "direct" else "near miss"
     how = f" ({HOW[evidence.how]})" if evidence.how else ""
     reason = f"{evidence.reason}{how}" if evidence.reason else "no reason was given"
-    found = chip(f"turn {evidence.turn}, {cause}", "known")
-    return tag("li", drawn, tag("div", found, wants, quoted, quiet(reason, small=True)), class_="ds-met")
+    when = chip(f"turn {evidence.turn}, {cause}", "known")
+    return tag("li", drawn, tag("div", when, wants, quoted, quiet(reason, small=True)), class_="ds-met")
 
 
 def trees(ours: Side, theirs: Side, turn: int) -> Markup:
@@ -234,7 +234,7 @@ def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, s
         text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
     shown = str(show.rich_text(text))
     for _, members in spans:
-        title = "met: " + "; ".join(texts[each.transition.intent_id] for each in members)
+        title = "engaged: " + "; ".join(texts[each.transition.intent_id] for each in members)
         how = "guessed" if all(each.how == "guessed" for each in members) else "sure"
         opening = tag("mark", class_="ds-mark", data_how=how, title=title).removesuffix("</mark>")
         shown = shown.replace(OPEN, opening, 1).replace(SHUT, "</mark>", 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from discover_lib.base.glossary import meaning, meanings
 from discover_lib.core.advance import focus as roots_in_focus
 from discover_lib.core.advance import frontier
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
@@ -31,6 +32,7 @@ from discover_lib.views.html import signed as signed
 from discover_lib.views.html import styled as styled
 from discover_lib.views.html import table as table
 from discover_lib.views.html import tag as tag
+from discover_lib.views.html import term as term
 from discover_lib.views.transitions import level_name, news
 
 # -- the intent outline ------------------------------------------------------------------------------------------------
@@ -154,12 +156,13 @@ def state_legend(drawn: str = "outline") -> Markup:
         (state_glyph("undiscovered"), "undiscovered"),
         (state_glyph("emerging"), "emerging"),
         (state_glyph("discovered"), "discovered"),
-        (state_glyph("discovered", satisfied=True), "and satisfied"),
-        (state_glyph("undiscovered", data_frontier=1), "can move now"),
+        (state_glyph("discovered", satisfied=True), "satisfied"),
+        (state_glyph("undiscovered", data_frontier=1), "frontier"),
         (state_glyph("discovered", data_moved=1), "moved this turn"),
     )
-    entries = (tag("span", glyph, " ", label) for glyph, label in marks)
-    return tag("div", *entries, tag("span", "in focus", class_="dl-legend-band"), class_="dl-legend", data_of=drawn)
+    entries = (tag("span", glyph, " ", term(name)) for glyph, name in marks)
+    focus = tag("span", term("focus"), class_="dl-legend-band")
+    return tag("div", *entries, focus, class_="dl-legend", data_of=drawn)
 
 
 # -- the conversation --------------------------------------------------------------------------------------------------
@@ -188,7 +191,7 @@ def bubble(role: str, *body: Markup, turn: int | None = None, more_classes: str 
 FLAWS = {
     "length": "longer than a user speaks",
     "markup": "not plain text",
-    "leak": "words for what the user does not know yet",
+    "leak": "words of what is still undiscovered",
 }
 
 
@@ -226,14 +229,14 @@ def receipt(tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | N
     """
     candidate = candidate or turn.candidate
     if candidate.reward is None or candidate.evaluation is None:
-        return error_line(f"Turn {turn.index}: this reply is not scored. {candidate.error or ''}".strip())
+        return error_line(f"Turn {turn.index}: this reply is unscored. {candidate.error or ''}".strip())
     reward = candidate.reward
     assistant = f", {candidate.reply.assistant}" if candidate.reply.assistant else ""
     foot = tag(
         "tfoot",
-        _bill("Discovery R_d", _discovery_rule(rules), reward.discovered),
-        _bill("Length R_e", length_sum(candidate.reply, rules), reward.penalty),
-        _bill("Reward R = R_d + R_e", "", reward.total),
+        _bill(term("discovery reward", "Discovery reward R_d"), _discovery_rule(rules), reward.discovered),
+        _bill(term("length penalty", "Length penalty R_e"), _length_rule(candidate.reply, rules), reward.penalty),
+        _bill(term("reward", "Reward R = R_d + R_e"), "", reward.total),
     )
     return grid(
         ("Intent", "Change", "Why", "Reward"),
@@ -249,6 +252,11 @@ def length_sum(reply: Reply, rules: Rules) -> str:
     above = max(0, reply.n_tokens - rules.tau)
     capped = f", capped at {rules.penalty_cap:g}" if rules.lam * above > rules.penalty_cap else ""
     return f"{reply.n_tokens} {rules.token_unit}, {above:g} above τ = {rules.tau:g}, × λ = {rules.lam:g}{capped}"
+
+
+def _length_rule(reply: Reply, rules: Rules) -> Markup:
+    """The calculation, with what τ and λ mean where it is pointed at."""
+    return tag("span", length_sum(reply, rules), title=meanings("free tokens", "price of a token"))
 
 
 def _discovery_rule(rules: Rules) -> str:
@@ -285,20 +293,19 @@ def _bill(name: str, how: str, value: float) -> Markup:
 
 
 def _change(transition: Transition) -> str:
-    satisfied = chip("✓ satisfied", "known") if transition.satisfied else EMPTY
+    satisfied = chip("✓ satisfied", "known", meaning("satisfied")) if transition.satisfied else EMPTY
     if transition.moved:
         tone = "known" if transition.after is Discovery.DISCOVERED else "emerging"
-        before, after = level_name(transition.before), chip(level_name(transition.after), tone)
-        return joined([tag("span", before, " → "), after, tag("span", " "), satisfied])
-    return satisfied or f"stays {level_name(transition.after)}, θ shrinks"
+        before, after = level_name(transition.before), level_name(transition.after)
+        return joined([tag("span", before, " → "), chip(after, tone, meaning(after)), tag("span", " "), satisfied])
+    return satisfied or tag("span", f"stays {level_name(transition.after)}, θ shrinks", title=meanings("threshold"))
 
 
 def _why(transition: Transition, evaluation: Evaluation, rules: Rules) -> Markup:
-    """Why the intent changed: met directly, or the near misses against θ."""
+    """Why the intent changed: engaged, or the near misses against θ."""
     if transition.cause == "direct":
-        return tag(
-            "span", "direct: the reply shows it" if evaluation.kind == "artifact" else "direct: the reply asks about it"
-        )
+        how = "the reply builds it" if evaluation.kind == "artifact" else "the reply asks about it"
+        return tag("span", f"engaged: {how}", title=meanings("engaged"))
     assert transition.score is not None and transition.theta is not None
     count = round(transition.score / rules.p) if rules.p else 0
     verdict = evaluation.verdict(transition.intent_id)
@@ -309,7 +316,7 @@ def _why(transition: Transition, evaluation: Evaluation, rules: Rules) -> Markup
     left = "" if transition.moved else f", {transition.theta_left or 0:.2f} left"
     comparison = f"{misses} × p {rules.p:g} = {transition.score:g} {relation} θ {transition.theta:.2f}{left}"
     listed = tag("div", names, class_="dl-small dl-quiet") if names else EMPTY
-    return tag("span", comparison) + listed
+    return tag("span", comparison, title=meanings("near miss", "near-miss weight", "threshold")) + listed
 
 
 # -- the judge, the user, the candidates -------------------------------------------------------------------------------
@@ -327,32 +334,33 @@ def judge_reasons(tree: IntentTree, candidate: Candidate) -> Markup:
 
 
 def _verdict(tree: IntentTree, verdict: Verdict) -> Markup:
-    chips = [chip("engaged", "known") if verdict.engaged else chip("not engaged")]
-    chips += [chip(f"near miss: {miss}", "emerging") for miss in verdict.near_misses]
+    engaged = chip("engaged", "known", meaning("engaged"))
+    chips = [engaged if verdict.engaged else chip("not engaged", title=meaning("engaged"))]
+    chips += [chip(f"near miss: {miss}", "emerging", meaning("near miss")) for miss in verdict.near_misses]
     reason = tag("div", verdict.reason, class_="dl-small dl-quiet") if verdict.reason else EMPTY
     text = tag("span", f" {tree.text(verdict.intent_id)} ")
     return intent_id_mark(verdict.intent_id) + text + Markup(" ").join(chips) + reason
 
 
-_SAYABLE = {
-    "clear": ("Clear", "They know these and have not got them yet: they say so plainly and with certainty."),
-    "fuzzy": ("Fuzzy", "They half know these: they hint, hesitant, in their own words."),
-    "latent": ("Latent", "They do not know these yet: they can name only the area that feels off, never a direction."),
+_SAYABLE = {  # what the user pursues → the state of these intents, and how they speak of them
+    "clear": ("discovered", "They say plainly and with certainty that these are still missing."),
+    "fuzzy": ("emerging", "They hint at these, hesitant, in their own words."),
+    "latent": ("undiscovered", "They can name only the area that feels off, never a direction."),
 }
-_STATE_OF = {"clear": "discovered", "fuzzy": "emerging", "latent": "undiscovered"}
 
 
 def user_view(tree: IntentTree, view: UserView, message: str | None) -> Markup:
     """What the user may speak of now, how, and what they did say."""
     parts = []
     if view.achieved:
-        parts += [heading("Achieved"), plain_list(_view_item(tree, key, "discovered", True) for key in view.achieved)]
+        parts += [heading("Satisfied"), plain_list(_view_item(tree, key, "discovered", True) for key in view.achieved)]
     if view.pursuing is None:
         parts.append(tag("p", "Nothing is missing any more."))
     else:
-        name, meaning = _SAYABLE[view.pursuing]
-        items = (_view_item(tree, key, _STATE_OF[view.pursuing], False) for key in view.items)
-        parts += [heading(f"Still missing: {name}"), tag("p", meaning), plain_list(items)]
+        state, manner = _SAYABLE[view.pursuing]
+        items = (_view_item(tree, key, state, False) for key in view.items)
+        title = tag("h3", "Still missing: ", term(state), class_="dl-h")
+        parts += [title, tag("p", manner), plain_list(items)]
     parts.append(heading("What they said"))
     if message is None:
         parts.append(tag("div", "No message: the conversation ended with this turn.", class_="dl-quote dl-quiet"))
@@ -375,14 +383,16 @@ def candidates(tree: IntentTree, judged: Turn | Sequence[Candidate], rules: Rule
 
 def _card(tree: IntentTree, candidate: Candidate, rules: Rules, chosen: int | None, index: int) -> Markup:
     name = candidate.reply.assistant or f"Reply {index + 1}"
-    badge = EMPTY if chosen is None else chip("chosen", "known") if index == chosen else chip("rejected")
+    status = "chosen" if index == chosen else "rejected"
+    badge = EMPTY if chosen is None else chip(status, "known" if index == chosen else "plain", meaning(status))
     head = tag("div", tag("strong", name), badge, class_="dl-card-head")
     if candidate.reward is None:
-        body = error_line(f"Not scored. {candidate.error or ''}".strip())
+        body = error_line(f"Unscored. {candidate.error or ''}".strip())
     else:
         reward = candidate.reward
         parts = f"R_d {signed(reward.discovered)}, R_e {signed(reward.penalty)}: "
-        total = tag("p", parts, tag("strong", f"R {signed(reward.total)}"), class_="dl-sum dl-num")
+        explained = meanings("discovery reward", "length penalty", "reward")
+        total = tag("p", parts, tag("strong", f"R {signed(reward.total)}"), class_="dl-sum dl-num", title=explained)
         moves = [_card_move(tree, each) for each in candidate.transitions] or [tag("li", "Would move no intent.")]
         body = total + plain_list(moves) + quiet(length_sum(candidate.reply, rules), small=True)
     reply = more("the reply", rich_text(candidate.reply.text), as_written(candidate.reply))

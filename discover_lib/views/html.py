@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
+from discover_lib.base.glossary import meaning
 from discover_lib.base.svg import SvgError, svg_data_uri
 from discover_lib.core.conversation import Artifact
 
@@ -83,8 +84,22 @@ def notice(*content: str, tone: str | None = None) -> Markup:
     return tag("p", *content, class_="dl-told", data_tone=tone, role="alert" if tone == "warn" else None)
 
 
-def chip(text: str, tone: str = "plain") -> Markup:
-    return tag("span", text, class_="dl-chip", data_tone=tone)
+def chip(text: str, tone: str = "plain", title: str | None = None) -> Markup:
+    return tag("span", text, class_="dl-chip", data_tone=tone, title=title)
+
+
+def term(name: str, text: str = "") -> Markup:
+    """A word of the glossary, written `text` if it is given: its meaning shows where it is pointed at or focused.
+
+    Raises:
+        KeyError: the glossary has no such word.
+    """
+    return explained(text or name, meaning(name))
+
+
+def explained(text: str, sentence: str) -> Markup:
+    """A word with a sentence about it, for the pointer and for the keyboard."""
+    return tag("abbr", text, class_="dl-term", title=sentence, tabindex=0)
 
 
 def heading(text: str) -> Markup:

@@ -46,7 +46,7 @@ def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Ma
         show.beside(*(show.panel("Receipt", receipt(conversation, turn, each, rules)) for _, each in shown)),
     ]
     if sides:
-        parts.append(show.panel("Which intents each reply met", met(conversation, turn, sides)))
+        parts.append(show.panel("Which intents each reply moved", met(conversation, turn, sides)))
     others = [each for each in turn.candidates if all(each is not side for _, side in shown)]
     if others:
         parts.append(show.panel("The candidates between them", show.candidates(tree, others, rules)))

@@ -121,14 +121,14 @@ class PaperRun:
         return next((name for name in best_first(scope.table) if name in self.scripted), None)
 
 
-def _part(folder: Path, found: Mapping[str, Any]) -> Part:
-    scopes = [ScopeResults.from_dict(each) for each in found["scopes"]]
-    certificate = found.get("certificate")
+def _part(folder: Path, results: Mapping[str, Any]) -> Part:
+    scopes = [ScopeResults.from_dict(each) for each in results["scopes"]]
+    certificate = results.get("certificate")
     return Part(
         folder,
         {each.scope: each for each in scopes},
         Certificate.from_dict(certificate) if certificate else None,
-        {name: share_of(each["broken"], each["replies"]) for name, each in found["broken"].items()},
+        {name: share_of(each["broken"], each["replies"]) for name, each in results["broken"].items()},
     )
 
 
@@ -140,7 +140,7 @@ def report_html(folder: Path) -> str:
     """
     run = PaperRun.read(folder)
     parts = {"held-out users": run.evaluation, "unseen kinds": run.generalisation}
-    there = {name: part for name, part in parts.items() if part is not None}
+    finished = {name: part for name, part in parts.items() if part is not None}
     return page(
         "report_page.html",
         "The paper in miniature",
@@ -159,10 +159,10 @@ def report_html(folder: Path) -> str:
         base=_base(run),
         stages=[_stage(run, each) for each in VARIANTS],
         exchanges={_plain(domain): _exchange(talks) for domain, talks in first_talks(run).items()},
-        broken=_broken(run, there),
-        broken_more=_listed({name: breaks_more(part.broken) for name, part in there.items()}),
-        satisfaction=_listed({name: not_below(part.whole) for name, part in there.items()}),
-        certificates={name: _certificate(part.certificate) for name, part in there.items()},
+        broken=_broken(run, finished),
+        broken_more=_listed({name: breaks_more(part.broken) for name, part in finished.items()}),
+        satisfaction=_listed({name: not_below(part.whole) for name, part in finished.items()}),
+        certificates={name: _certificate(part.certificate) for name, part in finished.items()},
         pools=pools(run.evaluation.whole.table, run.evaluation.whole.pools, run.marks),
         theirs=_theirs(run),
         times=_times(run),
@@ -216,9 +216,11 @@ def facing(compared: Comparison, ours: str) -> Comparison:
     """The same comparison seen from one of its two sides: the difference is `ours` minus the other."""
     if compared.ours == ours:
         return compared
-    there = compared.difference
-    low, high = (None if end is None else 0.0 - end for end in (there.high, there.low))  # 0.0 − 0.0 is not −0.0
-    turned = Estimate(0.0 - there.mean, low, high, there.n_artifacts, there.n_trials)
+    difference = compared.difference
+    low, high = (
+        None if end is None else 0.0 - end for end in (difference.high, difference.low)
+    )  # 0.0 − 0.0 is not −0.0
+    turned = Estimate(0.0 - difference.mean, low, high, difference.n_artifacts, difference.n_trials)
     return dataclasses.replace(compared, ours=ours, theirs=compared.ours, difference=turned)
 
 

@@ -17,7 +17,7 @@ from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolW
 from discover_lib.views.figures.charts import Span, span_of, strip
 from discover_lib.views.figures.theme import Look, named, short
 from discover_lib.views.figures.theme import looks as looks
-from discover_lib.views.html import EMPTY, Markup, grid, hidden, joined, more, quiet, signed, tag
+from discover_lib.views.html import EMPTY, Markup, explained, grid, hidden, joined, more, quiet, signed, tag, term
 from discover_lib.views.html import styled as styled
 
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
@@ -154,7 +154,7 @@ def measure_head(measure: Measure, table: Table, users_of: Mapping[str, int]) ->
     """A measure as the heading of a column, with its n; what it means where it is pointed at."""
     sizes = {row[measure.name].n_artifacts for row in table.values() if measure.name in row}
     n = f"n = {max(sizes)} artifacts, {users_of.get(measure.name, 0):,} users" if sizes else "not scored"
-    return tag("span", measure.label, title=measure.meaning) + tag("small", n)
+    return explained(measure.label, measure.meaning) + tag("small", n)
 
 
 def _result(name: str, measure: Measure, estimate: Estimate | None, span: Span, pressable: bool) -> Markup:
@@ -230,16 +230,16 @@ def pools(table: Table, without: Sequence[PoolWithout], marks: Mapping[str, Look
     if not without:
         return quiet("With two assistants there is no smaller pool to look at.")
     head = [
-        tag("small", "no pool") + tag("span", "found"),
-        tag("small", "whole pool") + tag("span", "eq. 4"),
+        tag("small", "no pool") + term("found"),
+        tag("small", "whole pool") + term("discovery score", "eq. 4"),
         *(tag("small", "without") + named(each.without, marks.get(each.without)) for each in without),
     ]
     rows = []
     for name in best_first(table):
-        found = table[name]
-        whole = found["discovery"].mean if "discovery" in found else None
+        estimates = table[name]
+        whole = estimates["discovery"].mean if "discovery" in estimates else None
         cells = [
-            *(_stacked(found.get(each), MEASURE[each]) for each in ("proportion", "discovery")),
+            *(_stacked(estimates.get(each), MEASURE[each]) for each in ("proportion", "discovery")),
             *(_shifted(each.means.get(name), whole, each.without == name) for each in without),
         ]
         rows.append(row(named(name, marks[name]), map(cell, cells)))
@@ -371,6 +371,6 @@ def _unknown(sensitivity: Mapping[str, Any]) -> Iterator[str]:
     if worst and worst["unjudged"]:
         share = worst["unjudged"] / worst["asked"]
         yield (
-            f"Messages and replies stay as they were; verdicts that were never given count as not met, at most "
+            f"Messages and replies stay as they were; verdicts that were never given count as not engaged, at most "
             f"{share:.0%} of those that a setting calls for ({_setting(worst)})."
         )

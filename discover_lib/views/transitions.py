@@ -20,9 +20,9 @@ def news(transition: Transition) -> str:
 
 
 def cause(transition: Transition) -> str:
-    """Why it changed: "met directly", "near miss, score 0.50 against θ 0.31"."""
+    """Why it changed: "engaged", "near miss, score 0.50 against θ 0.31"."""
     if transition.cause == "direct" or transition.score is None or transition.theta is None:
-        return "met directly"
+        return "engaged"
     return f"near miss, score {transition.score:.2f} against θ {transition.theta:.2f}"
 
 

@@ -349,7 +349,7 @@ def test_stopped_and_resumed_it_comes_to_the_same_end(undisturbed: Path, tmp_pat
     run = lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"])
     execute(run, tmp_path)
     stop = threading.Event()
-    halfway = assess(run, tmp_path, stop=stop, told=lambda done, total: stop.set())
+    halfway = assess(run, tmp_path, stop=stop, on_progress=lambda done, total: stop.set())
     assert (halfway.done, halfway.halted) == (CHUNK, "stopped") and CHUNK < 36
     assert sum(each.leaves is None for each in load_scores(tmp_path)) == 36 - CHUNK  # read whole where not assessed
     assert assess(run, tmp_path).done == 36 - CHUNK

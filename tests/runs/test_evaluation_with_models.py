@@ -97,7 +97,7 @@ def test_it_stops_when_told_and_goes_on(tmp_path: Path) -> None:
     brain, stop = Brain(), threading.Event()
     with FakeServer(brain) as server:
         how = {"settings": settings(server), "concurrency": 1}
-        _, ended = evaluate(run(), tmp_path, stop=stop, told=lambda done, total: stop.set(), **how)
+        _, ended = evaluate(run(), tmp_path, stop=stop, on_assessed=lambda done, total: stop.set(), **how)
         assert ended.halted == "stopped" and 1 <= ended.done < 4
         assert assess(run(), tmp_path, **how).done == 4 - ended.done
     assert brain.asked["interactivity_judge"] <= 5  # the one in flight may have been given up

@@ -382,10 +382,10 @@ def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, 
     monkeypatch.setattr(runner, "TICK_SECONDS", 0.0)
     units, seen = units_of(trees, "adaptive", trials=4), []
     if runs == "threads":
-        run(tmp_path, units, Breaking(lambda *_: time.sleep(0.002)), concurrency=2, progress=seen.append)
+        run(tmp_path, units, Breaking(lambda *_: time.sleep(0.002)), concurrency=2, on_progress=seen.append)
     else:
         with RunStore.write(tmp_path, {"rules": Rules.paper().to_dict()}) as store:
-            run_in_processes(store, units, progress=seen.append)
+            run_in_processes(store, units, on_progress=seen.append)
     turns = [snapshot.turns_now for snapshot in seen]
     assert len(seen) > 4 and turns == sorted(turns) and turns[-1] == 3 * len(units)
     assert any(snapshot.seconds_left for snapshot in seen) and seen[-1].turns_left == 0

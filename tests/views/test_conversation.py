@@ -14,10 +14,11 @@ from discover_lib import (
     Rules,
     replay,
 )
+from discover_lib.base.glossary import TERMS
 from discover_lib.core.conversation import Artifact, Candidate
 from discover_lib.core.roles import Recognised
 from discover_lib.views import conversation as show
-from discover_lib.views.html import Markup, tag
+from discover_lib.views.html import Markup, tag, term
 from discover_lib.views.pages import demo_page, page
 
 
@@ -141,7 +142,7 @@ def test_a_flawed_user_message_says_so_where_it_is_shown() -> None:
     turn = dataclasses.replace(whole.turns[0], flaws=("length", "leak"))
     flawed = show.chat(dataclasses.replace(whole, turns=(turn, *whole.turns[1:])))
     assert "dl-flaw" not in show.chat(whole) and flawed.count('class="dl-flaw"') == 1
-    assert "own check: longer than a user speaks; words for what the user does not know yet<" in flawed
+    assert "own check: longer than a user speaks; words of what is still undiscovered<" in flawed
     assert "&lt;b&gt;" in show.user_message(dataclasses.replace(turn, flaws=("<b>",)))
 
 
@@ -167,9 +168,24 @@ def test_outline_marks_state_frontier_focus_and_news() -> None:
 def test_user_view_says_how_they_may_speak() -> None:
     first, second = conversation().turns
     clear = show.user_view(TREE, first.view, first.user_message)
-    assert "Still missing: Clear" in clear and "A boat" in clear and "A red boat" not in clear
+    assert "Still missing: discovered" in Markup(clear).striptags() and "A boat" in clear and "A red boat" not in clear
     last = show.user_view(TREE, second.view, second.user_message)
     assert "ended with this turn" in last
+
+
+def test_a_word_of_the_glossary_carries_its_sentence() -> None:
+    assert term("near miss") == (
+        f'<abbr class="dl-term" title="{TERMS["near miss"].meaning}" tabindex="0">near miss</abbr>'
+    )
+    assert ">R_d</abbr>" in term("discovery reward", "R_d")
+    with pytest.raises(KeyError):
+        term("half-formed")
+
+
+def test_the_legend_has_a_sentence_for_every_look() -> None:
+    titles = [attributes["title"] for name, attributes in Tags(show.state_legend()).tags if name == "abbr"]
+    words = ("undiscovered", "emerging", "discovered", "satisfied", "frontier", "moved this turn", "focus")
+    assert titles == [TERMS[word].meaning for word in words]
 
 
 def test_what_is_no_markup_is_escaped() -> None:

@@ -241,7 +241,7 @@ def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
     start = text.index("A farm")
     seen = Evidence(1, move, "", (start, text.index("\n")), None, "quoted")
     markup = marked_reply(turn, [seen], {"1": 'Says "farm"'})
-    assert '<li><mark class="ds-mark" data-how="sure" title="met: Says &#34;farm&#34;">A farm, ' in markup
+    assert '<li><mark class="ds-mark" data-how="sure" title="engaged: Says &#34;farm&#34;">A farm, ' in markup
     assert markup.count("<mark") == markup.count("</mark>") == 1 and "&lt;i&gt;sea" in markup
     assert "<mark" not in marked_reply(turn, [], {})
 
@@ -253,7 +253,7 @@ def test_a_mark_around_bold_words_leaves_them_bold() -> None:
     move = Transition("1", Discovery.UNDISCOVERED, Discovery.DISCOVERED, "direct")
     seen = Evidence(1, move, "", (text.index("**"), text.index(" Then")), None, "guessed")
     markup = marked_reply(turn, [seen], {"1": "a farm"})
-    assert '<mark class="ds-mark" data-how="guessed" title="met: a farm"><strong>A farm.</strong></mark>' in markup
+    assert '<mark class="ds-mark" data-how="guessed" title="engaged: a farm"><strong>A farm.</strong></mark>' in markup
     assert "Then (more)" in markup  # the characters that stand for a mark's ends are never those of a text
 
 

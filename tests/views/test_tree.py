@@ -129,9 +129,9 @@ class TestDrawing:
         state, transitions = moved
         texts = intent_figure(tree, state, transitions, reasons={"1.1": "there it is"}).data[NODES].hovertext
         met, near = (texts[list(tree.intents).index(key)] for key in ("1.1", "1.2"))
-        for piece in ("wants 1.1", "discovered", "satisfied", "undiscovered → discovered", "directly", "there it is"):
+        for piece in ("wants 1.1", "discovered", "satisfied", "undiscovered → discovered", "engaged", "there it is"):
             assert piece in met
-        for piece in ("emerging", "near miss, score 0.50 against θ 0.10", "θ left: 0.10", "can move now"):
+        for piece in ("emerging", "near miss, score 0.50 against θ 0.10", "θ left: 0.10", "frontier"):
             assert piece in near
 
     def test_what_looks_like_markup_is_shown_as_it_stands(self) -> None:
@@ -250,7 +250,7 @@ def test_every_branch_has_a_line_and_a_legend_names_them() -> None:
 @pytest.mark.parametrize("drawn", ["outline", "tree"])
 def test_the_legend_names_every_look(drawn: str) -> None:
     line = state_legend(drawn)
-    for word in ("undiscovered", "emerging", "discovered", "satisfied", "can move now", "moved this turn", "in focus"):
+    for word in ("undiscovered", "emerging", "discovered", "satisfied", "frontier", "moved this turn", "focus"):
         assert word in line
 
 

@@ -268,12 +268,12 @@ def evaluate(flags: EvaluateFlags) -> None:
         "settings": settings,
         "budget_dollars": flags.budget,
     }
-    with show.progress_bar() as progress:
-        report = execute(run, folder, progress=progress, **how)
+    with show.progress_bar() as on_progress:
+        report = execute(run, folder, on_progress=on_progress, **how)
     code = show.print_report(report, folder)
     if report.halted is None:
         with show.assessment_bar() as on_progress:
-            ended = assess(run, folder, told=on_progress, **how)
+            ended = assess(run, folder, on_progress=on_progress, **how)
         code = max(code, show.print_assessment(ended))
     if report.last.counts.finished:
         show.write_and_print_results(folder, flags.leave_out.value, sensitivity=flags.sensitivity)
@@ -313,14 +313,14 @@ def _run(flags: SimulateFlags) -> NoReturn:
     run = flags.lay_out()
     settings = flags.client_settings(run.options.candidates)
     folder = _run_folder(flags.run, run, settings)
-    with show.progress_bar() as progress:
+    with show.progress_bar() as on_progress:
         report = execute(
             run,
             folder,
             concurrency=flags.in_flight(run),
             settings=settings,
             budget_dollars=flags.budget,
-            progress=progress,
+            on_progress=on_progress,
         )
     if summaries := write_results(folder):
         show.print_summary(summaries, run)

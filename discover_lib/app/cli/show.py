@@ -27,7 +27,7 @@ from discover_lib.runs.evaluation import (
     SCORES_FILE,
     SENSITIVITY_FILE,
     Assessed,
-    Told,
+    OnAssessed,
     write_evaluation,
     write_sensitivity,
 )
@@ -309,7 +309,7 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
 
 
 @contextmanager
-def assessment_bar() -> Iterator[Told]:
+def assessment_bar() -> Iterator[OnAssessed]:
     """Draws how far the assessment is."""
     bar = Progress(BarColumn(), MofNCompleteColumn(), TextColumn("assessed"), console=console(stderr=True))
 

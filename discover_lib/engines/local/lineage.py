@@ -152,18 +152,18 @@ def content_hash(path: str | Path) -> str:
     folder = Path(path)
     if not folder.is_dir():
         return ""
-    found = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     for file in sorted(each for each in folder.iterdir() if each.is_file()):
         if file.name.endswith(NOT_CONTENT) or file.name.startswith("."):
             continue
         size = file.stat().st_size
-        found.update(f"{file.name}\0{size}\0".encode())
+        hasher.update(f"{file.name}\0{size}\0".encode())
         with file.open("rb") as data:
-            found.update(data.read(EDGE_BYTES))
+            hasher.update(data.read(EDGE_BYTES))
             if size > 2 * EDGE_BYTES:
                 data.seek(-EDGE_BYTES, os.SEEK_END)
-                found.update(data.read(EDGE_BYTES))
-    return found.hexdigest()
+                hasher.update(data.read(EDGE_BYTES))
+    return hasher.hexdigest()
 
 
 def relative_to(path: str, folder: Path) -> str:
@@ -178,10 +178,10 @@ def absolute_from(path: str, folder: Path) -> str:
 
 def versions() -> dict[str, str]:
     """Versions of the libraries that took part, as far as they are installed."""
-    found = {}
+    installed = {}
     for name in LIBRARIES:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed

@@ -153,15 +153,15 @@ class LocalAssistant:
     def reply(self, messages: Sequence[Message], seed: int) -> Reply:
         return self.reply_batch([(messages, seed)])[0]
 
-    def reply_batch(self, asked: Sequence[tuple[Sequence[Message], int]]) -> list[Reply]:
+    def reply_batch(self, requests: Sequence[tuple[Sequence[Message], int]]) -> list[Reply]:
         """Replies to several conversations at once, each as it would be alone.
 
         Raises:
             AssistantError: the model failed.
         """
-        draws = [Draw(self._model.prompt(messages, self.domain), seed) for messages, seed in asked]
+        draws = [Draw(self._model.prompt(messages, self.domain), seed) for messages, seed in requests]
         answers = self._model.answer(draws)
-        return [self._reply(ids, messages) for ids, (messages, _) in zip(answers, asked, strict=True)]
+        return [self._reply(ids, messages) for ids, (messages, _) in zip(answers, requests, strict=True)]
 
     def _reply(self, ids: Sequence[int], messages: Sequence[Message]) -> Reply:
         text = self._model.tokenizer.decode(ids, skip_special_tokens=True)

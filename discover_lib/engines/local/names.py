@@ -128,12 +128,12 @@ def fingerprint(name: str) -> str:
     Raises:
         LocalModelError: see `parse_name`.
     """
-    found = parse_name(name)
-    if found.folder is None:
+    parts = parse_name(name)
+    if parts.folder is None:
         from discover_lib.engines.local.tiny_model import TinyRecipe
 
         return TinyRecipe().key
-    return "+".join(content_hash(each) for each in (found.folder, *found.adapters))
+    return "+".join(content_hash(each) for each in (parts.folder, *parts.adapters))
 
 
 _LOADING = threading.Lock()
@@ -152,12 +152,12 @@ def local_assistant(name: str, domain: str) -> LocalAssistant:
 
 @lru_cache(maxsize=8)  # a base, what was trained on it, and some more to compare with
 def _loaded(name: str) -> LocalModel:
-    found = parse_name(name)
-    folder = found.folder
+    parts = parse_name(name)
+    folder = parts.folder
     folder = folder or _tiny_base()
-    model, tokenizer = load(folder, found.adapters)
+    model, tokenizer = load(folder, parts.adapters)
     tiny = is_tiny(folder)
-    return LocalModel(name, model, tokenizer, speaks_notation=tiny, system="" if tiny else _system(found.style))
+    return LocalModel(name, model, tokenizer, speaks_notation=tiny, system="" if tiny else _system(parts.style))
 
 
 def _tiny_base() -> Path:
@@ -224,11 +224,11 @@ def merge(name: str, folder: Path) -> Path:
     """
     import shutil
 
-    found = parse_name(name)
+    parts = parse_name(name)
     if folder.exists() and any(folder.iterdir()):
         raise LocalModelError(f"{folder}: not empty; name a new folder for the merged model")
-    base = found.folder or _tiny_base()
-    model, tokenizer = load(base, found.adapters)
+    base = parts.folder or _tiny_base()
+    model, tokenizer = load(base, parts.adapters)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     if is_tiny(base):

@@ -235,9 +235,9 @@ def _alternatives(verb: str, values: Iterable[str], lexicon: Lexicon) -> list[Mo
     for value in values:
         by_dimension.setdefault(lexicon.values[value].dimension, {})[value] = None
     return [
-        Move("show" if verb == "show" else "maybe", tuple(found), name)
-        for name, found in by_dimension.items()
-        if len(found) > 1
+        Move("show" if verb == "show" else "maybe", tuple(options), name)
+        for name, options in by_dimension.items()
+        if len(options) > 1
     ]
 
 

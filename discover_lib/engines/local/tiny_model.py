@@ -284,8 +284,8 @@ def taxonomy_embeddings(words: Vocabulary, recipe: TinyRecipe) -> torch.Tensor:
             own = recipe.own * direction(domain, "value", value.id)
             length = math.sqrt(len(shared) + recipe.own**2)
             senses.setdefault(value.id, []).append(torch.stack([*shared, own]).sum(0) / length)
-    for word, found in senses.items():
-        table[words.ids[word]] = torch.stack(found).sum(0) / math.sqrt(len(found))
+    for word, vectors in senses.items():
+        table[words.ids[word]] = torch.stack(vectors).sum(0) / math.sqrt(len(vectors))
     return table * recipe.scale
 
 
@@ -411,8 +411,8 @@ def gate_of(conversations: Sequence[Conversation]) -> Gate:
     broken: dict[str, list[float]] = {}
     for conversation in conversations:
         domain, artifact = conversation.setting["domain"], conversation.setting["artifact"]
-        said = [conversation.tree.initial_request, *(turn.user_message for turn in conversation.turns)]
-        for message, turn in zip(said, conversation.turns, strict=False):
+        messages = [conversation.tree.initial_request, *(turn.user_message for turn in conversation.turns)]
+        for message, turn in zip(messages, conversation.turns, strict=False):
             broken.setdefault(artifact, []).append(float(is_broken(turn.reply)))
             options = read_reply(turn.reply.text, domain).options
             covers = load_lexicon(domain).covers

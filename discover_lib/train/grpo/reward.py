@@ -170,16 +170,16 @@ def parts(scores: Iterable[Scored]) -> dict[str, float]:
     """Means over the scored replies, as they are logged; the share that could not be scored among them."""
     every = list(scores)
     known = [each for each in every if each.total is not None]
-    found = {"share/unscored": 1 - len(known) / len(every)} if every else {}
+    metrics = {"share/unscored": 1 - len(known) / len(every)} if every else {}
     if known:
-        found |= {
+        metrics |= {
             "reward/discovered": fmean(each.discovered for each in known),
             "reward/length": fmean(each.length for each in known),
             "reply_tokens": fmean(each.reply.n_tokens for each in known),
         }
         for kind in ("diverging", "building", "broken"):
-            found[f"share/{kind}"] = fmean(each.kind == kind for each in known)
-    return found
+            metrics[f"share/{kind}"] = fmean(each.kind == kind for each in known)
+    return metrics
 
 
 @dataclass
@@ -213,12 +213,12 @@ class SimulatorReward:
             RewardError: more than half of the judgements of the batch failed.
         """
         users = [self.scorer.users.user(each) for each in state]
-        said = [self._said(ids) for ids in completion_ids]
+        replies = [self._said(ids) for ids in completion_ids]
 
         def judge(place: int) -> Scored:
-            return self.scorer.score(users[place], *said[place])[1]
+            return self.scorer.score(users[place], *replies[place])[1]
 
-        scores = self.scorer.each(judge, range(len(said)))
+        scores = self.scorer.each(judge, range(len(replies)))
         self.last = list(zip(state, scores, strict=True))
         log_rewards(scores, self.scorer, log_metric)
         return [each.total for each in scores]
@@ -269,4 +269,4 @@ def sibling_scores(last: Sequence[tuple[str, Scored]]) -> tuple[str, list[Scored
     if not last:
         return None
     state = last[0][0]
-    return state, [each for there, each in last if there == state]
+    return state, [each for place, each in last if place == state]

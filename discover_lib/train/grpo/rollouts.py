@@ -280,15 +280,15 @@ def probe(
     with seeded(seed):
         talks = player.play(users, turns)
     whole = [(name, talk) for name, talk in zip(names, talks, strict=True) if talk.failed is None and talk.scores]
-    found: dict[str, Any] = {"probe/users": len(whole), "probe/failed": len(talks) - len(whole)}
+    metrics: dict[str, Any] = {"probe/users": len(whole), "probe/failed": len(talks) - len(whole)}
     if not whole:
-        return found
+        return metrics
     by_artifact: dict[str, list[float]] = {}
     for name, talk in whole:
         by_artifact.setdefault(name, []).append(talk.discovered)
     estimate = bootstrap_mean(by_artifact)
     scores = [score for _, talk in whole for score in talk.scores]
-    return found | {
+    return metrics | {
         "by_artifact": by_artifact,
         "probe/discovered": estimate.mean,
         "probe/discovered_low": estimate.low,

@@ -166,25 +166,25 @@ class Rounds:
         order = list(self.users)
         derive_rng(self.seed, "prefixes", number).shuffle(order)
         turns = self.recipe.probe_turns
-        found: list[dict[str, Any]] = []
+        prefixes: list[dict[str, Any]] = []
         with seeded(derive_seed(self.seed, "prefixes", number)):
-            while order and len(found) < needed:
-                some = order[: max(1, -(-(needed - len(found)) // turns))]
+            while order and len(prefixes) < needed:
+                some = order[: max(1, -(-(needed - len(prefixes)) // turns))]
                 order = order[len(some) :]
                 simulators = [self.player.scorer.users.fresh(each["state"]) for each in some]
-                found += own_prefixes(self.player.play(simulators, turns))
-        if not found:
+                prefixes += own_prefixes(self.player.play(simulators, turns))
+        if not prefixes:
             raise RolloutError("no prompt could be collected from the model's own conversations; set own_prefixes off")
-        self.on_progress(f"round {number + 1}: {len(found)} prompts from the model's own conversations")
-        return found
+        self.on_progress(f"round {number + 1}: {len(prefixes)} prompts from the model's own conversations")
+        return prefixes
 
     def measure(self, number: int) -> Mapping[str, Any]:
         """Discovery over whole conversations after `number` rounds, measured once."""
         path = self.folder / ROUNDS / f"probe-{number}.json"
         if not path.exists():
             write_json(path, dict(self.probe(number)) if self.probe else {})
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) else {}
+        metrics = json.loads(path.read_text(encoding="utf-8"))
+        return metrics if isinstance(metrics, dict) else {}
 
     def keep(self, number: int, model: Any) -> None:
         """Save the adapter as it is after `number` rounds."""
@@ -194,13 +194,13 @@ class Rounds:
 
     def best(self) -> int | None:
         """The round after which most was discovered, the first of equals; None if nothing was measured."""
-        found = {
+        measured = {
             number: value
             for number in range(1, self.recipe.rounds + 1)
             if (self.folder / ROUNDS / f"round-{number}").is_dir()
             and (value := self.measure(number).get("probe/discovered")) is not None
         }
-        return max(found, key=lambda number: (found[number], -number)) if found else None
+        return max(measured, key=lambda number: (measured[number], -number)) if measured else None
 
 
 class RoundsCallback(TrainerCallback):
@@ -229,11 +229,11 @@ class RoundsCallback(TrainerCallback):
         self.trainer.table = self.rounds.table(number)
 
     def _measured(self, number: int, state: Any) -> None:
-        found = self.rounds.measure(number)
-        if found:
-            self.recorder.write(state, {"round": number, **found})
+        metrics = self.rounds.measure(number)
+        if metrics:
+            self.recorder.write(state, {"round": number, **metrics})
             when = f"after round {number} of {self.rounds.recipe.rounds}" if number else "before training"
-            self.rounds.on_progress(f"{when}: {probe_text(found)}")
+            self.rounds.on_progress(f"{when}: {probe_text(metrics)}")
 
 
 @dataclass

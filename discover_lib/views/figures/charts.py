@@ -317,20 +317,22 @@ def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Mar
     drawn = [_grid_across(up, y, 52, size.width - 24)]
     drawn += [_grid_upright(across, x, bottom, bottom, "thousand tokens per conversation")]
     drawn += [_text("discovery (eq. 4)", 52, 12, "rf-axis")]
-    heights = spread_apart({name: found.mean for name, (_, found) in rows.items()}, LINE * up.high / (bottom - 20))
-    for name, (tokens, found) in rows.items():
-        at, look = (x(tokens.mean), y(found.mean)), marks[name]
+    heights = spread_apart(
+        {name: discovery.mean for name, (_, discovery) in rows.items()}, LINE * up.high / (bottom - 20)
+    )
+    for name, (tokens, discovery) in rows.items():
+        at, look = (x(tokens.mean), y(discovery.mean)), marks[name]
         bars = [] if tokens.low is None or tokens.high is None else [_whisker(x(tokens.low), x(tokens.high), at[1])]
-        if found.low is not None and found.high is not None:
-            bars.append(_whisker(y(found.low), y(found.high), at[0], upright=True))
-        told = f"{name}: {_short(tokens)} thousand tokens, discovery {_in_words(found)}"
-        point = tag("g", _mark(look, *at, told), class_="rf-line")
+        if discovery.low is not None and discovery.high is not None:
+            bars.append(_whisker(y(discovery.low), y(discovery.high), at[0], upright=True))
+        title = f"{name}: {_short(tokens)} thousand tokens, discovery {_in_words(discovery)}"
+        point = tag("g", _mark(look, *at, title), class_="rf-line")
         left = tokens.mean > 0.75 * across.high
         label = _text(
             short(name), at[0] - 9 if left else at[0] + 9, y(heights[name]) - 8, "rf-name", "end" if left else None
         )
         drawn.append(tag("g", *bars, point, label, class_="rf-own", style=f"color:{look.colour}"))
-    spoken = "; ".join(f"{name} {_short(tokens)}, {_short(found)}" for name, (tokens, found) in rows.items())
+    spoken = "; ".join(f"{name} {_short(tokens)}, {_short(discovery)}" for name, (tokens, discovery) in rows.items())
     return _svg(size, f"Thousand tokens per conversation against discovery: {spoken}", drawn)
 
 
@@ -481,11 +483,11 @@ def histogram(values: Sequence[float], title: str, unit: str, below: str = "", a
     drawn = [_line("dp-base", 0, PLOT.height, PLOT.width, PLOT.height)]
     for index, place in enumerate(places):
         if place in counts:
-            told = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {counts[place]}"
+            label = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {counts[place]}"
             box = {"width": f"{step - 1:.1f}", "y": f"{y(counts[place]):.1f}"}
             box["height"] = f"{PLOT.height - y(counts[place]):.1f}"
             side = "dp-below" if place < 0 else "dp-above"
-            drawn.append(tag("rect", tag("title", told), class_=side, x=f"{index * step + 0.5:.1f}", **box))
+            drawn.append(tag("rect", tag("title", label), class_=side, x=f"{index * step + 0.5:.1f}", **box))
     drawn.append(_line("dp-zero", -places.start * step, 0, -places.start * step, PLOT.height))
     ends = _plain(places.start * width), f"{_plain(places.stop * width)} {unit}"
     sides = (("below", below, lambda value: value < 0), ("above", above, lambda value: value > 0))

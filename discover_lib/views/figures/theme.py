@@ -24,9 +24,9 @@ class Theme:
 
     paper: str
     text: str
-    quiet: str  # text of intents still hidden
+    quiet: str  # text of undiscovered intents
     line: str
-    hidden: str  # outline of a node still hidden
+    hidden: str  # outline of an undiscovered node
     frontier: str
     discovered: str
     emerging: str

@@ -222,7 +222,7 @@ class _Painter:
         return {"x": xs, "y": ys}
 
     def _marks(self, moment: Moment, movable: frozenset[str]) -> dict[str, Any]:
-        """The intents that look other than hidden: known, half known, in reach, selected."""
+        """The intents that look other than undiscovered: discovered, emerging, on the frontier, selected."""
         theme, state = self.theme, moment.state
         fills = (theme.paper, theme.emerging, theme.discovered)
         rings = (theme.hidden, theme.emerging_line, theme.discovered)
@@ -333,7 +333,7 @@ def _hover_lines(intent_id: str, moment: Moment, move: Transition | None, movabl
     """What the pointer shows below the title: state, what this turn did and why, what is left of θ."""
     state = moment.state
     satisfied = " · ✓ satisfied" if intent_id in state.satisfied else ""
-    lines = [f"{intent_id} · {STATE_NAMES[state[intent_id]]}{satisfied}" + (" · can move now" if movable else "")]
+    lines = [f"{intent_id} · {STATE_NAMES[state[intent_id]]}{satisfied}" + (" · frontier" if movable else "")]
     if move is not None:
         lines.append(f"this turn: {in_words(move)}")
     if reason := moment.reasons.get(intent_id):
@@ -512,7 +512,7 @@ def _traces(painter: _Painter) -> list[dict[str, Any]]:
         },
         shared
         | {
-            "name": "known or in reach",
+            "name": "discovered, emerging or frontier",
             "mode": "markers",
             "marker": {"size": painter.size, "opacity": 1},
             "cliponaxis": False,

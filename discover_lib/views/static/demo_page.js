@@ -71,7 +71,7 @@
     const [state, satisfied, frontier, , , theta, why] = data.turns[turn].rows[rows.indexOf(row)];
     const facts = [state + (satisfied ? ", satisfied" : "")];
     if (state !== "discovered") facts.push(`θ left: ${theta}`);
-    if (frontier) facts.push("can move now");
+    if (frontier) facts.push("frontier");
     tip.replaceChildren();
     const title = document.createElement("strong");
     title.textContent = `${row.dataset.id}  ${data.texts[rows.indexOf(row)]}`;
