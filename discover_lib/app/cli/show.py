@@ -32,7 +32,7 @@ from discover_lib.runs.evaluation import (
     write_sensitivity,
 )
 from discover_lib.runs.options import LaidOut
-from discover_lib.runs.plan import PAPER_PRINTED, Plan, Span, paper_accounting
+from discover_lib.runs.plan import Plan, Span
 from discover_lib.runs.runner import Halt, Report, Snapshot
 from discover_lib.runs.runner import Progress as OnProgress
 from discover_lib.runs.store import RunStore, Spent
@@ -190,6 +190,8 @@ def print_plan(plan: Plan) -> None:
 
 
 def print_paper_accounting() -> None:
+    from discover_lib.audit.tables import PAPER_PRINTED, paper_accounting
+
     tree, talk = paper_accounting()
     for what, accounted in (("tree", tree), ("five turns", talk)):
         for stage in accounted.stages:
