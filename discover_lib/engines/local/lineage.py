@@ -17,8 +17,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
+from discover_lib.engines.local.dialect import LocalModelError
 
 FILE, ADAPTER = "lineage.json", "adapter"
 FORMAT = "discover-lineage/1"
@@ -27,7 +27,7 @@ EDGE_BYTES = 1 << 20  # of a large file's beginning and end that its hash reads
 NOT_CONTENT = (".md", ".bin.tmp", ".lock")  # notes and leftovers beside a model
 
 
-class LineageError(DiscoverError):
+class LineageError(LocalModelError):
     """Where an adapter comes from cannot be told, or is not there any more; one line that says what to do."""
 
 
