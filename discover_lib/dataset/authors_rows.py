@@ -18,7 +18,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.authors import Said, run_file
 from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.formats import Foreign, FormatError, Number, parse, read_json
+from discover_lib.dataset.formats import Foreign, FormatError, Number, json_lines, parse, read_json
 from discover_lib.dataset.pairs import DIGITS
 from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, plain, readable, similarity_of
 from discover_lib.runs.store import to_json
@@ -58,27 +58,10 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
             parse(Row, row, str(path), place)
         return listed
     rows = []
-    for place, line in enumerate(_lines(path), start=1):
-        if line.strip():
-            rows.append(_line(path, place, line))
-            parse(Row, rows[-1], f"{path}: line {place}")
+    for where, row in json_lines(path):
+        parse(Row, row, where)
+        rows.append(row)
     return rows
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except UnicodeDecodeError:
-        raise FormatError(f"{path}: not UTF-8 text") from None
-
-
-def _line(path: Path, place: int, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError as error:
-        raise FormatError(f"{path}: line {place} is not JSON ({error})") from None
 
 
 def examples_of(

@@ -21,7 +21,7 @@ from discover_lib.core.conversation import Candidate, Conversation, Message, Tex
 from discover_lib.core.roles import Judge, UserVoice
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.dataset.pairs import DatasetError, LabelledTurn, labelled_turns, under
+from discover_lib.dataset.pairs import DatasetError, LabelledTurn, labelled_turns, total_of, under
 from discover_lib.runs.store import to_json
 
 Kind = Literal["sft", "preference", "prompt"]
@@ -196,7 +196,7 @@ def _preference(conversation: Conversation, labelled: LabelledTurn, origin: Orig
     prompt = _wire(conversation.messages(turn.index - 1), options)
     chosen, rejected = (_wire([_said(each)], options) for each in (labelled.best, labelled.worst))
     texts = chosen[0]["content"], rejected[0]["content"]
-    margin, similarity = _total(labelled.best) - _total(labelled.worst), similarity_of(*texts)
+    margin, similarity = total_of(labelled.best) - total_of(labelled.worst), similarity_of(*texts)
     longest = max((chosen, rejected), key=lambda reply: options.tokens.count(prompt + reply))
     known |= _side("chosen", label.best, labelled.best) | _side("rejected", label.worst, labelled.worst)
     known |= {
@@ -278,11 +278,6 @@ def _text(message: Message, form: Text) -> str:
 
 def _said(candidate: Candidate) -> Message:
     return Message("assistant", candidate.reply.text, candidate.reply.notation)
-
-
-def _total(candidate: Candidate) -> float:
-    assert candidate.reward is not None
-    return candidate.reward.total
 
 
 def _artifact(conversation: Conversation) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_text_lines
+from discover_lib.base.files import write_json, write_text_lines
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
@@ -25,7 +25,7 @@ from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
 from discover_lib.runs.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
 from discover_lib.runs.store import RunStore, StoreError, to_json
-from discover_lib.runs.units import Unit, plan_units, write_json
+from discover_lib.runs.units import Unit, plan_units
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.train.backend import Backend, BackendError, precision
-from discover_lib.train.recipes import DpoRecipe, GrpoRecipe, SftRecipe, StageRecipe, SupervisedRecipe
+from discover_lib.train.recipes import DpoRecipe, GrpoRecipe, StageRecipe, SupervisedRecipe
 
 CHECKPOINTS = "checkpoints"
 KEPT_CHECKPOINTS = 2  # one may be half written when the process is killed
@@ -79,7 +79,7 @@ def common(recipe: StageRecipe, backend: Backend, folder: Path, seed: int) -> di
     }
 
 
-def sft(recipe: SftRecipe, *, held_out: bool) -> dict[str, Any]:
+def sft(recipe: SupervisedRecipe, *, held_out: bool) -> dict[str, Any]:
     """What the SFT trainer is told beyond `common`.  Longer rows were left out before: nothing is cut."""
     return _held_out(recipe, held_out) | {
         "max_length": recipe.max_length,

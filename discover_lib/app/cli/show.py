@@ -19,7 +19,7 @@ from discover_lib.dataset.export import Source
 from discover_lib.dataset.lengths import table_3
 from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.rescore import SensitivityMap, change_lines
-from discover_lib.metrics.results import MEASURES, ScopeResults, results_by_scope
+from discover_lib.metrics.results import MEASURES, ScopeResults, best_first, results_by_scope
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.runs.evaluation import (
@@ -253,12 +253,8 @@ def _print_table(screen: Console, scope: ScopeResults, rules: str) -> None:
 
 
 def _best_first(scope: ScopeResults) -> list[str]:
-    def rank(name: str) -> float:
-        row = scope.table[name]
-        estimate = row.get("discovery") or row.get("proportion")
-        return -estimate.mean if estimate else 0.0
-
-    return sorted(scope.assistants, key=rank)
+    eq_4 = any("discovery" in row for row in scope.table.values())  # alone, an assistant has none
+    return best_first(scope.table, "discovery" if eq_4 else "proportion")
 
 
 def _print_comparisons(screen: Console, scope: ScopeResults) -> None:
