@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
 
+from discover_lib.base import files
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_lines
 from discover_lib.core.conversation import Candidate, Conversation, Turn
@@ -93,18 +94,9 @@ def read_json(path: Path) -> Any:
     Raises:
         FormatError: it is missing, too large, or no JSON.
     """
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise FormatError(f"{path}: {path.stat().st_size / 1e9:.1f} GB is too large to read whole; at most 1 GB")
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except json.JSONDecodeError as error:
-        raise FormatError(f"{path}: not JSON (line {error.lineno}: {error.msg})") from None
-    except UnicodeDecodeError:
-        raise FormatError(f"{path}: not UTF-8 text") from None
-    except RecursionError:
-        raise FormatError(f"{path}: nested too deep") from None
+    if path.is_file() and (size := path.stat().st_size) > MAX_BYTES:
+        raise FormatError(f"{path}: {size / 1e9:.1f} GB is too large to read whole; at most 1 GB")
+    return files.read_json(path, FormatError)
 
 
 # -- JSON lines ----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import typer
@@ -82,14 +82,24 @@ def print_ending(screen: Console, conversation: Conversation) -> None:
 @contextmanager
 def progress_bar() -> Iterator[OnProgress]:
     """Draws a run's progress on standard error: how far, how fast, what it cost, what failed."""
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("conversations  {task.fields[more]}"))
-    bar = Progress(*columns, console=console(stderr=True))
+    with _bar("conversations  {task.fields[more]}") as draw:
+        yield lambda now: draw(now.counts.finished, now.counts.units, _progress_line(now))
 
-    def draw(now: Snapshot) -> None:
+
+def assessment_bar() -> AbstractContextManager[Told]:
+    """Draws how far the assessment is."""
+    return _bar("assessed")
+
+
+@contextmanager
+def _bar(unit: str) -> Iterator[Callable[..., None]]:
+    bar = Progress(BarColumn(), MofNCompleteColumn(), TextColumn(unit), console=console(stderr=True))
+
+    def draw(done: int, total: int, more: str = "") -> None:
         if not bar.tasks:  # drawn only once a run has begun: what is refused before is one line of its own
-            bar.add_task("", total=now.counts.units, more="")
+            bar.add_task("", total=total, more="")
             bar.start()
-        bar.update(bar.tasks[0].id, completed=now.counts.finished, more=_progress_line(now))
+        bar.update(bar.tasks[0].id, completed=done, more=more)
 
     try:
         yield draw
@@ -304,23 +314,6 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
         unscored = ", ".join(f"{count} without {part}" for part, count in sorted(scope.unscored[name].items()))
         leaks = f", {scope.leaks[name]} leaks" if scope.leaks[name] else ""
         yield f"{name}: {ends}{leaks}{f'; unscored: {unscored}' if unscored else ''}"
-
-
-@contextmanager
-def assessment_bar() -> Iterator[Told]:
-    """Draws how far the assessment is."""
-    bar = Progress(BarColumn(), MofNCompleteColumn(), TextColumn("assessed"), console=console(stderr=True))
-
-    def draw(done: int, total: int) -> None:
-        if not bar.tasks:
-            bar.add_task("", total=total)
-            bar.start()
-        bar.update(bar.tasks[0].id, completed=done)
-
-    try:
-        yield draw
-    finally:
-        bar.stop()
 
 
 def print_assessment(ended: Assessed) -> int:
