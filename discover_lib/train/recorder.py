@@ -17,7 +17,7 @@ import torch
 from transformers import TrainerCallback
 
 from discover_lib.train import Progress
-from discover_lib.train.jobs import METRICS, SAMPLES, STOP, read_lines
+from discover_lib.train.files import METRICS, SAMPLES, STOP, read_lines
 
 SUMMARY = "train_runtime"  # marks the trainer's closing log, which is no step
 

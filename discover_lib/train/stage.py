@@ -49,13 +49,13 @@ from discover_lib.train.backend import (
     prepare,
 )
 from discover_lib.train.data import DataError, Fitting, TrainingRows, load_rows
+from discover_lib.train.files import RESULT, SETTINGS
 from discover_lib.train.recipes import STAGES, GrpoRecipe, Recipe, RecipeError, Stage, SupervisedRecipe
 
 if TYPE_CHECKING:
     from discover_lib.train.grpo.trainer import GrpoRun
     from discover_lib.train.recorder import Recorder
 
-SETTINGS, RESULT = "settings.json", "result.json"
 CHECKPOINTS = "checkpoints"
 SAMPLED = 2  # held-out prompts that are answered for the written samples
 MASKS_COMPARED = 8  # rows whose loss mask is compared with what the assistant wrote
