@@ -33,6 +33,7 @@ from typing import Any
 from discover_lib.audit.certificate import certify_run, lay_out_panel, read_certificate
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import rounded, write_json
+from discover_lib.base.records import Record
 from discover_lib.engines.local.dialect import read_card
 from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
@@ -86,7 +87,7 @@ WAVES = (("SFT", "DPO"), ("SFT+DPO",), ("SFT+DPO+GRPO",))  # what does not wait 
 
 
 @dataclass(frozen=True)
-class PaperOptions:
+class PaperOptions(Record):
     """All that decides the numbers.
 
     Attributes:
@@ -128,9 +129,6 @@ class PaperOptions:
         for stage, changes in self.changes.items():
             recipe = recipe.changed(stage, changes)  # type: ignore[arg-type]
         return recipe
-
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
 
 
 @dataclass(frozen=True)
@@ -322,7 +320,7 @@ class Paper:
     def _open(self) -> None:
         """A new folder, or one that this very paper was begun in."""
         path = self.folder / OPTIONS
-        wanted = json.loads(json.dumps({"format": FORMAT, **self.options.to_dict()}))
+        wanted = {"format": FORMAT, **self.options.to_dict()}
         self.options.recipe()
         if path.exists():
             begun = json.loads(path.read_text(encoding="utf-8"))

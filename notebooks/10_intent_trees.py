@@ -21,14 +21,13 @@ with app.setup(hide_code=True):
     from discover_lib import Artifact, IntentTree, Message, Rules, TreeError, initial_state
     from discover_lib.app import controls as cast
     from discover_lib.app.live import Calls, Errand, StagedBuild
-    from discover_lib.base.files import data_folder, outputs_folder
+    from discover_lib.base.files import data_folder, outputs_folder, write_json
     from discover_lib.core.roles import BuildError, BuiltTree, Recognised
     from discover_lib.core.view import leaked_words
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
     from discover_lib.runs.doctor import check_connection
     from discover_lib.runs.recorded import find_recorded, recorded_index
-    from discover_lib.runs.units import write_json
     from discover_lib.views import conversation as show
     from discover_lib.views.figures import tree as viz
 

@@ -84,6 +84,8 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
     """
     import marimo as mo
 
+    from discover_lib.engines.llm.assistants import model_and_style
+
     now = now or Choice()
     used = [player for role in roles if (player := getattr(now, role)) not in (None, MINIATURE)]
     elements: dict[str, Any] = {}
@@ -91,12 +93,12 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
         offline = "a script" if role == "assistant" else MINIATURE
         value = offline if getattr(now, role) in (None, MINIATURE) else MODEL
         elements[role] = mo.ui.dropdown([offline, MODEL], value=value, label=f"The {role} is")
-    model = _model_and_style(used[0])[0] if used else ""
+    model = model_and_style(used[0])[0] if used else ""
     elements["model"] = mo.ui.text(
         value=model, placeholder="provider/model, e.g. anthropic/claude-haiku-4-5", label="Model", full_width=True
     )
     if "assistant" in roles:
-        answering, style = _model_and_style(now.assistant or "")
+        answering, style = model_and_style(now.assistant or "")
         elements["other"] = mo.ui.text(
             value="" if answering == model else answering,
             placeholder="the same",
@@ -145,12 +147,6 @@ def domain_label(domain: str) -> str:
     """A domain in words that people read."""
     label = " ".join(_AS_WRITTEN.get(word, word) for word in domain.split("_"))
     return label[0].upper() + label[1:]
-
-
-def _model_and_style(name: str) -> tuple[str, str]:
-    from discover_lib.engines.llm.assistants import model_and_style
-
-    return model_and_style(name)
 
 
 def read_choice(values: Mapping[str, Any] | None) -> Choice:

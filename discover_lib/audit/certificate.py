@@ -11,11 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import write_json
+from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import MAX_TURNS
@@ -26,7 +28,6 @@ from discover_lib.metrics.intervals import Estimate, bootstrap_difference, boots
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out, prompts_as_in
 from discover_lib.runs.runner import Progress
 from discover_lib.runs.store import RunStore, StoreError, to_json
-from discover_lib.runs.units import write_json
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -49,7 +50,7 @@ class CertificateError(DiscoverError):
 
 
 @dataclass(frozen=True)
-class Relation:
+class Relation(Record):
     """One relation that a sound simulator shows.
 
     Attributes:
@@ -87,7 +88,7 @@ RELATIONS = (
 
 
 @dataclass(frozen=True)
-class Tested:
+class Tested(Record):
     """One relation, tested: `difference` is the paired one over artifacts, or the share found itself ("nothing")."""
 
     relation: Relation
@@ -96,7 +97,7 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Record, derived=("result", "line")):
     """What the panel said about a simulator.
 
     Attributes:
@@ -135,7 +136,7 @@ class Certificate:
         return f"{wanted}: {', '.join(named[:3])}{more} ({size})"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"format": FORMAT, **asdict(self), "result": self.result, "line": self.line}
+        return {"format": FORMAT} | super().to_dict()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
@@ -143,13 +144,7 @@ class Certificate:
             raise CertificateError(
                 f"not a certificate of this version: format is {data.get('format')!r}, not {FORMAT!r}"
             )
-        tested = (
-            Tested(Relation(**each["relation"]), Estimate(**each["difference"]), each["holds"])
-            for each in data["tested"]
-        )
-        estimates = {name: Estimate(**each) for name, each in data["found"].items()}
-        numbers = (data[name] for name in ("artifacts", "trials", "turns", "seed"))
-        return cls(data["subject"], estimates, tuple(tested), *numbers)
+        return super().from_dict({name: value for name, value in data.items() if name != "format"})
 
 
 def certify(

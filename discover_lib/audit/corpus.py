@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from discover_lib.audit.leaks import Finding, audit_message, lexicon_domain
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder
+from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
@@ -36,7 +36,7 @@ class CorpusError(DiscoverError):
 
 
 @dataclass(frozen=True)
-class Talk:
+class Talk(Record):
     """A conversation as far as the audit needs it; it stays readable when the miniature changes."""
 
     name: str
@@ -59,14 +59,6 @@ class Talk:
         """What the user knows when they answer in `turn`."""
         of_level = {level.level: level for level in Discovery}
         return IntentState({key: of_level[level] for key, level in self.levels[turn - 1].items()})
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "tree": self.tree.to_dict()}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Talk:
-        tree, texts = IntentTree.from_dict(data["tree"]), (tuple(data["replies"]), tuple(data["messages"]))
-        return cls(data["name"], data["domain"], tree, *texts, tuple(data["levels"]))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ from typing import Any, Literal
 import yaml
 
 from discover_lib.base.files import data_folder
+from discover_lib.engines.llm.calls.prices import Price
 from discover_lib.metrics.intervals import Estimate
+from discover_lib.runs.plan import ASSUMED_BASIS, NOTHING, Length, Plan, Span, Stage
 
 NOT_TRANSCRIBED = "not transcribed"
 METRICS = ("discover", "satisfy", "interact", "kilotokens")
@@ -182,6 +184,41 @@ def _sums(tables: Mapping[str, Any]) -> Iterator[Check]:
     formula = f"{study['women']} + {study['men']}"
     verdict = "follows" if people == study["people"] else "does not follow"
     yield Check("study", "people", study["people"], people, people, people, "", formula, verdict)
+
+
+# -- what a conversation costs, call by call ---------------------------------------------------------------------------
+
+PAPER_TURNS = 5
+PAPER_PRINTED = {"tree": 0.127, "five turns": 0.056, "sum": 0.189}  # dollars
+SONNET, FLASH = Price(3.0, 15.0, "list price", "2025-12"), Price(0.5, 3.0, "list price", "2025-12")
+ASSUMED_LENGTHS = {  # prompt and completion tokens of a call
+    "builder: synthesis": (3500, 1000),
+    "builder: abstraction": (5000, 3000),
+    "builder: hierarchy": (3500, 1500),
+    "builder: initial request": (1500, 267),
+    "judge": (6000, 2000),
+    "voice": (2000, 400),
+}
+
+
+def paper_accounting() -> tuple[Plan, Plan]:
+    """What one tree and one conversation of five turns cost by the paper's models, stage by stage.
+
+    Given are the models (Claude Sonnet 4.5 builds, Gemini 3 Flash judges and speaks), their list prices, and the two
+    totals, 0.127 and 0.056 dollars.  The lengths of the calls are not given: those here are assumptions, chosen so that
+    the stages add up to these totals.  The sum of the two is 0.183; the paper prints 0.189.  A user message is counted
+    for each of the five turns; our conversations leave the last one out.
+    """
+    tree, talk = [], []
+    for name, (prompt, completion) in ASSUMED_LENGTHS.items():
+        length = Length(Span.exactly(prompt), Span.exactly(completion), ASSUMED_BASIS)
+        if name.startswith("builder"):
+            tree.append(Stage(name, "claude-sonnet-4-5", Span.exactly(1), length, SONNET))
+        else:
+            talk.append(Stage(name, "gemini-3-flash-preview", Span.exactly(PAPER_TURNS), length, FLASH))
+    note = "lengths are assumptions chosen to agree with the printed totals; models, prices and totals are given"
+    turns = Span.exactly(PAPER_TURNS)
+    return Plan(0, NOTHING, tuple(tree), NOTHING, (note,)), Plan(1, turns, tuple(talk), NOTHING, (note,))
 
 
 # -- what follows although it is not printed --------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from discover_lib.base.errors import DiscoverError
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -26,6 +28,25 @@ def data_folder() -> Path:
 def outputs_folder() -> Path:
     """The folder that runs and sessions are written to; made by whoever writes first."""
     return Path(os.environ.get("DISCOVER_OUTPUTS") or REPOSITORY / "outputs")
+
+
+def read_json(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
+    """What a JSON file holds.
+
+    Raises:
+        error: it cannot be read, or is not JSON; the message names the file.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as problem:
+        why = f"cannot be read ({problem.strerror or problem})"
+    except json.JSONDecodeError as problem:
+        why = f"not JSON (line {problem.lineno}: {problem.msg})"
+    except UnicodeDecodeError:
+        why = "not UTF-8 text"
+    except RecursionError:
+        why = "nested too deep"
+    raise error(f"{path}: {why}")
 
 
 def write_json(path: Path, data: Any) -> None:

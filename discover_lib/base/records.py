@@ -115,7 +115,7 @@ class _Compiler:
         self.names: dict[str, Any] = {}  # what the source refers to
 
     def writer(self) -> Callable[[Any], dict[str, Any]]:
-        written = {name: self.written(self.hints[name], f"self.{name}") for name in self.hints}
+        written = {name: self.code(self.hints[name], f"self.{name}") for name in self.hints}
         always = [f"{name!r}: {written[name]}" for name in self.order if name not in self.cls._omit]
         lines = [f"data = {{{', '.join(always)}}}"]
         for name in self.cls._omit:
@@ -126,7 +126,7 @@ class _Compiler:
     def reader(self) -> Callable[[Any, Mapping[str, Any]], Any]:
         arguments = []
         for name, field in self.fields.items():
-            value = self.read(self.hints[name], f"data[{name!r}]")
+            value = self.code(self.hints[name], f"data[{name!r}]", back=True)
             if not _required(field):
                 value = f"{value} if {name!r} in data else {self.name(_default(field))}"
                 if field.default_factory is not dataclasses.MISSING:
@@ -154,55 +154,35 @@ class _Compiler:
         self.names[name] = value
         return name
 
-    # -- expressions -----------------------------------------------------------------------------------------------
-
-    def written(self, hint: Any, value: str) -> str:
-        """The expression that makes plain data of a `value` with this hint."""
+    def code(self, hint: Any, value: str, back: bool = False) -> str:
+        """The expression that makes plain data of a `value` with this hint or, with `back`, the value of plain data."""
         match _shape(hint):
             case "plain":
                 return value
             case "optional", inner:
-                written = self.written(inner, value)
-                return value if written == value else f"(None if {value} is None else {written})"
+                code = self.code(inner, value, back)
+                return value if code == value else f"(None if {value} is None else {code})"
             case "union", _:
-                return f"(list({value}) if type({value}) is tuple else {value})"
-            case "record", _:
-                return f"{value}.to_dict()"
-            case "enum", of:
-                return f"{self.name({member: member.name.lower() for member in of})}[{value}]"
-            case "list", inner:
-                element = self.written(inner, "x")
-                return f"list({value})" if element == "x" else f"[{element} for x in {value}]"
-            case "set", _:
-                return f"sorted({value})"
-            case "map", inner:
-                element = self.written(inner, "v")
-                return f"dict({value})" if element == "v" else f"{{k: {element} for k, v in {value}.items()}}"
-        raise TypeError(f"{self.cls.__name__}: no JSON form for {hint}")
-
-    def read(self, hint: Any, value: str) -> str:
-        """The expression that makes a value of this hint of plain data."""
-        match _shape(hint):
-            case "plain":
-                return value
-            case "optional", inner:
-                read = self.read(inner, value)
-                return value if read == value else f"(None if {value} is None else {read})"
-            case "union", _:
-                return f"(tuple({value}) if type({value}) is list else {value})"
+                made, of = ("tuple", "list") if back else ("list", "tuple")
+                return f"({made}({value}) if type({value}) is {of} else {value})"
             case "record", of:
-                return f"{self.name(of)}.from_dict({value})"
+                return f"{self.name(of)}.from_dict({value})" if back else f"{value}.to_dict()"
             case "enum", of:
-                return f"{self.name({member.name.lower(): member for member in of})}[{value}]"
+                names = {each.name.lower(): each for each in of} if back else {each: each.name.lower() for each in of}
+                return f"{self.name(names)}[{value}]"
             case "list", inner:
-                element = self.read(inner, "x")
-                make = "tuple" if typing.get_origin(hint) is tuple else "list"
-                return f"{make}({value})" if element == "x" else f"{make}([{element} for x in {value}])"
+                element = self.code(inner, "x", back)
+                items = value if element == "x" else f"[{element} for x in {value}]"
+                if back and typing.get_origin(hint) is tuple:
+                    return f"tuple({items})"
+                return f"list({value})" if element == "x" else items
             case "set", _:
-                return f"frozenset({value})"
+                return f"{'frozenset' if back else 'sorted'}({value})"
             case "map", inner:
-                element = self.read(inner, "v")
-                return value if element == "v" else f"{{k: {element} for k, v in {value}.items()}}"
+                element = self.code(inner, "v", back)
+                if element == "v":
+                    return value if back else f"dict({value})"
+                return f"{{k: {element} for k, v in {value}.items()}}"
         raise TypeError(f"{self.cls.__name__}: no JSON form for {hint}")
 
 
@@ -245,7 +225,8 @@ def _what_is_wrong(cls: type[Record], data: Any) -> RecordError:
     ]
     problems += [f"{name!r} is unknown" for name in data if name not in compiler.hints]
     for name in () if problems else compiler.fields.keys() & data.keys():
-        read = compiler.function("read(data)", [f"return {compiler.read(compiler.hints[name], f'data[{name!r}]')}"])
+        code = compiler.code(compiler.hints[name], f"data[{name!r}]", back=True)
+        read = compiler.function("read(data)", [f"return {code}"])
         try:
             read(data)
         except (AttributeError, LookupError, TypeError):

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
+from discover_lib.base.files import write_json
 from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.advance import focus
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Stop, Turn
@@ -26,7 +27,6 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition
 from discover_lib.core.view import leaked_words, user_view
 from discover_lib.dataset.formats import Foreign, FormatError, Number, number, parse, read_json
-from discover_lib.runs.units import write_json
 
 RULES = Rules.authors()
 REST = "authors_file"  # key of a conversation's setting: what the file holds beyond our records

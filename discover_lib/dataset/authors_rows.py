@@ -18,9 +18,9 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.authors import Said, run_file
 from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.formats import Foreign, FormatError, Number, parse, read_json
+from discover_lib.dataset.formats import Foreign, FormatError, Number, json_lines, parse, read_json
 from discover_lib.dataset.pairs import DIGITS
-from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, plain, readable, similarity_of
+from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, pair_example, similarity_of
 from discover_lib.runs.store import to_json
 
 REST = "authors_rows"  # column that holds what our columns do not
@@ -58,27 +58,10 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
             parse(Row, row, str(path), place)
         return listed
     rows = []
-    for place, line in enumerate(_lines(path), start=1):
-        if line.strip():
-            rows.append(_line(path, place, line))
-            parse(Row, rows[-1], f"{path}: line {place}")
+    for where, row in json_lines(path):
+        parse(Row, row, where)
+        rows.append(row)
     return rows
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except UnicodeDecodeError:
-        raise FormatError(f"{path}: not UTF-8 text") from None
-
-
-def _line(path: Path, place: int, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError as error:
-        raise FormatError(f"{path}: line {place} is not JSON ({error})") from None
 
 
 def examples_of(
@@ -117,33 +100,19 @@ def _example(candidates: Sequence[tuple[int, Mapping[str, Any]]], origin: Origin
     margin = float(best["score"] - worst["score"])
     tie = round(margin, DIGITS) == 0
     chosen, rejected = ([{"role": "assistant", "content": row["completion"]}] for row in (best, worst))
-    n_tokens = max(tokens.count(prompt + reply) for reply in (chosen, rejected))
-    similarity = similarity_of(best["completion"], worst["completion"])
     for name, row in (("chosen", best), ("rejected", worst)):
         known |= {f"{name}_index": row["assistant_index"], f"{name}_reward": float(row["score"])}
         known[f"{name}_tokens"] = tokens.count([{"role": "assistant", "content": row["completion"]}])
     known |= {
         "margin": margin,
-        "similarity": similarity,
+        "similarity": similarity_of(best["completion"], worst["completion"]),
         "similarity_measure": SIMILARITY,
-        "n_tokens": n_tokens,
+        "n_tokens": max(tokens.count(prompt + reply) for reply in (chosen, rejected)),
         "length_counting": tokens.name,
         REST: to_json({"prompt": prompt if tie else None, "rows": rest}),
     }
-    return Example(
-        "preference",
-        first["artifact_id"],
-        {} if tie else {"prompt": prompt, "chosen": chosen, "rejected": rejected},
-        known,
-        problem="tie" if tie else None,
-        n_tokens=n_tokens,
-        margin=margin,
-        similarity=similarity,
-        empty=not all(row["completion"].strip() for row in (best, worst)),
-        identical=plain(best["completion"]) == plain(worst["completion"]),
-        invalid=not readable([*prompt, *chosen, *rejected]),
-        identity=digest([prompt, chosen, rejected]),
-    )
+    train = {"prompt": prompt, "chosen": chosen, "rejected": rejected}
+    return pair_example(first["artifact_id"], train, known, "tie" if tie else None)
 
 
 def row_set_of(path: Path, filters: Filters | None = None, tokens: TokenCount | None = None) -> RowSet:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from discover_lib.base.files import write_json, write_lines
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.card import card
 from discover_lib.dataset.filters import Filters, Sieved, sieve, split_by_artifact
@@ -22,7 +23,6 @@ from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, lengt
 from discover_lib.dataset.pairs import DatasetError
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
 from discover_lib.runs.store import RunStore
-from discover_lib.runs.units import write_json, write_lines
 
 Files = Literal["jsonl", "parquet", "datasets", "sharegpt"]
 FORMAT = "discover-rows/1"

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
 
+from discover_lib.base import files
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import write_lines
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.state import Discovery
-from discover_lib.runs.units import write_lines
 
 if TYPE_CHECKING:
     import pandas
@@ -93,18 +94,9 @@ def read_json(path: Path) -> Any:
     Raises:
         FormatError: it is missing, too large, or no JSON.
     """
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise FormatError(f"{path}: {path.stat().st_size / 1e9:.1f} GB is too large to read whole; at most 1 GB")
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except json.JSONDecodeError as error:
-        raise FormatError(f"{path}: not JSON (line {error.lineno}: {error.msg})") from None
-    except UnicodeDecodeError:
-        raise FormatError(f"{path}: not UTF-8 text") from None
-    except RecursionError:
-        raise FormatError(f"{path}: nested too deep") from None
+    if path.is_file() and (size := path.stat().st_size) > MAX_BYTES:
+        raise FormatError(f"{path}: {size / 1e9:.1f} GB is too large to read whole; at most 1 GB")
+    return files.read_json(path, FormatError)
 
 
 # -- JSON lines ----------------------------------------------------------------------------------------------------
@@ -121,26 +113,30 @@ def read_jsonl(path: Path) -> Iterator[Conversation]:
     Raises:
         FormatError: naming the line that is no conversation.
     """
+    for where, data in json_lines(path):
+        try:
+            yield Conversation.from_dict(data)
+        except ValueError as error:
+            raise FormatError(f"{where} is no conversation: {error}") from None
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
+    """Where each line stands (file and number), and what it holds; empty lines are left out.
+
+    Raises:
+        FormatError: naming the line that is not JSON.
+    """
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8-sig", newline="\n") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
-                    yield _conversation(line, f"{path}: line {number}")
+                    yield f"{path}: line {number}", json.loads(line)
     except OSError as error:
         raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
     except UnicodeDecodeError:
         raise FormatError(f"{path}: not UTF-8 text") from None
-
-
-def _conversation(line: str, where: str) -> Conversation:
-    try:
-        data = json.loads(line)
-    except ValueError as error:
-        raise FormatError(f"{where} is not JSON ({error})") from None
-    try:
-        return Conversation.from_dict(data)
-    except ValueError as error:
-        raise FormatError(f"{where} is no conversation: {error}") from None
+    except json.JSONDecodeError as error:
+        raise FormatError(f"{path}: line {number} is not JSON ({error})") from None
 
 
 # -- a table -------------------------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from discover_lib.core.conversation import Candidate, Conversation
+from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
-from discover_lib.dataset.pairs import LabelledTurn, labelled_turns
+from discover_lib.dataset.pairs import LabelledTurn, labelled_turns, total_of
 from discover_lib.metrics.intervals import CONFIDENCE, Estimate, bootstrap_mean
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def table_3(conversations: Iterable[Conversation], rules: Rules | None = None) -
             winner = _winner(each)
             wins[winner or ""] += 1
             outcomes["tie"] += each.label.problem == "tie"
-    chosen, rejected = [_total(each.best) for each in judged], [_total(each.worst) for each in judged]
+    chosen, rejected = [total_of(each.best) for each in judged], [total_of(each.worst) for each in judged]
     return Table3(
         artifacts=len(set(artifacts)),
         turns=len(judged),
@@ -127,11 +127,6 @@ def _winner(each: LabelledTurn) -> str | None:
     """The assistant that alone has the highest reward; None in a tie, or where several share it."""
     leaders = {each.turn.candidates[place].reply.assistant for place in each.label.leaders}
     return leaders.pop() if each.label.problem is None and len(leaders) == 1 else None
-
-
-def _total(candidate: Candidate) -> float:
-    assert candidate.reward is not None  # the label is read off rewards
-    return candidate.reward.total
 
 
 def _spread(artifacts: Sequence[str], values: Sequence[float]) -> Spread | None:

@@ -60,6 +60,12 @@ class LabelledTurn:
         return self.turn.candidates[self.label.worst]
 
 
+def total_of(candidate: Candidate) -> float:
+    """The reward of a candidate that has one, as every labelled candidate does."""
+    assert candidate.reward is not None
+    return candidate.reward.total
+
+
 def label(turn: Turn, rules: Rules, conversation_seed: int) -> Label:
     """The best and the worst candidate of a turn by reward.
 

@@ -21,7 +21,7 @@ from discover_lib.core.conversation import Candidate, Conversation, Message, Tex
 from discover_lib.core.roles import Judge, UserVoice
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.dataset.pairs import DatasetError, LabelledTurn, labelled_turns, under
+from discover_lib.dataset.pairs import DatasetError, LabelledTurn, labelled_turns, total_of, under
 from discover_lib.runs.store import to_json
 
 Kind = Literal["sft", "preference", "prompt"]
@@ -195,31 +195,47 @@ def _preference(conversation: Conversation, labelled: LabelledTurn, origin: Orig
         return Example("preference", artifact, {}, known, problem=label.problem, leaks=leaks)
     prompt = _wire(conversation.messages(turn.index - 1), options)
     chosen, rejected = (_wire([_said(each)], options) for each in (labelled.best, labelled.worst))
-    texts = chosen[0]["content"], rejected[0]["content"]
-    margin, similarity = _total(labelled.best) - _total(labelled.worst), similarity_of(*texts)
     longest = max((chosen, rejected), key=lambda reply: options.tokens.count(prompt + reply))
     known |= _side("chosen", label.best, labelled.best) | _side("rejected", label.worst, labelled.worst)
     known |= {
-        "margin": margin,
-        "similarity": similarity,
+        "margin": total_of(labelled.best) - total_of(labelled.worst),
+        "similarity": similarity_of(chosen[0]["content"], rejected[0]["content"]),
         "similarity_measure": SIMILARITY,
         "counting": _countings([labelled.best, labelled.worst]),
         **_length(prompt + longest, options),
     }
+    train = {"prompt": prompt, "chosen": chosen, "rejected": rejected}
+    return pair_example(artifact, train, known, label.problem, leaks)
+
+
+def pair_example(
+    artifact: str,
+    train: Mapping[str, list[WireMessage]],
+    known: Mapping[str, Any],
+    problem: str | None,
+    leaks: int = 0,
+) -> Example:
+    """A preference example with what filters ask of its two replies.
+
+    Args:
+        train: prompt, chosen and rejected; a trainer is given them if there is no `problem`.
+        known: the provenance, with `margin`, `similarity` and `n_tokens` in it.
+    """
+    texts = [train[name][0]["content"] for name in ("chosen", "rejected")]
     return Example(
         "preference",
         artifact,
-        {"prompt": prompt, "chosen": chosen, "rejected": rejected} if label.problem is None else {},
+        {} if problem else train,
         known,
-        problem=label.problem,
+        problem=problem,
         n_tokens=known["n_tokens"],
-        margin=margin,
-        similarity=similarity,
+        margin=known["margin"],
+        similarity=known["similarity"],
         empty=not all(text.strip() for text in texts),
         identical=plain(texts[0]) == plain(texts[1]),
         leaks=leaks,
-        invalid=not readable([*prompt, *chosen, *rejected]),
-        identity=digest([prompt, chosen, rejected]),
+        invalid=not readable([*train["prompt"], *train["chosen"], *train["rejected"]]),
+        identity=digest([train["prompt"], train["chosen"], train["rejected"]]),
     )
 
 
@@ -278,11 +294,6 @@ def _text(message: Message, form: Text) -> str:
 
 def _said(candidate: Candidate) -> Message:
     return Message("assistant", candidate.reply.text, candidate.reply.notation)
-
-
-def _total(candidate: Candidate) -> float:
-    assert candidate.reward is not None
-    return candidate.reward.total
 
 
 def _artifact(conversation: Conversation) -> str:

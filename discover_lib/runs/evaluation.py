@@ -39,6 +39,7 @@ from discover_lib.runs.options import (
     execute,
     lay_out,
     lay_out_together,
+    model_engines,
     processes_for,
 )
 from discover_lib.runs.runner import Halt, Progress, Report, failed_call, failure_of
@@ -158,11 +159,7 @@ def assess(
         try:
             if not run.models:
                 return _assess_in_processes(run, folder, places, keep, processes_for(run, concurrency), stop)
-            from discover_lib.engines.llm.calls.client import Budget, LLMClient
-
-            budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)
-            with LLMClient(settings, cache=store, budget=budget, stop=stop) as client:
-                engines = RoleEngines(run.options.spec, client)
+            with model_engines(run, store, settings, budget_dollars, stop) as engines:
                 return _assess_in_threads(store, engines, places, keep, concurrency, stop)
         except KeyboardInterrupt:
             stop.set()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import read_json
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import MAX_DEPTH, IntentTree, TreeError
 
@@ -77,15 +77,9 @@ def load_tree(path: Path) -> IntentTree:
     Raises:
         TreeError: the file is missing, not JSON, or no valid tree; the message names the file.
     """
+    data = read_json(path, TreeError)
     try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
         return IntentTree.from_dict(data["tree"] if isinstance(data, dict) and "tree" in data else data)
-    except OSError as error:
-        raise TreeError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except UnicodeDecodeError:
-        raise TreeError(f"{path}: not UTF-8 text") from None
-    except json.JSONDecodeError as error:
-        raise TreeError(f"{path}: not JSON (line {error.lineno}: {error.msg})") from None
     except RecursionError:
         raise TreeError(f"{path}: nested too deep to be an intent tree (at most {MAX_DEPTH} levels)") from None
     except TreeError as error:

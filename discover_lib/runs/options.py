@@ -8,13 +8,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_text_lines
+from discover_lib.base.files import write_json, write_text_lines
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
@@ -25,7 +26,7 @@ from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
 from discover_lib.runs.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
 from discover_lib.runs.store import RunStore, StoreError, to_json
-from discover_lib.runs.units import Unit, plan_units, write_json
+from discover_lib.runs.units import Unit, plan_units
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -252,15 +253,23 @@ def execute(
                 return run_groups_in_processes(store, run.units, spec, processes=processes, together=together, **how)
             together = max(concurrency, LOCAL_IN_FLIGHT)  # a local model answers many conversations at once
             return run_in_threads(store, run.units, RoleEngines(run.options.spec), concurrency=together, **how)
-        from discover_lib.engines.llm.calls.client import Budget, LLMClient
-
         stop = stop or threading.Event()
-        budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)
-        with LLMClient(settings, cache=store, budget=budget, stop=stop) as client:
-            engines = RoleEngines(run.options.spec, client)
+        with model_engines(run, store, settings, budget_dollars, stop) as engines:
             return run_in_threads(
                 store, run.units, engines, concurrency=concurrency, on_progress=on_progress, stop=stop
             )
+
+
+@contextmanager
+def model_engines(
+    run: LaidOut, store: RunStore, settings: ClientSettings | None, budget_dollars: float | None, stop: threading.Event
+) -> Iterator[RoleEngines]:
+    """The roles of a run with language models, whose calls the store keeps and a budget for the whole run limits."""
+    from discover_lib.engines.llm.calls.client import Budget, LLMClient
+
+    budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)
+    with LLMClient(settings, cache=store, budget=budget, stop=stop) as client:
+        yield RoleEngines(run.options.spec, client)
 
 
 def processes_for(run: LaidOut, requested: int) -> int:

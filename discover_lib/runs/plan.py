@@ -14,19 +14,20 @@ import itertools
 import math
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from discover_lib.base.tokens import COUNTING, count_tokens
-from discover_lib.core.advance import initial_state, walk
+from discover_lib.core.advance import walk
 from discover_lib.core.conversation import Conversation, FinalTurn, Message, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError, RoleError
+from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import IntentState, Verdict
-from discover_lib.core.view import UserView, user_view
+from discover_lib.core.state import Evaluation, IntentState, Verdict
+from discover_lib.core.view import UserView
 from discover_lib.engines.llm.calls.prices import Price, price_of
 from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
 from discover_lib.engines.local.names import is_local
@@ -39,9 +40,7 @@ from discover_lib.runs.store import RunStore, Spent
 from discover_lib.runs.units import Unit, run_unit
 
 if TYPE_CHECKING:
-    from discover_lib.engines.llm.assistants import LLMAssistant
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
-    from discover_lib.engines.llm.prompting import PromptSet
     from discover_lib.runs.options import LaidOut
 
 CALLS_PER_SECOND = 200  # what one process drives at most
@@ -328,7 +327,7 @@ class Rehearsal:
     """Some of the run's conversations as the miniature plays them, `adaptive` in place of models.
 
     `seconds` is the time of one, with its scores in an evaluation; then `finals` holds the finished piece of each.
-    Trees that the miniature does not know are not rehearsed.
+    Of trees that the miniature does not know there is the opening, with an empty reply.
     """
 
     conversations: tuple[Conversation, ...]
@@ -345,7 +344,14 @@ def rehearse(run: LaidOut) -> Rehearsal:
         with contextlib.suppress(JudgeError):  # a requirement outside the lexicon, for a model to judge
             conversations.append(run_unit(dataclasses.replace(unit, assistants=stand_ins)))
     finals = _rehearsed_finals(conversations) if is_evaluation(run) else ()
-    return Rehearsal(tuple(conversations), (time.perf_counter() - began) / max(1, len(conversations)), finals)
+    seconds = (time.perf_counter() - began) / max(1, len(conversations))
+    if not conversations:
+        nobody, trees = _Nobody(), itertools.islice(run.trees.values(), REHEARSED)
+        conversations = [
+            run_conversation(tree, nobody, nobody, [nobody], rules=run.options.rules, turns=1) for _, tree in trees
+        ]
+        finals = (FinalTurn(FINAL_REQUEST, NO_REPLY),) * len(conversations)
+    return Rehearsal(tuple(conversations), seconds, finals)
 
 
 def _rehearsed_finals(conversations: Sequence[Conversation]) -> tuple[FinalTurn, ...]:
@@ -353,53 +359,49 @@ def _rehearsed_finals(conversations: Sequence[Conversation]) -> tuple[FinalTurn,
     miniature = RoleEngines(EngineSpec())
     finals = []
     for talk, final in zip(conversations, final_turns(conversations, miniature), strict=True):
-        assessment = assessed(talk, miniature.scorer(talk.setting["domain"]), final)
-        finals.append(assessment.final or FinalTurn(FINAL_REQUEST, Reply("", 0, COUNTING)))
+        scored = assessed(talk, miniature.scorer(talk.setting["domain"]), final)
+        finals.append(scored.final or FinalTurn(FINAL_REQUEST, NO_REPLY))
     return tuple(finals)
 
 
+NO_REPLY = Reply("", 0, COUNTING)
+
+
+class _Nobody:
+    """All roles where none is known: nothing is written, nothing is met."""
+
+    name = "nobody"
+
+    def reply(self, messages: Sequence[Message], seed: int) -> Reply:
+        return NO_REPLY
+
+    def evaluate(
+        self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
+    ) -> Evaluation:
+        return Evaluation("dialogue_act", walk(tree, state, rules, lambda intent: Verdict(intent.id, False)))
+
+    def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
+        return ""
+
+
 class _Scale:
-    """In place of a client: weighs the prompts that roles would send, and answers nothing."""
+    """In place of a client: weighs the prompts that roles would send, by purpose, and answers nothing."""
 
     def __init__(self) -> None:
-        self.weights: list[int] = []
+        self.weights: dict[str, list[int]] = {}
 
     def complete(self, request: Request) -> Completion:
-        self.weights.append(sum(count_tokens(message["content"]) for message in request.messages))
+        contents = [message["content"] for message in request.messages]
+        purpose = FINAL if contents[-1].endswith(FINAL_REQUEST) else request.purpose
+        self.weights.setdefault(purpose, []).append(sum(map(count_tokens, contents)))
         raise LLMError("only weighed", "content")
 
-    @property
-    def mean(self) -> float:
-        return sum(self.weights) / len(self.weights) if self.weights else 0.0
+    def weigh(self, ask: Callable[..., object], *arguments: object) -> None:
+        with contextlib.suppress(RoleError):
+            ask(*arguments)
 
-
-@dataclass(frozen=True)
-class _Moment:
-    """One turn as the roles meet it: the user's state, what was said before, the reply, what the user then sees."""
-
-    tree: IntentTree
-    rules: Rules
-    state: IntentState
-    past: tuple[Message, ...]
-    reply: Reply
-    verdicts: int
-    view: UserView
-
-
-def _moments(run: LaidOut, rehearsal: Rehearsal) -> Iterator[_Moment]:
-    """The rehearsed turns; where nothing could be rehearsed, each tree's opening with an empty reply."""
-    for talk in rehearsal.conversations:
-        for turn in talk.turns:
-            past, judged = talk.messages(turn.index - 1), turn.candidate.evaluation
-            verdicts = len(judged.verdicts) if judged else 0
-            yield _Moment(talk.tree, talk.rules, turn.before, past, turn.reply, verdicts, turn.view)
-    if not rehearsal.conversations:
-        rules = run.options.rules
-        for _, tree in itertools.islice(run.trees.values(), REHEARSED):
-            state = initial_state(tree, rules)
-            shown = len(walk(tree, state, rules, lambda intent: Verdict(intent.id, False)))
-            opening = (Message("user", tree.initial_request),)
-            yield _Moment(tree, rules, state, opening, Reply("", 0, COUNTING), shown, user_view(tree, state, rules))
+    def mean(self, purpose: str) -> float:
+        return _mean(self.weights.get(purpose, ()))
 
 
 def _lengths(run: LaidOut, rehearsal: Rehearsal) -> dict[str, Length]:
@@ -407,108 +409,70 @@ def _lengths(run: LaidOut, rehearsal: Rehearsal) -> dict[str, Length]:
 
     Where models write the replies, the share of the replies in a prompt is corrected to what models are assumed to
     write: a judge's prompt holds (T + 1)/2 of them on average over T turns, a voice's T/2, an assistant's (T − 1)/2.
+    When the conversation is over all T stand in each prompt but that for satisfaction, which holds the finished piece
+    alone.
     """
-    from discover_lib.engines.llm.judge import LLMJudge
-    from discover_lib.engines.llm.prompting import PromptSet, default_prompts
-    from discover_lib.engines.llm.voice import LLMVoice
-
-    prompts = PromptSet(run.options.prompts) if run.options.prompts else default_prompts()
-    scales, clients = _scales("assistant", "judge", "voice")
-    judge = LLMJudge(clients["judge"], "model", prompts=prompts)
-    voice = LLMVoice(clients["voice"], "model", prompts=prompts)
-    assistants = _weighed_assistants(run, clients["assistant"], prompts)
-    moments = list(_moments(run, rehearsal))
-    for each in moments:
-        messages = (*each.past, Message("assistant", each.reply.text))
-        for assistant in assistants:
-            with contextlib.suppress(RoleError):
-                assistant.reply(each.past, 0)
-        with contextlib.suppress(RoleError):
-            judge.evaluate(each.tree, each.state, each.past, each.reply, each.rules)
-        with contextlib.suppress(RoleError):
-            voice.speak(each.view, messages, 0)
-    verdicts = sum(each.verdicts for each in moments) / len(moments)
-    more = _more_written(run, [each.reply for each in moments])
-    turns = run.options.turns
-    completions = {
+    scale, turns = _weighed(run, rehearsal), run.options.turns
+    taken = [turn for talk in rehearsal.conversations for turn in talk.turns]
+    more = _more_written(run, [turn.reply for turn in taken])
+    verdicts = _mean([len(turn.candidate.evaluation.verdicts) for turn in taken if turn.candidate.evaluation])
+    leaves = _mean([len(talk.tree.leaves()) for talk in rehearsal.conversations])
+    assumed = {  # what is answered, and what the prompts hold beyond those that were weighed
         "assistant": (REPLY, more * ((turns - 1) / 2)),
         "judge": (VERDICT_HEAD + VERDICT * verdicts, more * ((turns + 1) / 2)),
         "voice": (USER_MESSAGE + THOUGHT, more * (turns / 2)),
-    }
-    lengths = _counted(scales, completions)
-    if is_evaluation(run):
-        lengths |= _assessment_lengths(run, rehearsal, prompts, more)
-    return lengths | {f"builder: {stage}": Length(*spans, ASSUMED_BASIS) for stage, spans in BUILDING.items()}
-
-
-def _assessment_lengths(run: LaidOut, rehearsal: Rehearsal, prompts: PromptSet, more: Span) -> dict[str, Length]:
-    """As `_lengths`, of what an evaluation asks when a conversation is over.
-
-    All T replies stand in each prompt but that for satisfaction, which holds the finished piece alone.
-    """
-    from discover_lib.engines.llm.scoring import LLMScorer
-
-    scales, clients = _scales(FINAL, *SCORING)
-    assistants = _weighed_assistants(run, clients[FINAL], prompts)
-    scorers = {purpose: LLMScorer(clients[purpose], "model", prompts=prompts) for purpose in SCORING}
-    ended = list(_ended(run, rehearsal))
-    for talk, final in ended:
-        for assistant in assistants:
-            with contextlib.suppress(RoleError):
-                assistant.reply(final_question(talk)[0], 0)
-        with contextlib.suppress(RoleError):
-            scorers["satisfaction"].satisfaction(talk.tree, final.reply)
-        with contextlib.suppress(RoleError):
-            scorers["interactivity"].interactivity(talk)
-        with contextlib.suppress(RoleError):
-            scorers["behaviour"].behaviour(talk)
-    leaves = sum(len(talk.tree.leaves()) for talk, _ in ended) / len(ended)
-    turns = run.options.turns
-    completions = {
         FINAL: (REPLY, more * turns),
-        "satisfaction": (GRADE * leaves, _more_written(run, [final.reply for _, final in ended])),
+        "satisfaction": (GRADE * leaves, _more_written(run, [final.reply for final in rehearsal.finals])),
         "interactivity": (RATING, more * turns),
         "behaviour": (ANNOTATION * turns, more * turns),
     }
-    return _counted(scales, completions)
+    lengths = {
+        purpose: Length(Span.about(scale.mean(purpose), COUNTED) + beyond, completion, COUNTED_BASIS)
+        for purpose, (completion, beyond) in assumed.items()
+    }
+    return lengths | {f"builder: {stage}": Length(*spans, ASSUMED_BASIS) for stage, spans in BUILDING.items()}
 
 
-def _ended(run: LaidOut, rehearsal: Rehearsal) -> Iterator[tuple[Conversation, FinalTurn]]:
-    """The rehearsed conversations with their finished pieces; where there are none, each tree's opening."""
-    yield from zip(rehearsal.conversations, rehearsal.finals, strict=True)
-    if not rehearsal.conversations:
-        rules = run.options.rules
-        for _, tree in itertools.islice(run.trees.values(), REHEARSED):
-            opening = Conversation(tree, rules, run.options.seed, initial_state(tree, rules))
-            yield opening, FinalTurn(FINAL_REQUEST, Reply("", 0, COUNTING))
-
-
-def _scales(*purposes: str) -> tuple[dict[str, _Scale], dict[str, LLMClient]]:
-    """A scale for every purpose, and the same as the clients that roles take them for."""
-    scales = {purpose: _Scale() for purpose in purposes}
-    return scales, {purpose: cast("LLMClient", scale) for purpose, scale in scales.items()}
-
-
-def _weighed_assistants(run: LaidOut, client: LLMClient, prompts: PromptSet) -> list[LLMAssistant]:
+def _weighed(run: LaidOut, rehearsal: Rehearsal) -> _Scale:
+    """The prompts of the rehearsed turns, and in an evaluation those of what is asked afterwards."""
     from discover_lib.engines.llm.assistants import llm_assistant
+    from discover_lib.engines.llm.judge import LLMJudge
+    from discover_lib.engines.llm.prompting import PromptSet, default_prompts
+    from discover_lib.engines.llm.scoring import LLMScorer
+    from discover_lib.engines.llm.voice import LLMVoice
 
-    asked = [name for name in run.options.assistants if _models_of([name])]
-    return [llm_assistant(client, name, prompts=prompts) for name in asked]
+    scale = _Scale()
+    client = cast("LLMClient", scale)
+    prompts = PromptSet(run.options.prompts) if run.options.prompts else default_prompts()
+    judge, voice = LLMJudge(client, "model", prompts=prompts), LLMVoice(client, "model", prompts=prompts)
+    scorer = LLMScorer(client, "model", prompts=prompts)
+    names = [name for name in run.options.assistants if _models_of([name])]
+    assistants = [llm_assistant(client, name, prompts=prompts) for name in names]
+    for talk in rehearsal.conversations:
+        for turn in talk.turns:
+            past = talk.messages(turn.index - 1)
+            for assistant in assistants:
+                scale.weigh(assistant.reply, past, 0)
+            scale.weigh(judge.evaluate, talk.tree, turn.before, past, turn.reply, talk.rules)
+            scale.weigh(voice.speak, turn.view, (*past, Message("assistant", turn.reply.text)), 0)
+    for talk, final in zip(rehearsal.conversations, rehearsal.finals, strict=True) if is_evaluation(run) else ():
+        for assistant in assistants:
+            scale.weigh(assistant.reply, final_question(talk)[0], 0)
+        scale.weigh(scorer.satisfaction, talk.tree, final.reply)
+        scale.weigh(scorer.interactivity, talk)
+        scale.weigh(scorer.behaviour, talk)
+    return scale
 
 
 def _more_written(run: LaidOut, rehearsed: Sequence[Reply]) -> Span:
     """How much longer than the rehearsed replies those of this run are assumed to be: by its share of models."""
-    written = sum(count_tokens(reply.text) for reply in rehearsed) / len(rehearsed)
+    written = _mean([count_tokens(reply.text) for reply in rehearsed])
     names = run.options.assistants
     return (REPLY + Span.exactly(-written)) * (len(_models_of(names)) / len(names))
 
 
-def _counted(scales: Mapping[str, _Scale], assumed: Mapping[str, tuple[Span, Span]]) -> dict[str, Length]:
-    """Purpose → what its prompts weigh; `assumed` pairs what is answered with what the prompts hold beyond that."""
-    return {
-        purpose: Length(Span.about(scales[purpose].mean, COUNTED) + more, completion, COUNTED_BASIS)
-        for purpose, (completion, more) in assumed.items()
-    }
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
 
 
 # -- how long it takes ---------------------------------------------------------------------------------------------
@@ -558,49 +522,3 @@ def _price_lines(stages: Sequence[Stage]) -> Iterator[str]:
 
 def _percent(span: Span) -> str:
     return f"{span.low:.0%} / {span.expected:.0%} / {span.high:.0%}"
-
-
-# -- the paper's own accounting ------------------------------------------------------------------------------------
-
-PAPER_PRICES_AS_OF = "2025-12"
-PAPER_TREE = {
-    "builder: synthesis": (3500, 1000),
-    "builder: abstraction": (5000, 3000),
-    "builder: hierarchy": (3500, 1500),
-    "builder: initial request": (1500, 267),
-}
-PAPER_TURN = {"judge": (6000, 2000), "voice": (2000, 400)}
-PAPER_TURNS = 5
-PAPER_PRINTED = {"tree": 0.127, "five turns": 0.056, "sum": 0.189}  # dollars
-
-
-def paper_accounting() -> tuple[Plan, Plan]:
-    """What one tree and one conversation of five turns cost by the paper's models, stage by stage.
-
-    Given are the models (Claude Sonnet 4.5 builds, Gemini 3 Flash judges and speaks), their list prices, and the two
-    totals, 0.127 and 0.056 dollars.  The lengths of the calls are not given: those here are assumptions, chosen so that
-    the stages add up to these totals.  The sum of the two is 0.183; the paper prints 0.189.  A user message is counted
-    for each of the five turns; our conversations leave the last one out.
-    """
-    sonnet = Price(3.0, 15.0, "list price", PAPER_PRICES_AS_OF)
-    flash = Price(0.5, 3.0, "list price", PAPER_PRICES_AS_OF)
-    tree = _paper_stages(PAPER_TREE, "claude-sonnet-4-5", sonnet, 1)
-    talk = _paper_stages(PAPER_TURN, "gemini-3-flash-preview", flash, PAPER_TURNS)
-    note = "lengths are assumptions chosen to agree with the printed totals; models, prices and totals are given"
-    return (
-        Plan(0, NOTHING, tree, NOTHING, (note,)),
-        Plan(1, Span.exactly(PAPER_TURNS), talk, NOTHING, (note,)),
-    )
-
-
-def _paper_stages(lengths: Mapping[str, tuple[int, int]], model: str, price: Price, calls: int) -> tuple[Stage, ...]:
-    return tuple(
-        Stage(
-            name,
-            model,
-            Span.exactly(calls),
-            Length(Span.exactly(prompt), Span.exactly(completion), ASSUMED_BASIS),
-            price,
-        )
-        for name, (prompt, completion) in lengths.items()
-    )

@@ -7,14 +7,13 @@ rewards and views are computed from them here, by the same code as everywhere.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import data_folder
+from discover_lib.base.files import data_folder, read_json
 from discover_lib.core.advance import finished, focus, initial_state
 from discover_lib.core.conversation import Artifact, Conversation, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree, TreeError
@@ -49,11 +48,11 @@ class Recorded:
         return f"{self.domain}/{self.artifact_id}"
 
     def artifact(self) -> Artifact:
-        data = _read(self.path)["artifact"]
+        data = read_json(self.path, RecordedError)["artifact"]
         return Artifact(data["id"], data["type"], data["text"], data["topic"], self.domain)
 
     def tree(self) -> IntentTree:
-        return _tree(_read(self.path), self.path)
+        return _tree(read_json(self.path, RecordedError), self.path)
 
 
 def recorded_index(folder: Path | None = None) -> list[Recorded]:
@@ -82,21 +81,12 @@ def load_recorded(source: Path | str, folder: Path | None = None) -> list[Conver
         RecordedError: no such file or name, or a file that is not of the recorded form.
     """
     entry = _entry(source) if isinstance(source, Path) else find_recorded(source, folder)
-    data = _read(entry.path)
+    data = read_json(entry.path, RecordedError)
     tree = _tree(data, entry.path)
     try:
         return [_conversation(tree, session, entry) for session in data["sessions"]]
     except (KeyError, TypeError, IndexError, ValueError) as error:
         raise RecordedError(f"{entry.path}: not a recorded session ({type(error).__name__}: {error})") from error
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RecordedError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except ValueError as error:
-        raise RecordedError(f"{path}: not JSON ({error})") from None
 
 
 def _tree(data: Mapping[str, Any], path: Path) -> IntentTree:
@@ -107,7 +97,7 @@ def _tree(data: Mapping[str, Any], path: Path) -> IntentTree:
 
 
 def _entry(path: Path) -> Recorded:
-    data = _read(path)
+    data = read_json(path, RecordedError)
     try:
         artifact_id, topic = data["artifact"]["id"], data["artifact"]["topic"]
         sessions = tuple(session["id"] for session in data["sessions"])

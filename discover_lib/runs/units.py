@@ -16,9 +16,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from discover_lib.base.files import whole_file as whole_file
-from discover_lib.base.files import write_json as write_json
-from discover_lib.base.files import write_lines as write_lines
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.intents import IntentTree

@@ -11,50 +11,35 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.train.backend import Backend, BackendError, precision
-from discover_lib.train.recipes import DpoRecipe, GrpoRecipe, SftRecipe, StageRecipe
+from discover_lib.train.recipes import DpoRecipe, GrpoRecipe, StageRecipe, SupervisedRecipe
 
 CHECKPOINTS = "checkpoints"
 KEPT_CHECKPOINTS = 2  # one may be half written when the process is killed
 
+
+def _same(names: str) -> dict[str, str]:
+    return {name: name for name in names.split()}
+
+
 # A recipe's field → the configuration's; all others of the recipe are used by us alone.
 COMMON = {
-    "learning_rate": "learning_rate",
+    **_same("learning_rate weight_decay adam_beta1 adam_beta2 adam_epsilon max_grad_norm gradient_checkpointing"),
+    **_same("logging_steps save_steps"),
     "per_device": "per_device_train_batch_size",
     "epochs": "num_train_epochs",
     "optimizer": "optim",
     "schedule": "lr_scheduler_type",
     "warmup": "warmup_steps",
-    "weight_decay": "weight_decay",
-    "adam_beta1": "adam_beta1",
-    "adam_beta2": "adam_beta2",
-    "adam_epsilon": "adam_epsilon",
-    "max_grad_norm": "max_grad_norm",
-    "gradient_checkpointing": "gradient_checkpointing",
-    "logging_steps": "logging_steps",
-    "save_steps": "save_steps",
 }
-DPO = {
-    "max_length": "max_length",
-    "beta": "beta",
-    "label_smoothing": "label_smoothing",
-    "disable_dropout": "disable_dropout",
-}
+DPO = _same("max_length beta label_smoothing disable_dropout")
 GRPO = {
+    **_same("temperature top_p top_k repetition_penalty beta epsilon epsilon_high loss_type scale_rewards"),
+    **_same("disable_dropout"),
     "n_generations": "num_generations",
     "max_completion": "max_completion_length",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "repetition_penalty": "repetition_penalty",
-    "beta": "beta",
-    "epsilon": "epsilon",
-    "epsilon_high": "epsilon_high",
     "iterations": "num_iterations",
-    "loss_type": "loss_type",
-    "scale_rewards": "scale_rewards",
     "importance_sampling": "importance_sampling_level",
     "mask_truncated": "mask_truncated_completions",
-    "disable_dropout": "disable_dropout",
 }
 # Passed on only where the installed version knows them; left out, they mean the same there.
 NEWER = {"use_bias_correction_kl", "top_entropy_quantile", "entropy_coef", "pad_to_multiple_of", "eval_packing"}
@@ -94,7 +79,7 @@ def common(recipe: StageRecipe, backend: Backend, folder: Path, seed: int) -> di
     }
 
 
-def sft(recipe: SftRecipe, *, held_out: bool) -> dict[str, Any]:
+def sft(recipe: SupervisedRecipe, *, held_out: bool) -> dict[str, Any]:
     """What the SFT trainer is told beyond `common`.  Longer rows were left out before: nothing is cut."""
     return _held_out(recipe, held_out) | {
         "max_length": recipe.max_length,
@@ -163,7 +148,7 @@ def _picked(recipe: StageRecipe, names: Mapping[str, str]) -> dict[str, Any]:
     return {theirs: getattr(recipe, ours) for ours, theirs in names.items()}
 
 
-def _held_out(recipe: SftRecipe | DpoRecipe, held_out: bool) -> dict[str, Any]:
+def _held_out(recipe: SupervisedRecipe, held_out: bool) -> dict[str, Any]:
     if not held_out or not recipe.eval_steps:
         return {"eval_strategy": "no"}
     return {

@@ -33,12 +33,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import graceful_stop, write_json
 from discover_lib.train import Progress
+from discover_lib.train.files import METRICS, RESULT, SAMPLES, SETTINGS, STOP, MetricLines, read_lines
 
 if TYPE_CHECKING:
     from discover_lib.train.stage import StageSettings
 
-SETTINGS, STATUS, METRICS, SAMPLES = "settings.json", "status.json", "metrics.jsonl", "samples.jsonl"
-LOG, STOP, LOCK, RESULT = "log.txt", "STOP", "job.lock", "result.json"
+STATUS, LOG, LOCK = "status.json", "log.txt", "job.lock"
 
 State = Literal["starting", "running", "stopping", "stopped", "finished", "failed"]
 GOING: tuple[State, ...] = ("starting", "running", "stopping")
@@ -109,14 +109,6 @@ class JobStatus:
     def from_dict(cls, data: Mapping[str, Any]) -> JobStatus:
         attempts = tuple(Attempt(**attempt) for attempt in data["sittings"])
         return cls(**{name: value for name, value in data.items() if name != "sittings"}, attempts=attempts)
-
-
-@dataclass(frozen=True)
-class MetricLines:
-    """Lines of `metrics.jsonl` and the position (in bytes) to read on from."""
-
-    lines: tuple[dict[str, Any], ...]
-    position: int
 
 
 @dataclass(frozen=True)
@@ -415,39 +407,6 @@ def process_start(pid: int) -> float | None:
         return None if process.status() == psutil.STATUS_ZOMBIE else float(process.create_time())
     except psutil.Error:
         return None
-
-
-def read_lines(path: Path, since: int = 0, *, cut: bool = False) -> MetricLines:
-    """JSON lines from a position on.  A last line that is only half written waits for the next reading.
-
-    A file that has become shorter is read from its beginning.  A line that is no JSON, as a killed process can leave
-    in the middle, is skipped.
-
-    Args:
-        cut: the position may lie within a line, whose rest is skipped.
-    """
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            begin = since if since <= size else 0
-            file.seek(begin)
-            read = file.read()
-    except FileNotFoundError:
-        return MetricLines((), 0)
-    whole = read[: read.rfind(b"\n") + 1]
-    lines = whole.split(b"\n")[:-1]
-    if cut and begin:
-        lines = lines[1:]
-    parsed = (_parsed(line) for line in lines)
-    return MetricLines(tuple(each for each in parsed if each is not None), begin + len(whole))
-
-
-def _parsed(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def standing_lines(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -15,8 +15,10 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model, field_validator
 
 from discover_lib.base.errors import DiscoverError
@@ -102,17 +104,15 @@ class StageRecipe:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SftRecipe(StageRecipe):
-    """Supervised fine-tuning on whole chosen conversations; only the assistant's tokens carry loss.
+class SupervisedRecipe(StageRecipe):
+    """What the stages share that learn from rows alone.
 
     Attributes:
         eval_steps: updates between measurements on held-out rows; 0 for none.
         eval_rows: held-out rows of a measurement, at most.
     """
 
-    learning_rate: Positive = 2e-5
     batch: PositiveInt = 16
-    per_device: PositiveInt = 4
     epochs: float = 3.0
     max_length: PositiveInt = 4096
     eval_steps: Count = 50
@@ -120,24 +120,25 @@ class SftRecipe(StageRecipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DpoRecipe(StageRecipe):
+class SftRecipe(SupervisedRecipe):
+    """Supervised fine-tuning on whole chosen conversations; only the assistant's tokens carry loss."""
+
+    learning_rate: Positive = 2e-5
+    per_device: PositiveInt = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class DpoRecipe(SupervisedRecipe):
     """Direct preference optimisation on chosen and rejected replies to one prompt.
 
     Attributes:
-        eval_steps: updates between measurements on held-out rows; 0 for none.
-        eval_rows: held-out rows of a measurement, at most.
         beta: how strongly the policy is held to the reference.
         sft_weight: weight of an added likelihood term on the chosen reply; 0 is plain DPO.  It keeps a small model's
             language intact; the paper's recipe has none.
     """
 
     learning_rate: Positive = 5e-6
-    batch: PositiveInt = 16
     per_device: PositiveInt = 2
-    epochs: float = 3.0
-    max_length: PositiveInt = 4096
-    eval_steps: Count = 50
-    eval_rows: Count = 200
     beta: Positive = 0.1
     loss_type: Literal["sigmoid", "hinge", "ipo"] = "sigmoid"
     label_smoothing: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
@@ -230,78 +231,14 @@ class Recipe:
     @classmethod
     def t4(cls) -> Recipe:
         """The paper's numbers as far as a 16 GB GPU without bf16 allows: 4-bit base, one sequence at a time."""
-        small: dict[str, Any] = {
-            "per_device": 1,
-            "precision": "fp16",
-            "load_in_4bit": True,
-            "optimizer": "adamw_8bit",
-            "max_length": 2048,
-        }
-        paper = cls()
-        return cls(
-            name="t4",
-            sft=dataclasses.replace(paper.sft, **small),
-            dpo=dataclasses.replace(paper.dpo, **small),
-            grpo=dataclasses.replace(paper.grpo, **{**small, "max_completion": 512, "probe_users": 10}),
-        )
+        return cls.named("t4")
 
     @classmethod
     def miniature(cls) -> Recipe:
         """For the tiny language model on a CPU.  The paper's rates do nothing at its size: these are 50 to 100 times
         larger, DPO is given a likelihood term, and GRPO a KL term, its own prefixes and a penalty for broken replies.
         """
-        small: dict[str, Any] = {
-            "schedule": "constant",
-            "max_length": 512,
-            "gradient_checkpointing": False,
-            "precision": "fp32",
-        }
-        return cls(
-            name="miniature",
-            sft=SftRecipe(
-                learning_rate=1e-3,
-                batch=16,
-                per_device=16,
-                max_steps=102,
-                **small,
-                eval_steps=10,
-                eval_rows=48,
-                save_steps=20,
-                sample_steps=20,
-            ),
-            dpo=DpoRecipe(
-                learning_rate=1e-4,
-                batch=16,
-                per_device=16,
-                max_steps=30,
-                sft_weight=0.2,
-                **small,
-                eval_steps=10,
-                eval_rows=48,
-                save_steps=10,
-                sample_steps=10,
-            ),
-            grpo=GrpoRecipe(
-                learning_rate=5e-4,
-                batch=96,
-                per_device=32,  # memory below 2 GB
-                max_steps=32,
-                **small,
-                n_generations=8,
-                max_completion=56,
-                temperature=1.0,
-                beta=0.05,
-                epsilon=0.2,
-                loss_type="dapo",
-                disable_dropout=True,
-                broken_penalty=1.0,
-                own_prefixes=True,
-                rounds=2,
-                probe_users=150,
-                save_steps=8,
-                sample_steps=8,
-            ),
-        )
+        return cls.named("miniature")
 
     @classmethod
     def named(cls, name: str) -> Recipe:
@@ -310,10 +247,10 @@ class Recipe:
         Raises:
             RecipeError: any other name.
         """
-        known = {"paper": cls.paper, "t4": cls.t4, "miniature": cls.miniature}
+        known = {"paper": {}, **_presets()}
         if name not in known:
             raise RecipeError(f"unknown recipe {name!r}; choose one of {', '.join(known)}")
-        return known[name]()
+        return cls.from_dict({"name": name, **known[name]})
 
     def of(self, stage: Stage) -> StageRecipe:
         """The part for a stage."""
@@ -399,6 +336,13 @@ class Recipe:
 
 
 _PARTS: Mapping[str, type] = {"lora": LoraRecipe, "sft": SftRecipe, "dpo": DpoRecipe, "grpo": GrpoRecipe}
+
+
+@cache
+def _presets() -> Mapping[str, Mapping[str, Any]]:
+    """Name → part → what differs from the paper's numbers."""
+    text = Path(__file__).with_name("recipes.yaml").read_text(encoding="utf-8")
+    return {name: parts for name, parts in yaml.safe_load(text).items() if name != "shared"}
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ import torch
 from transformers import TrainerCallback
 
 from discover_lib.train import Progress
+from discover_lib.train.files import METRICS, SAMPLES, STOP, read_lines
 
-METRICS, SAMPLES, STOP = "metrics.jsonl", "samples.jsonl", "STOP"
 SUMMARY = "train_runtime"  # marks the trainer's closing log, which is no step
 
 Samples = Callable[[], Sequence[Mapping[str, Any]]]
@@ -145,13 +145,5 @@ def _end_half_line(path: Path) -> None:
 
 def _seconds_so_far(folder: Path) -> float:
     """Training time of earlier attempts, by the last whole line."""
-    try:
-        lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").split("\n")
-    except OSError:
-        return 0.0
-    for line in reversed(lines):
-        try:
-            return float(json.loads(line)["seconds"])
-        except (ValueError, KeyError, TypeError):
-            continue
-    return 0.0
+    lines = read_lines(folder / METRICS).lines
+    return next((float(line["seconds"]) for line in reversed(lines) if "seconds" in line), 0.0)

@@ -49,13 +49,13 @@ from discover_lib.train.backend import (
     prepare,
 )
 from discover_lib.train.data import DataError, Fitting, TrainingRows, load_rows
-from discover_lib.train.recipes import STAGES, DpoRecipe, GrpoRecipe, Recipe, RecipeError, SftRecipe, Stage
+from discover_lib.train.files import RESULT, SETTINGS
+from discover_lib.train.recipes import STAGES, GrpoRecipe, Recipe, RecipeError, Stage, SupervisedRecipe
 
 if TYPE_CHECKING:
     from discover_lib.train.grpo.trainer import GrpoRun
     from discover_lib.train.recorder import Recorder
 
-SETTINGS, RESULT = "settings.json", "result.json"
 CHECKPOINTS = "checkpoints"
 SAMPLED = 2  # held-out prompts that are answered for the written samples
 MASKS_COMPARED = 8  # rows whose loss mask is compared with what the assistant wrote
@@ -262,7 +262,7 @@ class _Run:
         part = self.settings.recipe.of(self.settings.stage)
         limit = part.max_length - (part.max_completion if isinstance(part, GrpoRecipe) else 0)
         fitting = rows_of.fit(source.train, dialect, tokenizer, limit)
-        measured = part.eval_rows if isinstance(part, SftRecipe | DpoRecipe) else 0
+        measured = part.eval_rows if isinstance(part, SupervisedRecipe) else 0
         held_out = rows_of.fit(source.held_out[:measured], dialect, tokenizer, limit)
         for fits, what in ((fitting, "training rows"), (held_out, "held-out rows")):
             if line := fits.line(what, limit):
@@ -307,14 +307,10 @@ class _Run:
 
         part, run = self.settings.recipe.of(self.settings.stage), None
         where = (self.backend, self.folder, self.settings.seed)
-        if isinstance(part, SftRecipe):
-            from discover_lib.train.supervised import sft_trainer
+        if isinstance(part, SupervisedRecipe):
+            from discover_lib.train.supervised import supervised_trainer
 
-            trainer = sft_trainer(model, tokenizer, fitting.rows, held_out.rows, part, *where)
-        elif isinstance(part, DpoRecipe):
-            from discover_lib.train.supervised import dpo_trainer
-
-            trainer = dpo_trainer(model, tokenizer, fitting.rows, held_out.rows, part, *where)
+            trainer = supervised_trainer(model, tokenizer, fitting.rows, held_out.rows, part, *where)
         else:
             assert isinstance(part, GrpoRecipe)
             run = self._grpo(stack, model, tokenizer, fitting, source, part, dialect)

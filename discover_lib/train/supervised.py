@@ -14,35 +14,9 @@ from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
 from discover_lib.train import arguments
 from discover_lib.train.backend import Backend
-from discover_lib.train.recipes import DpoRecipe, SftRecipe, StageRecipe
+from discover_lib.train.recipes import DpoRecipe, StageRecipe, SupervisedRecipe
 
 REFERENCE_COPY = "ref"  # what TRL calls the frozen copy that it makes of a ready-made adapter
-
-
-def sft_trainer(
-    model: Any,
-    tokenizer: Any,
-    rows: Sequence[Mapping[str, Any]],
-    held_out: Sequence[Mapping[str, Any]],
-    recipe: SftRecipe,
-    backend: Backend,
-    folder: Path,
-    seed: int,
-) -> SFTTrainer:
-    """A trainer of a model that wears its adapter already.
-
-    Args:
-        rows, held_out: of `data.trainer_row`: `messages` as the chat template takes them.
-        folder: of the run; checkpoints go below it.
-    """
-    values = arguments.common(recipe, backend, folder, seed) | arguments.sft(recipe, held_out=bool(held_out))
-    return SFTTrainer(
-        model=model,
-        args=arguments.configuration(SFTConfig, values),
-        train_dataset=_dataset(rows),
-        eval_dataset=_dataset(held_out) if held_out else None,
-        processing_class=tokenizer,
-    )
 
 
 class PartedDpoTrainer(DPOTrainer):
@@ -71,29 +45,37 @@ class PartedDpoTrainer(DPOTrainer):
         return result
 
 
-def dpo_trainer(
+def supervised_trainer(
     model: Any,
     tokenizer: Any,
     rows: Sequence[Mapping[str, Any]],
     held_out: Sequence[Mapping[str, Any]],
-    recipe: DpoRecipe,
+    recipe: SupervisedRecipe,
     backend: Backend,
     folder: Path,
     seed: int,
-) -> DPOTrainer:
-    """A trainer of a model that wears its adapter already; see `sft_trainer`.
+) -> SFTTrainer | DPOTrainer:
+    """The trainer of a recipe's stage, of a model that wears its adapter already.
 
     Args:
-        rows, held_out: of `data.trainer_row`: prompt, chosen and rejected, each a list of messages.
+        rows, held_out: of `data.trainer_row`: `messages` as the chat template takes them, or of DPO prompt, chosen and
+            rejected, each a list of messages.
+        folder: of the run; checkpoints go below it.
     """
-    values = arguments.common(recipe, backend, folder, seed) | arguments.dpo(recipe, held_out=bool(held_out))
-    trainer = PartedDpoTrainer(
+    kind, options, more = SFTTrainer, SFTConfig, {}
+    values = arguments.common(recipe, backend, folder, seed)
+    if isinstance(recipe, DpoRecipe):
+        kind, options, more = PartedDpoTrainer, DPOConfig, {"sft_weight": recipe.sft_weight}
+        values |= arguments.dpo(recipe, held_out=bool(held_out))
+    else:
+        values |= arguments.sft(recipe, held_out=bool(held_out))
+    trainer = kind(
         model=model,
-        args=arguments.configuration(DPOConfig, values),
+        args=arguments.configuration(options, values),
         train_dataset=_dataset(rows),
         eval_dataset=_dataset(held_out) if held_out else None,
         processing_class=tokenizer,
-        sft_weight=recipe.sft_weight,
+        **more,
     )
     settle_reference(trainer.model, recipe)
     return trainer

@@ -694,11 +694,11 @@ def command(options: Mapping[str, Any]) -> str:
     """What makes the same run again: the command where it can say it, else the call."""
     seed, domains = options["seed"], tuple(options["domains"])
     for flag, made in (("", PaperOptions(seed, domains)), (" --quick", PaperOptions.small(seed, domains))):
-        if json.loads(json.dumps(made.to_dict())) == options:
+        if made.to_dict() == options:
             usual = PaperOptions().domains[:1] if flag else PaperOptions().domains
             named_ones = "" if domains == usual else "".join(f" --domain {each}" for each in domains)
             return f"discover miniature --seed {seed}{named_ones}{flag}"
-    usual_ones = json.loads(json.dumps(PaperOptions().to_dict()))
+    usual_ones = PaperOptions().to_dict()
     changed = ", ".join(f"{name}={value!r}" for name, value in options.items() if value != usual_ones.get(name))
     return f"Paper(folder, PaperOptions({changed})).run()"
 

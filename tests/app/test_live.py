@@ -14,10 +14,10 @@ from discover_lib import IntentTree
 from discover_lib.app.live import Calls, Errand, LiveError, StagedBuild
 from discover_lib.app.session import Session, SessionError, Settings
 from discover_lib.app.sources import find_artifact
+from discover_lib.base.files import write_json
 from discover_lib.engines.llm.calls import records
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature import engine
-from discover_lib.runs.units import write_json
 
 DOMAIN = "creative_writing"
 MODEL = f"openai/miniature:{DOMAIN}"

@@ -5,6 +5,8 @@ import pytest
 from discover_lib.audit.tables import (
     METRICS,
     NOT_TRANSCRIBED,
+    PAPER_PRINTED,
+    PAPER_TURNS,
     THE_PAPER,
     OurResult,
     beside,
@@ -12,11 +14,11 @@ from discover_lib.audit.tables import (
     derived,
     does_not_follow,
     our_results,
+    paper_accounting,
     paper_checks,
     paper_tables,
 )
 from discover_lib.metrics.intervals import bootstrap_mean
-from discover_lib.runs.plan import PAPER_PRINTED
 
 
 @pytest.mark.parametrize(
@@ -72,6 +74,17 @@ def test_every_check_shows_its_arithmetic_and_every_gain_of_table_1_is_checked()
 def test_the_costs_are_those_of_the_cost_plan() -> None:
     cost = paper_tables()["cost"]
     assert {"tree": cost["tree"], "five turns": cost["simulation"], "sum": cost["total"]} == PAPER_PRINTED
+
+
+def test_the_papers_accounting_stage_by_stage():
+    tree, talk = paper_accounting()
+    assert tree.cost.expected == pytest.approx(PAPER_PRINTED["tree"], abs=5e-4)
+    assert talk.cost.expected == pytest.approx(PAPER_PRINTED["five turns"], abs=5e-4)
+    total = tree.cost.expected + talk.cost.expected
+    assert total == pytest.approx(0.183, abs=5e-4)
+    assert total != pytest.approx(PAPER_PRINTED["sum"], abs=5e-3), "the paper's sum does not follow from its parts"
+    assert [stage.calls.expected for stage in talk.stages] == [PAPER_TURNS] * 2
+    assert all("assumptions" in line for plan in (tree, talk) for line in plan.assumptions)
 
 
 def test_derived_numbers_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""Plans: what a run will take, held against what it took and against the paper's own accounting."""
+"""Plans: what a run will take, held against what it took."""
 
 import dataclasses
 from collections import Counter
@@ -15,14 +15,11 @@ from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
 from discover_lib.runs.plan import (
     FINAL,
-    PAPER_PRINTED,
-    PAPER_TURNS,
     SCORING,
     Length,
     Span,
     Stage,
     measured_lengths,
-    paper_accounting,
     plan_run,
     probe,
 )
@@ -246,17 +243,6 @@ def test_a_probe_that_fails_or_has_nothing_to_ask_is_refused():
         server.script.extend(["400"])
         with pytest.raises(RunOptionsError, match=r"the probe failed: judge, turn 1: .*HTTP 400"):
             probe(lay_out(OPTIONS), 1, settings=settings(server))
-
-
-def test_the_papers_accounting_stage_by_stage():
-    tree, talk = paper_accounting()
-    assert tree.cost.expected == pytest.approx(PAPER_PRINTED["tree"], abs=5e-4)
-    assert talk.cost.expected == pytest.approx(PAPER_PRINTED["five turns"], abs=5e-4)
-    total = tree.cost.expected + talk.cost.expected
-    assert total == pytest.approx(0.183, abs=5e-4)
-    assert total != pytest.approx(PAPER_PRINTED["sum"], abs=5e-3), "the paper's sum does not follow from its parts"
-    assert [stage.calls.expected for stage in talk.stages] == [PAPER_TURNS] * 2
-    assert all("assumptions" in line for plan in (tree, talk) for line in plan.assumptions)
 
 
 def test_spans_add_and_multiply_end_by_end():

@@ -84,14 +84,14 @@ def same(one: Path, other: Path) -> bool:
 def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(place: Path) -> None:
     from discover_lib.train import data
     from discover_lib.train.backend import choose_backend, load_policy, load_tokenizer
-    from discover_lib.train.supervised import sft_trainer
+    from discover_lib.train.supervised import supervised_trainer
 
     recipe, base = short_recipe(), str(place / "base")
     backend, tokenizer = choose_backend("transformers"), load_tokenizer(base)
     rows = data.load_rows(place / "data" / "sft", "sft", "notation")
     made = data.fit(rows.train, Notation(), tokenizer, 512).rows
     model = load_policy(base, [], recipe.lora, recipe.sft, backend, seed=0, scratch=place)
-    trainer = sft_trainer(model, tokenizer, made, (), recipe.sft, backend, place / "masks", 0)
+    trainer = supervised_trainer(model, tokenizer, made, (), recipe.sft, backend, place / "masks", 0)
     assert len(made) == len(trainer.train_dataset) == 3
     for row, fed in zip(made, trainer.train_dataset, strict=True):
         learnt = [token for token, label in zip(fed["input_ids"], fed["labels"], strict=True) if label != -100]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import typer
@@ -19,20 +19,19 @@ from discover_lib.dataset.export import Source
 from discover_lib.dataset.lengths import table_3
 from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.rescore import SensitivityMap, change_lines
-from discover_lib.metrics.results import MEASURES, ScopeResults, results_by_scope
+from discover_lib.metrics.results import MEASURES, ScopeResults, best_first, results_by_scope
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.summary import Summary, newly_discovered
-from discover_lib.runs.evaluation import (
+from discover_lib.runs.evaluation import OnAssessed, (
     RESULTS_FILE,
     SCORES_FILE,
     SENSITIVITY_FILE,
     Assessed,
-    OnAssessed,
     write_evaluation,
     write_sensitivity,
 )
 from discover_lib.runs.options import LaidOut
-from discover_lib.runs.plan import PAPER_PRINTED, Plan, Span, paper_accounting
+from discover_lib.runs.plan import Plan, Span
 from discover_lib.runs.runner import Halt, Report, Snapshot
 from discover_lib.runs.runner import Progress as OnProgress
 from discover_lib.runs.store import RunStore, Spent
@@ -82,14 +81,24 @@ def print_ending(screen: Console, conversation: Conversation) -> None:
 @contextmanager
 def progress_bar() -> Iterator[OnProgress]:
     """Draws a run's progress on standard error: how far, how fast, what it cost, what failed."""
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("conversations  {task.fields[more]}"))
-    bar = Progress(*columns, console=console(stderr=True))
+    with _bar("conversations  {task.fields[more]}") as draw:
+        yield lambda now: draw(now.counts.finished, now.counts.units, _progress_line(now))
 
-    def draw(now: Snapshot) -> None:
+
+def assessment_bar() -> AbstractContextManager[OnAssessed]:
+    """Draws how far the assessment is."""
+    return _bar("assessed")
+
+
+@contextmanager
+def _bar(unit: str) -> Iterator[Callable[..., None]]:
+    bar = Progress(BarColumn(), MofNCompleteColumn(), TextColumn(unit), console=console(stderr=True))
+
+    def draw(done: int, total: int, more: str = "") -> None:
         if not bar.tasks:  # drawn only once a run has begun: what is refused before is one line of its own
-            bar.add_task("", total=now.counts.units, more="")
+            bar.add_task("", total=total, more="")
             bar.start()
-        bar.update(bar.tasks[0].id, completed=now.counts.finished, more=_progress_line(now))
+        bar.update(bar.tasks[0].id, completed=done, more=more)
 
     try:
         yield draw
@@ -190,6 +199,8 @@ def print_plan(plan: Plan) -> None:
 
 
 def print_paper_accounting() -> None:
+    from discover_lib.audit.tables import PAPER_PRINTED, paper_accounting
+
     tree, talk = paper_accounting()
     for what, accounted in (("tree", tree), ("five turns", talk)):
         for stage in accounted.stages:
@@ -251,12 +262,8 @@ def _print_table(screen: Console, scope: ScopeResults, rules: str) -> None:
 
 
 def _best_first(scope: ScopeResults) -> list[str]:
-    def rank(name: str) -> float:
-        row = scope.table[name]
-        estimate = row.get("discovery") or row.get("proportion")
-        return -estimate.mean if estimate else 0.0
-
-    return sorted(scope.assistants, key=rank)
+    eq_4 = any("discovery" in row for row in scope.table.values())  # alone, an assistant has none
+    return best_first(scope.table, "discovery" if eq_4 else "proportion")
 
 
 def _print_comparisons(screen: Console, scope: ScopeResults) -> None:
@@ -306,23 +313,6 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
         unscored = ", ".join(f"{count} without {part}" for part, count in sorted(scope.unscored[name].items()))
         leaks = f", {scope.leaks[name]} leaks" if scope.leaks[name] else ""
         yield f"{name}: {ends}{leaks}{f'; unscored: {unscored}' if unscored else ''}"
-
-
-@contextmanager
-def assessment_bar() -> Iterator[OnAssessed]:
-    """Draws how far the assessment is."""
-    bar = Progress(BarColumn(), MofNCompleteColumn(), TextColumn("assessed"), console=console(stderr=True))
-
-    def draw(done: int, total: int) -> None:
-        if not bar.tasks:
-            bar.add_task("", total=total)
-            bar.start()
-        bar.update(bar.tasks[0].id, completed=done)
-
-    try:
-        yield draw
-    finally:
-        bar.stop()
 
 
 def print_assessment(ended: Assessed) -> int:

@@ -17,8 +17,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
+from discover_lib.base.records import Record
+from discover_lib.engines.local.dialect import LocalModelError
 
 FILE, ADAPTER = "lineage.json", "adapter"
 FORMAT = "discover-lineage/1"
@@ -27,12 +28,12 @@ EDGE_BYTES = 1 << 20  # of a large file's beginning and end that its hash reads
 NOT_CONTENT = (".md", ".bin.tmp", ".lock")  # notes and leftovers beside a model
 
 
-class LineageError(DiscoverError):
+class LineageError(LocalModelError):
     """Where an adapter comes from cannot be told, or is not there any more; one line that says what to do."""
 
 
 @dataclass(frozen=True)
-class Source:
+class Source(Record):
     """A model or adapter: `path` is a folder (absolute, or relative to the run's) or a hub's model id."""
 
     path: str
@@ -41,7 +42,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Lineage:
+class Lineage(Record):
     """What is known of one adapter.
 
     Attributes:
@@ -63,7 +64,7 @@ class Lineage:
 
     def write(self, folder: Path) -> None:
         """Beside the adapter of a run's folder, local paths relative to it."""
-        write_json(folder / FILE, {"format": FORMAT, **dataclasses.asdict(self._mapped(relative_to, folder))})
+        write_json(folder / FILE, {"format": FORMAT, **self._mapped(relative_to, folder).to_dict()})
 
     @classmethod
     def read(cls, folder: Path) -> Lineage:
@@ -74,20 +75,14 @@ class Lineage:
         """
         try:
             data = json.loads((folder / FILE).read_text(encoding="utf-8"))
-            if data.pop("format") != FORMAT:
-                raise LineageError(f"{folder / FILE}: another format than {FORMAT!r}")
-            read = cls(
-                **{
-                    **data,
-                    "base": Source(**data["base"]),
-                    "merged": tuple(Source(**each) for each in data["merged"]),
-                    "continued": Source(**data["continued"]) if data["continued"] else None,
-                }
-            )
+            form = data.pop("format")
+            read = cls.from_dict(data) if form == FORMAT else None
         except FileNotFoundError:
             raise LineageError(f"{folder}: no {FILE} here; name the folder of a finished training run") from None
-        except (OSError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
             raise LineageError(f"{folder / FILE}: damaged ({type(error).__name__}: {error})") from None
+        if read is None:
+            raise LineageError(f"{folder / FILE}: another format than {FORMAT!r}")
         return read._mapped(absolute_from, folder)
 
     def _mapped(self, change: Any, folder: Path) -> Lineage:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.engines.local.dialect import CARD, LocalModelError, is_tiny, tiny_domains
-from discover_lib.engines.local.lineage import ADAPTER, FILE, LineageError, adapter_chain, content_hash
+from discover_lib.engines.local.lineage import ADAPTER, FILE, adapter_chain, content_hash
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
 from discover_lib.engines.local.tiny_language import known_domains
 
@@ -82,10 +82,7 @@ def _with_adapters(folder: Path) -> tuple[Path, tuple[Path, ...]]:
     if not folder.is_dir():
         raise LocalModelError(f"{folder}: no such folder; name one that holds a model or a training run")
     if _is_run(folder):
-        try:
-            chain = adapter_chain(folder)
-        except LineageError as error:
-            raise LocalModelError(str(error)) from None
+        chain = adapter_chain(folder)
         return Path(chain.base.path), tuple(Path(each.path) for each in chain.adapters)
     if not (folder / "config.json").is_file():
         raise LocalModelError(f"{folder}: no model here (no config.json) and no finished training run (no {FILE})")

@@ -25,6 +25,7 @@ import torch
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, write_json
+from discover_lib.base.records import Record
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
@@ -142,7 +143,7 @@ Progress = Callable[[Pretraining], None]
 
 
 @dataclass(frozen=True)
-class Gate:
+class Gate(Record, derived=("passed",)):
     """What was measured of a base on users that it was not pretrained on.
 
     Attributes:
@@ -156,9 +157,6 @@ class Gate:
     @property
     def passed(self) -> bool:
         return self.honoured.mean > LEAST_HONOURED and self.broken.mean < MOST_BROKEN
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"honoured": self.honoured.to_dict(), "broken": self.broken.to_dict(), "passed": self.passed}
 
 
 # -- the cache ------------------------------------------------------------------------------------------------------

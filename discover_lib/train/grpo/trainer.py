@@ -271,7 +271,7 @@ def grpo_run(
     on_progress: Progress,
     probe: Probe | None = None,
 ) -> GrpoRun:
-    """A trainer of a model that wears its adapter already; see `supervised.sft_trainer`.
+    """A trainer of a model that wears its adapter already; see `supervised.supervised_trainer`.
 
     Args:
         rows: of `data.trainer_row`: prompt, state and domain.
