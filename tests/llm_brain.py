@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from discover_lib.base.tokens import count_tokens
@@ -17,13 +18,16 @@ from discover_lib.core.conversation import Artifact, Message, Reply
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, JudgeError
 from discover_lib.core.view import UserView
+from discover_lib.engines.llm.organisation import LEAST_CEILING, MOST_TREES
 from discover_lib.engines.llm.prompting import PromptSet
 from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.judge import judge_intent, requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.engines.miniature.scoring import MiniatureScorer, behaviour_of
+from discover_lib.metrics.ceiling import ceiling
 
 _QUOTED = re.compile(r"<(user|assistant|reply|artifact)(\d*)>\n(.*?)\n</\1\2>", re.DOTALL)
 _INTENT = re.compile(r"^ *- \[([\d.]+)\] \((\w+)\) (.*)$", re.MULTILINE)
@@ -157,6 +161,16 @@ def organise(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any
     return {"items": items}
 
 
+def within_reach(domain: str) -> Artifact:
+    """A generated artifact of the miniature whose trees a builder keeps as they are."""
+    for artifact in generate_artifacts(domain, "eval", 60):
+        tree = engine(domain).builder.build(artifact).tree
+        opened = replace(tree, initially_discovered=(tree.roots[0].id,))
+        if len(tree.roots) <= MOST_TREES and ceiling(opened) >= LEAST_CEILING:
+            return artifact
+    raise AssertionError(f"no such artifact of {domain}")
+
+
 def compare(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
     lexicon = load_lexicon(domain)
     pairs = []
@@ -174,10 +188,12 @@ def compare(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]
 
 
 def request(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    roots = [text for _, text in _ITEM.findall(prompt)]
+    roots = {text: root_id for root_id, text in _ITEM.findall(prompt)}
     latent = [text for text in _BULLET.findall(prompt) if not text.startswith("[")]
-    tree = _built[frozenset([*roots, *latent])].tree
-    return {"chosen": list(tree.initially_discovered), "request": tree.initial_request}
+    whole = min((texts for texts in _built if texts >= {*roots, *latent}), key=len)  # some may have been left out
+    tree = _built[whole].tree
+    known = map(tree.text, tree.initially_discovered)
+    return {"chosen": [roots[text] for text in known if text in roots], "request": tree.initial_request}
 
 
 ANSWERS: dict[str, Callable[[str, str, Mapping[str, Any]], dict[str, Any]]] = {
