@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -140,24 +140,36 @@ def synthesise(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, A
 
 
 def abstract(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    built = _built[frozenset(_BULLET.findall(prompt))]
-    heights: dict[str, int] = {}
-    for intent in reversed(built.tree.intents.values()):  # children before their parents
-        heights[intent.id] = 1 + max((heights[child.id] for child in intent.children), default=-1)
+    specific = set(_BULLET.findall(prompt))
+    tree = _tree_of(specific)
+    heights: dict[str, int] = {}  # of what is broader than one of these
+    for intent in reversed(tree.intents.values()):  # children before their parents
+        below = [heights[child.id] for child in intent.children if child.id in heights]
+        if below or intent.text in specific:
+            heights[intent.id] = 1 + max(below, default=-1)
     levels = [
-        {"items": [built.tree.text(intent_id) for intent_id in built.tree.intents if heights[intent_id] == height]}
+        {"items": [tree.text(intent_id) for intent_id in tree.intents if heights.get(intent_id) == height]}
         for height in range(1, max(heights.values()) + 1)
     ]
     return {"levels": levels}
 
 
+def _tree_of(texts: Iterable[str]) -> IntentTree:
+    """The tree that these texts are of; some of it may have been left out."""
+    wanted = frozenset(texts)
+    return _built[min((known for known in _built if known >= wanted), key=len)].tree
+
+
 def organise(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
     ids = {text: item_id for item_id, text in _ITEM.findall(prompt)}
-    tree = _built[frozenset(ids)].tree
+    tree = _tree_of(ids)
     items = []
     for intent in tree.intents.values():
         parent = tree.parents[intent.id]
-        items.append({"id": ids[intent.text], "parent": ids[tree.text(parent)] if parent else None, "same_as": None})
+        while parent is not None and tree.text(parent) not in ids:
+            parent = tree.parents[parent]
+        if intent.text in ids:
+            items.append({"id": ids[intent.text], "parent": ids[tree.text(parent)] if parent else None})
     return {"items": items}
 
 
@@ -190,8 +202,7 @@ def compare(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]
 def request(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
     roots = {text: root_id for root_id, text in _ITEM.findall(prompt)}
     latent = [text for text in _BULLET.findall(prompt) if not text.startswith("[")]
-    whole = min((texts for texts in _built if texts >= {*roots, *latent}), key=len)  # some may have been left out
-    tree = _built[whole].tree
+    tree = _tree_of({*roots, *latent})
     known = map(tree.text, tree.initially_discovered)
     return {"chosen": [roots[text] for text in known if text in roots], "request": tree.initial_request}
 

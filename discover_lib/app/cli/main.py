@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from discover_lib.core.conversation import Artifact, Conversation, Turn
     from discover_lib.core.intents import IntentTree
-    from discover_lib.core.roles import TreeBuilder
     from discover_lib.core.rules import Rules
     from discover_lib.dataset.export import RowSet
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -274,40 +273,24 @@ def build(
     engine: Annotated[str, typer.Option(help="What builds: miniature, or a LiteLLM model.")] = "miniature",
     out: Annotated[Path | None, typer.Option(help="Folder for the trees (JSON).")] = None,
     prompts: Prompts = None,
-    budget: Annotated[float | None, typer.Option(min=0, help="Dollars for all files; stops cleanly.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Artifacts at a time, where a model builds.")] = 8,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="Dollars for all trees of the folder; stops cleanly.")
+    ] = None,
     api_base: ApiBase = None,
     key_variable: KeyVariable = None,
+    prices: Prices = None,
 ) -> None:
-    """Build intent trees from artifact files."""
-    from discover_lib.core.roles import BuildError
-    from discover_lib.runs.files import ArtifactFileError, read_artifact_file
-    from discover_lib.runs.units import write_json
+    """Build intent trees from artifact files; the same command again goes on, and passes over what is there."""
+    from discover_lib.app.cli.build import build_and_tell
+    from discover_lib.runs.building import BuildOptions
 
     folder = _writable(out or outputs_folder() / "trees")
-    console = _console()
-    failures = []
-    with _tree_builder(engine, artifact_type, prompts, budget, api_base, key_variable) as (domain, builder):
-        for path in files:
-            try:
-                built = builder.build(read_artifact_file(path, artifact_type, domain))
-            except (ArtifactFileError, BuildError) as error:
-                failures.append(str(error))
-                continue
-            target = folder / f"{path.stem}.json"
-            stages = {
-                "recognised": [vars(each) for each in built.recognised],
-                "levels": [list(level) for level in built.levels],
-            }
-            write_json(target, {"tree": built.tree.to_dict(), **stages})
-            size = f"{len(built.tree)} intents in {len(built.tree.roots)} trees"
-            console.print(f"{path}: {size} → {target}", highlight=False, markup=False)
-            for each in built.recognised:
-                why = f"  ({each.reason})" if each.reason else ""
-                console.print(f"  {each.text}{why}", highlight=False, markup=False)
-    for failure in failures:
-        typer.echo(f"discover: {' '.join(failure.split())}", err=True)
-    if failures:
-        raise typer.Exit(USAGE_ERROR)
+    settings = _client_settings(
+        {"assistant": (), "candidates": None, "requests_per_minute": None, "tokens_per_minute": None, **locals()}
+    )
+    options = BuildOptions(artifact_type, engine, prompts)
+    raise typer.Exit(build_and_tell(files, folder, options, settings, budget, concurrency))
 
 
 @app.command()
@@ -740,34 +723,6 @@ def _client_settings(given: Mapping[str, Any]) -> ClientSettings:
             prices=read_prices(given["prices"]) if given["prices"] else {},
         )
     except ValueError as error:
-        raise Usage(str(error)) from None
-
-
-@contextmanager
-def _tree_builder(
-    engine: str,
-    artifact_type: str,
-    prompts: Path | None,
-    budget: float | None,
-    api_base: str | None,
-    key_variable: str | None,
-) -> Iterator[tuple[str, TreeBuilder]]:
-    """The miniature's domain (none for a model) and the builder; a model that cannot be reached is a `Usage`."""
-    from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
-    from discover_lib.runs.files import domain_of_type
-
-    if engine == MINIATURE:
-        domain = domain_of_type(artifact_type)
-        yield domain, RoleEngines(EngineSpec()).builder(domain)
-        return
-    from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient, LLMError
-
-    try:
-        settings = ClientSettings(api_base=api_base, key_variable=key_variable)
-        with LLMClient(settings, budget=None if budget is None else Budget(budget)) as client:
-            spec = EngineSpec(builder=engine, prompts=str(prompts) if prompts else None)
-            yield "", RoleEngines(spec, client).builder("")
-    except (LLMError, ValueError) as error:
         raise Usage(str(error)) from None
 
 

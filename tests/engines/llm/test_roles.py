@@ -505,7 +505,7 @@ def test_one_denied_edge_is_mended_without_asking_again(
     brain.says("unused")
     monkeypatch.setattr(Scripted, "__call__", answer)
     domain = "creative_writing"
-    artifact = llm_brain.within_reach(domain)
+    artifact = replace(llm_brain.within_reach(domain), topic="everyday life")
     expected = engine(domain).builder.build(artifact).tree
     built = LLMBuilder(client, f"openai/miniature:{domain}", most_trees=None).build(artifact)
     tasks = [llm_brain.TASKS[body["messages"][0]["content"]] for body in brain.asked]
