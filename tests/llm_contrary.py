@@ -108,7 +108,7 @@ def denies_an_edge(given: Given) -> str:
     if given.task != "superset_check":
         return given.text
     data = given.data
-    pair = data["pairs"][given.number % len(data["pairs"])]
+    pair = data["pairs"][len(given.prompt) % len(data["pairs"])]  # the same in every run
     pair |= {"narrow_implies_broad": False, "reason": "a counter-example comes to mind"}
     return json.dumps(data, ensure_ascii=False)
 
