@@ -102,14 +102,14 @@ def test_a_failed_artifact_keeps_its_calls_and_is_tried_again_by_the_same_comman
 def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path) -> None:
     files = write_artifacts(tmp_path / "in", 3)
     prices = tmp_path / "prices.yaml"
-    prices.write_text(f"{MODEL}:\n  input: 1\n  output: 1\n")
+    prices.write_text(f"as_of: 2026-01-01\ndollars_per_million_tokens:\n  {MODEL}: {{input: 1, output: 1}}\n")
     with FakeServer(Contrary()) as server:
         arguments = ["build", *files, "--type", "field guide", "--engine", MODEL, "--api-base", server.api_base]
         arguments += ["--out", tmp_path / "out", "--prices", prices, "--concurrency", 1]
-        stopped = discover(*arguments, "--budget", 0.025)
+        stopped = discover(*arguments, "--budget", 0.012)
         assert stopped.returncode == 1 and "the budget is spent" in stopped.stderr, stopped
         with RunStore.read(tmp_path / "out" / CALLS) as store:
-            assert 0 < store.spent().cost <= 0.025
+            assert 0 < store.spent().cost <= 0.012
         done = discover(*arguments, "--budget", 10)
         assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "out").glob("*.json"))) == 3

@@ -885,6 +885,7 @@ def _print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
     from rich.table import Table
 
     from discover_lib.metrics.summary import Summary
+    from discover_lib.runs.plan import within_reach
 
     artifacts, trials, rules = len(run.trees), run.options.trials, run.options.rules.name
     table = Table(
@@ -896,6 +897,7 @@ def _print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
     for each in summaries:
         table.add_row(*each.row())
     _console().print(table)
+    typer.echo(within_reach(run))
 
 
 def _print_plan(plan: Plan) -> None:
