@@ -30,7 +30,7 @@ from discover_lib.runs.store import RunStore, Spent, to_json
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
-    from discover_lib.engines.llm.calls.took import Took
+    from discover_lib.engines.llm.calls.totals import CallTotals
     from discover_lib.engines.llm.prompting import PromptSet
 
 CALLS = ".calls"  # folder of the calls' store, beside the trees
@@ -58,8 +58,8 @@ class BuiltFile:
     """The tree of one artifact file.
 
     Attributes:
-        took: what a language model took for it, None if none was asked.
-        there: it was built before, from the same input.
+        totals: what a language model was asked for it, and at what cost, None if none was asked.
+        existing: it was built before, from the same input.
     """
 
     source: Path
@@ -67,8 +67,8 @@ class BuiltFile:
     tree: IntentTree
     recognised: tuple[Recognised, ...]
     notes: tuple[str, ...] = ()
-    took: Took | None = None
-    there: bool = False
+    totals: CallTotals | None = None
+    existing: bool = False
 
     @property
     def ceiling(self) -> float:
@@ -92,9 +92,9 @@ class BuildReport:
     message: str = ""
 
     @property
-    def took(self) -> Took | None:
-        took = [each.took for each in self.built if each.took]
-        return sum(took[1:], took[0]) if took else None
+    def totals(self) -> CallTotals | None:
+        totals = [each.totals for each in self.built if each.totals]
+        return sum(totals[1:], totals[0]) if totals else None
 
 
 def build_files(
@@ -129,14 +129,14 @@ def build_files(
     stop = stop or threading.Event()
     with _client(folder, options, settings, budget_dollars, stop) as (store, client):
         from discover_lib.engines.llm.builder import PROMPTS, LLMBuilder
-        from discover_lib.engines.llm.calls.took import TakingClient
+        from discover_lib.engines.llm.calls.totals import CountingClient
 
         prompts = _prompts(options)
         hashes = {name: prompts[name].sha for name in PROMPTS}
 
-        def new_builder() -> tuple[TreeBuilder, TakingClient]:
-            taking = TakingClient(client)
-            return LLMBuilder(taking, options.engine, prompts=prompts), taking
+        def new_builder() -> tuple[TreeBuilder, CountingClient]:
+            counting = CountingClient(client)
+            return LLMBuilder(counting, options.engine, prompts=prompts), counting
 
         building = _Building(options, "", hashes, new_builder, targets, on_built, store)
         return building.several_at_a_time(concurrency, stop)
@@ -223,26 +223,26 @@ class _Building:
         artifact = read_artifact_file(source, self._options.artifact_type, self._domain)
         target = self._targets[source]
         made_from = self._made_from(source, artifact)
-        if self._store is not None and (there := _there(source, target, made_from)) is not None:
-            return there
-        builder, taking = self._new_builder()
+        if self._store is not None and (existing := _existing(source, target, made_from)) is not None:
+            return existing
+        builder, counting = self._new_builder()
         built = builder.build(artifact)
-        took = taking.took if taking is not None else None
+        totals = counting.totals if counting is not None else None
         data = {
             "tree": built.tree.to_dict(),
             "recognised": [asdict(each) for each in built.recognised],
             "levels": [list(level) for level in built.levels],
             "notes": list(built.notes),
             "built_from": made_from,
-            "took": asdict(took) if took else None,
+            "calls": asdict(totals) if totals else None,
         }
         write_json(target, data)
-        return BuiltFile(source, target, built.tree, built.recognised, built.notes, took)
+        return BuiltFile(source, target, built.tree, built.recognised, built.notes, totals)
 
     def _made_from(self, source: Path, artifact: Artifact) -> dict[str, Any]:
         """What decides the tree, and the file that it is of."""
         return {
-            "file": _told(source),
+            "file": _label(source),
             "artifact": _digest(artifact.text),
             "artifact_type": artifact.type,
             "engine": self._options.engine,
@@ -290,7 +290,7 @@ def target_files(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
     targets: dict[Path, Path] = {}
     for source in sources:
         names = _names(source)
-        mine = [name for name in names if _made_of(folder / f"{name}.json") == _told(source)]
+        mine = [name for name in names if _made_of(folder / f"{name}.json") == _label(source)]
         free = [name for name in names if claims[name] == 1 and _made_of(folder / f"{name}.json") is None]
         targets[source] = folder / f"{(*mine, *free, names[-1])[0]}.json"
     return targets
@@ -301,7 +301,7 @@ def _names(source: Path) -> tuple[str, ...]:
     return (source.stem, source.name, whole, f"{whole}.{_digest(str(source.resolve()))[:6]}")
 
 
-def _told(source: Path) -> str:
+def _label(source: Path) -> str:
     """A file as a tree's record names it: its name and its folder's, not where on this machine it lies."""
     return "/".join(source.resolve().parts[-2:])
 
@@ -312,9 +312,9 @@ def _made_of(target: Path) -> str | None:
     return made_from.get("file") if isinstance(made_from, dict) else None
 
 
-def _there(source: Path, target: Path, made_from: Mapping[str, Any]) -> BuiltFile | None:
+def _existing(source: Path, target: Path, made_from: Mapping[str, Any]) -> BuiltFile | None:
     """The tree that is there already, if it is of this very input."""
-    from discover_lib.engines.llm.calls.took import Took
+    from discover_lib.engines.llm.calls.totals import CallTotals
 
     data = _read(target)
     if data.get("built_from") != made_from:
@@ -322,8 +322,8 @@ def _there(source: Path, target: Path, made_from: Mapping[str, Any]) -> BuiltFil
     try:
         tree = load_tree(target)
         recognised = tuple(Recognised(**each) for each in data["recognised"])
-        took = Took(**data["took"]) if data["took"] else None
-        return BuiltFile(source, target, tree, recognised, tuple(data["notes"]), took, there=True)
+        totals = CallTotals(**data["calls"]) if data["calls"] else None
+        return BuiltFile(source, target, tree, recognised, tuple(data["notes"]), totals, existing=True)
     except (TreeError, KeyError, TypeError):
         return None  # somebody changed it by hand: built anew
 

@@ -76,15 +76,19 @@ def test_the_same_command_again_asks_nothing_and_another_input_is_built(tmp_path
         first = build(files, out, server)
         asked = server.counts["requests"]
         again = build(files, out, server)
-        assert server.counts["requests"] == asked and all(each.there for each in again.built)
+        assert server.counts["requests"] == asked and all(each.existing for each in again.built)
         assert [each.tree for each in again.built] == [each.tree for each in first.built]
-        assert again.took == first.took and first.took is not None and first.took.calls == asked == first.spent.calls  # type: ignore[union-attr]
-        assert first.took.asked_again == 2, "one first message each"
+        assert (
+            again.totals == first.totals
+            and first.totals is not None
+            and first.totals.calls == asked == first.spent.calls
+        )  # type: ignore[union-attr]
+        assert first.totals.asked_again == 2, "one first message each"
         files[0].write_text(files[1].read_text("utf-8"), encoding="utf-8")
         changed = build(files, out, server)
-    assert [each.there for each in changed.built] == [False, True]
+    assert [each.existing for each in changed.built] == [False, True]
     saved = json.loads((out / "piece0.json").read_text("utf-8"))
-    assert saved["notes"] and saved["took"]["calls"] and load_tree(out / "piece0.json") == changed.built[0].tree
+    assert saved["notes"] and saved["calls"]["calls"] and load_tree(out / "piece0.json") == changed.built[0].tree
 
 
 def test_a_failed_artifact_keeps_its_calls_and_is_tried_again_by_the_same_command(tmp_path: Path) -> None:

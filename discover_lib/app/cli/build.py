@@ -45,10 +45,10 @@ def build_and_tell(
 
 
 def built_lines(built: BuiltFile) -> Iterator[str]:
-    """A tree in words: size, outline with what shows each requirement, the first message, what it took."""
+    """A tree in words: size, outline with what shows each requirement, the first message, what it cost."""
     tree = built.tree
     size = f"{len(tree)} intents in {len(tree.roots)} trees, {built.ceiling:.0%} within reach of five perfect turns"
-    if built.there:
+    if built.existing:
         yield f"{built.source}: {size} → {built.target} (there already)"
         return
     yield f"{built.source}: {size} → {built.target}"
@@ -59,15 +59,15 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
         yield f"  {'   ' * (tree.depth(intent.id) - 1)}{mark} {intent.text}{why}"
     yield f"  user: {tree.initial_request}"
     yield from (f"  note: {note}" for note in built.notes)
-    if built.took is not None:
-        yield f"  {built.took.line}"
+    if built.totals is not None:
+        yield f"  {built.totals.line}"
 
 
 def report_build(report: BuildReport, folder: Path) -> int:
     """Say how building ended; returns the exit code."""
-    if report.took is not None:
+    if report.totals is not None:
         reach = sum(each.ceiling for each in report.built) / len(report.built)
-        typer.echo(f"{len(report.built)} trees: {report.took.line}")
+        typer.echo(f"{len(report.built)} trees: {report.totals.line}")
         typer.echo(f"{reach:.0%} of their hidden intents are within reach of five perfect turns")
     if report.spent is not None and report.spent.calls:
         unknown = f" and {report.spent.unpriced} calls of unknown price" if report.spent.unpriced else ""

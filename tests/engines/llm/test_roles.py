@@ -509,7 +509,8 @@ def test_one_denied_edge_is_mended_without_asking_again(
     expected = engine(domain).builder.build(artifact).tree
     built = LLMBuilder(client, f"openai/miniature:{domain}", most_trees=None).build(artifact)
     tasks = [llm_brain.TASKS[body["messages"][0]["content"]] for body in brain.asked]
-    assert tasks == ["requirement_synthesis", "abstraction", "hierarchy", "superset_check", "initial_request"]
+    assert tasks[:5] == ["requirement_synthesis", "abstraction", "hierarchy", "superset_check", "initial_request"]
+    assert tasks.count("hierarchy") == tasks.count("superset_check") == 1
     texts = {intent.text for intent in expected.intents.values()}
     kept = {intent.text for intent in built.tree.intents.values()}
     if denied == "narrow_implies_broad":

@@ -10,7 +10,7 @@ from discover_lib.engines.llm.calls.structured import Asks
 
 
 @dataclass(frozen=True)
-class Took:
+class CallTotals:
     """Calls that some work rests on, whether they were paid for now or had been before.
 
     Attributes:
@@ -25,8 +25,8 @@ class Took:
     dollars: float = 0.0
     unpriced: int = 0
 
-    def __add__(self, other: Took) -> Took:
-        return Took(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
+    def __add__(self, other: CallTotals) -> CallTotals:
+        return CallTotals(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
 
     @property
     def line(self) -> str:
@@ -36,11 +36,11 @@ class Took:
         return f"{self.calls} calls{again}, {tokens}, ${self.dollars:.4f}{unknown}"
 
 
-class TakingClient:
+class CountingClient:
     """Asks through another client and adds up what this work took."""
 
     def __init__(self, client: Asks) -> None:
-        self.took = Took()
+        self.totals = CallTotals()
         self._client = client
         self._keys: set[str] = set()
         self._lock = threading.Lock()
@@ -50,7 +50,7 @@ class TakingClient:
         with self._lock:
             if request.key not in self._keys:
                 self._keys.add(request.key)
-                self.took += Took(
+                self.totals += CallTotals(
                     1,
                     any(message["role"] == "assistant" for message in request.messages),
                     completion.prompt_tokens or 0,
