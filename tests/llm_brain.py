@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from discover_lib.base.tokens import count_tokens
@@ -17,13 +18,16 @@ from discover_lib.core.conversation import Artifact, Message, Reply
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, JudgeError
 from discover_lib.core.view import UserView
+from discover_lib.engines.llm.organisation import LEAST_CEILING, MOST_TREES
 from discover_lib.engines.llm.prompting import PromptSet
 from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.judge import judge_intent, requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.engines.miniature.scoring import MiniatureScorer, behaviour_of
+from discover_lib.metrics.ceiling import ceiling
 
 _QUOTED = re.compile(r"<(user|assistant|reply|artifact)(\d*)>\n(.*?)\n</\1\2>", re.DOTALL)
 _INTENT = re.compile(r"^ *- \[([\d.]+)\] \((\w+)\) (.*)$", re.MULTILINE)
@@ -136,25 +140,47 @@ def synthesise(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, A
 
 
 def abstract(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    built = _built[frozenset(_BULLET.findall(prompt))]
-    heights: dict[str, int] = {}
-    for intent in reversed(built.tree.intents.values()):  # children before their parents
-        heights[intent.id] = 1 + max((heights[child.id] for child in intent.children), default=-1)
+    specific = set(_BULLET.findall(prompt))
+    tree = _tree_of(specific)
+    heights: dict[str, int] = {}  # of what is broader than one of these
+    for intent in reversed(tree.intents.values()):  # children before their parents
+        below = [heights[child.id] for child in intent.children if child.id in heights]
+        if below or intent.text in specific:
+            heights[intent.id] = 1 + max(below, default=-1)
     levels = [
-        {"items": [built.tree.text(intent_id) for intent_id in built.tree.intents if heights[intent_id] == height]}
+        {"items": [tree.text(intent_id) for intent_id in tree.intents if heights.get(intent_id) == height]}
         for height in range(1, max(heights.values()) + 1)
     ]
     return {"levels": levels}
 
 
+def _tree_of(texts: Iterable[str]) -> IntentTree:
+    """The tree that these texts are of; some of it may have been left out."""
+    wanted = frozenset(texts)
+    return _built[min((known for known in _built if known >= wanted), key=len)].tree
+
+
 def organise(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
     ids = {text: item_id for item_id, text in _ITEM.findall(prompt)}
-    tree = _built[frozenset(ids)].tree
+    tree = _tree_of(ids)
     items = []
     for intent in tree.intents.values():
         parent = tree.parents[intent.id]
-        items.append({"id": ids[intent.text], "parent": ids[tree.text(parent)] if parent else None, "same_as": None})
+        while parent is not None and tree.text(parent) not in ids:
+            parent = tree.parents[parent]
+        if intent.text in ids:
+            items.append({"id": ids[intent.text], "parent": ids[tree.text(parent)] if parent else None})
     return {"items": items}
+
+
+def within_reach(domain: str) -> Artifact:
+    """A generated artifact of the miniature whose trees a builder keeps as they are."""
+    for artifact in generate_artifacts(domain, "eval", 60):
+        tree = engine(domain).builder.build(artifact).tree
+        opened = replace(tree, initially_discovered=(tree.roots[0].id,))
+        if len(tree.roots) <= MOST_TREES and ceiling(opened) >= LEAST_CEILING:
+            return artifact
+    raise AssertionError(f"no such artifact of {domain}")
 
 
 def compare(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,10 +200,11 @@ def compare(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]
 
 
 def request(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    roots = [text for _, text in _ITEM.findall(prompt)]
+    roots = {text: root_id for root_id, text in _ITEM.findall(prompt)}
     latent = [text for text in _BULLET.findall(prompt) if not text.startswith("[")]
-    tree = _built[frozenset([*roots, *latent])].tree
-    return {"chosen": list(tree.initially_discovered), "request": tree.initial_request}
+    tree = _tree_of({*roots, *latent})
+    known = map(tree.text, tree.initially_discovered)
+    return {"chosen": [roots[text] for text in known if text in roots], "request": tree.initial_request}
 
 
 ANSWERS: dict[str, Callable[[str, str, Mapping[str, Any]], dict[str, Any]]] = {

@@ -178,8 +178,9 @@ def _holds(folder: Path, configuration: Mapping[str, Any]) -> bool:
 
 
 def find_runs(folder: Path) -> dict[str, Path]:
-    """Runs below a folder, newest first: name → folder."""
+    """Runs below a folder, newest first: name → folder.  Hidden folders hold calls of other work, no runs."""
     files = [*folder.glob(f"*/{FILE}"), *folder.glob(f"*/*/{FILE}")]
+    files = [file for file in files if not file.parent.name.startswith(".")]
     files.sort(key=lambda file: file.stat().st_mtime, reverse=True)
     return {str(file.parent.relative_to(folder)): file.parent for file in files}
 

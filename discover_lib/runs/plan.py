@@ -33,6 +33,7 @@ from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
 from discover_lib.engines.local.names import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of
+from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.satisfaction import FINAL_REQUEST
 from discover_lib.runs.evaluation import assess, assessed, final_question, final_turns, is_evaluation
 from discover_lib.runs.options import RunOptionsError, execute
@@ -201,7 +202,7 @@ def plan_run(
         minutes = Span.about(rehearsal.seconds * units / concurrency / 60, 0.5)
         done = "run and scored" if is_evaluation(run) else "run"
         note = f"time: {len(rehearsal.conversations)} of these conversations were just {done} on this machine"
-        return Plan(units, Span.exactly(run.options.turns * units), (), minutes, (note,))
+        return Plan(units, Span.exactly(run.options.turns * units), (), minutes, (note, within_reach(run)))
     turns = TURNS_TAKEN * run.options.turns * units
     lengths = _lengths(run, rehearsal) | dict(measured or {})
     if measured and "assistant" in measured:
@@ -211,7 +212,15 @@ def plan_run(
         Stage(purpose, model, count, lengths[purpose], price_of(model, settings.prices, settings.api_base))
         for (purpose, model), count in calls.items()
     )
-    return Plan(units, turns, stages, _minutes(stages, run, concurrency, settings), _assumptions(stages))
+    assumptions = (*_assumptions(stages), within_reach(run))
+    return Plan(units, turns, stages, _minutes(stages, run, concurrency, settings), assumptions)
+
+
+def within_reach(run: LaidOut) -> str:
+    """What of these users could be found at all, in words: the ceiling of every "share of hidden"."""
+    options = run.options
+    share = mean_ceiling((tree for _, tree in run.trees.values()), options.rules, options.turns)
+    return f"within reach of {options.turns} perfect turns: {share:.0%} of the hidden intents (mean over artifacts)"
 
 
 def measured_lengths(folder: Path) -> dict[str, Length]:

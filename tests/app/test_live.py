@@ -106,7 +106,7 @@ def test_a_tree_that_was_built_before_is_played(tmp_path: Path, monkeypatch: pyt
 
 def test_a_tree_is_built_stage_by_stage() -> None:
     domain = "technical_writing"  # elsewhere the miniature's broadest items say no more than its topics
-    artifact = find_artifact(domain, "four-clocks")
+    artifact = llm_brain.within_reach(domain)
     known = engine(domain).builder.build(artifact)
     with FakeServer(llm_brain.answer) as server:
         settings = ClientSettings(api_base=server.api_base, env_file=None, max_attempts=1)

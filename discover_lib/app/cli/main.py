@@ -32,7 +32,11 @@ COMMANDS = {
         "demo",
         "Run one conversation end to end, print it turn by turn, and save it as a page to scrub through.",
     ),
-    "build": Entry("make", "build", "Build intent trees from artifact files."),
+    "build": Entry(
+        "build",
+        "build",
+        "Build intent trees from artifact files; the same command again goes on, and passes over what is there.",
+    ),
     "simulate": Entry(
         "runs",
         "simulate",

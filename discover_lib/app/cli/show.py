@@ -22,16 +22,17 @@ from discover_lib.metrics.rescore import SensitivityMap, change_lines
 from discover_lib.metrics.results import MEASURES, ScopeResults, best_first, results_by_scope
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.summary import Summary, newly_discovered
-from discover_lib.runs.evaluation import OnAssessed, (
+from discover_lib.runs.evaluation import (
     RESULTS_FILE,
     SCORES_FILE,
     SENSITIVITY_FILE,
     Assessed,
+    OnAssessed,
     write_evaluation,
     write_sensitivity,
 )
 from discover_lib.runs.options import LaidOut
-from discover_lib.runs.plan import Plan, Span
+from discover_lib.runs.plan import Plan, Span, within_reach
 from discover_lib.runs.runner import Halt, Report, Snapshot
 from discover_lib.runs.runner import Progress as OnProgress
 from discover_lib.runs.store import RunStore, Spent
@@ -176,6 +177,7 @@ def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
     for summary in summaries:
         table.add_row(*summary.row())
     console().print(table)
+    typer.echo(within_reach(run))
 
 
 def print_plan(plan: Plan) -> None:

@@ -115,6 +115,7 @@ class ComparedPair(BaseModel):
     reason: Reason
     narrow_implies_broad: bool
     broad_implies_narrow: bool
+    instead: int | None = None  # number of a pair whose broad requirement the narrow one does imply
 
 
 class SupersetCheck(BaseModel):

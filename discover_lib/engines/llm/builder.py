@@ -1,26 +1,47 @@
 """A language model as the tree builder: the paper's four stages, each checked by code (appendix A.1).
 
 Synthesis, abstraction, organisation, initial request.  Items travel by id between the stages, so that their texts are
-kept exactly.  What a check finds wrong is named to the model once; if it is wrong again, the error names the stage.
+kept exactly.  What a check finds wrong is named to the model once; what is wrong again is mended by code and noted, so
+that no artifact is lost over it.  Only where nothing usable comes back does an error name the stage.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Generic
 
 from discover_lib.base.seeds import derive_rng, derive_seed
-from discover_lib.base.words import content_words, words
+from discover_lib.base.words import STOP_WORDS, content_words
 from discover_lib.core.conversation import Artifact, Message
 from discover_lib.core.intents import MAX_TEXT, Intent, IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, Recognised
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import leaked_words
 from discover_lib.engines.llm import answers
-from discover_lib.engines.llm.asking import Check, Model, T, failing_as
-from discover_lib.engines.llm.calls.client import LLMClient
+from discover_lib.engines.llm.asking import Check, T, failing_as
+from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
+from discover_lib.engines.llm.calls.records import Request
+from discover_lib.engines.llm.calls.structured import Asks, StructuredError, again, ask_structured
+from discover_lib.engines.llm.organisation import (
+    MOST_TREES,
+    Dispute,
+    Items,
+    Mended,
+    Parents,
+    disputes,
+    edges,
+    forest,
+    hierarchy_defect,
+    level_of,
+    mend,
+    parents_of,
+    salvaged_parents,
+    too_wide,
+    wording,
+)
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, listed, one_line, quoted
 
 TEMPERATURE = 0.3
@@ -28,19 +49,20 @@ MAX_TOKENS = 8192
 MIN_ITEMS = 3
 MAX_TOPIC_WORDS = 3
 MAX_REQUEST_WORDS = 40
-SAMPLED_EDGES = 8  # parent and child pairs of a forest whose direction is asked about
+PROMPTS = ("requirement_synthesis", "abstraction", "hierarchy", "superset_check", "initial_request")
 
 _NEGATION = re.compile(r"\b(?:not|never|avoids?|avoiding|lacks?|lacking)\b|n['’]t\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Synthesised:
-    """After stage 1: what the artifact's maker must have asked for."""
+    """After stage 1: what the artifact's maker must have asked for.  `notes` say what code mended, here and below."""
 
     artifact: Artifact
     topic: str
     description: str
     items: tuple[Recognised, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,6 +71,7 @@ class Abstracted:
 
     synthesised: Synthesised
     levels: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,9 +80,22 @@ class Organised:
 
     abstracted: Abstracted
     roots: tuple[Intent, ...]
+    notes: tuple[str, ...] = ()
 
 
 Stage = Synthesised | Abstracted | Organised | BuiltTree
+
+
+@dataclass(frozen=True)
+class Given(Generic[T]):
+    """An answer that can be used, word for word as well, and what is wrong with it nevertheless."""
+
+    value: T
+    raw: str
+    defect: str = ""
+
+    def notes(self, stage: str) -> tuple[str, ...]:
+        return (f"{stage}, mended: {self.defect}",) if self.defect else ()
 
 
 class LLMBuilder:
@@ -67,27 +103,32 @@ class LLMBuilder:
 
     Args:
         client, model: who answers.
-        check_direction: ask, for a sample of a forest's edges, whether the parent is really the broader one.
+        check_direction: ask of every edge of a forest whether the parent is really the broader one.
+        most_trees: a forest of more is asked for again, then cut down; None keeps whatever the model draws.
     """
 
     def __init__(
         self,
-        client: LLMClient,
+        client: Asks,
         model: str,
         *,
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         check_direction: bool = True,
+        most_trees: int | None = MOST_TREES,
         prompts: PromptSet | None = None,
     ) -> None:
-        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts())
+        self.client = client
+        self.name, self.temperature, self.max_tokens = model, temperature, max_tokens
+        self.prompts = prompts or default_prompts()
         self.check_direction = check_direction
+        self.most_trees = most_trees
 
     def build(self, artifact: Artifact) -> BuiltTree:
         """See the module.
 
         Raises:
-            BuildError: naming the artifact, the stage, and what was wrong twice.
+            BuildError: naming the artifact, the stage, and what came back twice that cannot be used.
         """
         *_, built = self.stages(artifact)
         assert isinstance(built, BuiltTree)
@@ -116,11 +157,20 @@ class LLMBuilder:
             "file_name": one_line(artifact.id),
             "artifact": quoted("artifact", artifact.text),
         }
-        answer = self._ask(artifact, "synthesis", "requirement_synthesis", values, answers.Synthesis, synthesis_defect)
+
+        def usable(answer: answers.Synthesis) -> bool:
+            return len(_distinct(item.text for item in answer.items)) >= MIN_ITEMS
+
+        request = self._request(artifact, "synthesis", "requirement_synthesis", values)
+        given = self._ask(artifact, "synthesis", request, answers.Synthesis, synthesis_defect, usable)
+        kept = _distinct(item.text for item in given.value.items)
         items = tuple(
-            Recognised(one_line(each.text), one_line(each.aspect), one_line(each.evidence)) for each in answer.items
+            Recognised(one_line(each.text), one_line(each.aspect), one_line(each.evidence))
+            for each in given.value.items
+            if kept.pop(wording(each.text), None) is not None
         )
-        return Synthesised(artifact, artifact.topic or one_line(answer.topic), one_line(answer.description), items)
+        topic = artifact.topic or short_topic(given.value.topic)
+        return Synthesised(artifact, topic, one_line(given.value.description), items, given.notes("synthesis"))
 
     def abstract(self, synthesised: Synthesised) -> Abstracted:
         """Stage 2: ever broader versions of the whole list."""
@@ -131,41 +181,55 @@ class LLMBuilder:
         def check(answer: answers.Abstraction) -> str | None:
             return abstraction_defect([specific, *_texts(answer)], known)
 
-        values = {"artifact_type": artifact.type, "topic": synthesised.topic, "items": listed(specific)}
-        answer = self._ask(artifact, "abstraction", "abstraction", values, answers.Abstraction, check)
-        return Abstracted(synthesised, (specific, *_texts(answer)))
+        def usable(answer: answers.Abstraction) -> bool:
+            return bool(broader_levels(specific, _texts(answer), known))
 
-    def organise(self, abstracted: Abstracted) -> Organised:
-        """Stage 3: all items of all levels in one forest, each once, with its exact text."""
-        artifact = abstracted.synthesised.artifact
-        texts = _numbered(abstracted.levels)
-
-        def check(answer: answers.Hierarchy) -> str | None:
-            return hierarchy_defect(answer, texts) or self._direction_defect(artifact, answer, texts)
-
-        shown = [
-            f"Level {number}:\n" + listed(f"[{key}] {texts[key]}" for key in texts if _level(key) == number)
-            for number in range(len(abstracted.levels))
-        ]
         values = {
             "artifact_type": artifact.type,
-            "topic": abstracted.synthesised.topic,
-            "levels": "\n\n".join(shown),
+            "topic": synthesised.topic,
+            "items": by_aspect(synthesised.items, {text: text for text in specific}),
         }
-        answer = self._ask(artifact, "organisation", "hierarchy", values, answers.Hierarchy, check)
-        return Organised(abstracted, forest(answer, texts))
+        request = self._request(artifact, "abstraction", "abstraction", values)
+        given = self._ask(artifact, "abstraction", request, answers.Abstraction, check, usable)
+        levels = broader_levels(specific, _texts(given.value), known)
+        return Abstracted(synthesised, (specific, *levels), given.notes("abstraction"))
+
+    def organise(self, abstracted: Abstracted) -> Organised:
+        """Stage 3: all items of all levels in one forest, each once, with its exact text.
+
+        Every edge is asked about in one call.  What code can mend without losing a requirement it mends at once; for
+        the rest all that is wrong is named to the model once, and the better of its two forests is mended and kept.
+        """
+        synthesised = abstracted.synthesised
+        artifact, items = synthesised.artifact, Items.of_levels(abstracted.levels)
+
+        def check(answer: answers.Hierarchy) -> str | None:
+            return hierarchy_defect(answer, items)
+
+        values = {
+            "artifact_type": artifact.type,
+            "topic": synthesised.topic,
+            "levels": shown_levels(items, synthesised.items),
+        }
+        request = self._request(artifact, "organisation", "hierarchy", values)
+        first = self._ask(artifact, "organisation", request, answers.Hierarchy, check, _anything)
+        mended, defects = self._mended(artifact, first, items)
+        if mended.lost or mended.doubted:
+            request = again(request, first.raw, "; ".join(defects))
+            second = self._ask(artifact, "organisation", request, answers.Hierarchy, check, _anything, otherwise=first)
+            if second.value != first.value:
+                mended = min(self._mended(artifact, second, items)[0], mended, key=lambda each: each.harm)
+        return Organised(abstracted, forest(mended.parents, items.texts), mended.notes)
 
     def open(self, organised: Organised) -> BuiltTree:
         """Stage 4: the first message, and the roots that are known with it."""
-        synthesised = organised.abstracted.synthesised
-        artifact, topic, roots = synthesised.artifact, synthesised.topic, organised.roots
-
-        def tree_of(answer: answers.InitialRequest) -> IntentTree:
-            chosen = tuple(root.id for root in roots if root.id in answer.chosen)
-            return IntentTree(artifact.type, topic, one_line(answer.request), chosen, roots)
+        abstracted, roots = organised.abstracted, organised.roots
+        synthesised = abstracted.synthesised
+        artifact, topic = synthesised.artifact, synthesised.topic
+        bare = IntentTree(artifact.type, topic, "", (), roots)
 
         def check(answer: answers.InitialRequest) -> str | None:
-            return request_defect(answer, roots) or leak_defect(tree_of(answer))
+            return request_defect(answer, roots) or leak_defect(_opened(bare, answer.chosen, answer.request))
 
         below = [intent for root in roots for intent in root.walk() if intent is not root]
         values = {
@@ -174,48 +238,114 @@ class LLMBuilder:
             "roots": listed(f"[{root.id}] {root.text}" for root in roots),
             "latent": listed(intent.text for intent in below),
         }
-        answer = self._ask(artifact, "initial request", "initial_request", values, answers.InitialRequest, check)
-        return BuiltTree(tree_of(answer), synthesised.items, organised.abstracted.levels)
+        request = self._request(artifact, "initial request", "initial_request", values)
+        given = self._ask(
+            artifact,
+            *("initial request", request, answers.InitialRequest, check, _anything),
+            otherwise=Given(answers.InitialRequest(chosen=[], request=bare.topic), "", "no usable answer"),
+        )
+        notes: tuple[str, ...] = ()
+        if given.defect:
+            tree = written_request(bare, given.value.chosen, seed=derive_seed(artifact.text, "request"))
+            notes = (f"initial request, written by code: {given.defect}",)
+        else:
+            tree = _opened(bare, given.value.chosen, given.value.request)
+        notes = (*synthesised.notes, *abstracted.notes, *organised.notes, *notes)
+        return BuiltTree(tree, synthesised.items, abstracted.levels, notes)
 
     # -- asking ----------------------------------------------------------------------------------------------------
+
+    def _request(self, artifact: Artifact, stage: str, prompt: str, values: dict[str, str]) -> Request:
+        # The seed lets a provider that takes one repeat itself: the same artifact, the same tree.
+        return Request(
+            model=self.name,
+            messages=self.prompts.render(prompt, **values),
+            purpose=f"builder: {stage}",
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=derive_seed(artifact.text, stage),
+        )
 
     def _ask(
         self,
         artifact: Artifact,
         stage: str,
-        prompt: str,
-        values: dict[str, str],
-        answer: type[T],
+        request: Request,
+        form: type[T],
         check: Check[T],
-    ) -> T:
-        # The seed lets a provider that takes one repeat itself: the same artifact, the same tree.
-        seed = derive_seed(artifact.text, stage)
-        with failing_as(BuildError, f"{artifact.id}, stage {stage}"):
-            return self.model.answer(prompt, values, answer, check, purpose=f"builder: {stage}", seed=seed)
+        usable: Callable[[T], bool],
+        otherwise: Given[T] | None = None,
+    ) -> Given[T]:
+        """The answer; of two with a defect the last that is usable nevertheless, else `otherwise`.
 
-    def _direction_defect(self, artifact: Artifact, answer: answers.Hierarchy, texts: Mapping[str, str]) -> str | None:
-        """Ask about a sample of edges whether the parent is strictly broader; the first that is not, in words."""
-        edges = [(place.id, place.parent) for place in answer.items if place.parent is not None]
-        if not self.check_direction or not edges:
-            return None
-        rng = derive_rng(artifact.text, "direction")
-        sample = rng.sample(edges, min(SAMPLED_EDGES, len(edges)))
-        pairs = [f"{n}. narrow: {texts[low]}\n   broad: {texts[high]}" for n, (low, high) in enumerate(sample, start=1)]
+        Raises:
+            BuildError: no answer can be used, and there is nothing otherwise.
+        """
+        with failing_as(BuildError, f"{artifact.id}, stage {stage}"):
+            try:
+                answer = ask_structured(self.client, request, form, check)
+            except StructuredError as error:
+                return _best(error, form, usable) or _or_raise(otherwise, error)
+        return Given(answer.value, answer.raw[-1])
+
+    def _mended(
+        self, artifact: Artifact, given: Given[answers.Hierarchy], items: Items
+    ) -> tuple[Mended, tuple[str, ...]]:
+        """The forest of an answer, mended, and all that was wrong with it."""
+        parents = salvaged_parents(given.value, items) if given.defect else parents_of(given.value)
+        denied, notes = self._denied(artifact, parents, items)
+        defects = [each.line(items.texts) for each in denied]
+        if self.most_trees is not None:
+            defects += filter(None, [too_wide(parents, items, self.most_trees)])
+        mended = mend(parents, items, denied, most_trees=self.most_trees)
+        told = (*given.notes("organisation"), *notes, *(f"organisation: {note}" for note in mended.notes))
+        return replace(mended, notes=told), tuple(defects)
+
+    def _denied(
+        self, artifact: Artifact, parents: Parents, items: Items
+    ) -> tuple[tuple[Dispute, ...], tuple[str, ...]]:
+        """The edges whose parent is not strictly broader, all asked about in one call, and what could not be told."""
+        asked = edges(parents)
+        if not self.check_direction or not asked:
+            return (), ()
+        pairs = [
+            f"{number}. narrow: {items.texts[low]}\n   broad: {items.texts[high]}"
+            for number, (low, high) in enumerate(asked, start=1)
+        ]
 
         def check(compared: answers.SupersetCheck) -> str | None:
-            complete = sorted(pair.number for pair in compared.pairs) == list(range(1, len(sample) + 1))
-            return None if complete else f"give the pairs 1 to {len(sample)} once each"
+            numbers = [pair.number for pair in compared.pairs]
+            complete = all(numbers.count(number) == 1 for number in range(1, len(asked) + 1))
+            return None if complete else f"give the pairs 1 to {len(asked)} once each"
 
         values = {"artifact_type": artifact.type, "pairs": "\n".join(pairs)}
-        compared = self._ask(artifact, "direction", "superset_check", values, answers.SupersetCheck, check)
-        for pair in compared.pairs:
-            if not pair.narrow_implies_broad or pair.broad_implies_narrow:
-                low, high = sample[pair.number - 1]
-                return (
-                    f"[{high}] {texts[high]!r} is not strictly broader than [{low}] {texts[low]!r} "
-                    f"({one_line(pair.reason)}); put [{low}] below something that it implies, or at the top"
-                )
-        return None
+        request = self._request(artifact, "direction", "superset_check", values)
+        nothing = Given(answers.SupersetCheck(pairs=[]), "", "no usable answer")
+        given = self._ask(artifact, "direction", request, answers.SupersetCheck, check, _anything, otherwise=nothing)
+        notes = (f"direction, not checked in full: {given.defect}",) if given.defect else ()
+        return disputes(given.value, asked), notes
+
+
+def _anything(answer: object) -> bool:
+    return True
+
+
+def _best(error: StructuredError, form: type[T], usable: Callable[[T], bool]) -> Given[T] | None:
+    """The last of the answers with a defect that can be read and used nevertheless."""
+    for raw in reversed(error.raw):
+        try:
+            value = read_answer(raw, form, lambda _: None).value
+        except UnusableError:
+            continue
+        if usable(value):
+            return Given(value, raw, error.defect)
+    return None
+
+
+def _or_raise(otherwise: Given[T] | None, error: StructuredError) -> Given[T]:
+    if otherwise is None:
+        raise error
+    return otherwise
 
 
 # -- what code can check -------------------------------------------------------------------------------------------
@@ -223,19 +353,21 @@ class LLMBuilder:
 
 def synthesis_defect(answer: answers.Synthesis) -> str | None:
     """Enough items, each different, positively phrased; a short topic."""
+    defects = []
     if not 1 <= len(answer.topic.split()) <= MAX_TOPIC_WORDS:
-        return f"the topic {answer.topic!r} must have one to {MAX_TOPIC_WORDS} words"
+        defects.append(f"the topic {answer.topic!r} must have one to {MAX_TOPIC_WORDS} words")
     if len(answer.items) < MIN_ITEMS:
-        return f"{len(answer.items)} items are too few; find at least {MIN_ITEMS}"
+        defects.append(f"{len(answer.items)} items are too few; find at least {MIN_ITEMS}")
     texts = [item.text for item in answer.items]
     for text in texts:
         if negation := _NEGATION.search(text):
-            return f"the item {text!r} says what is absent ({negation.group()!r}); say what is there instead"
-    return _text_defect(texts)
+            defects.append(f"the item {text!r} says what is absent ({negation.group()!r}); say what is there instead")
+    return _in_one_line([*defects, *_text_defects(texts)])
 
 
 def abstraction_defect(levels: Sequence[Sequence[str]], known: frozenset[str]) -> str | None:
-    """At least one broader level; never more items than below; every text new; none that type and topic imply.
+    """At least one broader level; never more items than below; on no level a text twice, or nothing new, or an item
+    that type and topic imply.
 
     Args:
         levels: texts of every level, level 0 first.
@@ -243,37 +375,20 @@ def abstraction_defect(levels: Sequence[Sequence[str]], known: frozenset[str]) -
     """
     if len(levels) < 2:
         return "there is no broader level; give at least level 1"
+    defects = []
     for number, (below, level) in enumerate(pairwise(levels), start=1):
         if not level:
-            return f"level {number} is empty; leave it out"
+            defects.append(f"level {number} is empty; leave it out")
+        elif set(map(wording, level)) <= set(map(wording, below)):
+            defects.append(f"level {number} has nothing broader than level {number - 1}; leave it out")
         if len(level) > len(below):
-            return f"level {number} has {len(level)} items, more than the {len(below)} below it: it cannot be broader"
+            line = f"level {number} has {len(level)} items, more than the {len(below)} below it: it cannot be broader"
+            defects.append(line)
         for text in level:
             if content_words(text) <= known:
-                return f"the item {text!r} on level {number} says nothing beyond type and topic; drop it"
-    return _text_defect([text for level in levels for text in level])
-
-
-def hierarchy_defect(answer: answers.Hierarchy, texts: Mapping[str, str]) -> str | None:
-    """Every item once, nothing invented, parents known and on a broader level (so there is no cycle)."""
-    given = [place.id for place in answer.items]
-    if unknown := [key for key in given if key not in texts]:
-        return f"there is no item {unknown[0]!r}; use the ids as given, such as {next(iter(texts))!r}"
-    if missing := [key for key in texts if key not in given]:
-        return f"these items have no entry: {', '.join(missing)}"
-    if len(given) > len(texts):
-        return f"item {next(key for key in given if given.count(key) > 1)!r} has more than one entry"
-    merged = {place.id for place in answer.items if place.same_as is not None}
-    for place in answer.items:
-        if place.same_as is not None:
-            if place.same_as not in texts or place.same_as in merged or place.parent is not None:
-                return f"[{place.id}] is the same as {place.same_as!r}: that must be an item that stays, and no parent"
-        elif place.parent is not None:
-            if place.parent not in texts or place.parent in merged:
-                return f"[{place.id}] stands below {place.parent!r}, which is no item of the forest"
-            if _level(place.parent) <= _level(place.id):
-                return f"[{place.id}] stands below [{place.parent}], which is not on a broader level"
-    return None
+                defects.append(f"the item {text!r} on level {number} says nothing beyond type and topic; drop it")
+        defects += _text_defects(level)
+    return _in_one_line(defects)
 
 
 def request_defect(answer: answers.InitialRequest, roots: Sequence[Intent]) -> str | None:
@@ -300,47 +415,119 @@ def leak_defect(tree: IntentTree) -> str | None:
     return f"the request gives away what is latent: leave out {', '.join(map(repr, leaked))}" if leaked else None
 
 
-def _text_defect(texts: Sequence[str]) -> str | None:
-    seen: dict[str, str] = {}
+def _text_defects(texts: Sequence[str]) -> Iterator[str]:
+    seen: set[str] = set()
     for text in texts:
-        key = " ".join(words(text))
-        if not key:
-            return f"the item {text!r} has no words"
-        if len(text) > MAX_TEXT:
-            return f"an item has {len(text)} characters; at most {MAX_TEXT}"
-        if key in seen:
-            return f"the item {text!r} stands twice; every text is used once"
-        seen[key] = text
-    return None
+        if not (key := wording(text)):
+            yield f"the item {text!r} has no words"
+        elif len(text) > MAX_TEXT:
+            yield f"an item has {len(text)} characters; at most {MAX_TEXT}"
+        elif key in seen:
+            yield f"the item {text!r} stands twice; every text is used once"
+        seen.add(key)
 
 
-# -- from answers to a forest --------------------------------------------------------------------------------------
+def _in_one_line(defects: Sequence[str]) -> str | None:
+    return "; ".join(dict.fromkeys(defects)) or None
+
+
+# -- what code mends -----------------------------------------------------------------------------------------------
+
+
+def _distinct(texts: Iterable[str]) -> dict[str, str]:
+    """Wording → text of those that can be a requirement, each once."""
+    kept: dict[str, str] = {}
+    for text in map(one_line, texts):
+        if (key := wording(text)) and len(text) <= MAX_TEXT:
+            kept.setdefault(key, text)
+    return kept
+
+
+def short_topic(topic: str) -> str:
+    """The topic, or the first words that matter of one that is too long."""
+    told = one_line(topic).split()
+    if len(told) > MAX_TOPIC_WORDS:
+        told = [word for word in told if word.lower().strip(".,;:") not in STOP_WORDS] or told
+    return " ".join(told[:MAX_TOPIC_WORDS])
+
+
+def broader_levels(
+    specific: Sequence[str], levels: Sequence[Sequence[str]], known: frozenset[str]
+) -> tuple[tuple[str, ...], ...]:
+    """The levels above level 0 without doublets, trivial items, and levels that add nothing."""
+    kept: list[tuple[str, ...]] = []
+    below = set(map(wording, specific))
+    for level in levels:
+        texts = {key: text for key, text in _distinct(level).items() if not content_words(text) <= known}
+        if not texts.keys() <= below:
+            kept.append(tuple(texts.values()))
+            below = set(texts)
+    return tuple(kept)
+
+
+REQUESTS = (
+    "could you make me {thing} about {topic}?",
+    "hi, i need {thing} about {topic}",
+    "can you help me with {thing}? it's about {topic}",
+    "i'd like {thing} about {topic}, please",
+)
+KNOWN_SO_FAR = " what i know so far: {roots}"
+BARE = "{kind}: {topic}"  # nothing but what both sides know
+
+
+def written_request(bare: IntentTree, chosen: Iterable[str], *, seed: int) -> IntentTree:
+    """The tree with a first message by code: type and topic, and the chosen roots where they fit and nothing leaks."""
+    roots = [root for root in bare.roots if root.id in set(chosen)]
+    if len(roots) == len(bare.roots):
+        roots = roots[:1] if len(roots) > 1 else []
+    kind = one_line(bare.artifact_type)
+    values = {"thing": f"{_article(kind)} {kind}", "kind": kind, "topic": bare.topic}
+    shuffled = derive_rng(seed, "wording").sample(REQUESTS, len(REQUESTS))
+    told = "; ".join(root.text[:1].lower() + root.text[1:].rstrip(".") for root in roots)
+    named = [form + KNOWN_SO_FAR for form in shuffled] if roots else []
+    for form in (*named, *shuffled, BARE):
+        ids = [root.id for root in roots] if form in named else []
+        tree = _opened(bare, ids, form.format(roots=told, **values))
+        if len(tree.initial_request.split()) <= MAX_REQUEST_WORDS and leak_defect(tree) is None:
+            return tree
+    return tree
+
+
+def _article(noun: str) -> str:
+    """ "an" before a vowel, and before capitals that are spelt out from one ("an SVG drawing")."""
+    spelt = noun.split()[0].upper() == noun.split()[0] or noun.lower().startswith(("svg", "html"))
+    return "an" if noun[0].lower() in ("aefhilmnorsx" if spelt else "aeiou") else "a"
+
+
+def _opened(bare: IntentTree, chosen: Iterable[str], request: str) -> IntentTree:
+    """The tree with its first message and the roots that are known from the start."""
+    ids = set(chosen)
+    discovered = tuple(root.id for root in bare.roots if root.id in ids)
+    return replace(bare, initial_request=one_line(request), initially_discovered=discovered)
+
+
+# -- what a model is shown -----------------------------------------------------------------------------------------
+
+
+def by_aspect(items: Sequence[Recognised], shown: Mapping[str, str]) -> str:
+    """The most specific items under their aspects; `shown` maps text → line."""
+    aspects: dict[str, list[str]] = {}
+    for item in items:
+        if item.text in shown:
+            aspects.setdefault(item.dimension, []).append(shown[item.text])
+    return "\n".join(f"{aspect}\n{listed(lines)}" for aspect, lines in aspects.items())
+
+
+def shown_levels(items: Items, specific: Sequence[Recognised]) -> str:
+    """All items with their ids, level by level."""
+    levels: dict[int, dict[str, str]] = {}
+    for key, text in items.texts.items():
+        levels.setdefault(level_of(key), {})[text] = f"[{key}] {text}"
+    return "\n\n".join(
+        f"Level {level}:\n" + (by_aspect(specific, shown) if level == 0 else listed(shown.values()))
+        for level, shown in levels.items()
+    )
 
 
 def _texts(answer: answers.Abstraction) -> list[tuple[str, ...]]:
     return [tuple(map(one_line, level.items)) for level in answer.levels]
-
-
-def _numbered(levels: Sequence[Sequence[str]]) -> dict[str, str]:
-    """ "LEVEL.NUMBER" → text, as the organisation prompt shows them."""
-    return {
-        f"{level}.{number}": text for level, texts in enumerate(levels) for number, text in enumerate(texts, start=1)
-    }
-
-
-def _level(item_id: str) -> int:
-    return int(item_id.partition(".")[0])
-
-
-def forest(answer: answers.Hierarchy, texts: Mapping[str, str]) -> tuple[Intent, ...]:
-    """The trees of a checked answer, in its order, with dotted ids."""
-    children: dict[str | None, list[str]] = {}
-    for place in answer.items:
-        if place.same_as is None:
-            children.setdefault(place.parent, []).append(place.id)
-
-    def grow(item_id: str, intent_id: str) -> Intent:
-        below = [grow(child, f"{intent_id}.{place}") for place, child in enumerate(children.get(item_id, ()), start=1)]
-        return Intent(intent_id, texts[item_id], tuple(below))
-
-    return tuple(grow(item_id, str(place)) for place, item_id in enumerate(children[None], start=1))

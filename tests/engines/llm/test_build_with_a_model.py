@@ -3,13 +3,12 @@
 from pathlib import Path
 
 import pytest
-from llm_brain import answer
+from llm_brain import answer, within_reach
 from llm_server import FakeServer
 from typer.testing import CliRunner
 
 from discover_lib.app.cli.main import app
 from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.runs.files import load_tree
 
 DOMAIN = "technical_writing"
@@ -23,7 +22,7 @@ def build(tmp_path: Path, api_base: str, *files: Path) -> tuple[int, str]:
 
 
 def test_a_model_builds_a_tree_of_any_type(tmp_path):
-    artifact = generate_artifact(DOMAIN, "eval", 0)
+    artifact = within_reach(DOMAIN)
     (tmp_path / "piece.md").write_text(artifact.text, encoding="utf-8")
     with FakeServer(brain=answer) as server:
         assert build(tmp_path, server.api_base, tmp_path / "piece.md") == (0, "")
@@ -39,4 +38,4 @@ def test_a_server_that_is_down_is_one_line(tmp_path):
         gone = server.api_base
     code, said = build(tmp_path, gone, tmp_path / "piece.md")
     assert code == 2 and len(said.strip().splitlines()) == 1
-    assert not list((tmp_path / "out").glob("*"))
+    assert not list((tmp_path / "out").glob("*.json"))

@@ -22,7 +22,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery
 from discover_lib.core.view import UserView
-from discover_lib.engines.llm import answers, builder
+from discover_lib.engines.llm import answers, builder, organisation
 from discover_lib.engines.llm.assistants import REPORTED, LLMAssistant, llm_assistant
 from discover_lib.engines.llm.builder import LLMBuilder, Organised
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
@@ -352,7 +352,7 @@ ARTIFACT = replace(generate_artifact("creative_writing", "eval", 3), topic="ever
 def test_the_stages_lead_to_the_tree_that_the_miniature_builds(client: LLMClient, domain: str) -> None:
     artifact = replace(generate_artifact(domain, "eval", 0), topic="everyday life")
     expected = engine(domain).builder.build(artifact)
-    *stages, built = LLMBuilder(client, f"openai/miniature:{domain}").stages(artifact)
+    *stages, built = LLMBuilder(client, f"openai/miniature:{domain}", most_trees=None).stages(artifact)
     assert [type(stage).__name__ for stage in stages] == ["Synthesised", "Abstracted", "Organised"]
     assert isinstance(built, BuiltTree) and built.tree == expected.tree and built.recognised == expected.recognised
     assert [text for level in built.levels for text in level].count(expected.tree.roots[0].text) == 1
@@ -416,7 +416,9 @@ def test_defects_of_a_synthesis(answer: answers.Synthesis, complaint: str | None
         ([["a tabby cat"]], "no broader level"),
         ([["a tabby cat"], []], "level 1 is empty"),
         ([["a tabby cat"], ["a cat", "stripes"]], "cannot be broader"),
-        ([["a tabby cat", "boots"], ["A tabby cat!"]], "stands twice"),
+        ([["a tabby cat", "boots"], ["A tabby cat!"]], "nothing broader than level 0"),
+        ([["a tabby cat", "red boots"], ["a cat", "red boots"], ["an animal", "boots"]], None),  # boots wait a level
+        ([["a tabby cat", "red boots"], ["a cat", "A cat."]], "stands twice"),
         ([["a tabby cat"], ["a cat"], ["A short story"]], "says nothing beyond type and topic"),
     ],
 )
@@ -453,11 +455,12 @@ def places(changes: dict[str, str | None], same: dict[str, str] | None = None) -
     ],
 )
 def test_defects_of_a_hierarchy(answer: answers.Hierarchy, complaint: str | None) -> None:
-    agree(builder.hierarchy_defect(answer, ITEMS), complaint)
+    agree(organisation.hierarchy_defect(answer, organisation.Items(ITEMS, {})), complaint)
 
 
 def test_a_forest_keeps_texts_and_order_and_gives_dotted_ids() -> None:
-    first, second = builder.forest(places({"0.1": None}, {"0.1": "1.1"}), ITEMS)
+    parents = organisation.parents_of(places({"0.1": None}, {"0.1": "1.1"}))
+    first, second = organisation.forest(parents, ITEMS)
     assert first == Intent("1", "footwear", (Intent("1.1", "red boots"),))
     assert second == Intent("2", "animal", (Intent("2.1", "cat"),))
 
@@ -485,10 +488,10 @@ def test_a_first_request_gives_nothing_away() -> None:
 
 
 @pytest.mark.parametrize("denied", ["narrow_implies_broad", "not broad_implies_narrow"])
-def test_a_parent_that_is_not_broader_is_named(
+def test_one_denied_edge_is_mended_without_asking_again(
     client: LLMClient, brain: Scripted, monkeypatch: pytest.MonkeyPatch, denied: str
 ) -> None:
-    """The direction is asked about apart, and an answer that denies it sends the organisation back once."""
+    """All edges are asked about in one call; what code can mend is mended, noted, and the tree is kept."""
 
     def answer(self: Scripted, messages: list[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
         text, tokens = llm_brain.answer(messages, body)
@@ -501,10 +504,20 @@ def test_a_parent_that_is_not_broader_is_named(
 
     brain.says("unused")
     monkeypatch.setattr(Scripted, "__call__", answer)
-    with pytest.raises(BuildError, match=r"stage organisation: .*is not strictly broader"):
-        LLMBuilder(client, "openai/miniature:creative_writing").build(ARTIFACT)
+    domain = "creative_writing"
+    artifact = replace(llm_brain.within_reach(domain), topic="everyday life")
+    expected = engine(domain).builder.build(artifact).tree
+    built = LLMBuilder(client, f"openai/miniature:{domain}", most_trees=None).build(artifact)
     tasks = [llm_brain.TASKS[body["messages"][0]["content"]] for body in brain.asked]
-    assert tasks.count("hierarchy") == 2 and "initial_request" not in tasks
+    assert tasks[:5] == ["requirement_synthesis", "abstraction", "hierarchy", "superset_check", "initial_request"]
+    assert tasks.count("hierarchy") == tasks.count("superset_check") == 1
+    texts = {intent.text for intent in expected.intents.values()}
+    kept = {intent.text for intent in built.tree.intents.values()}
+    if denied == "narrow_implies_broad":
+        assert kept == texts and len(built.tree.roots) == len(expected.roots) + 1
+        assert [note for note in built.notes if "made a tree of its own" in note]
+    else:
+        assert len(texts - kept) == 1 and [note for note in built.notes if "ask for the same" in note]
 
 
 def agree(found: str | None, complaint: str | None) -> None:

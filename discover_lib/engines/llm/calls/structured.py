@@ -72,7 +72,7 @@ def ask_structured(
         defect = str(unusable)
     else:
         return _counted(client, request, Answer(read.value, "clean" if read.clean else "repaired", (first.text,)))
-    second = client.complete(_again(request, first.text, defect))
+    second = client.complete(again(request, first.text, defect))
     raw = (first.text, second.text)
     try:
         read = read_answer(second.text, answer, check, second.finish_reason)
@@ -88,7 +88,8 @@ def _counted(client: Asks, request: Request, answer: Answer[T]) -> Answer[T]:
     return answer
 
 
-def _again(request: Request, said: str, defect: str) -> Request:
+def again(request: Request, said: str, defect: str) -> Request:
+    """The request that names what is wrong with the answer to another."""
     more: list[Mapping[str, Any]] = [{"role": "user", "content": REASK.format(defect=defect.rstrip("."))}]
     if said.strip():  # some providers refuse an empty message
         more.insert(0, {"role": "assistant", "content": said})

@@ -1,0 +1,108 @@
+"""`discover build`: what it prints while trees are built, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discover_lib.app.cli.common import ApiBase, KeyVariable, Prompts, client_settings, writable
+from discover_lib.base.files import outputs_folder
+from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.llm.calls.prices import read_prices
+from discover_lib.engines.llm.calls.records import LLMError
+from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files
+
+FAILED, HALTED, STOPPED = 2, 1, 130  # exit codes
+
+
+def build(
+    files: Annotated[list[Path], typer.Argument(help="Artifact files.")],
+    artifact_type: Annotated[str, typer.Option("--type", help="e.g. 'svg drawing', 'short story'.")],
+    engine: Annotated[str, typer.Option(help="What builds: miniature, or a LiteLLM model.")] = "miniature",
+    out: Annotated[Path | None, typer.Option(help="Folder for the trees (JSON).")] = None,
+    prompts: Prompts = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Artifacts at a time, where a model builds.")] = 8,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="Dollars for all trees of the folder; stops cleanly.")
+    ] = None,
+    prices: Annotated[Path | None, typer.Option(help="Own prices (YAML), before LiteLLM's table.")] = None,
+    api_base: ApiBase = None,
+    key_variable: KeyVariable = None,
+) -> None:
+    """Build intent trees from artifact files; the same command again goes on, and passes over what is there."""
+    folder = writable(out or outputs_folder() / "trees")
+    own_prices = read_prices(prices) if prices else {}
+    settings = client_settings(api_base=api_base, key_variable=key_variable, prices=own_prices)
+    options = BuildOptions(artifact_type, engine, prompts)
+    raise typer.Exit(build_and_tell(files, folder, options, settings, budget, concurrency))
+
+
+def build_and_tell(
+    files: Sequence[Path],
+    folder: Path,
+    options: BuildOptions,
+    settings: ClientSettings,
+    budget_dollars: float | None,
+    concurrency: int,
+) -> int:
+    """Build, print every tree as it is finished and the sum at the end; returns the exit code."""
+
+    def on_built(built: BuiltFile) -> None:
+        for line in built_lines(built):
+            typer.echo(line)
+
+    try:
+        report = build_files(
+            files,
+            folder,
+            options,
+            settings=settings,
+            budget_dollars=budget_dollars,
+            concurrency=concurrency,
+            on_built=on_built,
+        )
+    except LLMError as error:
+        typer.echo(f"discover: {' '.join(str(error).split())}", err=True)
+        return FAILED
+    return report_build(report, folder)
+
+
+def built_lines(built: BuiltFile) -> Iterator[str]:
+    """A tree in words: size, outline with what shows each requirement, the first message, what it cost."""
+    tree = built.tree
+    size = f"{len(tree)} intents in {len(tree.roots)} trees, {built.ceiling:.0%} within reach of five perfect turns"
+    if built.existing:
+        yield f"{built.source}: {size} → {built.target} (there already)"
+        return
+    yield f"{built.source}: {size} → {built.target}"
+    reasons = {each.text: each.reason for each in built.recognised}
+    for intent in tree.intents.values():
+        mark = "●" if intent.id in tree.initially_discovered else "○"
+        why = f"  ({reasons[intent.text]})" if reasons.get(intent.text) else ""
+        yield f"  {'   ' * (tree.depth(intent.id) - 1)}{mark} {intent.text}{why}"
+    yield f"  user: {tree.initial_request}"
+    yield from (f"  note: {note}" for note in built.notes)
+    if built.totals is not None:
+        yield f"  {built.totals.line}"
+
+
+def report_build(report: BuildReport, folder: Path) -> int:
+    """Say how building ended; returns the exit code."""
+    if report.totals is not None:
+        reach = sum(each.ceiling for each in report.built) / len(report.built)
+        typer.echo(f"{len(report.built)} trees: {report.totals.line}")
+        typer.echo(f"{reach:.0%} of their hidden intents are within reach of five perfect turns")
+    if report.spent is not None and report.spent.calls:
+        unknown = f" and {report.spent.unpriced} calls of unknown price" if report.spent.unpriced else ""
+        typer.echo(f"paid so far for {folder}: {report.spent.calls} calls, ${report.spent.cost:.4f}{unknown}")
+    for failure in report.failures:
+        typer.echo(f"discover: {' '.join(failure.split())}", err=True)
+    if report.halted is not None:
+        why = {"budget": "the budget is spent", "auth": "no access"}.get(report.halted, report.halted)
+        detail = f": {' '.join(report.message.split())}" if report.message else ""
+        typer.echo(f"{why}{detail}; the same command goes on", err=True)
+        return STOPPED if report.halted == "stopped" else HALTED
+    return FAILED if report.failures else 0

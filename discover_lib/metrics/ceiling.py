@@ -1,0 +1,48 @@
+"""How much of a user could be found at all: what a perfect reply a turn would discover in so many turns.
+
+The judge is shown one tree a turn (paper, section 3.2: the focus), so a wide forest stays partly hidden however good
+the assistant is.  A share of hidden intents found is read beside this ceiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import fmean
+
+from discover_lib.core.advance import advance, initial_state, walk
+from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Evaluation, Verdict
+
+
+def ceiling(tree: IntentTree, rules: Rules | None = None, turns: int = MAX_TURNS) -> float:
+    """The share of the hidden intents that is discovered if every reply is a piece that meets all it is judged by.
+
+    Thresholds play no part: nothing is merely nearly met.
+
+    Returns:
+        A share in [0, 1]; 1 where nothing is hidden at the start.
+    """
+    rules = rules or Rules.paper()
+    state = initial_state(tree, rules)
+    hidden = len(tree) - len(state.discovered)
+    for _ in range(turns):
+        verdicts = walk(tree, state, rules, _met)
+        if not verdicts:
+            break
+        state, _ = advance(tree, state, Evaluation("artifact", verdicts), rules)
+    return 1 - (len(tree) - len(state.discovered)) / hidden if hidden else 1.0
+
+
+def mean_ceiling(trees: Iterable[IntentTree], rules: Rules | None = None, turns: int = MAX_TURNS) -> float:
+    """The mean of several artifacts' ceilings, each counted once, as a mean share of hidden intents counts them.
+
+    Raises:
+        ValueError: there is no tree.
+    """
+    return fmean(ceiling(tree, rules, turns) for tree in trees)
+
+
+def _met(intent: Intent) -> Verdict:
+    return Verdict(intent.id, engaged=True)

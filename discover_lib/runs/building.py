@@ -1,0 +1,340 @@
+"""Trees from artifact files: several at a time, nothing paid for twice, nothing finished lost.
+
+A tree file holds the tree, the stages that led to it, what was mended, and what it was built from, so that the same
+command passes it over.  Finished calls of a language model are kept in a store beside the trees (`CALLS`): killed
+anywhere, the same command goes on from the call under way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discover_lib.base.files import write_json
+from discover_lib.core.conversation import Artifact
+from discover_lib.core.intents import IntentTree, TreeError
+from discover_lib.core.roles import BuildError, Recognised, TreeBuilder
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.metrics.ceiling import ceiling
+from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
+from discover_lib.runs.runner import ENDS_THE_RUN, failed_call, failure_of
+from discover_lib.runs.store import RunStore, Spent, to_json
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
+    from discover_lib.engines.llm.calls.totals import CallTotals
+    from discover_lib.engines.llm.prompting import PromptSet
+
+CALLS = ".calls"  # folder of the calls' store, beside the trees
+CONFIGURATION = {"format": "discover-build/1", "kind": "build"}  # any files may share the store: calls differ by key
+IN_FLIGHT = 8  # artifacts at a time
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """What decides the trees of an artifact.
+
+    Attributes:
+        artifact_type: in people's words, e.g. "svg drawing".
+        engine: "miniature", or a LiteLLM model.
+        prompts: folder of prompts in place of ours.
+    """
+
+    artifact_type: str
+    engine: str = MINIATURE
+    prompts: Path | None = None
+
+
+@dataclass(frozen=True)
+class BuiltFile:
+    """The tree of one artifact file.
+
+    Attributes:
+        totals: what a language model was asked for it, and at what cost, None if none was asked.
+        existing: it was built before, from the same input.
+    """
+
+    source: Path
+    target: Path
+    tree: IntentTree
+    recognised: tuple[Recognised, ...]
+    notes: tuple[str, ...] = ()
+    totals: CallTotals | None = None
+    existing: bool = False
+
+    @property
+    def ceiling(self) -> float:
+        return ceiling(self.tree)
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """How building ended.
+
+    Attributes:
+        failures: one line for each artifact without a tree.
+        spent: of the store of calls, over all commands; None without a model.
+        halted: "budget", "stopped" or "auth" if it ended early, with the reason in `message`.
+    """
+
+    built: tuple[BuiltFile, ...]
+    failures: tuple[str, ...] = ()
+    spent: Spent | None = None
+    halted: str | None = None
+    message: str = ""
+
+    @property
+    def totals(self) -> CallTotals | None:
+        totals = [each.totals for each in self.built if each.totals]
+        return sum(totals[1:], totals[0]) if totals else None
+
+
+def build_files(
+    files: Sequence[Path],
+    folder: Path,
+    options: BuildOptions,
+    *,
+    settings: ClientSettings | None = None,
+    budget_dollars: float | None = None,
+    concurrency: int = IN_FLIGHT,
+    on_built: Callable[[BuiltFile], None] = lambda _: None,
+    stop: threading.Event | None = None,
+) -> BuildReport:
+    """Build the trees of artifact files into a folder, and say how each came about.
+
+    Args:
+        settings: how language models are reached.
+        budget_dollars: of all calls kept beside the trees, earlier commands included; refuses unknown prices.
+        concurrency: artifacts at a time, where a language model builds.
+        on_built: called in this thread with every tree as it is finished, or found to be there.
+
+    Raises:
+        ArtifactFileError: the miniature knows no domain of this type.
+        StoreError: another process builds into this folder.
+        LLMError: the model cannot be reached at all (no key, no such provider).
+    """
+    targets = target_files(files, folder)
+    if options.engine == MINIATURE:
+        domain = domain_of_type(options.artifact_type)
+        builder = RoleEngines(EngineSpec()).builder(domain)
+        return _Building(options, domain, {}, lambda: (builder, None), targets, on_built).one_by_one()
+    stop = stop or threading.Event()
+    with _client(folder, options, settings, budget_dollars, stop) as (store, client):
+        from discover_lib.engines.llm.builder import PROMPTS, LLMBuilder
+        from discover_lib.engines.llm.calls.totals import CountingClient
+
+        prompts = _prompts(options)
+        hashes = {name: prompts[name].sha for name in PROMPTS}
+
+        def new_builder() -> tuple[TreeBuilder, CountingClient]:
+            counting = CountingClient(client)
+            return LLMBuilder(counting, options.engine, prompts=prompts), counting
+
+        building = _Building(options, "", hashes, new_builder, targets, on_built, store)
+        return building.several_at_a_time(concurrency, stop)
+
+
+class _Building:
+    """One `build_files` under way."""
+
+    def __init__(
+        self,
+        options: BuildOptions,
+        domain: str,
+        hashes: Mapping[str, str],
+        new_builder: Callable[[], tuple[TreeBuilder, Any]],
+        targets: Mapping[Path, Path],
+        on_built: Callable[[BuiltFile], None],
+        store: RunStore | None = None,
+    ) -> None:
+        self._options = options
+        self._domain = domain
+        self._hashes = hashes
+        self._new_builder = new_builder
+        self._targets = targets
+        self._on_built = on_built
+        self._store = store
+
+    def one_by_one(self) -> BuildReport:
+        built, failures = [], []
+        for source in self._targets:
+            try:
+                built.append(self._build(source))
+            except (ArtifactFileError, BuildError) as error:
+                failures.append(str(error))
+            else:
+                self._on_built(built[-1])
+        return BuildReport(tuple(built), tuple(failures))
+
+    def several_at_a_time(self, concurrency: int, stop: threading.Event) -> BuildReport:
+        from discover_lib.engines.llm.calls.records import LLMError
+
+        assert self._store is not None
+        built: dict[Path, BuiltFile] = {}
+        failures: dict[Path, str] = {}
+        halted: tuple[str, str] | None = None
+        with ThreadPoolExecutor(max(1, min(concurrency, len(self._targets)))) as pool:
+            under_way: dict[Future[BuiltFile], Path] = {
+                pool.submit(self._build, source): source for source in self._targets
+            }
+            try:
+                for done in as_completed(under_way):
+                    if done.cancelled():
+                        continue
+                    source = under_way[done]
+                    try:
+                        built[source] = done.result()
+                    except (ArtifactFileError, BuildError) as error:
+                        failures[source] = str(error)
+                        if isinstance(error, BuildError):  # what came back is of no use: the same command asks anew
+                            self._store.forget_answers(failure_of(error, 0).came_back)
+                    except LLMError as error:
+                        if failed_call(error) not in ENDS_THE_RUN:
+                            raise
+                        halted = halted or (error.kind, str(error))
+                        for each in under_way:
+                            each.cancel()  # what has not begun; the others end by themselves
+                    else:
+                        self._on_built(built[source])
+            except BaseException as error:
+                stop.set()
+                for each in under_way:
+                    each.cancel()
+                if not isinstance(error, KeyboardInterrupt):
+                    raise
+                halted = ("stopped", "")
+        in_order = [source for source in self._targets if source in built]
+        return BuildReport(
+            tuple(built[source] for source in in_order),
+            tuple(failures[source] for source in self._targets if source in failures),
+            self._store.spent(),
+            *(halted or (None, "")),
+        )
+
+    def _build(self, source: Path) -> BuiltFile:
+        artifact = read_artifact_file(source, self._options.artifact_type, self._domain)
+        target = self._targets[source]
+        made_from = self._made_from(source, artifact)
+        if self._store is not None and (existing := _existing(source, target, made_from)) is not None:
+            return existing
+        builder, counting = self._new_builder()
+        built = builder.build(artifact)
+        totals = counting.totals if counting is not None else None
+        data = {
+            "tree": built.tree.to_dict(),
+            "recognised": [asdict(each) for each in built.recognised],
+            "levels": [list(level) for level in built.levels],
+            "notes": list(built.notes),
+            "built_from": made_from,
+            "calls": asdict(totals) if totals else None,
+        }
+        write_json(target, data)
+        return BuiltFile(source, target, built.tree, built.recognised, built.notes, totals)
+
+    def _made_from(self, source: Path, artifact: Artifact) -> dict[str, Any]:
+        """What decides the tree, and the file that it is of."""
+        return {
+            "file": _label(source),
+            "artifact": _digest(artifact.text),
+            "artifact_type": artifact.type,
+            "engine": self._options.engine,
+            "prompts": _digest(to_json(dict(sorted(self._hashes.items())))) if self._hashes else "",
+        }
+
+
+@contextmanager
+def _client(
+    folder: Path,
+    options: BuildOptions,
+    settings: ClientSettings | None,
+    budget_dollars: float | None,
+    stop: threading.Event,
+) -> Iterator[tuple[RunStore, LLMClient]]:
+    """The store of calls beside the trees, and a client that keeps its calls there."""
+    from discover_lib.engines.llm.calls.client import Budget, LLMClient
+
+    calls = folder / CALLS
+    calls.mkdir(parents=True, exist_ok=True)
+    with RunStore.write(calls, CONFIGURATION) as store:
+        budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)
+        with LLMClient(settings, cache=store, budget=budget, stop=stop) as client:
+            client.warm_up(options.engine)
+            yield store, client
+
+
+def _prompts(options: BuildOptions) -> PromptSet:
+    from discover_lib.engines.llm.prompting import PromptSet, default_prompts
+
+    return PromptSet(options.prompts) if options.prompts else default_prompts()
+
+
+# -- tree files ----------------------------------------------------------------------------------------------------
+
+
+def target_files(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
+    """Artifact file → tree file, a file given twice once.
+
+    A tree is named by its artifact's stem where that is free; else by the whole name, then with the folder's in front.
+    A tree that is there already keeps its name, whatever else is given.
+    """
+    sources = list({file.resolve(): file for file in files}.values())
+    claims = Counter(name for source in sources for name in set(_names(source)))
+    targets: dict[Path, Path] = {}
+    for source in sources:
+        names = _names(source)
+        mine = [name for name in names if _made_of(folder / f"{name}.json") == _label(source)]
+        free = [name for name in names if claims[name] == 1 and _made_of(folder / f"{name}.json") is None]
+        targets[source] = folder / f"{(*mine, *free, names[-1])[0]}.json"
+    return targets
+
+
+def _names(source: Path) -> tuple[str, ...]:
+    whole = f"{source.resolve().parent.name}.{source.name}"
+    return (source.stem, source.name, whole, f"{whole}.{_digest(str(source.resolve()))[:6]}")
+
+
+def _label(source: Path) -> str:
+    """A file as a tree's record names it: its name and its folder's, not where on this machine it lies."""
+    return "/".join(source.resolve().parts[-2:])
+
+
+def _made_of(target: Path) -> str | None:
+    """The artifact file that a tree file says it is of; None if there is none, or it does not say."""
+    made_from = _read(target).get("built_from")
+    return made_from.get("file") if isinstance(made_from, dict) else None
+
+
+def _existing(source: Path, target: Path, made_from: Mapping[str, Any]) -> BuiltFile | None:
+    """The tree that is there already, if it is of this very input."""
+    from discover_lib.engines.llm.calls.totals import CallTotals
+
+    data = _read(target)
+    if data.get("built_from") != made_from:
+        return None
+    try:
+        tree = load_tree(target)
+        recognised = tuple(Recognised(**each) for each in data["recognised"])
+        totals = CallTotals(**data["calls"]) if data["calls"] else None
+        return BuiltFile(source, target, tree, recognised, tuple(data["notes"]), totals, existing=True)
+    except (TreeError, KeyError, TypeError):
+        return None  # somebody changed it by hand: built anew
+
+
+def _read(target: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(target.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,51 @@
+"""A model that denies an edge of every forest and leaks in every first message loses no artifact."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from llm_contrary import Contrary, denies_an_edge, leaks_in_the_request
+from llm_server import FakeServer
+
+from discover_lib.core.roles import BuiltTree
+from discover_lib.engines.llm.builder import LLMBuilder, leak_defect
+from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
+from discover_lib.engines.llm.organisation import LEAST_CEILING, MOST_TREES
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.engines.miniature.lexicon import DOMAINS
+from discover_lib.metrics.ceiling import ceiling
+
+
+def trees_of(brain: Contrary, each_domain: int) -> tuple[list[BuiltTree], int, Counter[str]]:
+    """The trees that this model builds, its calls, and how its answers came about."""
+    with FakeServer(brain) as server, LLMClient(ClientSettings(api_base=server.api_base, env_file=None)) as client:
+
+        def build(domain: str) -> list[BuiltTree]:
+            builder = LLMBuilder(client, f"openai/miniature:{domain}")
+            return [builder.build(artifact) for artifact in generate_artifacts(domain, "eval", each_domain)]
+
+        with ThreadPoolExecutor(len(DOMAINS)) as pool:
+            built = [tree for trees in pool.map(build, DOMAINS) for tree in trees]
+        return built, server.counts["requests"], Counter(client.usage.structured)
+
+
+@pytest.mark.parametrize("each_domain", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_contrary_model_costs_a_quarter_more_at_most_and_no_artifact(each_domain: int) -> None:
+    willing, calls, outcomes = trees_of(Contrary(), each_domain)
+    assert set(outcomes) == {"clean"}
+    contrary = Contrary(habits=(denies_an_edge, leaks_in_the_request))
+    kept, more_calls, outcomes = trees_of(contrary, each_domain)
+    assert len(kept) == len(willing) == each_domain * len(DOMAINS)
+    assert contrary.counts["denies_an_edge"] >= len(kept) and contrary.counts["leaks_in_the_request"] == 2 * len(kept)
+    assert outcomes["failed"] == len(kept), "every first message leaked twice"
+    assert more_calls <= 1.25 * calls
+    for built in (*willing, *kept):
+        share = ceiling(built.tree)
+        print(f"{built.tree.artifact_type}, {built.tree.roots[0].text!r}: {len(built.tree.roots)} trees, {share:.0%}")
+        assert share >= LEAST_CEILING and len(built.tree.roots) <= MOST_TREES
+    for built in kept:
+        assert leak_defect(built.tree) is None
+        assert [note for note in built.notes if note.startswith("initial request, written by code")]
+        assert [note for note in built.notes if "made a tree of its own" in note]

@@ -1,0 +1,160 @@
+"""`build_files` and `discover build` with a model: nothing paid for twice, nothing lost, every artifact a tree."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import discover
+from llm_contrary import Contrary, contrary
+from llm_server import FakeServer
+
+from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.runs.building import CALLS, BuildOptions, BuildReport, build_files, target_files
+from discover_lib.runs.files import load_tree
+from discover_lib.runs.store import RunStore
+
+DOMAIN = "technical_writing"
+MODEL = f"openai/miniature:{DOMAIN}"
+
+
+def write_artifacts(folder: Path, count: int) -> list[Path]:
+    folder.mkdir(exist_ok=True)
+    paths = []
+    for number, artifact in enumerate(generate_artifacts(DOMAIN, "eval", count)):
+        paths.append(folder / f"piece{number}.md")
+        paths[-1].write_text(artifact.text, encoding="utf-8")
+    return paths
+
+
+def build(files: list[Path], folder: Path, server: FakeServer, **more: object) -> BuildReport:
+    settings = ClientSettings(api_base=server.api_base, env_file=None, first_wait_seconds=0.01)
+    return build_files(files, folder, BuildOptions("field guide", MODEL), settings=settings, **more)  # type: ignore[arg-type]
+
+
+# -- names -----------------------------------------------------------------------------------------------------------
+
+
+def names(files: list[Path], out: Path) -> list[str]:
+    return [target.name for target in target_files(files, out).values()]
+
+
+def test_equal_stems_do_not_collide_whatever_the_order(tmp_path: Path) -> None:
+    svg, txt, other = tmp_path / "snail.svg", tmp_path / "snail.txt", tmp_path / "b" / "snail.svg"
+    out = tmp_path / "out"
+    assert names([svg], out) == ["snail.json"]
+    assert names([svg, txt], out) == ["snail.svg.json", "snail.txt.json"]
+    assert names([txt, svg], out) == ["snail.txt.json", "snail.svg.json"]
+    assert names([svg, svg], out) == ["snail.json"]
+    assert names([txt, svg, other], out) == ["snail.txt.json", f"{tmp_path.name}.snail.svg.json", "b.snail.svg.json"]
+
+
+def test_a_tree_that_is_there_keeps_its_name(tmp_path: Path) -> None:
+    svg, txt = tmp_path / "snail.svg", tmp_path / "snail.txt"
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "snail.json").write_text(json.dumps({"built_from": {"file": f"{tmp_path.name}/snail.svg"}}))
+    assert names([txt], out) == ["snail.txt.json"]
+    assert names([txt, svg], out) == ["snail.txt.json", "snail.json"]
+
+
+# -- with a model ----------------------------------------------------------------------------------------------------
+
+
+def test_the_same_command_again_asks_nothing_and_another_input_is_built(tmp_path: Path) -> None:
+    files = write_artifacts(tmp_path / "in", 2)
+    out = tmp_path / "out"
+    with FakeServer(contrary) as server:
+        first = build(files, out, server)
+        asked = server.counts["requests"]
+        again = build(files, out, server)
+        assert server.counts["requests"] == asked and all(each.existing for each in again.built)
+        assert [each.tree for each in again.built] == [each.tree for each in first.built]
+        assert (
+            again.totals == first.totals
+            and first.totals is not None
+            and first.totals.calls == asked == first.spent.calls
+        )  # type: ignore[union-attr]
+        assert first.totals.asked_again == 2, "one first message each"
+        files[0].write_text(files[1].read_text("utf-8"), encoding="utf-8")
+        changed = build(files, out, server)
+    assert [each.existing for each in changed.built] == [False, True]
+    saved = json.loads((out / "piece0.json").read_text("utf-8"))
+    assert saved["notes"] and saved["calls"]["calls"] and load_tree(out / "piece0.json") == changed.built[0].tree
+
+
+def test_a_failed_artifact_keeps_its_calls_and_is_tried_again_by_the_same_command(tmp_path: Path) -> None:
+    files = write_artifacts(tmp_path / "in", 1)
+    with FakeServer(Contrary()) as server:
+        server.script.extend([None, "refusal", "refusal"])  # the second stage refuses twice
+        report = build(files, tmp_path / "out", server)
+        assert [("stage abstraction" in line) for line in report.failures] == [True] and not report.built
+        asked = server.counts["requests"]
+        report = build(files, tmp_path / "out", server)
+        assert len(report.built) == 1 and not report.failures
+        assert server.counts["requests"] == asked + 4, "the first stage is not asked again"
+
+
+def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path) -> None:
+    files = write_artifacts(tmp_path / "in", 3)
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(f"as_of: 2026-01-01\ndollars_per_million_tokens:\n  {MODEL}: {{input: 1, output: 1}}\n")
+    with FakeServer(Contrary()) as server:
+        arguments = ["build", *files, "--type", "field guide", "--engine", MODEL, "--api-base", server.api_base]
+        arguments += ["--out", tmp_path / "out", "--prices", prices, "--concurrency", 1]
+        stopped = discover(*arguments, "--budget", 0.012)
+        assert stopped.returncode == 1 and "the budget is spent" in stopped.stderr, stopped
+        with RunStore.read(tmp_path / "out" / CALLS) as store:
+            assert 0 < store.spent().cost <= 0.012
+        done = discover(*arguments, "--budget", 10)
+        assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "out").glob("*.json"))) == 3
+    assert "  user: " in done.stdout and "within reach of five perfect turns" in done.stdout
+    assert "tokens, $0.0" in done.stdout and "3 trees: 15 calls" in done.stdout
+
+
+@pytest.mark.slow
+def test_killed_ten_times_at_random_it_makes_the_same_trees_and_pays_for_no_call_twice(tmp_path: Path) -> None:
+    files = write_artifacts(tmp_path / "in", 8)
+    rng = random.Random(7)
+    with FakeServer(contrary, latency_seconds=0.1) as server:
+        build(files, tmp_path / "whole", server)
+        calls = server.counts["requests"]
+        server.counts.clear()
+        command = [sys.executable, "-c", "from discover_lib.app.cli.main import main; main()", "build"]
+        command += [*map(str, files), "--type", "field guide", "--engine", MODEL, "--api-base", server.api_base]
+        command += ["--out", str(tmp_path / "killed"), "--concurrency", "2"]
+        for _ in range(10):
+            finished = finished_calls(tmp_path / "killed")
+            server.received.clear()
+            before, wanted = server.counts["requests"], rng.randint(1, 5)
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while server.counts["requests"] < before + wanted and process.poll() is None:
+                time.sleep(0.005)
+            time.sleep(rng.uniform(0, 0.2))
+            assert process.poll() is None, "it was to be killed before its end"
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            assert finished.isdisjoint(json.dumps(body["messages"]) for body in server.received)
+        finished = finished_calls(tmp_path / "killed")
+        server.received.clear()
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+        assert finished.isdisjoint(json.dumps(body["messages"]) for body in server.received)
+        assert server.counts["requests"] <= calls + 10 * 2, "only what was under way when it was killed"
+    for target in sorted((tmp_path / "whole").glob("*.json")):
+        assert (tmp_path / "killed" / target.name).read_bytes() == target.read_bytes()
+
+
+def finished_calls(out: Path) -> set[str]:
+    if not (out / CALLS / "run.sqlite").exists():
+        return set()
+    with RunStore.read(out / CALLS) as store:
+        return {json.dumps([dict(message) for message in call.messages]) for call in store.calls()}
