@@ -35,7 +35,7 @@ def label_of(labels: Mapping[str, V], value: V) -> str:
 
 
 def opened(session_id: str | None) -> tuple[Session | None, str]:
-    """The sitting of this id, or a new one, and what went wrong; None where not even a new one could be begun."""
+    """The session of this id, or a new one, and what went wrong; None where not even a new one could be started."""
     trouble = ""
     try:
         if session_id:
@@ -92,7 +92,7 @@ def artifacts(session: Session, source: str, domain: str) -> Menu:
 
 
 def assistants(session: Session, chosen: str | None, live: bool) -> tuple[list[str], str]:
-    """Who can answer, and who does: a model that was just chosen, else whoever did before."""
+    """Who can answer, and who does: a model that was just chosen, else the one before."""
     if not live:
         return [AS_RECORDED], AS_RECORDED
     names = [*assistant_names(), *([chosen] if chosen else [])]
@@ -112,7 +112,7 @@ def compared(session: Session) -> list[str]:
 
 
 def players(session: Session) -> Choice:
-    """Who plays in this sitting, as a choice."""
+    """Who plays in this session, as a choice."""
     used = session.settings
     return controls.Choice(
         judge=used.judge,

@@ -140,7 +140,7 @@ def _conversation(line: str, where: str) -> Conversation:
     try:
         return Conversation.from_dict(data)
     except ValueError as error:
-        raise FormatError(f"{where} is no conversation: {error}") from None
+        raise FormatError(f"{where} is not a conversation: {error}") from None
 
 
 # -- a table -------------------------------------------------------------------------------------------------------

@@ -276,7 +276,7 @@ def probe(run: LaidOut, conversations: int, *, settings: ClientSettings, concurr
                 why = ended.message or f"{ended.failed} of {len(units)} conversations could not be scored in full"
                 raise RunOptionsError(f"the probe failed: {' '.join(why.split())}")
         with RunStore.read(Path(folder)) as store:
-            lengths = _mean_lengths(store, f"of {len(units)} conversations that were had to probe", PROBED)
+            lengths = _mean_lengths(store, f"of {len(units)} conversations run to measure it", PROBED)
             spent = store.spent()
     return Probe(len(units), lengths, spent)
 
@@ -474,7 +474,7 @@ def _assessment_lengths(run: LaidOut, rehearsal: Rehearsal, prompts: PromptSet, 
 
 
 def _ended(run: LaidOut, rehearsal: Rehearsal) -> Iterator[tuple[Conversation, FinalTurn]]:
-    """The rehearsed conversations with their finished pieces; where there are none, each tree's opening."""
+    """The rehearsed conversations with their finished pieces; without any, each tree's opening."""
     yield from zip(rehearsal.conversations, rehearsal.finals, strict=True)
     if not rehearsal.conversations:
         rules = run.options.rules
