@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--domain", action="append", choices=ALL_DOMAINS, help="the paper's three by default")
     parser.add_argument("--artifacts", type=int, default=100)
     parser.add_argument("--trials", type=int, default=3)
-    parser.add_argument("--times", type=int, default=3, help="medians are over so many")
+    parser.add_argument("--times", type=int, default=3, help="runs that each median is taken over")
     parser.add_argument("--against", type=Path, help="the `discover` of another checkout, timed in turn with ours")
     parser.add_argument("--loop", help=argparse.SUPPRESS)
     options = parser.parse_args()

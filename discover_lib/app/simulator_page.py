@@ -91,7 +91,7 @@ def artifacts(session: Session, source: str, domain: str) -> Menu:
 
 
 def assistants(session: Session, chosen: str | None, live: bool) -> tuple[list[str], str]:
-    """Who can answer, and who does: a model that was just chosen, else whoever did before."""
+    """Who can answer, and who does: a model that was just chosen, else the one before."""
     if not live:
         return [AS_RECORDED], AS_RECORDED
     names = [*assistant_names(), *([chosen] if chosen else [])]

@@ -77,7 +77,7 @@ class Settings:
         return [] if self.source == "recorded" else self.spec.models((self.assistant,))
 
     def same_start(self, other: Settings) -> bool:
-        """Whether both open the same conversation, whoever plays the roles in it."""
+        """Whether both open the same conversation; who plays the roles does not matter."""
         names = ("assistant", "judge", "voice", "api_base", "key_variable")
         return dataclasses.replace(self, **{name: getattr(other, name) for name in names}) == other
 

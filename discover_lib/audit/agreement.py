@@ -160,7 +160,7 @@ Units = Iterable[tuple[Hashable, ...]] | Counts  # what each thing was called by
 
 
 def percent_agreement(pairs: Units) -> float | None:
-    """Share of pairs that are equal; None where there is none."""
+    """Share of pairs that are equal; None without pairs."""
     counted = Counter(pairs)
     return sum(count for (one, other), count in counted.items() if one == other) / counted.total() if counted else None
 

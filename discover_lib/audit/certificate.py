@@ -3,7 +3,7 @@
 Scripted assistants whose order can be argued for beforehand are run with the simulator in question, all from the same
 states.  For each relation of the order a paired difference over artifacts says whether it is held, violated or not
 distinguishable.  Only a simulator that holds the required relations can say anything about assistants whose order is
-not known; a run carries its certificate as `certificate.json`, and pages show a warning where there is none.
+not known; a run carries its certificate as `certificate.json`, and pages show a warning where it is missing.
 """
 
 from __future__ import annotations

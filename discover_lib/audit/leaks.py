@@ -26,7 +26,7 @@ from discover_lib.runs.store import RunStore
 
 Severity = Literal["alarm", "slight"]
 ALARMING_SHARE = 1 / 3  # of an intent's content words: one of three gives it away, one of five hardly
-ALARMING_WORDS = 2  # or so many words of one intent
+ALARMING_WORDS = 2  # or this many words of one intent
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Finding:
 class Audit:
     """What was found in a set of conversations."""
 
-    turns: int  # user turns read; the opening request is none
+    turns: int  # user turns read, without the opening request
     findings: tuple[Finding, ...]
     conversations: int
     domains: Mapping[str, int] = field(default_factory=dict)  # domain ("" for no lexicon) → user turns

@@ -26,7 +26,7 @@ def data_folder() -> Path:
 
 
 def outputs_folder() -> Path:
-    """The folder that runs and sessions are written to; made by whoever writes first."""
+    """The folder that runs and sessions are written to; the first write makes it."""
     return Path(os.environ.get("DISCOVER_OUTPUTS") or REPOSITORY / "outputs")
 
 

@@ -54,7 +54,7 @@ TERMS = _by_name(
     Term("hidden intent", "An intent that the request does not name: undiscovered at the start.", "section 3.1"),
     # -- one turn --
     Term("turn", "One reply of the assistant and the user's answer to it.", "section 3.2"),
-    Term("focus", "The one tree that the user is thinking about: only its intents can form now.", "A.2.1"),
+    Term("focus", "The one tree that the user is thinking about: only its intents are on the frontier.", "A.2.1"),
     Term("frontier", "Intents that a reply could move now: in focus, not discovered, under a discovered one."),
     Term("engaged", "The reply meets this intent: it builds it, or asks about exactly this.", "section 3.2"),
     Term("near miss", "The reply shows another value of the same kind: a dog, where a cat is wanted.", "section 3.2"),

@@ -104,15 +104,15 @@ def known_texts(tree: IntentTree, state: IntentState) -> list[str]:
     return [intent.text for key, intent in tree.intents.items() if key in state.discovered]
 
 
-def leaked_words(message: str, tree: IntentTree, state: IntentState, said: Iterable[str]) -> tuple[str, ...]:
+def leaked_words(message: str, tree: IntentTree, state: IntentState, before: Iterable[str]) -> tuple[str, ...]:
     """Content words (stemmed, sorted) of `message` that only undiscovered or emerging intents hold, word for word.
 
     Other forms are left to the audit: what a user calls a category ("the opening") may be derived from what a hidden
     intent says ("opens"), and only the audit knows the names of categories.
 
     Args:
-        said: texts of the conversation before `message`, the assistant's last reply included.
+        before: texts of the conversation before `message`, the assistant's last reply included.
     """
     hidden = hidden_texts(tree, state)
-    leaks = find_leaks(message, hidden, [*known_texts(tree, state), *said])
+    leaks = find_leaks(message, hidden, [*known_texts(tree, state), *before])
     return tuple(sorted({stem(leak.word) for leak in leaks if leak.how == "verbatim"}))

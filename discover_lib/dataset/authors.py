@@ -249,7 +249,7 @@ class _Reader:
         try:
             tree = _tree(run.criteria_history[0], artifact_type, self.said(0, "user"))
         except TreeError as error:
-            raise self.wrong(f"criteria_history[0][0].hierarchy is no intent tree: {error}") from None
+            raise self.wrong(f"criteria_history[0][0].hierarchy is not an intent tree: {error}") from None
         names = [f"{each.model_name} #{place}" for place, each in enumerate(run.assistant_configs, start=1)]
         start = state = _state(run.criteria_history[0])
         turns: list[Turn] = []
@@ -496,7 +496,7 @@ def run_files(path: Path) -> list[Path]:
     """The run files at a path: the file itself, or those of an output folder of the authors' code.
 
     Raises:
-        FormatError: there is none.
+        FormatError: the folder holds none.
     """
     if path.is_file():
         return [path]

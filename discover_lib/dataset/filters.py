@@ -22,7 +22,7 @@ REASONS: Mapping[str, str] = {
     "margin": "the rewards differ by less than asked",
     "leak": "the user said in the prompt what the user could not know",
     "too_long": "longer than the token budget",
-    "invalid": "text that is no valid Unicode and no tokenizer can read",
+    "invalid": "text that is not valid Unicode, which no tokenizer can read",
     "duplicate": "the same as an earlier row",
 }
 

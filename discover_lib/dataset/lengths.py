@@ -65,7 +65,7 @@ class Table3:
     focus_moved: int
 
     def share(self, count: int) -> float:
-        """Of all turns; nan if there is none."""
+        """Of all turns; nan without turns."""
         return count / self.turns if self.turns else math.nan
 
     def rows(self) -> list[tuple[str, str]]:

@@ -36,7 +36,7 @@ def family_of(three: Sequence[Behaviour]) -> Family:
 
 
 def trigrams(behaviours: Sequence[Behaviour | None]) -> dict[Family, int]:
-    """How often each family occurs among the windows of three turns; a window with a turn of neither kind is none."""
+    """Windows of three turns by family; those with a turn of neither kind are left out."""
     counts: dict[Family, int] = dict.fromkeys(FAMILIES, 0)
     for start in range(len(behaviours) - 2):
         window = [each for each in behaviours[start : start + 3] if each is not None]

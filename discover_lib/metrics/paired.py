@@ -160,7 +160,7 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
 
     @property
     def detectable(self) -> float | None:
-        """The least true difference that so many artifacts would find in four of five cases; None for one artifact."""
+        """The smallest true difference found in four of five cases with these artifacts; None for one artifact."""
         return None if self.sd is None else detectable_difference(self.sd, self.difference.n_artifacts)
 
     def needed(self, difference: float) -> int | None:

@@ -38,7 +38,7 @@ class Setting:
 
     Attributes:
         axis, value: what is changed and to what, in words.
-        turns: count only so many turns.
+        turns: count only this many turns.
         leaves_only: score the flat list of the most specific intents instead of the whole hierarchy.
     """
 

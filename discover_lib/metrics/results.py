@@ -212,7 +212,7 @@ class Courses:
         self._first = np.cumsum(self._hidden) - self._hidden
 
     def _levels(self, turn: int | None, emerging: float) -> numpy.ndarray:
-        """Of every intent after so many turns: 0, `emerging` or 1."""
+        """Of every intent after this many turns: 0, `emerging` or 1."""
         import numpy as np
 
         last = np.iinfo(np.int64).max if turn is None else turn
@@ -254,7 +254,7 @@ class Courses:
 
 
 def _sums(numbers: numpy.ndarray, lengths: numpy.ndarray) -> numpy.ndarray:
-    """Sums of so many numbers in a row each; those of halves are exact."""
+    """Sums over runs of this many numbers in a row; those of halves are exact."""
     import numpy as np
 
     ends = np.cumsum(lengths)
@@ -288,7 +288,7 @@ class BehaviourProfile(Record):
         patterns: conversations per string of letters such as "DDCDC".
         families: share of the windows of three turns in each family, with intervals over artifacts; absent where no
             conversation has three turns of either kind.
-        divergent: share of the turns of either kind that are divergent; None where there is none.
+        divergent: share of the turns of either kind that are divergent; None without such turns.
         turns_of_neither: turns that are neither divergent nor convergent.
     """
 
@@ -449,7 +449,7 @@ CSV_COLUMNS = (
 
 
 def tidy_rows(pool: Pool) -> list[dict[str, Any]]:
-    """One row per conversation under `CSV_COLUMNS`, every column one measurement; None where there is none.
+    """One row per conversation under `CSV_COLUMNS`, every column one measurement; None where it is missing.
 
     `tokens` are tokens here, not thousands.
     """

@@ -94,7 +94,7 @@ class ConversationScores(Record):
         return sum(found > 0 for _, found in self.moves.values())
 
     def levels(self, turn: int | None = None, emerging: float = EMERGING) -> dict[str, float]:
-        """Hidden intent → 0, `emerging` or 1 after so many turns (by default at the end)."""
+        """Hidden intent → 0, `emerging` or 1 after this many turns (by default at the end)."""
         last = self.turns if turn is None else turn
         return {
             intent: 1.0 if 0 < found <= last else emerging if 0 < emerged <= last else 0.0

@@ -129,7 +129,7 @@ def _roles(engine: str, roles: Mapping[str, str], settings: ClientSettings | Non
     known = {role: name for role, name in chosen.items() if role not in unknown}
     lines = {each.role: each for each in check_connection(known, settings)}
     return [
-        Finding(role, f"{unknown[role]!r} is no model: give 'miniature' or a LiteLLM name such as openai/NAME", True)
+        Finding(role, f"{unknown[role]!r} is not a model: give 'miniature' or a LiteLLM name such as openai/NAME", True)
         if role in unknown
         else Finding(role, lines[role].text, not lines[role].works)
         for role in chosen

@@ -265,7 +265,7 @@ class RepliesTogether(Protocol):
 
 
 def final_turns(conversations: Sequence[Conversation], engines: Engines) -> list[FinalTurn | ScoringFailure]:
-    """The finished pieces of conversations, each asked of the assistant that held it, or why there is none.
+    """The finished pieces of conversations, each asked of the assistant that held it, or why it is missing.
 
     An assistant that `RepliesTogether` is asked for all its conversations at once.
     """

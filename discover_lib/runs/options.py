@@ -50,11 +50,11 @@ class RunOptions:
         trees: a folder of tree files (JSON).
         split: which of the generated artifacts: those to train on, or the others, to evaluate on.
         engine: who judges and speaks for the user, unless `judge` or `voice` names another.
-        artifacts: at most so many artifacts.
+        artifacts: artifacts, at most.
         candidates: None lets every assistant have conversations of its own; a number lets all of them answer every
-            turn of one conversation, each so many times, and the best goes on.
+            turn of one conversation, this many times each; the one with the highest reward continues.
         prompts: folder of prompts in place of ours.
-        look_ahead: reward candidates for so many turns beyond their own, played by `reward_assistant`.
+        look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
     """
 
     assistants: tuple[str, ...]

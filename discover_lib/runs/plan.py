@@ -284,7 +284,7 @@ def probe(run: LaidOut, conversations: int, *, settings: ClientSettings, concurr
                 why = ended.message or f"{ended.failed} of {len(units)} conversations could not be scored in full"
                 raise RunOptionsError(f"the probe failed: {' '.join(why.split())}")
         with RunStore.read(Path(folder)) as store:
-            lengths = _mean_lengths(store, f"of {len(units)} conversations that were had to probe", PROBED)
+            lengths = _mean_lengths(store, f"of {len(units)} conversations run to measure it", PROBED)
             spent = store.spent()
     return Probe(len(units), lengths, spent)
 

@@ -49,11 +49,11 @@ class JudgeUnreachable(RoleError):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """How a run stands, for whoever draws it.
+    """How a run stands, for a progress display.
 
     Attributes:
         turns_now: turns finished since this start or resumption, `seconds` ago.
-        turns_left: at most so many are still to come.
+        turns_left: turns still to come, at most.
         running: conversations in flight.
     """
 
@@ -364,7 +364,7 @@ class _ThreadedRun:
 
 @contextmanager
 def _beside(helpers: int) -> Iterator[Map]:
-    """`map` with so many threads to help.  At its end what was begun is waited for: its calls are paid for."""
+    """`map` with this many threads to help.  At its end what was begun is waited for: its calls are paid for."""
     if not helpers:
         yield map
         return
@@ -423,7 +423,7 @@ class _WatchedJudge:
 
 
 class _Watch:
-    """Counts what happens in a run and tells whoever draws it.  Counting is thread-safe, telling is for one thread."""
+    """Counts what happens in a run and reports it.  Counting is thread-safe, reporting is for one thread."""
 
     def __init__(self, store: RunStore, units: Sequence[Unit], on_progress: Progress | None) -> None:
         self._store = store

@@ -77,7 +77,7 @@ def plan_units(
 
     With `candidates` all assistants take part in every conversation, each with that many candidate replies a turn, and
     the best goes on; without it every assistant has conversations of its own.  With `look_ahead` candidates are
-    rewarded for so many turns more, played by `reward_assistant`.
+    rewarded for this many further turns, played by `reward_assistant`.
     """
     groups: list[tuple[str, ...]] = [(name,) for name in assistants]
     if candidates is not None:
@@ -183,14 +183,14 @@ def map_in_processes(
         yield from map(function, items)
         return
     context = multiprocessing.get_context("spawn") if fresh else None
-    pool = ProcessPoolExecutor(min(processes, len(items) or 1), context, _live_and_die_with_the_parent)
+    pool = ProcessPoolExecutor(min(processes, len(items) or 1), context, _init_worker)
     try:
         yield from pool.map(function, items, chunksize=chunk)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _live_and_die_with_the_parent() -> None:
+def _init_worker() -> None:
     """Set a worker up: Ctrl-C is the parent's to answer, and a parent that is killed leaves no workers behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()

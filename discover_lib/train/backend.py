@@ -60,7 +60,7 @@ def choose_backend(requested: str = "auto") -> Backend:
     installed, cuda = importlib.util.find_spec("unsloth") is not None, has_cuda()
     if requested == "unsloth":
         if not cuda:
-            raise BackendError("Unsloth needs a CUDA device and there is none here; use --backend transformers")
+            raise BackendError("Unsloth needs a CUDA device, and none was found; use --backend transformers")
         if not installed:
             raise BackendError("Unsloth is not installed: pip install 'discover-lib[gpu]', or --backend transformers")
         return Backend("unsloth", "cuda", "asked for")
@@ -128,7 +128,7 @@ def load_tokenizer(base: str) -> PreTrainedTokenizerBase:
     """The base's tokenizer, with something to pad with, on the left.
 
     Raises:
-        BackendError: there is none, or it has no chat template.
+        BackendError: no tokenizer, or it has no chat template.
     """
     from transformers import AutoTokenizer
 

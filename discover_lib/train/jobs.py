@@ -1,4 +1,4 @@
-"""Training runs as folders that anyone can watch, stop and go on with, whoever started them.
+"""Training runs as folders: any process can watch, stop and resume them.
 
 A run is a process of its own in a session of its own: it outlives the page, the notebook server and the terminal that
 began it.  All that is known of it lies in its folder:
@@ -273,7 +273,7 @@ def work_on(folder: Path, on_progress: Progress, work: Work = train_stage) -> Jo
         on_progress(line)
         _write(job, message=line)
 
-    with _deciding(folder):  # whoever began this has written the process down by now
+    with _deciding(folder):  # the process that began this is written down by now
         _write(job, state="running")
     try:
         with graceful_stop((folder / STOP).touch):
@@ -399,7 +399,7 @@ def is_alive(pid: int, started: float) -> bool:
 
 
 def process_start(pid: int) -> float | None:
-    """When a process began, in Unix seconds; None if there is none, or it is only waiting to be forgotten."""
+    """When a process began, in Unix seconds; None if it is gone, or only waiting to be forgotten."""
     import psutil
 
     try:

@@ -99,7 +99,7 @@ class StageRecipe:
         return self.batch // self.per_device
 
     def steps(self, n_rows: int) -> int:
-        """Updates in all on so many rows."""
+        """Updates in all on this many rows."""
         return self.max_steps or math.ceil(self.epochs * math.ceil(n_rows / self.batch))
 
 
@@ -208,7 +208,7 @@ class GrpoRecipe(StageRecipe):
         return self.batch // self.n_generations
 
     def steps(self, n_rows: int) -> int:
-        """Updates in all on so many prompts; an incomplete batch at the end of an epoch is left out."""
+        """Updates in all on this many prompts; an incomplete batch at the end of an epoch is left out."""
         per_epoch = n_rows // self.prompts_per_step * self.iterations
         return self.max_steps or math.ceil(self.epochs * per_epoch)
 
@@ -376,9 +376,9 @@ def _common_problems(part: StageRecipe, adapter: bool | None, context: int | Non
     if part.max_steps is None and part.epochs <= 0:
         lines.append(f"epochs must be positive, got {part.epochs}")
     if part.per_device > 0 and part.batch % part.per_device:
-        lines.append(f"batch {part.batch} is no multiple of per_device {part.per_device}")
+        lines.append(f"batch {part.batch} is not a multiple of per_device {part.per_device}")
     if part.reference == "continue" and adapter is False:
-        lines.append("reference 'continue' trains an earlier adapter on, and there is none; use 'merged'")
+        lines.append("reference 'continue' needs an earlier adapter to train; use 'merged'")
     if context is not None and part.max_length > context:
         lines.append(f"max_length {part.max_length} is more than the {context} tokens that the base can read")
     return lines
@@ -415,7 +415,7 @@ def _grpo_problems(part: GrpoRecipe) -> list[str]:
 
 def _row_problems(part: StageRecipe, n_rows: int) -> list[str]:
     if n_rows < 1:
-        return ["there is no row to train on"]
+        return ["no rows to train on"]
     if isinstance(part, GrpoRecipe) and not part.own_prefixes and n_rows < part.prompts_per_step:
         return [f"{n_rows} prompts are fewer than the {part.prompts_per_step} of one update; use a smaller batch"]
     return []
@@ -471,7 +471,7 @@ def _wanted(hint: Any) -> str:
 def _unknown(name: str, known: Sequence[str] | Mapping[str, Any], what: str) -> str:
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-    return f"{name!r} is no {what}; {hint}"
+    return f"{name!r} is not a {what}; {hint}"
 
 
 class FieldError(DiscoverError):

@@ -110,7 +110,7 @@ class StageSettings:
         names = [each.name for each in dataclasses.fields(cls)]
         unknown = sorted(set(data) - set(names))
         missing = [name for name in ("stage", "data", "base") if name not in data]
-        problems = [f"{name!r} is no setting of a stage; there are {', '.join(names)}" for name in unknown]
+        problems = [f"{name!r} is not a setting of a stage; there are {', '.join(names)}" for name in unknown]
         problems += [f"the setting {name!r} is missing" for name in missing]
         if problems:
             raise StageError(problems)

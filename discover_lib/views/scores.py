@@ -94,7 +94,7 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Ma
         verdict = ("and it can be told apart from every other assistant.",)
     apart = sum(each.distinguishable for each in compared)
     tally = f"{apart} of {len(compared)} pairs can be told apart in {measure.label}." + "".join(
-        f" {name} is no rival but a bound: it sees the hidden intents." for name in ranked if name in SEE_INTENTS
+        f" {name} is an upper bound, not a rival: it sees the hidden intents." for name in ranked if name in SEE_INTENTS
     )
     return tag(
         "div",

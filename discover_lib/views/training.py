@@ -145,7 +145,7 @@ STATE_TONES = {"finished": "known", "failed": "bad", "stopped": "emerging", "sto
 
 
 def standing(name: str, status: JobStatus, last: Line | None = None, now: float | None = None) -> Markup:
-    """One run: its state, how far it is, how long it will take, what it said last, and every time it was taken up.
+    """One run: its state, how far it is, how long it will take, what it said last, and its attempts.
 
     Args:
         last: the last logged line, for speed and the time left.
@@ -167,15 +167,15 @@ def standing(name: str, status: JobStatus, last: Line | None = None, now: float 
         message = show.error_line(status.message) if failed else quiet(status.message, small=True)
     line = (tag("b", name), " ", state_chip(status.state), " ", tag("span", " · ".join(filter(None, facts))))
     share = status.step / status.total_steps if status.total_steps else 0.0
-    return tag("div", tag("p", *line, class_="dt-head"), progress(share), message, _sittings(status), role="status")
+    return tag("div", tag("p", *line, class_="dt-head"), progress(share), message, _attempts(status), role="status")
 
 
 def state_chip(state: str) -> Markup:
     return tag("span", state, class_="dl-chip", data_tone=STATE_TONES.get(state, "plain"), data_job=state)
 
 
-def _sittings(status: JobStatus) -> Markup:
-    """Every time that a run was taken up, where it was more than once."""
+def _attempts(status: JobStatus) -> Markup:
+    """The attempts of a run, where there was more than one."""
     if len(status.attempts) < 2:
         return EMPTY
     lines = []
@@ -184,7 +184,7 @@ def _sittings(status: JobStatus) -> Markup:
         how = f"went on from step {each.from_step:,}" if each.from_step else "began"
         end = each.end or ("going" if place == len(status.attempts) and status.going else "killed")
         lines.append(tag("li", f"{begun} {how}, {end}"))
-    return tag("ol", *lines, class_="dt-sittings", aria_label="Times it was taken up")
+    return tag("ol", *lines, class_="dt-attempts", aria_label="Attempts")
 
 
 def duration(seconds: float) -> str:

@@ -64,7 +64,7 @@ def test_simulate_does_not_depend_on_concurrency(tmp_path):
 def test_doctor_says_what_is_here_and_fails_for_what_cannot_work():
     assert "judge" in discover_apart("doctor").stdout
     impossible = discover("doctor", "--engine", "gpt-9")
-    assert impossible.returncode == 1 and "'gpt-9' is no model" in " ".join(impossible.stdout.split())
+    assert impossible.returncode == 1 and "'gpt-9' is not a model" in " ".join(impossible.stdout.split())
     assert discover("doctor", "--backend", "magic").returncode == 1
 
 

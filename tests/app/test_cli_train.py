@@ -47,7 +47,7 @@ def refusal(place: Path, *words: str, **changed: str) -> str:
         (("sft",), {"adapter": "nowhere"}, "no lineage.json here"),
         (("sft", "--set", "learning_rat=1"), {}, "did you mean 'learning_rate'"),
         (("sft", "--set", "learning_rate"), {}, "write name=value"),
-        (("dpo", "--set", "batch=7", "--set", "per_device=2"), {}, "batch 7 is no multiple of per_device 2"),
+        (("dpo", "--set", "batch=7", "--set", "per_device=2"), {}, "batch 7 is not a multiple of per_device 2"),
         (("grpo", "--set", "n_generations=1"), {"recipe": "miniature"}, "n_generations must be at least 2"),
         (("grpo", "--judge", "nobody"), {"recipe": "miniature"}, "judge 'nobody' is neither"),
         (("sft", "--backend", "unsloth"), {}, "nsloth"),

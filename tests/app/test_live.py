@@ -1,4 +1,4 @@
-"""Sittings with language models: the same as with the miniature when they say the same, stopped when told to."""
+"""Sessions with language models: the same as with the miniature when they say the same, stopped when told to."""
 
 import asyncio
 import dataclasses

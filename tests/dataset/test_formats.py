@@ -184,7 +184,7 @@ def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         ),
         (
             lambda data: data["criteria_history"][0][0]["hierarchy"].append(node("1", "Twice")),
-            "is no intent tree: duplicate id '1'",
+            "is not an intent tree: duplicate id '1'",
         ),
         (
             lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward=None),
@@ -258,14 +258,14 @@ def test_json_lines_come_back_and_a_bad_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "conversations.jsonl"
     write_jsonl(path, talks)
     assert list(read_jsonl(path)) == talks
-    for bad, said in [("{", "not JSON"), ("{}", "no conversation"), ("[]", "no conversation")]:
+    for bad, said in [("{", "not JSON"), ("{}", "not a conversation"), ("[]", "not a conversation")]:
         path.write_text(f"\n{bad}\n", encoding="utf-8")
         with pytest.raises(FormatError, match=f"line 2 is {said}"):
             list(read_jsonl(path))
     data = talks[0].to_dict()
     del data["turns"][0]["focus"]
     path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(FormatError, match="line 1 is no conversation: Turn: 'focus' is missing"):
+    with pytest.raises(FormatError, match="line 1 is not a conversation: Turn: 'focus' is missing"):
         list(read_jsonl(path))
 
 

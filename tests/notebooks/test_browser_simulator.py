@@ -95,7 +95,7 @@ def simulator(page: Page, server: Server, outside_requests: list[str]) -> Iterat
     assert outside_requests == []
 
 
-def test_a_sitting_from_start_to_reload(simulator: Simulator) -> None:
+def test_a_session_from_start_to_reload(simulator: Simulator) -> None:
     page = simulator.page
     places, drawn = simulator.places(), simulator.drawn()
     assert len(places) > 5

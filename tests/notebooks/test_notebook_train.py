@@ -67,7 +67,7 @@ def test_a_field_that_contradicts_another_stands_in_the_way() -> None:
     plain = untouched()
     values = {**plain["recipe_choice"].value, "batch": "7", "per_device": "2"}
     _, defined = run(TRAIN, preset=plain["preset"], recipe_choice=Fields(plain["recipe_choice"].elements, values))
-    assert any("batch 7 is no multiple of per_device 2" in each for each in defined["standing_in_the_way"])
+    assert any("batch 7 is not a multiple of per_device 2" in each for each in defined["standing_in_the_way"])
     with pytest.raises(jobs.JobError, match="multiple of per_device"):
         defined["panel"].begin()
     values = {**plain["recipe_choice"].value, "learning_rate": "fast"}

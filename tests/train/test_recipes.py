@@ -48,13 +48,13 @@ def test_a_named_recipe_has_no_problems_and_survives_json(name: str) -> None:
 @pytest.mark.parametrize(
     ("stage", "changes", "known", "expected"),
     [
-        ("sft", {"batch": 16, "per_device": 5}, {}, "sft: batch 16 is no multiple of per_device 5"),
+        ("sft", {"batch": 16, "per_device": 5}, {}, "sft: batch 16 is not a multiple of per_device 5"),
         ("sft", {"learning_rate": 0.0}, {}, "sft: learning_rate must be positive"),
         ("sft", {"max_length": 9000}, {"context": 8192}, "max_length 9000 is more than the 8192 tokens"),
-        ("sft", {"reference": "continue"}, {"adapter": False}, "'continue' trains an earlier adapter on"),
+        ("sft", {"reference": "continue"}, {"adapter": False}, "'continue' needs an earlier adapter"),
         ("sft", {"lora.targets": []}, {}, "lora: targets names no module"),
         ("sft", {"epochs": 0.0}, {}, "epochs must be positive"),
-        ("sft", {}, {"n_rows": 0}, "there is no row"),
+        ("sft", {}, {"n_rows": 0}, "no rows to train on"),
         ("dpo", {"beta": 0.0}, {}, "dpo: beta must be positive"),
         ("dpo", {"loss_type": "ipo", "label_smoothing": 0.1}, {}, "no meaning for the loss 'ipo'"),
         ("grpo", {"n_generations": 1}, {}, "n_generations must be at least 2"),
@@ -77,9 +77,9 @@ def test_a_contradiction_is_named(stage: Stage, changes: dict[str, Any], known: 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"learning_rat": 1e-4}, "'learning_rat' is no field of sft; did you mean 'learning_rate'?"),
-        ({"lora.rank": 8}, "'rank' is no field of lora"),
-        ({"ppo.beta": 1}, "'ppo' is no part of a recipe"),
+        ({"learning_rat": 1e-4}, "'learning_rat' is not a field of sft; did you mean 'learning_rate'?"),
+        ({"lora.rank": 8}, "'rank' is not a field of lora"),
+        ({"ppo.beta": 1}, "'ppo' is not a part of a recipe"),
         ({"batch": 1.5}, "sft.batch: a whole number is needed, got 1.5"),
         ({"schedule": "step"}, "sft.schedule: one of linear, cosine, constant is needed"),
         ({"load_in_4bit": 1}, "true or false is needed"),
@@ -201,7 +201,7 @@ def test_the_backend_says_who_trains_and_why(
 @pytest.mark.parametrize(
     ("asked", "here", "unsloth", "error"),
     [
-        ("unsloth", False, True, "Unsloth needs a CUDA device and there is none here"),
+        ("unsloth", False, True, "Unsloth needs a CUDA device, and none was found"),
         ("unsloth", True, False, "Unsloth is not installed"),
         ("vllm", True, True, "unknown backend 'vllm'"),
     ],

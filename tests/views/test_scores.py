@@ -84,7 +84,7 @@ def test_the_answer_says_who_leads_and_whether_one_can_tell() -> None:
 
 def test_who_sees_the_intents_is_a_bound_and_no_rival() -> None:
     said = answered(pool(oracle=[3] * 8, good=[2, 3] * 4, bad=[0] * 8))
-    assert "good has the highest found" in said and "oracle is no rival but a bound" in said
+    assert "good has the highest found" in said and "oracle is an upper bound, not a rival" in said
     assert "Nothing to compare" in answered(pool(oracle=[3] * 4, good=[1] * 4))
 
 

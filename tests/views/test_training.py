@@ -87,7 +87,7 @@ def test_a_run_tells_where_it_stands() -> None:
     assert "tiny&lt;b&gt;" in shown and 'data-job="running"' in shown and "width:25.0%" in shown
     for fact in ("step 30 of 120", "15.4k tokens/s", "about 1 min 35 s left", "812 MB", "last sign of life 2 s ago"):
         assert fact in shown
-    assert "Times it was taken up" not in shown
+    assert "Attempts" not in shown
 
 
 def test_a_killed_run_that_went_on_tells_both() -> None:

@@ -11,6 +11,7 @@ import typer
 
 from discover_lib.app.cli.common import Seed, with_flags, writable
 from discover_lib.base.files import outputs_folder, write_lines
+from discover_lib.base.glossary import meaning
 from discover_lib.base.tokens import token_count
 from discover_lib.dataset.authors import NO_VERDICTS, NOT_HELD, export_runs, import_run
 from discover_lib.dataset.authors_rows import row_set_of, rows_of_conversation
@@ -68,7 +69,9 @@ class ExportFlags:
     files: Annotated[RowFiles, typer.Option(help="Of training rows: the kind of files.")] = RowFiles.jsonl
     system: Annotated[str, typer.Option(help="Of training rows: none, collaborative, or the text itself.")] = "none"
     text: Annotated[TextForm, typer.Option(help="Of training rows: notation is for a tiny model.")] = TextForm.content
-    tau: Annotated[float | None, typer.Option(min=0, help="Of prompt rows: τ of their users (default 500).")] = None
+    tau: Annotated[
+        float | None, typer.Option(min=0, help="Of prompt rows: free tokens τ of their rewards (default 500).")
+    ] = None
     min_margin: Annotated[float, typer.Option(min=0, help="Of pairs: minimum difference of rewards.")] = 0.0
     max_similarity: Annotated[
         float, typer.Option(min=0, help="Of pairs: drop those that are at least this similar (1: equal).")
@@ -77,7 +80,7 @@ class ExportFlags:
         int | None, typer.Option(min=1, help="Of training rows: maximum tokens of a row's longest text.")
     ] = None
     base: Annotated[str | None, typer.Option(help="Count with this base model's tokenizer, if it is here.")] = None
-    leaks: Annotated[bool, typer.Option(help="Keep rows whose user said what they could not know.")] = False
+    leaks: Annotated[bool, typer.Option(help=f"Keep rows with a leak. {meaning('leak')}")] = False
     test_share: Annotated[float, typer.Option(min=0, max=0.9, help="Share of artifacts for the test split.")] = 0.1
     seed: Seed = 0
 

@@ -19,7 +19,7 @@ from discover_lib.views.report import PaperRun, write_report
 
 
 def miniature(
-    run: Annotated[Path | None, typer.Option(help="Folder; the same command again goes on with it.")] = None,
+    run: Annotated[Path | None, typer.Option(help="Folder; the same command again resumes it.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
     domain: Annotated[list[str], typer.Option(help="Train and evaluate in this domain only; repeatable.")] = [],  # noqa: B006
     quick: Annotated[
@@ -43,7 +43,7 @@ def miniature(
         try:
             paper.run()
         except PaperStopped:
-            typer.echo(f"stopped; the same command goes on in {folder}")
+            typer.echo(f"stopped; the same command resumes it in {folder}")
             raise typer.Exit(STOPPED) from None
     _show(paper)
 

@@ -301,7 +301,7 @@ def plan(flags: PlanFlags) -> None:
 def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurrency: int) -> Mapping[str, Length]:
     """The lengths of some conversations that are really had; says what that cost."""
     check_access(run, settings)
-    typer.echo(f"probing: up to {conversations} conversations of each assistant are had for real", err=True)
+    typer.echo(f"probing: running up to {conversations} conversations per assistant", err=True)
     probed = probe(run, conversations, settings=settings, concurrency=concurrency)
     spent = show.spent_line(probed.spent)
     typer.echo(f"{probed.conversations} conversations, {probed.spent.calls} calls, {spent}", err=True)

@@ -59,7 +59,7 @@ class TrainFlags:
     stage: Annotated[StageName, typer.Argument(help="sft, dpo or grpo.")]
     data: Annotated[Path, typer.Option(help="A run, or a folder of rows that `discover export` wrote.")]
     base: Annotated[str, typer.Option(help="A Hugging Face model, a folder, or tiny (made first if it is missing).")]
-    run: Annotated[Path, typer.Option(help="Folder of the training run; the same command again goes on with it.")]
+    run: Annotated[Path, typer.Option(help="Folder of the training run; the same command again resumes it.")]
     adapter: Annotated[Path | None, typer.Option(help="The training run of the stage before.")] = None
     recipe: Annotated[RecipeName | None, typer.Option(help="Default: miniature for tiny, else paper.")] = None
     backend: Annotated[BackendName, typer.Option(help="auto takes Unsloth where it can work.")] = BackendName.auto
@@ -216,7 +216,7 @@ def _closing(job: TrainingJob, status: JobStatus) -> int:
         typer.echo(f"discover: {status.message} (full log: {job.folder / jobs.LOG})", err=True)
         return 1
     if status.state == "stopped":
-        typer.echo(f"stopped at step {status.step}; the same command goes on from there", err=True)
+        typer.echo(f"stopped at step {status.step}; the same command resumes there", err=True)
         return STOPPED
     result = job.result()
     kept = f", round {result['kept_round']} kept" if result.get("kept_round") is not None else ""

@@ -71,7 +71,7 @@ class Lineage(Record):
         """Of a run's folder, local paths made absolute.
 
         Raises:
-            LineageError: there is none, or it is damaged.
+            LineageError: it is missing or damaged.
         """
         try:
             data = json.loads((folder / FILE).read_text(encoding="utf-8"))

@@ -161,9 +161,9 @@ def _tiny_base() -> Path:
     """The tiny model's base; pretraining it for the first time takes minutes, which standard error says."""
     from discover_lib.engines.local.tiny_model import Pretraining, ensure_base
 
-    def tell(progress: Pretraining) -> None:
-        if progress.step % TOLD_EVERY == 0 or progress.step == progress.steps:
-            print(f"tiny model, made once: {progress}", file=sys.stderr, flush=True)
+    def tell(now: Pretraining) -> None:
+        if now.step % TOLD_EVERY == 0 or now.step == now.steps:
+            print(f"tiny model, made once: {now}", file=sys.stderr, flush=True)
 
     return ensure_base(on_progress=tell)
 

@@ -379,7 +379,7 @@ def _resume(model: Any, optimizer: torch.optim.Optimizer, path: Path | None) -> 
 def measure(folder: Path, domains: Sequence[str], users: int, seed: int = 0) -> Gate:
     """Let a model talk with users of the simulator and see whether it does what it is told.
 
-    The users are the last ones of the training split, so many in all domains together.
+    The users are the last ones of the training split, this many in all domains together.
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

@@ -18,7 +18,7 @@ MOST_DRAWS = 10_000  # of one artifact, until its values belong to the split
 
 
 def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
-    """Artifact `index` of a split: six to eight dimensions (as far as there are so many) with a value each, rendered.
+    """Artifact `index` of a split: six to eight dimensions (or all there are) with a value each, rendered.
 
     The splits are disjoint by construction: a combination of values belongs to one of them by its hash.
 

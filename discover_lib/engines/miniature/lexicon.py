@@ -149,7 +149,7 @@ class Lexicon:
         found here is left out: "a navy blue boat" names `navy`, not also `blue`.
 
         Args:
-            talk: the text talks about a piece and is none itself: "make it funnier" names humour there, while in a
+            talk: the text talks about a piece rather than being one: "make it funnier" names humour there, while in a
                 finished story "a funny smell" does not.
         """
         found: dict[str, str] = {}
@@ -158,10 +158,10 @@ class Lexicon:
                 found.setdefault(value_id, phrase)
         return self.most_specific(found)
 
-    def most_specific(self, found: dict[str, str]) -> dict[str, str]:
+    def most_specific(self, named: dict[str, str]) -> dict[str, str]:
         """`found` without the values that lie above another one in it."""
-        above = set().union(*(self._above[value_id] for value_id in found))
-        return {value_id: why for value_id, why in found.items() if value_id not in above}
+        above = set().union(*(self._above[value_id] for value_id in named))
+        return {value_id: why for value_id, why in named.items() if value_id not in above}
 
     def find_cues(self, text: str, *, talk: bool = False) -> list[str]:
         """The values that `cue_hits` finds."""

@@ -150,7 +150,7 @@ def _made(values: tuple[str, ...], lexicon: Lexicon) -> tuple[str, ...]:
 def _checked(dimension: str, value: str, lexicon: Lexicon) -> str:
     known = lexicon.values.get(value)
     if dimension not in lexicon.dimensions:
-        raise NotationError(f"{dimension!r} is no dimension")
+        raise NotationError(f"{dimension!r} is not a dimension")
     if known is None or known.dimension != dimension:
-        raise NotationError(f"{value!r} is no value of {dimension!r}")
+        raise NotationError(f"{value!r} is not a value of {dimension!r}")
     return value

@@ -20,7 +20,7 @@ class Group:
 
     Attributes:
         rewards: None where the judgement failed.
-        mean, std: over the scored replies; None where there are none, or only one.
+        mean, std: over the scored replies; None with fewer than two.
         advantages: what the update multiplies each reply's log-probability by; None for an unscored reply, which the
             update does not touch.
         scaled: divided by the standard deviation.

@@ -323,7 +323,7 @@ def grpo_run(
 def _own_probe(
     recipe: GrpoRecipe, source: TrainingRows, sampler: Sampler, scorer: Scorer, dialect: Dialect, seed: int
 ) -> Probe | None:
-    """The probe on held-out users, the same ones and the same draws every time; None where there are none."""
+    """The probe on held-out users, the same ones and the same draws every time; None without such users."""
     rows = starting_users(source.held_out)[: recipe.probe_users]
     if not rows:
         return None

@@ -150,7 +150,7 @@ def shape(symbol: str, x: float, y: float, r: float = 4.6) -> str:
 
 
 def _corners(n: int, turned: float, size: float) -> list[tuple[float, float]]:
-    """The corners of a regular polygon, the first of them turned by so many degrees from the right."""
+    """The corners of a regular polygon, the first of them turned by this many degrees from the right."""
     angles = [math.radians(turned + 360 * at / n) for at in range(n)]
     return [(size * math.cos(each), size * math.sin(each)) for each in angles]
 

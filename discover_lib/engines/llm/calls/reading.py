@@ -277,7 +277,7 @@ def _no_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 # What holds a quote is no comment: it may be the rest of a string with a quote in it.

@@ -33,7 +33,7 @@ _ARGUMENTS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "T": 2, "A
 
 @lru_cache(maxsize=16384)
 def length(text: str | None, whole: float = 0.0) -> float | None:
-    """A length in user units, percentages of `whole`; None where there is none."""
+    """A length in user units, percentages of `whole`; None where no length can be read."""
     match = _LENGTH.match(text) if text else None
     if match is None:
         return None
