@@ -158,8 +158,9 @@ def _counting_under_discovered(
     tree: IntentTree, state: IntentState, verdicts: Mapping[str, Verdict], now: Mapping[str, Discovery]
 ) -> Iterator[Verdict]:
     """On roots, and on intents whose parent is discovered or becomes so in this very reply (eq. 3)."""
-    for intent_id, parent in tree.parents.items():
+    for intent_id in tree.intents:
         if intent_id in verdicts:
+            parent = tree.parents[intent_id]
             opened = parent is None or now.get(parent) is Discovery.DISCOVERED
             if opened or intent_id in state.discovered:
                 yield verdicts[intent_id]

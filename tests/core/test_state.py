@@ -347,3 +347,9 @@ def test_a_question_that_the_focus_left_behind_can_still_be_satisfied() -> None:
         rules = PAPER.replace(satisfaction_scope=scope)
         after = step(Evaluation("artifact", walk(TREE, before, rules, decide)), before, rules)
         assert ("1.2" in after.satisfied) is satisfied
+
+
+def test_transitions_stand_in_the_order_of_the_tree_a_branch_before_the_next() -> None:
+    verdicts = tuple(Verdict(intent_id, True) for intent_id in ("1.2", "1.1.1", "1.1", "1"))
+    _, transitions = advance(TREE, initial_state(TREE), Evaluation("artifact", verdicts), PAPER)
+    assert [each.intent_id for each in transitions] == ["1", "1.1", "1.1.1", "1.2"]
