@@ -32,6 +32,7 @@ from discover_lib.runs.store import RunStore
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = (sys.executable, "-c", "from discover_lib.app.cli.main import main; main()")
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def command_seconds(program: Sequence[str], options: argparse.Namespace, domain: str) -> tuple[float, int]:
@@ -45,7 +46,7 @@ def command_seconds(program: Sequence[str], options: argparse.Namespace, domain:
             [*program, "simulate", "--domain", domain, *names, *counts, "--run", str(folder)],
             check=True,
             capture_output=True,
-            env=os.environ | ({"PYTHONPATH": str(ROOT)} if program is OURS else {}),
+            env=_ENVIRONMENT | ({"PYTHONPATH": str(ROOT)} if program is OURS else {}),
         )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         with RunStore.read(folder) as store:

@@ -2,14 +2,16 @@
 
 import hashlib
 import random
+from functools import lru_cache
 
 
 def derive_seed(*parts: int | str) -> int:
     """A 63-bit seed for the unit of work named by `parts`, e.g. ``derive_seed(run_seed, artifact_id, trial, turn)``."""
-    name = "\x1f".join(str(part) for part in parts)
+    name = "\x1f".join(map(str, parts))
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 1
 
 
+@lru_cache(maxsize=4096)  # every assistant meets the same users
 def unit_uniform(*parts: int | str) -> float:
     """A number in [0, 1) that depends on `parts` alone."""
     return (derive_seed(*parts) >> 10) / 2**53  # what a float holds exactly, so never 1.0

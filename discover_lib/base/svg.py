@@ -35,7 +35,8 @@ _SAFE_ELEMENTS = frozenset(
     feSpecularLighting feSpotLight feTile feTurbulence""".split()
 )
 _INLINE_IMAGE = re.compile(r"^data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*$")
-_DRAWING = re.compile(r"<svg\b.*?(</svg\s*>|\Z)", re.DOTALL | re.IGNORECASE)  # to the end: else "<svg <svg …" is slow
+_OPENING = re.compile(r"<svg\b", re.IGNORECASE)
+_CLOSING = re.compile(r"</svg\s*>", re.IGNORECASE)
 _URL = re.compile(r"url\(([^)]*)\)?", re.IGNORECASE)
 _CSS_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
 _CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
@@ -51,7 +52,13 @@ class SvgError(DiscoverError):
 
 def drawing_spans(text: str) -> list[tuple[int, int]]:
     """Where drawings stand in a text, each as (start, end): from `<svg` to the next `</svg>`."""
-    return [match.span() for match in _DRAWING.finditer(text) if match[1]]
+    spans: list[tuple[int, int]] = []
+    while opening := _OPENING.search(text, spans[-1][1] if spans else 0):
+        closing = _CLOSING.search(text, opening.end())
+        if closing is None:
+            break
+        spans.append((opening.start(), closing.end()))
+    return spans
 
 
 def parse_svg(text: str) -> ElementTree.Element:

@@ -17,7 +17,7 @@ from discover_lib.core.advance import advance, finished, focus, initial_state
 from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import reward
-from discover_lib.core.roles import Assistant, ChecksItself, Judge, JudgeError, SeesIntents, UserVoice, ask
+from discover_lib.core.roles import Assistant, Judge, JudgeError, SeesIntents, UserVoice, ask
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Threshold
 from discover_lib.core.view import UserView, leaked_words, user_view
@@ -150,7 +150,7 @@ class UserSimulator:
         messages = (*self.messages, turn.reply.message)
         message = self.voice.speak(turn.view, messages, derive_seed(self.conversation.seed, "voice", turn.index))
         leaks = leaked_words(message, self.tree, turn.after, [before.content for before in messages])
-        flaws = self.voice.flaws(message, turn.view, messages) if isinstance(self.voice, ChecksItself) else ()
+        flaws = self.voice.flaws(message, turn.view, messages) if hasattr(self.voice, "flaws") else ()  # ChecksItself
         return dataclasses.replace(turn, user_message=message, leaks=leaks, flaws=flaws)
 
     # -- time travel -----------------------------------------------------------------------------------------------

@@ -608,8 +608,9 @@ class RunStore:
 
     def counts(self) -> Counts:
         row = self._one(
-            f"SELECT count(*), total({ENDED}), total(stop = 'error'), total(turns), total((stop IS NULL) * turns) "
-            f"FROM units JOIN ({NUMBERS}) USING (place)"
+            f"""SELECT count(*), total({ENDED}), total(stop = 'error'), total(taken), total((stop IS NULL) * taken) FROM
+                (SELECT stop, coalesce(digests.turns, (SELECT count(*) FROM turns WHERE turns.place = units.place))
+                AS taken FROM units LEFT JOIN digests USING (place))"""
         )
         return Counts(*map(int, row))
 

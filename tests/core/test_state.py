@@ -9,7 +9,6 @@ from discover_lib import (
     Discovery,
     Evaluation,
     IntentState,
-    IntentTree,
     Rules,
     Verdict,
     advance,
@@ -360,21 +359,7 @@ def test_a_question_that_the_focus_left_behind_can_still_be_satisfied() -> None:
         assert ("1.2" in after.satisfied) is satisfied
 
 
-def test_transitions_stand_in_the_order_of_the_tree() -> None:
-    """Depth first, whatever the order of the verdicts: an intent, all below it, then its sibling."""
-    branching = IntentTree.from_dict(
-        {
-            "artifact_type": "drawing",
-            "topic": "boat",
-            "initial_request": "draw a boat",
-            "initially_discovered": ["1"],
-            "roots": [
-                {"id": "1", "text": "A boat", "children": [
-                    {"id": "1.1", "text": "A boat with sails", "children": [{"id": "1.1.1", "text": "Red sails"}]},
-                    {"id": "1.2", "text": "A boat at night"}]},
-            ],
-        }
-    )  # fmt: skip
-    verdicts = [Verdict(intent_id, engaged=True) for intent_id in ("1.2", "1.1.1", "1.1", "1")]
-    _, transitions = advance(branching, initial_state(branching), Evaluation("artifact", verdicts), Rules.paper())
+def test_transitions_stand_in_the_order_of_the_tree_a_branch_before_the_next() -> None:
+    verdicts = tuple(Verdict(intent_id, True) for intent_id in ("1.2", "1.1.1", "1.1", "1"))
+    _, transitions = advance(TREE, initial_state(TREE), Evaluation("artifact", verdicts), PAPER)
     assert [each.intent_id for each in transitions] == ["1", "1.1", "1.1.1", "1.2"]

@@ -500,7 +500,8 @@ class _Drawing:
         y = self.h - 0.8 * self.margin - size if low else 0.8 * self.margin
         second = y - 0.5 * size if low else y + 1.3 * size
         spots = [(far, y), (near, y), (far, second), (near, second), (0.7 * far, y), (0.3 * far + 0.7 * near, y)]
-        return min(spots, key=lambda spot: sum(_overlap((*spot, spot[0] + size, spot[1] + size), box) for box in taken))
+        covered = [sum([_overlap((x, y, x + size, y + size), box) for box in taken]) for x, y in spots]
+        return spots[covered.index(min(covered))]
 
 
 _TEXTURES = {
@@ -563,9 +564,11 @@ _BANDS = {"hills": _hills, "mountains": _mountains, "waves": _waves}
 
 
 def _overlap(one: Box, two: Box) -> float:
-    width = min(one[2], two[2]) - max(one[0], two[0])
-    height = min(one[3], two[3]) - max(one[1], two[1])
-    return width * height if width > 0 and height > 0 else 0.0
+    left, right = max(one[0], two[0]), min(one[2], two[2])
+    if right <= left:
+        return 0.0
+    top, bottom = max(one[1], two[1]), min(one[3], two[3])
+    return (right - left) * (bottom - top) if bottom > top else 0.0
 
 
 @lru_cache(maxsize=512)

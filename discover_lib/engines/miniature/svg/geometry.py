@@ -239,10 +239,15 @@ def _upright_arc(rx: float, ry: float, large: float, sweep: float, ends: Box, st
     return [(center_x + rx * math.cos(turn), center_y + ry * math.sin(turn)) for turn in turns]
 
 
-def count_points(tag: str, attributes: Mapping[str, str]) -> int:
-    """How many points were measured for a path or polygon; 0 for other shapes."""
-    name = {"path": "d", "polygon": "points", "polyline": "points"}.get(tag)
-    return _outline("path" if tag == "path" else "polygon", attributes.get(name, ""))[2] if name else 0
+def measure(tag: str, attributes: Mapping[str, str], width: float, height: float) -> tuple[Box | None, float, int]:
+    """(`local_box`, what it covers when filled, points measured: those of a path or polygon) of a shape."""
+    if tag == "path" or tag == "polygon" or tag == "polyline":
+        name, kind = ("d", "path") if tag == "path" else ("points", "polygon")
+        box, area, points = _outline(kind, attributes.get(name, ""))
+        return box, min((box[2] - box[0]) * (box[3] - box[1]), area) if box else 0.0, points
+    box = local_box(tag, attributes, width, height)
+    area = (box[2] - box[0]) * (box[3] - box[1]) if box else 0.0
+    return box, area * math.pi / 4 if tag == "circle" or tag == "ellipse" else area, 0
 
 
 def _outline(tag: str, data: str) -> tuple[Box | None, float, int]:
@@ -274,18 +279,6 @@ def polygon_points(text: str) -> tuple[Point, ...]:
 def _around(points: Sequence[Point]) -> Box:
     xs, ys = zip(*points, strict=True)
     return (min(xs), min(ys), max(xs), max(ys))
-
-
-def local_area(tag: str, attributes: Mapping[str, str], box: Box) -> float:
-    """What a filled shape covers in its own coordinates, at most its box."""
-    whole = (box[2] - box[0]) * (box[3] - box[1])
-    if tag == "path":
-        return min(whole, _outline(tag, attributes.get("d", ""))[1])
-    if tag == "circle" or tag == "ellipse":
-        return whole * math.pi / 4
-    if tag == "polygon" or tag == "polyline":
-        return min(whole, _outline("polygon", attributes.get("points", ""))[1])
-    return whole
 
 
 def local_box(tag: str, attributes: Mapping[str, str], width: float, height: float) -> Box | None:

@@ -90,18 +90,18 @@ def _named(scene: Scene, name: str) -> Iterator[Finding]:
     """The first subject and up to three companions that title, labels, ids and at last the file's name say."""
     subject: Finding | None = None
     company: dict[str, str] = {}
-    called = [(label, f"the drawing is named “{_short(label)}”") for label in scene.names]
-    parts = [(label, f"a part is named “{_short(label)}”") for label in scene.part_names]
-    filed = [(spoken, f"the file is named “{_short(name)}”") for spoken in _spoken_names(name)]
-    for label, reason in [*called, *parts, *filed]:
+    called = [(label, "the drawing is named", label) for label in scene.names]
+    parts = [(label, "a part is named", label) for label in scene.part_names]
+    filed = [(spoken, "the file is named", name) for spoken in _spoken_names(name)] if name else []
+    for label, what, given in [*called, *parts, *filed]:
         subjects, companions = shown_values(label)
         if subjects and subject is None:
-            subject = (subjects[0], reason)
-        if (label, reason) not in filed:
+            subject = (subjects[0], f"{what} “{_short(given)}”")
+        if what != "the file is named":
             for value in companions:
-                company.setdefault(value, reason)
+                company.setdefault(value, f"{what} “{_short(given)}”")
     if subject is None:
-        inside = {value for label, _ in parts for value in shown_values(label)[1]}
+        inside = {value for label in scene.part_names for value in shown_values(label)[1]}
         company = {value: reason for value, reason in company.items() if value in inside}
         subject = None if company else _shown_alone([*called, *filed])
     if subject:
@@ -109,12 +109,12 @@ def _named(scene: Scene, name: str) -> Iterator[Finding]:
     yield from list(company.items())[:MAX_COMPANY]
 
 
-def _shown_alone(names: Sequence[tuple[str, str]]) -> Finding | None:
+def _shown_alone(names: Sequence[tuple[str, str, str]]) -> Finding | None:
     """What a drawing shows whose name says nothing but a tree or a bird."""
-    for label, reason in names:
+    for label, what, given in names:
         for value in shown_values(label)[1]:
             if value in ALONE:
-                return ALONE[value], reason
+                return ALONE[value], f"{what} “{_short(given)}”"
     return None
 
 

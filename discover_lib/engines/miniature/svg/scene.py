@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -26,11 +26,9 @@ from discover_lib.engines.miniature.svg.geometry import (
     MAX_POINTS,
     Box,
     Matrix,
-    count_points,
     length,
-    local_area,
-    local_box,
     matrix_of,
+    measure,
     moved,
     multiply,
     numbers,
@@ -60,6 +58,8 @@ _GROUPS = frozenset(("g", "a", "svg", "switch"))
 _DRAWN = _SHAPES | _GROUPS | {"use", "text"}
 _LABELS = ("id", "class", "aria-label", "data-name", "data-icon", "{http://www.inkscape.org/namespaces/inkscape}label")
 _LABEL_SET = frozenset(_LABELS)
+_NOTED = _LABEL_SET | {"style", "clip-path"}
+_SAYING = frozenset(("title", "desc", "style"))
 _FILE_NAME = "{http://sodipodi.sourceforge.net/DTD/sodipodi-0.dtd}docname"
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
 # Declarations that ";" and ":" part: without escapes, comments, and strings that hold either.
@@ -71,7 +71,37 @@ BACKGROUND_REACH = 0.97  # share of the canvas that a background covers each way
 BACKGROUND_AREA = 0.992  # share of its box that it covers: a tile whose corners are clearly rounded is no background
 FRAME_REACH = 0.86  # share of the canvas that a frame spans each way; icons keep a margin below that
 
-Style = Mapping[str, str]
+
+class Style(dict[str, str]):
+    """Inherited and own style: one object for the same declarations under the same ones, so its paints are read once.
+
+    Not to be changed; equal to itself alone.
+    """
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+    __eq__ = object.__eq__
+
+    @cached_property
+    def fill(self) -> str:
+        return _paint(self, "fill", "black")
+
+    @cached_property
+    def stroke(self) -> str:
+        """The paint of lines; `none` also where they have no width."""
+        paint = _paint(self, "stroke", "none")
+        if paint == "none":
+            return paint
+        width = length(self.get("stroke-width"), 1.0)
+        return paint if width is None or width > 0 else "none"
+
+    @cached_property
+    def stroke_width(self) -> float:
+        width = length(self.get("stroke-width", "1"))
+        return 1.0 if width is None else width
+
+    @cached_property
+    def is_hidden(self) -> bool:
+        return self.get("display") == "none" or self.get("visibility") == "hidden"
 
 
 @dataclass(slots=True)
@@ -95,8 +125,7 @@ class Shape:
     @property
     def stroke_width(self) -> float:
         """On the canvas."""
-        width = length(self.style.get("stroke-width", "1"))
-        return (1.0 if width is None else width) * self.scale
+        return self.style.stroke_width * self.scale
 
     @property
     def alpha(self) -> float:
@@ -181,7 +210,8 @@ class _Reader:
         self.style_characters = self.name_characters = 0
         labels = [root.attrib[name][:MAX_WORDS] for name in (*_LABELS, _FILE_NAME) if name in root.attrib]
         for element in root.iter():
-            self._note(element)
+            if local_name(element.tag) in _SAYING or not _NOTED.isdisjoint(element.attrib):
+                self._note(element)
         self.names = [*self.titles, *labels]
 
     def _note(self, element: Element) -> None:
@@ -237,13 +267,15 @@ class _Reader:
         self.copies: list[tuple[object, Box]] = []
         self.first_use: dict[str, tuple[Matrix | None, Box | None]] = {}
         self.steps = self.outlines = self.points = 0
+        self.last_matrix: Matrix | None = None
+        self.last_shows = True
         self._read_units()
         self._sort()
         return self.scene
 
     def _read_units(self) -> None:
         """Walk the top-level children one by one: each may be one of several like units."""
-        parent, matrix, style = self.root, None, self._style({}, self.root)
+        parent, matrix, style = self.root, None, self._style(_NO_STYLE, self.root)
         children = [child for child in parent if local_name(child.tag) in _DRAWN]
         while len(children) == 1 and local_name(children[0].tag) in ("g", "a") and not self._says_subject(children[0]):
             parent = children[0]
@@ -269,7 +301,7 @@ class _Reader:
             return
         if self.css or not _STYLED.isdisjoint(attributes):
             style = self._style(style, element)
-            if style.get("display") == "none" or style.get("visibility") == "hidden":
+            if style.is_hidden:
                 return
         if "transform" in attributes:
             matrix = self._matrix(matrix, element)
@@ -299,24 +331,22 @@ class _Reader:
         return False
 
     def _paint(self, element: Element, tag: str, matrix: Matrix | None, style: Style) -> None:
-        if len(self.painted) >= MAX_SHAPES or (matrix and not _is_visible(matrix)):
+        if len(self.painted) >= MAX_SHAPES or (matrix and not self._shows(matrix)):
             return
-        fill, stroke = _paint(style, "fill", "black"), _paint(style, "stroke", "none")
-        if stroke != "none":
-            width = length(style.get("stroke-width"), 1.0)
-            stroke = stroke if width is None or width > 0 else "none"
+        fill, stroke = style.fill, style.stroke
         if fill == stroke == "none":
             return
         self.outlines += len(element.attrib.get("d", "")) + len(element.attrib.get("points", ""))
         if self.outlines > MAX_OUTLINES:
             raise SvgError(f"the SVG has more than {MAX_OUTLINES:,} characters of path data; simplify its outlines")
-        box = local_box(tag, element.attrib, *self.size)
+        box, area, points = measure(tag, element.attrib, *self.size)
         if box is None:
             return
-        self.points += count_points(tag, element.attrib)
+        self.points += points
         if self.points > MAX_POINTS:
             raise SvgError(f"the SVG's paths have more than {MAX_POINTS:,} points; simplify its outlines")
-        area = local_area(tag, element.attrib, box) if fill != "none" else (box[2] - box[0]) * (box[3] - box[1])
+        if fill == "none":
+            area = (box[2] - box[0]) * (box[3] - box[1])
         if matrix:
             area *= abs(matrix[0] * matrix[3] - matrix[1] * matrix[2])
         shape = Shape(element, tag, moved(box, matrix) if matrix else box, style, matrix, fill, stroke, area)
@@ -326,6 +356,12 @@ class _Reader:
             shape.box = (left - reach, top - reach, right + reach, bottom + reach)
             shape.area += 2 * reach * (right - left + bottom - top + 2 * reach)  # a straight line has no box of its own
         self.painted.append((shape, len(self.unit_kinds) - 1))
+
+    def _shows(self, matrix: Matrix) -> bool:
+        """`_is_visible`, asked once for the shapes of a group."""
+        if matrix is not self.last_matrix:
+            self.last_matrix, self.last_shows = matrix, _is_visible(matrix)
+        return self.last_shows
 
     def _walk_use(self, element: Element, matrix: Matrix | None, style: Style, uses: int, level: int) -> None:
         attributes = element.attrib
@@ -381,18 +417,13 @@ class _Reader:
         return multiply(outer, own) if own else outer
 
     def _style(self, inherited: Style, element: Element) -> Style:
-        """Inherited and own style; opacity, which is not inherited, gathers in `alpha`."""
-        attributes = element.attrib
-        own = {name: value for name, value in attributes.items() if name in _STYLED}
+        own = [item for item in element.attrib.items() if item[0] in _STYLED]
         if self.css:
+            declared = dict(own)
             for selector in _selectors(element):
-                own.update(self.css.get(selector, ()))
-        if "style" in own:
-            own.update(declarations(own["style"]))
-        style = {**inherited, **{name: value for name, value in own.items() if value != "inherit"}}
-        if "opacity" in own:
-            style["alpha"] = str(float(inherited.get("alpha", 1.0)) * _share(own["opacity"], 0.0))
-        return style
+                declared.update(self.css.get(selector, ()))
+            own = list(declared.items())
+        return _inheriting(inherited, tuple(own)) if own else inherited
 
     def _sort(self) -> None:
         """Tell background and frames from the figure, and gather the figure's units."""
@@ -423,6 +454,21 @@ class _Reader:
             least = SMALLEST + 1e-12 * max(map(abs, (left, top, right, bottom)))  # a line or a point spans no area
             more_x, more_y = max(least - (right - left), 0), max(least - (bottom - top), 0)
             scene.canvas = (left - more_x, top - more_y, right + more_x, bottom + more_y)
+
+
+_NO_STYLE = Style()
+
+
+@lru_cache(maxsize=4096)
+def _inheriting(inherited: Style, declared: tuple[tuple[str, str], ...]) -> Style:
+    """Inherited and own style; opacity, which is not inherited, gathers in `alpha`."""
+    own = dict(declared)
+    if "style" in own:
+        own.update(declarations(own["style"]))
+    style = Style({**inherited, **{name: value for name, value in own.items() if value != "inherit"}})
+    if "opacity" in own:
+        style["alpha"] = str(float(inherited.get("alpha", 1.0)) * _share(own["opacity"], 0.0))
+    return style
 
 
 def _paint(style: Style, name: str, default: str) -> str:
