@@ -226,7 +226,7 @@ def label_turns(conversations, relabel, table):
 def show_pairs_made(margins, pairs, turns):
     _mean = f" The mean margin is {sum(margins) / len(margins):.2f}." if margins else ""
     _line = f"{len(pairs)} of {len(turns)} turns are pairs.{_mean}"
-    mo.Html(show.tag("p", _line, data_turns=len(turns)))
+    mo.Html(show.styled(show.tag("p", _line, data_turns=len(turns))))
     return
 
 

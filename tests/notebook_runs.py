@@ -7,6 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from markupsafe import Markup
+
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 
 
@@ -27,7 +29,9 @@ def run(name: str, **given: Any) -> tuple[list[str], dict[str, Any]]:
         unknown = set(given) - set(definitions(name))
         assert not unknown, f"{name} defines no {unknown}"
     outputs, defined = load(name).run(defs=given)
-    shown = [str(getattr(output, "text", output)) for output in outputs if output is not None]
+    texts = [getattr(output, "text", output) for output in outputs if output is not None]
+    assert not any(isinstance(text, Markup) for text in texts), "marimo's page shows only plain str: use `styled`"
+    shown = list(map(str, texts))
     return [re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL) for text in shown], dict(defined)
 
 

@@ -31,16 +31,21 @@ class Simulator:
         expect(self.page.locator(".dl-chart svg")).to_be_visible()
 
     @property
+    def sim(self) -> Locator:
+        """The simulator itself; below it the page shows the same step in Python."""
+        return self.page.locator(".sim")
+
+    @property
     def trees(self) -> Locator:
         return self.page.locator(".sim-tree")
 
     @property
     def messages(self) -> Locator:
-        return self.page.locator(".dl-msg")
+        return self.sim.locator(".dl-msg")
 
     @property
     def status(self) -> Locator:
-        return self.page.get_by_role("status")
+        return self.sim.get_by_role("status")
 
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name)
@@ -106,13 +111,13 @@ def test_a_session_from_start_to_reload(simulator: Simulator) -> None:
     expect(simulator.messages).to_have_count(5)
     assert simulator.places() == places, "nodes stay where they are"
     assert simulator.drawn() != drawn
-    expect(page.locator(".dl-receipt")).to_contain_text("Reward R")
+    expect(simulator.sim.locator(".dl-receipt")).to_contain_text("Reward R")
 
-    page.get_by_role("textbox").fill("Would you prefer a heron or a toucan?")
+    simulator.sim.get_by_role("textbox").fill("Would you prefer a heron or a toucan?")
     simulator.step("Send as the assistant", 3)
     expect(simulator.messages.nth(5)).to_contain_text("a heron or a toucan?")
     expect(page.locator(".dl-judge")).to_contain_text("dialogue act")
-    expect(page.get_by_role("textbox")).to_have_value("")
+    expect(simulator.sim.get_by_role("textbox")).to_have_value("")
 
     simulator.step("Back", 2)
     expect(simulator.messages).to_have_count(5)
@@ -135,7 +140,7 @@ def test_replies_are_compared_one_is_taken_and_an_intent_tells_its_story(simulat
     expect(cards).to_have_count(9, timeout=20 * SECOND)
     simulator.at_turn(0)
     simulator.step("Take draft", 1)
-    expect(page.locator(".dl-turn")).to_contain_text("draft")
+    expect(simulator.sim.locator(".dl-turn")).to_contain_text("draft")
     expect(cards).to_have_count(0)
 
     page.get_by_text("What the user wants, and knows").scroll_into_view_if_needed()

@@ -204,5 +204,6 @@ def test_the_door_steps_and_leads_on(server: Server, page: Page, outside_request
 
 
 def error_boxes(page: Page) -> int:
-    """marimo hides what a cell raised from the page and says this instead."""
-    return page.get_by_text("An internal error occurred").count() + page.locator(".text-error").count()
+    """marimo hides what a cell raised from the page, or what it cannot show, and says this instead."""
+    said = ("An internal error occurred", "Something went wrong")
+    return sum(page.get_by_text(each).count() for each in said) + page.locator(".text-error").count()
