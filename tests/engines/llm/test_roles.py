@@ -144,14 +144,74 @@ def test_a_met_intent_meets_what_stands_above_it(client: LLMClient, brain: Scrip
         ("1.1.1", True, ()),
         ("2", False, ()),
     ]
-    assert evaluation.verdicts[0].reason == "met with 1.1.1: about 1.1.1"
+    assert evaluation.verdicts[0].reason == "met with something more specific: about 1.1.1"
+    assert client.usage.remarks == {"judge": {"contradicted": 1}}
+
+
+def test_entries_too_many_are_left_out_and_counted(client: LLMClient, brain: Scripted) -> None:
+    brain.says(judged(("1", False), WISH, ("9", True), ("3", True), ("9", False)))
+    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert [(each.intent_id, each.engaged) for each in evaluation.verdicts] == [("1", False), ("2", False)]
+    assert len(brain.asked) == 1 and client.usage.remarks == {"judge": {"stray ids": 3}}
+
+
+@pytest.mark.parametrize("word", ["none", "None.", "(none)", "n/a", "N/A", "", " ", "-", "–", "nothing", "null", "[]"])
+def test_a_word_for_nothing_is_no_near_miss(client: LLMClient, brain: Scripted, word: str) -> None:
+    brain.says(judged(("1", False, [word]), WISH))
+    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert evaluation.verdicts[0].near_misses == () and len(brain.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["near_miss", "nearMisses", "Near-Misses", "tangential_alternatives", "tangential", "alternatives"]
+)
+def test_the_papers_names_are_understood(client: LLMClient, brain: Scripted, name: str) -> None:
+    intents = [
+        {"intent_id": "1", "reasoning": "a choir sings", "is_engaged": False, name: ["a choir"]},
+        {"intent_id": "2", "reasoning": "no place", "is_engaged": False, name: ["none"]},
+    ]
+    brain.says({"classification_reasoning": "it asks", "classification": "Dialog Act", "evaluations": intents})
+    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert (evaluation.kind, evaluation.kind_reason) == ("dialogue_act", "it asks")
+    assert [each.near_misses for each in evaluation.verdicts] == [("a choir",), ()]
+    assert client.usage.structured == {"repaired": 1}
+
+
+def test_a_field_that_may_mean_two_things_is_not_guessed(client: LLMClient, brain: Scripted) -> None:
+    both = [{"id": "1", "reason": "", "engaged": False, "near_misses": [], "near_miss": ["a choir"]}]
+    brain.says({"kind_reason": "", "kind": "artifact", "intents": [*both, *judged(WISH)["intents"]]})
+    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert evaluation.verdicts[0].near_misses == (), "the field of the right name counts"
+
+
+@pytest.mark.parametrize(
+    ("score", "read"),
+    [(4, 4), ("4", 4), (4.5, 4.5), ("4.5", 4.5), (1, 1), (5.0, 5), (0, None), (6, None), (True, None)],
+)
+def test_a_score_between_two_steps_stays_what_it_is(score: Any, read: float | None) -> None:
+    data = {"scores": [{"id": "1", "reason": "", "score": score}]}
+    if read is None:
+        with pytest.raises(ValueError, match="score"):
+            answers.SatisfactionScores.model_validate(data)
+    else:
+        assert answers.SatisfactionScores.model_validate(data).scores[0].score == read
+
+
+def test_a_rating_is_a_number_from_one_to_three_and_its_schema_says_whole_ones() -> None:
+    assert answers.Interactivity.model_validate({"reason": "", "score": 2.5}).score == 2.5
+    with pytest.raises(ValueError, match="from 1 to 3"):
+        answers.Interactivity.model_validate({"reason": "", "score": 3.5})
+    assert answers.Interactivity.model_json_schema()["properties"]["score"]["enum"] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
-        (judged(("1", False), WISH, ("9", True)), "there is no intent '9'; the ids are 1, 1.1, 1.1.1, 2"),
-        (judged(("1", False), WISH, ("3", True)), "there is no intent '3'"),
+        (
+            judged(("1", False), ("9", True)),
+            "there is no intent '9'; the ids are 1, 1.1, 1.1.1, 2; there is no entry for 2",
+        ),
+        (judged(("1", False), ("3", True)), "there is no intent '3'"),
         (judged(("1", False), ("1", True), WISH), "intent '1' has more than one entry"),
         (judged(("1", False)), "there is no entry for 2"),
         (judged(("1", True), WISH), "there is no entry for 1.1"),

@@ -182,6 +182,10 @@ class LLMClient:
         """Count how a structured answer came about (`discover_lib.engines.llm.calls.structured`)."""
         self._meter.structured(purpose, outcome)
 
+    def remark(self, purpose: str, what: str, times: int = 1) -> None:
+        """Count what was mended or left out of an answer that was taken ("stray ids", "contradicted")."""
+        self._meter.remark(purpose, what, times)
+
     def close(self) -> None:
         """End calls in flight and close connections.  The client can be used again afterwards."""
         with self._lock:

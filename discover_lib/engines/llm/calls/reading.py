@@ -71,6 +71,8 @@ class _Reader(Generic[T]):
         self._answer = answer
         self._check = check
         self._schema, self._fields = schema_of(answer)
+        others: Mapping[str, str] = getattr(answer, "other_names", {})
+        self._other_names = {_plain_name(other): name for other, name in others.items()}
         self._defects: list[tuple[int, str]] = []  # how near it came, what was wrong
 
     def whole(self, text: str) -> T | None:
@@ -115,7 +117,7 @@ class _Reader(Generic[T]):
         for data in readings:
             # A list stands for the whole answer only where nothing else of the answer is in sight.
             shaped = self._shape(data) if alone or isinstance(data, dict) else data
-            value = self._accept(_fit(shaped, self._schema, self._schema))
+            value = self._accept(_fit(_renamed(shaped, self._other_names), self._schema, self._schema))
             if value is not None:
                 return value
         return None
@@ -456,7 +458,25 @@ def _plain_name(name: Any) -> str:
     return "".join(filter(str.isalnum, str(name).casefold()))
 
 
-_NOTHING = {"", "none", "null", "n/a", "-", "~"}
+_NOTHING = frozenset({"", "none", "null", "nil", "n/a", "na", "not applicable", "nothing", "no near misses"})
+
+
+def says_nothing(value: Any) -> bool:
+    """Whether a text only says that there is none: "none", "(none)", "N/A.", "-", ""."""
+    return isinstance(value, str) and value.strip(" \t\n()[]<>{}.,;:'\"`*_-–—~").casefold() in _NOTHING
+
+
+def _renamed(data: Any, names: Mapping[str, str]) -> Any:
+    """`data` with fields by their own names where `names` (without blanks and marks) knows them by others."""
+    if isinstance(data, list):
+        return [_renamed(each, names) for each in data]
+    if not isinstance(data, dict):
+        return data
+    renamed: dict[str, Any] = {}
+    for name, value in data.items():
+        own = names.get(_plain_name(name), name)
+        renamed[name if own in data or own in renamed else own] = _renamed(value, names)
+    return renamed
 
 
 def _fit(data: Any, node: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
@@ -465,12 +485,12 @@ def _fit(data: Any, node: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     if "anyOf" in node:
         options = [_resolve(option, root) for option in node["anyOf"]]
         nullable = any(option.get("type") == "null" for option in options)
-        if nullable and isinstance(data, str) and data.strip().casefold() in _NOTHING:
+        if nullable and says_nothing(data):
             return None
         rest = [option for option in options if option.get("type") != "null"]
         return _fit(data, rest[0], root) if len(rest) == 1 and data is not None else data
     if node.get("type") == "array":
-        if data is None or (isinstance(data, str) and data.strip().casefold() in _NOTHING):
+        if data is None or says_nothing(data):
             return []
         return [_fit(each, node.get("items", {}), root) for each in data] if isinstance(data, list) else data
     if node.get("type") == "object" and isinstance(data, dict):

@@ -169,3 +169,5 @@ class Usage:
     structured: Mapping[str, int] = field(default_factory=dict)  # clean, repaired, reasked, failed
     structured_by_purpose: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # model → parameters it does not take
+    # Purpose → what was seen in answers, and how often: "cut" by their limit, "stray ids", "contradicted".
+    remarks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
