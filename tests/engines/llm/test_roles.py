@@ -23,7 +23,7 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm import answers, builder
-from discover_lib.engines.llm.assistants import REPORTED, LLMAssistant, llm_assistant
+from discover_lib.engines.llm.assistants import LLMAssistant, llm_assistant
 from discover_lib.engines.llm.builder import LLMBuilder, Organised
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
 from discover_lib.engines.llm.judge import LLMJudge
@@ -338,7 +338,7 @@ def test_an_assistant_sees_its_system_prompt_and_the_messages(client: LLMClient,
     brain.says("<think>a boat? {no}</think>\n\nHere is a boat. \n")
     asked = (Message("user", "a boat"), Message("assistant", "Small?", notation="ask size ?"), Message("user", "yes"))
     reply = LLMAssistant(client, MODEL, "a", system="Be brief.", temperature=0.2).reply(asked, seed=3)
-    assert reply == Reply("Here is a boat.", 7, REPORTED, "a")
+    assert reply == Reply("Here is a boat.", 5, COUNTING, "a"), "the 7 reported tokens hold the thinking"
     (body,) = brain.asked
     assert body["messages"] == [
         {"role": "system", "content": "Be brief."},

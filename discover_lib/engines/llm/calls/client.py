@@ -331,6 +331,7 @@ class LLMClient:
             reply.finish_reason,
             time.monotonic() - began,
             attempts,
+            reasoning_tokens=reply.reasoning_tokens,
         )
 
     async def _attempts(
@@ -460,7 +461,7 @@ def _empty(request: Request, reply: WireReply) -> LLMError:
         line = f"{request.model}: the provider's content filter held the reply back"
     else:
         line = f"{request.model}: the reply is empty"
-    return LLMError(line, "content")
+    return LLMError(line, "content", cut=reply.finish_reason == "length")
 
 
 def _after(error: LLMError, attempts: int) -> LLMError:
@@ -468,4 +469,4 @@ def _after(error: LLMError, attempts: int) -> LLMError:
     wait = error.retry_after_seconds
     if wait:
         line += f"; the provider asks to wait {wait:g} s"
-    return LLMError(line, error.kind, attempts=attempts, retry_after_seconds=wait)
+    return LLMError(line, error.kind, attempts=attempts, retry_after_seconds=wait, cut=error.cut)

@@ -40,6 +40,7 @@ class Meter:
 
     def failed(self, request: Request, error: LLMError) -> None:
         self._add(request, failed=1, attempts=error.attempts)
+        self.remark(request.purpose, "cut", error.cut)
         with self._lock:
             self._failures[error.kind] += 1
 

@@ -59,7 +59,7 @@ def read_answer(text: str, answer: type[T], check: Check[T], finish_reason: str 
         clean = reader.whole(text.strip())
         if clean is not None:
             return Read(clean, True)
-        return Read(reader.mended(_without_thinking(_inner_text(text))), False)
+        return Read(reader.mended(without_thinking(_inner_text(text))), False)
     except RecursionError:
         raise UnusableError("the answer is nested too deep") from None
 
@@ -166,6 +166,8 @@ _TAGS = r"(?:think|thinking|thought|reasoning|scratchpad|analysis|reflection)"
 _CLOSED_THINKING = re.compile(rf"<({_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _END_OF_THINKING = re.compile(rf"</{_TAGS}>", re.IGNORECASE)
 _START_OF_THINKING = re.compile(rf"<{_TAGS}>", re.IGNORECASE)
+# Everything up to a closing tag that nothing has opened, if it is no quoted one.
+_LONE_END = re.compile(rf"(?:(?!<{_TAGS}\b).)*?(?<![`\"'])</(?:think|thinking|thought|reasoning)>", re.DOTALL | re.I)
 _CHANNEL = "<|message|>"
 
 
@@ -178,8 +180,11 @@ def _inner_text(text: str) -> str:
     return data if isinstance(data, str) else text
 
 
-def _without_thinking(text: str) -> str:
-    """`text` after its thinking.
+def without_thinking(text: str, *, prose: bool = False) -> str:
+    """`text` after its thinking, which servers without a parser for it leave there.
+
+    Args:
+        prose: the text may be about such tags, so that only what it begins with is thinking.
 
     Raises:
         UnusableError: the thinking never ends, so what looks like an answer is a draft.
@@ -188,10 +193,25 @@ def _without_thinking(text: str) -> str:
         head, _, text = text.rpartition(_CHANNEL)
         if not head.rstrip().endswith("final"):
             raise UnusableError("there is thinking and no final answer")
+    if prose:
+        return _after_thinking(text)
     text = _CLOSED_THINKING.sub(" ", text)
     # Some servers cut off the opening tag.
     text = _END_OF_THINKING.split(text)[-1]
     if _START_OF_THINKING.search(text):
+        raise UnusableError("the thinking does not end")
+    return text
+
+
+def _after_thinking(text: str) -> str:
+    """`text` after the thinking that it begins with, whose opening tag some servers cut off."""
+    while True:
+        text = text.lstrip()
+        closed = _CLOSED_THINKING.match(text) or _LONE_END.match(text)
+        if closed is None:
+            break
+        text = text[closed.end() :]
+    if _START_OF_THINKING.match(text):
         raise UnusableError("the thinking does not end")
     return text
 
