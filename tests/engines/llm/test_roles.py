@@ -28,7 +28,7 @@ from discover_lib.engines.llm.builder import LLMBuilder, Organised
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
 from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.engines.llm.prompting import PromptSet
-from discover_lib.engines.llm.voice import LLMVoice, find_flaws
+from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 
@@ -329,6 +329,78 @@ def test_what_is_checked_in_a_message(message: str, kinds: list[str]) -> None:
 
 def test_what_is_clear_may_be_worded() -> None:
     assert find_flaws("i want a weathered pilot", replace(FUZZY, pursuing="clear"), HEARD) == []
+
+
+LATENT = UserView(
+    ("1.1", "3"),
+    "latent",
+    ("1.2", "1.2.1"),
+    {"1.1": "Has a calm narrator", "3": "Ends quietly", "1.2": "The teller is old", "1.2.1": "The teller is a pilot"},
+    {"1.1": "calm from line one, see [1.1] and 1.2.1", "1.2.1": "the teller is a cook, not a pilot"},
+)
+
+
+def test_of_what_is_latent_the_voice_is_told_the_category_alone(client: LLMClient, brain: Scripted) -> None:
+    brain.says(said("something about who tells it feels off"))
+    LLMVoice(client, MODEL).speak(LATENT, HEARD, seed=0)
+    prompt = brain.prompt()
+    assert "Still wanting (latent):\n- something of the category of [1.1]\n" in prompt
+    for secret in ("teller", "pilot", "a cook, not"):
+        assert secret not in prompt
+    assert "what happened: calm from line one, see and\n" in prompt, "no ids in a reason"
+
+
+@pytest.mark.parametrize(
+    ("achieved", "shown"),
+    [
+        ((), "- something, of no category that you could name"),
+        (("3",), "- something, of no category that you could name"),
+        (("1.1", "3"), "- something of the category of [1.1]"),
+        (("1.1", "1.2"), "- something of the category of [1.2]"),
+    ],
+)
+def test_the_category_is_that_of_the_nearest_thing_achieved(achieved: tuple[str, ...], shown: str) -> None:
+    assert describe_latent(replace(LATENT, achieved=achieved, items=("1.2.1",))) == shown
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "As an AI language model, I cannot role-play as a user.",
+        "I'm an AI, so i have no preference",
+        "sorry, I can't pretend to be a user",
+        "The assistant should offer a darker ending",
+    ],
+)
+def test_a_message_that_breaks_the_role_is_refused(client: LLMClient, brain: Scripted, message: str) -> None:
+    voice = LLMVoice(client, MODEL)
+    brain.says(said(message), said("maybe darker"))
+    assert voice.speak(FUZZY, HEARD, seed=0) == "maybe darker"
+    assert "you are the user" in brain.prompt(1, -1)
+    brain.says(said(message))
+    with pytest.raises(VoiceError, match="the user's message could not be had"):
+        voice.speak(FUZZY, HEARD, seed=0)
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["could it be told by an ai?", "i'm an ai researcher, so keep it short", "the user should see the error first"],
+)
+def test_a_user_may_speak_of_machines(message: str) -> None:
+    assert find_flaws(message, FUZZY, HEARD) == []
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "a poodle and a beagle are one near miss",
+        "it can show tone, humour and language",
+        'a shape labelled\n  "snail" must be drawn as one',
+        "one is enough, but that one must hold all of the intent",
+    ],
+)
+def test_the_judge_is_told_what_judges_were_unsure_of(rule: str) -> None:
+    assert rule in PromptSet()["response_evaluation"].parts[0][1]
 
 
 # -- assistants ------------------------------------------------------------------------------------------------------
