@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from discover_lib.base.leaks import find_leaks
+from discover_lib.base.leaks import find_leaks, giving_away
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import VoiceError
 from discover_lib.core.view import UserView
@@ -155,9 +155,11 @@ def find_flaws(message: str, view: UserView, messages: Sequence[Message]) -> lis
 
 
 def worded(message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
-    """Words of `message`, in order, that only a fuzzy or latent item holds and that nobody has said yet."""
+    """Words of `message`, in order, that give away a fuzzy or latent item and that nobody has said yet."""
     if view.pursuing not in ("fuzzy", "latent"):
         return ()
     hidden = {intent_id: view.texts[intent_id] for intent_id in view.items}
     known = [*(view.texts[intent_id] for intent_id in view.achieved), *(each.content for each in messages)]
-    return tuple(dict.fromkeys(leak.word for leak in find_leaks(message, hidden, known) if leak.how == "verbatim"))
+    leaks = find_leaks(message, hidden, known)
+    given = giving_away(leaks)
+    return tuple(dict.fromkeys(leak.word for leak in leaks if not given.isdisjoint(leak.intent_ids)))
