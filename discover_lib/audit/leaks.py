@@ -136,9 +136,10 @@ def audit_conversation(conversation: Conversation, name: str = "") -> Iterator[F
     for turn in conversation.turns:
         if turn.user_message is not None:
             before = conversation.messages(turn.index)[:-1]
-            found = audit_message(turn.user_message, conversation.tree, turn.after, before, domain, turn.view.items)
-            if found is not None:
-                yield dataclasses.replace(found, name=name, turn=turn.index)
+            after = turn.view.items
+            finding = audit_message(turn.user_message, conversation.tree, turn.after, before, domain, after)
+            if finding is not None:
+                yield dataclasses.replace(finding, name=name, turn=turn.index)
 
 
 def audit_message(
@@ -176,10 +177,10 @@ def audit_message(
     trees = None if after is None else {tree.root_of[key] for key in after}
     given = giving_away(leaks, None if trees is None else [key for key in hidden if tree.root_of[key] in trees])
     counted = {key: _said_of(key, text, leaks, lexicon, key in given) for key, text in hidden.items()}
-    told = max(counted, key=lambda key: (counted[key][0] == "alarm", *counted[key][1:]))
-    severity, _, share = counted[told]
-    emerging = state[told] is Discovery.EMERGING
-    return Finding("", 0, message, tuple(leaks), told, tree.text(told), emerging, share, severity)
+    intent_id = max(counted, key=lambda key: (counted[key][0] == "alarm", *counted[key][1:]))
+    severity, _, share = counted[intent_id]
+    emerging = state[intent_id] is Discovery.EMERGING
+    return Finding("", 0, message, tuple(leaks), intent_id, tree.text(intent_id), emerging, share, severity)
 
 
 def _said_of(
