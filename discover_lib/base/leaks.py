@@ -110,8 +110,8 @@ _IRREGULAR = {
 
 # Words for anybody, and names of what every piece has (its tone, its start): alone they give nothing away.
 EVERYDAY = frozenset(
-    """someone somebody anyone anybody everyone everybody nobody person people conversation story picture drawing tone mood
-    style colour colours color start beginning opening end ending title subject setting line lines""".split()
+    """someone somebody anyone anybody everyone everybody nobody person people conversation story picture drawing tone
+    mood style colour colours color start beginning opening end ending title subject setting line lines""".split()
 )
 ENOUGH_WORDS = 2  # content words of one intent, in whatever form, that give it away
 
