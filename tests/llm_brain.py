@@ -35,6 +35,7 @@ _ITEM = re.compile(r"^ *- \[([\d.]+)\] (.*)$", re.MULTILINE)
 _BULLET = re.compile(r"^- (.*)$", re.MULTILINE)
 _PAIR = re.compile(r"^(\d+)\. narrow: (.*)\n +broad: (.*)$", re.MULTILINE)
 _NEW = re.compile(r"^ *- \[([\d.]+)\] .*\n  new:", re.MULTILINE)
+_CATEGORY = re.compile(r"^- something of the category of \[([\d.]+)\]$", re.MULTILINE)
 _WANTING = re.compile(r"^Still wanting \((\w+)\):$", re.MULTILINE)
 
 # The instructions that each prompt opens with are how a prompt is recognised.
@@ -83,12 +84,14 @@ def evaluate(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any
 def speak(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
     messages = [Message(role, text) for role, text in _quotations(prompt)]  # type: ignore[arg-type]
     mind = _plain(prompt).split("# In your mind")[1]
-    achieved, kind, items = _WANTING.split(mind)
+    achieved, kind, wanting = _WANTING.split(mind)
+    # Of what is latent the category alone is shown.
+    items = _CATEGORY.findall(wanting) or ["0"] if kind == "latent" else [key for key, _ in _ITEM.findall(wanting)]
     texts = dict(_ITEM.findall(mind))
     view = UserView(
         tuple(intent_id for intent_id, _ in _ITEM.findall(achieved)),
         None if kind == "nothing" else kind,  # type: ignore[arg-type]
-        tuple(intent_id for intent_id, _ in _ITEM.findall(items)),
+        tuple(items),
         texts,
         changed=tuple(_NEW.findall(mind)),
     )

@@ -30,6 +30,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import read_rows
 from discover_lib.dataset.formats import read_jsonl
 from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.llm.prompting import OVERRIDE_VARIABLE, PromptSet
 from discover_lib.engines.local.lineage import adapter_chain
 from discover_lib.engines.local.names import fingerprint, local_assistant, parse_name
 from discover_lib.metrics.replay import replay
@@ -46,6 +47,8 @@ KEPT = Path(__file__).parent / "data" / "old_layout"
 EXPECTED: dict[str, Any] = json.loads((KEPT / "expected.json").read_text(encoding="utf-8"))
 MADE_IN = "/srv/workbench"  # where that workbench lay; the folder of a test takes its place
 OUTPUTS = Path("outputs")
+# Prompts have changed since: whoever would go on with such a run hands in those that it was begun with.
+PROMPTS = Path(__file__).parent / "data" / "old_layout_prompts"
 MODEL = "openai/miniature:creative_writing"
 
 # The commands that began the runs; given again, they go on with them.
@@ -112,6 +115,16 @@ def assert_base_at_hand() -> None:
     from discover_lib.engines.local.tiny_model import base_folder
 
     assert (base_folder() / "tiny.json").is_file(), "the tiny base is not found any more"
+
+
+@pytest.fixture
+def old_prompts(monkeypatch: pytest.MonkeyPatch) -> PromptSet:
+    """The prompts of that version, in place of ours, for the program and for the model that reads them."""
+    prompts = PromptSet(PROMPTS)
+    monkeypatch.setenv(OVERRIDE_VARIABLE, str(PROMPTS))
+    known = {template.parts[0][1]: name for name, template in prompts.templates.items() if len(template.parts) == 2}
+    monkeypatch.setattr(llm_brain, "TASKS", llm_brain.TASKS | known)
+    return prompts
 
 
 @pytest.fixture
@@ -217,6 +230,7 @@ def test_stored_judgements_give_the_stored_course(run: str, place: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("run", WITH_MODELS)
+@pytest.mark.usefixtures("old_prompts")
 def test_a_run_with_a_language_model_goes_on_and_pays_for_no_call_twice(run: str, place: Path) -> None:
     """The server may be found at another address than before."""
     before = EXPECTED["left"][run]
@@ -231,16 +245,24 @@ def test_a_run_with_a_language_model_goes_on_and_pays_for_no_call_twice(run: str
 
 @pytest.mark.slow
 @pytest.mark.parametrize("run", WITH_MODELS)
+@pytest.mark.usefixtures("old_prompts")
 def test_every_call_that_was_paid_for_is_known_again(run: str, place: Path) -> None:
-    """With its turns and scores gone, a run asks for nothing that it had asked for before."""
+    """With its turns and scores gone, a run asks for nothing that it had asked for before.
+
+    Except for what the voice said of what is latent: that version showed it the hidden texts, and this one never does.
+    """
+    with RunStore.read(OUTPUTS / run) as store:
+        turns = [turn for row in store.listing() for turn in store.conversation(row.place).turns]
+    latent = sum(turn.view.pursuing == "latent" and turn.user_message is not None for turn in turns)
     with sqlite3.connect(OUTPUTS / run / FILE) as connection:
         connection.execute("DELETE FROM turns")
         connection.execute("DELETE FROM assessments")
         connection.execute("UPDATE units SET stop = NULL")
     with FakeServer(llm_brain.answer) as server:
         again(run, "--api-base", server.api_base)
-        assert server.counts["served"] == EXPECTED["calls on resuming"][run]
-    assert standing(run) == EXPECTED["resumed"][run]
+        assert server.counts["served"] == EXPECTED["calls on resuming"][run] + latent
+    expected = EXPECTED["resumed"][run]
+    assert standing(run) == expected | {"calls": expected["calls"] + latent}
 
 
 @pytest.mark.slow
@@ -269,6 +291,14 @@ def test_a_finished_run_has_nothing_left_to_do(run: str, place: Path) -> None:
     if lines:
         assert (OUTPUTS / run / "conversations.jsonl").read_bytes() == lines
         assert table_of(run) == EXPECTED["summaries"][run]
+
+
+@pytest.mark.parametrize("run", WITH_MODELS)
+def test_a_run_that_other_prompts_began_is_refused_in_one_line(run: str, place: Path) -> None:
+    refused = discover(*COMMANDS[run], "--run", OUTPUTS / run)
+    assert refused.returncode == 2 and len(refused.stderr.strip().splitlines()) == 1, refused.stderr
+    assert "another configuration: prompts." in refused.stderr
+    assert standing(run) == EXPECTED["left"][run]
 
 
 def test_other_options_are_refused_as_before(place: Path) -> None:
@@ -373,6 +403,7 @@ def test_certifying_again_goes_on_with_the_panel_that_was_run(place: Path) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("old_prompts")
 def test_a_new_certificate_fits_a_run_with_a_language_model(place: Path) -> None:
     """The panel is run by the prompts of today, which must count as those that the run was made with."""
     run = OUTPUTS / "model"

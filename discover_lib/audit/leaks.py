@@ -9,12 +9,12 @@ away, a *slight* finding is one word among many and is for a person to read.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
-from discover_lib.base.leaks import Leak, find_leaks, roots
+from discover_lib.base.leaks import ENOUGH_WORDS, Leak, find_leaks, giving_away, roots
 from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
@@ -26,7 +26,7 @@ from discover_lib.runs.store import RunStore
 
 Severity = Literal["alarm", "slight"]
 ALARMING_SHARE = 1 / 3  # of an intent's content words: one of three gives it away, one of five hardly
-ALARMING_WORDS = 2  # or this many words of one intent
+ALARMING_WORDS = ENOUGH_WORDS  # or this many words of one intent
 
 
 @dataclass(frozen=True)
@@ -136,13 +136,19 @@ def audit_conversation(conversation: Conversation, name: str = "") -> Iterator[F
     for turn in conversation.turns:
         if turn.user_message is not None:
             before = conversation.messages(turn.index)[:-1]
-            finding = audit_message(turn.user_message, conversation.tree, turn.after, before, domain)
+            after = turn.view.items
+            finding = audit_message(turn.user_message, conversation.tree, turn.after, before, domain, after)
             if finding is not None:
                 yield dataclasses.replace(finding, name=name, turn=turn.index)
 
 
 def audit_message(
-    message: str, tree: IntentTree, state: IntentState, messages: Sequence[Message], domain: str = ""
+    message: str,
+    tree: IntentTree,
+    state: IntentState,
+    messages: Sequence[Message],
+    domain: str = "",
+    after: Collection[str] | None = None,
 ) -> Finding | None:
     """What one message gives away, or None.
 
@@ -150,6 +156,8 @@ def audit_message(
         state: the user's, when they speak: after the reply that the message answers.
         messages: the conversation before it, that reply included.
         domain: of the lexicon that knows the tree's words, or "".
+        after: ids of what the user was after (`UserView.items`): a single word from another tree than theirs is slight;
+            None: anything.
 
     Raises:
         LexiconError: no such domain.
@@ -166,14 +174,18 @@ def audit_message(
     if not leaks:
         return None
     leaks.sort(key=lambda leak: leak.start)
-    counted = {key: _said_of(key, text, leaks, lexicon) for key, text in hidden.items()}
+    trees = None if after is None else {tree.root_of[key] for key in after}
+    given = giving_away(leaks, None if trees is None else [key for key in hidden if tree.root_of[key] in trees])
+    counted = {key: _said_of(key, text, leaks, lexicon, key in given) for key, text in hidden.items()}
     intent_id = max(counted, key=lambda key: (counted[key][0] == "alarm", *counted[key][1:]))
     severity, _, share = counted[intent_id]
     emerging = state[intent_id] is Discovery.EMERGING
     return Finding("", 0, message, tuple(leaks), intent_id, tree.text(intent_id), emerging, share, severity)
 
 
-def _said_of(intent_id: str, text: str, leaks: Iterable[Leak], lexicon: Lexicon | None) -> tuple[Severity, int, float]:
+def _said_of(
+    intent_id: str, text: str, leaks: Iterable[Leak], lexicon: Lexicon | None, given: bool
+) -> tuple[Severity, int, float]:
     """How much of one intent was said: the grade, the number of its words, and their share of all its words.
 
     A text of the lexicon's own holds no everyday word, so that any word of it counts as an alarm.
@@ -181,7 +193,7 @@ def _said_of(intent_id: str, text: str, leaks: Iterable[Leak], lexicon: Lexicon 
     number = len({word for leak in leaks if intent_id in leak.intent_ids for word in roots(leak.word)})
     share = min(1.0, number / max(1, len(roots(text))))
     terse = lexicon is not None and lexicon.value_of_text(text) is not None
-    enough = number >= ALARMING_WORDS or (number and (terse or share >= ALARMING_SHARE))
+    enough = number >= ALARMING_WORDS or (number and (terse or (given and share >= ALARMING_SHARE)))
     return "alarm" if enough else "slight", number, share
 
 

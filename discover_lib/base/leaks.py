@@ -8,7 +8,7 @@ lexicon, `discover_lib.audit.leaks` adds its synonyms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -25,6 +25,95 @@ _ENDINGS = sorted(
     reverse=True,
 )
 _SHORTEST_ROOT = 4
+
+# Irregular forms by what they come from.  Forms that are words of their own ("left", "rose", "saw", "ground", "found",
+# "leaves", "felt") are left out: a word taken for another is worse than one that is missed.
+_IRREGULAR = {
+    form: base
+    for base, forms in {
+        "begin": "began begun",
+        "bite": "bit bitten",
+        "blow": "blew blown",
+        "break": "broke broken",
+        "build": "built",
+        "burn": "burnt",
+        "buy": "bought",
+        "catch": "caught",
+        "child": "children",
+        "choose": "chose chosen",
+        "cling": "clung",
+        "creep": "crept",
+        "die": "dying died",
+        "draw": "drew drawn",
+        "dream": "dreamt",
+        "drink": "drank drunk",
+        "drive": "drove driven",
+        "eat": "ate eaten",
+        "eavesdrop": "eavesdropping eavesdropped eavesdropper",
+        "fall": "fell fallen",
+        "feed": "fed",
+        "fight": "fought",
+        "flee": "fled",
+        "fly": "flew flown flying flies",
+        "foot": "feet",
+        "forget": "forgot forgotten",
+        "freeze": "froze frozen",
+        "goose": "geese",
+        "grow": "grew grown",
+        "half": "halves",
+        "hang": "hung",
+        "hear": "heard",
+        "hide": "hid hidden hiding",
+        "hold": "held",
+        "knife": "knives",
+        "lend": "lent",
+        "lie": "lying lied",
+        "life": "lives",
+        "lose": "lost losing",
+        "man": "men",
+        "mouse": "mice",
+        "overhear": "overheard",
+        "ride": "rode ridden riding",
+        "ring": "rang rung",
+        "rise": "risen rising",
+        "run": "ran running",
+        "sell": "sold",
+        "send": "sent",
+        "shake": "shook shaken",
+        "shine": "shone shining",
+        "sing": "sang sung",
+        "sink": "sank sunk",
+        "sleep": "slept asleep",
+        "speak": "spoke spoken",
+        "spin": "spun spinning",
+        "stand": "stood",
+        "steal": "stole stolen",
+        "sweep": "swept",
+        "swim": "swam swum swimming",
+        "teach": "taught",
+        "tear": "tore torn",
+        "tell": "told",
+        "thief": "thieves",
+        "throw": "threw thrown",
+        "tooth": "teeth",
+        "wake": "woke woken waking awake",
+        "wear": "wore worn",
+        "weave": "wove woven",
+        "weep": "wept",
+        "win": "won winning",
+        "wolf": "wolves",
+        "woman": "women",
+        "write": "wrote written writing",
+    }.items()
+    for form in forms.split()
+}
+
+# Words for anybody, and names of what every piece has (its tone, its start): alone they give nothing away.
+EVERYDAY = frozenset(
+    """someone somebody anyone anybody everyone everybody nobody person people conversation story picture drawing tone
+    mood style colour colours color start beginning opening end ending title subject setting line lines""".split()
+)
+ENOUGH_WORDS = 2  # content words of one intent, in whatever form, that give it away
 
 
 class Spoken(NamedTuple):
@@ -77,6 +166,28 @@ def find_leaks(message: str, hidden: Mapping[str, str], known: Iterable[str]) ->
     return tuple(_leak(each, holders[each.root, each.denied]) for each in spoken_words(message) if each[3:] in holders)
 
 
+def giving_away(leaks: Iterable[Leak], pursued: Collection[str] | None = None) -> frozenset[str]:
+    """Ids of the hidden intents that leaks give away; what is left of them is slight.
+
+    Two content words of one intent give it away in whatever form, one does if it is the intent's own word and the user
+    is after that intent.  An inflected word ("softer" of an animal, where lines look soft) or one that belongs to
+    another tree than the one talked of is more often innocent than not.
+
+    Args:
+        pursued: ids of the intents that the user is after; None: all of them.
+    """
+    told: dict[str, set[str]] = {}
+    own: set[str] = set()
+    for leak in leaks:
+        if leak.word.lower() in EVERYDAY:
+            continue
+        for intent_id in leak.intent_ids:
+            told.setdefault(intent_id, set()).update(roots(leak.word))
+            if leak.how != "inflected" and (pursued is None or intent_id in pursued):
+                own.add(intent_id)
+    return frozenset(own | {intent_id for intent_id, words_of in told.items() if len(words_of) >= ENOUGH_WORDS})
+
+
 def _leak(said: Spoken, holders: Mapping[str, str]) -> Leak:
     same = [intent_id for intent_id, word in holders.items() if stem(word) == stem(said.word)]
     how: How = "verbatim" if same else "inflected"
@@ -116,9 +227,9 @@ def roots(text: str) -> frozenset[str]:
 def root(word: str) -> str:
     """What inflected and derived forms of a word share: ``shadows, shadowy, shadowed → shadow``.
 
-    Up to two endings come off, so ``practising``, ``practised`` and ``practices`` meet; irregular forms do not.
+    Up to two endings come off, so ``practising``, ``practised`` and ``practices`` meet; irregular forms are looked up.
     """
-    word = stem(word)
+    word = stem(_IRREGULAR.get(word, word))
     for _ in range(2):
         word = _shortened(word)
     return word

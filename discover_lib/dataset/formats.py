@@ -117,7 +117,7 @@ def read_jsonl(path: Path) -> Iterator[Conversation]:
         try:
             yield Conversation.from_dict(data)
         except ValueError as error:
-            raise FormatError(f"{where} is no conversation: {error}") from None
+            raise FormatError(f"{where} is not a conversation: {error}") from None
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, Any]]:

@@ -28,10 +28,13 @@ def asks_for_final(text: str) -> bool:
 
 @dataclass(frozen=True)
 class LeafScore(Record):
-    """How well the final artifact meets one of the most specific intents, 1 to 5, and why."""
+    """How well the final artifact meets one of the most specific intents, 1 to 5, and why.
+
+    The scale has whole steps; what a judge puts between two of them stays as it is.
+    """
 
     intent_id: str
-    score: int
+    score: float
     reason: str = ""
 
     @property

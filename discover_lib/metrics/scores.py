@@ -73,7 +73,7 @@ class ConversationScores(Record):
     rewards: tuple[float | None, ...]
     tokens: tuple[int, ...]
     final_tokens: int | None = None
-    leaves: Mapping[str, int] | None = None
+    leaves: Mapping[str, float] | None = None
     interactivity: float | None = None
     behaviours: tuple[Behaviour | None, ...] | None = None
     leaks: int = 0
@@ -160,7 +160,7 @@ class _Plain(msgspec.Struct, gc=False):
     rewards: tuple[float | None, ...]
     tokens: tuple[int, ...]
     final_tokens: int | None
-    leaves: dict[str, int] | None
+    leaves: dict[str, int | float] | None
     interactivity: float | None
     behaviours: str | None
     leaks: int

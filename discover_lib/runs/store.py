@@ -666,7 +666,9 @@ class RunStore:
     def put(self, key: str, request: Request, completion: Completion) -> None:
         """Keep a finished call.  The request holds no key: those never leave the environment."""
         asked = {name: value for name, value in vars(request).items() if name != "schema"}  # long, and always the same
-        reply = {"text": completion.text, "finish_reason": completion.finish_reason}
+        reply: dict[str, Any] = {"text": completion.text, "finish_reason": completion.finish_reason}
+        if completion.reasoning_tokens is not None:
+            reply["reasoning_tokens"] = completion.reasoning_tokens
         with self._transaction():
             self._connection.execute(
                 "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

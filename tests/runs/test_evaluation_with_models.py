@@ -108,7 +108,8 @@ def test_it_stops_when_told_and_goes_on(tmp_path: Path) -> None:
     [
         (["1", "2"], None),
         (["2", "1"], None),
-        (["1", "3"], "there is no id '3'; give 1, 2"),
+        (["1", "3", "2"], None),  # one too many is left out
+        (["1", "3"], "there is no id '3'; give 1, 2; there is no entry for id 2"),
         (["1", "1", "2"], "id '1' has more than one entry"),
         (["2"], "there is no entry for id 1"),
     ],

@@ -45,7 +45,7 @@ COMMANDS = {
     "synthesize": Entry(
         "runs",
         "synthesize",
-        "Best-of-n conversations: candidates judged in one state; the best reward continues (options as in simulate).",
+        "Best-of-n conversations: candidates are judged in the same state, the best goes on (options as in simulate).",
     ),
     "evaluate": Entry(
         "runs",

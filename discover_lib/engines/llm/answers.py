@@ -1,19 +1,32 @@
 """What language models answer, as pydantic models: one for each prompt that wants structure.
 
-The models are forgiving in form (spelling of a choice, stray brackets around an id) and strict in content: an id must
-be text, since the number 1.10 is 1.1, and what decides anything is never filled in.
+The models are forgiving in form (spelling of a choice, stray brackets around an id, the paper's names for fields) and
+strict in content: an id must be text, since the number 1.10 is 1.1, and what decides anything is never filled in.
+
+`other_names` of an answer maps how else its fields are called to their names; it is no part of the schema that is sent,
+and neither is what a scale takes between its steps: a stored call is known by its schema, too.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema
+
+from discover_lib.engines.llm.calls.reading import says_nothing
+
+_OTHER_CHOICES = {"dialog_act": "dialogue_act"}  # the paper's spelling
+_REASONS = dict.fromkeys(("reasoning", "rationale", "explanation"), "reason")
 
 
 def _choice(value: Any) -> Any:
     """ "Dialogue Act" → "dialogue_act"."""
-    return "_".join(value.lower().replace("-", " ").replace("_", " ").split()) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    choice = "_".join(value.lower().replace("-", " ").replace("_", " ").split())
+    return _OTHER_CHOICES.get(choice, choice)
 
 
 def _id(value: Any) -> Any:
@@ -22,10 +35,10 @@ def _id(value: Any) -> Any:
 
 
 def _texts(value: Any) -> Any:
-    """None → no texts; empty ones left out."""
+    """None → no texts; "none", "n/a", "-" and the like are no text either."""
     if value is None:
         return []
-    return [each for each in value if not isinstance(each, str) or each.strip()] if isinstance(value, list) else value
+    return [each for each in value if not says_nothing(each)] if isinstance(value, list) else value
 
 
 def _not_empty(value: str) -> str:
@@ -34,9 +47,30 @@ def _not_empty(value: str) -> str:
     return value
 
 
+_NUMBER = re.compile(r"\s*(\d+)(\.\d+)?\s*")
+
+
 def _number(value: Any) -> Any:
-    """ "4" → 4."""
-    return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+    """ "4" → 4, "4.5" → 4.5; true is no number."""
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return value
+    return float(value) if found.group(2) else int(value)
+
+
+def _within(lowest: int, highest: int) -> Callable[[float], float]:
+    def check(value: float) -> float:
+        if not lowest <= value <= highest:
+            raise ValueError(f"must be a number from {lowest} to {highest}")
+        return value
+
+    return check
+
+
+def _steps(lowest: int, highest: int) -> dict[str, Any]:
+    return {"enum": list(range(lowest, highest + 1)), "type": "integer"}
 
 
 # Bounds are checked here and not stated in the schema: the strict modes of some providers refuse them there.
@@ -44,6 +78,12 @@ Id = Annotated[str, BeforeValidator(_id), AfterValidator(_not_empty), Field(stri
 Text = Annotated[str, AfterValidator(_not_empty), Field(strict=True)]
 Reason = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 Texts = Annotated[list[Annotated[str, Field(strict=True)]], BeforeValidator(_texts)]
+# Scales whose steps are whole numbers.  A judge who answers between two steps has answered: 4.5 is kept as 4.5 (and
+# satisfied, 3.5 is not), 2.5 of 3 likewise, as the paper's interactivity is a float.
+Satisfaction = Annotated[
+    int | float, BeforeValidator(_number), AfterValidator(_within(1, 5)), WithJsonSchema(_steps(1, 5))
+]
+Rating = Annotated[int | float, BeforeValidator(_number), AfterValidator(_within(1, 3)), WithJsonSchema(_steps(1, 3))]
 
 
 # -- judge and voice -----------------------------------------------------------------------------------------------
@@ -62,6 +102,18 @@ class ResponseEvaluation(BaseModel):
     kind_reason: Reason
     kind: Annotated[Literal["artifact", "dialogue_act"], BeforeValidator(_choice)]
     intents: list[JudgedIntent]
+    other_names: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("near_miss", "tangential", "tangential_alternatives", "tangential_alternative", "alternatives"),
+            "near_misses",
+        ),
+        **dict.fromkeys(("evaluations", "intent_evaluations"), "intents"),
+        **dict.fromkeys(("classification", "response_type"), "kind"),
+        **dict.fromkeys(("classification_reason", "classification_reasoning", "kind_reasoning"), "kind_reason"),
+        **_REASONS,
+        "is_engaged": "engaged",
+        "intent_id": "id",
+    }
 
 
 class UserMessage(BaseModel):
@@ -69,6 +121,10 @@ class UserMessage(BaseModel):
 
     thought: Reason
     message: Text
+    other_names: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("thoughts", *_REASONS), "thought"),
+        "user_message": "message",
+    }
 
 
 # -- builder -------------------------------------------------------------------------------------------------------
@@ -137,20 +193,22 @@ class InitialRequest(BaseModel):
 class LeafScore(BaseModel):
     id: Id
     reason: Reason
-    score: Annotated[Literal[1, 2, 3, 4, 5], BeforeValidator(_number)]
+    score: Satisfaction
 
 
 class SatisfactionScores(BaseModel):
     """`satisfaction_judge`: 1 to 5 for each of the most specific intents."""
 
     scores: list[LeafScore]
+    other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "rating": "score"}
 
 
 class Interactivity(BaseModel):
     """`interactivity_judge`: 1 to 3 for a conversation."""
 
     reason: Reason
-    score: Annotated[Literal[1, 2, 3], BeforeValidator(_number)]
+    score: Rating
+    other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "rating": "score", "interactivity": "score"}
 
 
 class AnnotatedTurn(BaseModel):
@@ -163,3 +221,4 @@ class BehaviourAnnotation(BaseModel):
     """`behaviour_annotation`: whether each turn opened up or closed in."""
 
     turns: list[AnnotatedTurn]
+    other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "behavior": "behaviour"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from discover_lib.base.tokens import COUNTING, count_tokens
@@ -10,18 +9,18 @@ from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
 from discover_lib.engines.llm.asking import Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
+from discover_lib.engines.llm.calls.cut import ask_whole
+from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking
 from discover_lib.engines.llm.calls.records import Completion, Request
 from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts
 
 TEMPERATURE = 0.7
 MAX_TOKENS = 2048
 REPORTED = "completion tokens reported by the provider"
+REPORTED_TEXT = f"{REPORTED}, thinking left out"
 
 # What follows the "+" in an assistant's name → its system prompt.
 STYLES = {"co-creation": "co_creation", "collaborative": "collaborative", "clarifying": "clarifying"}
-
-# Servers without a parser for it leave a model's thinking in its text; it is no part of what the user reads.
-_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
 
 class LLMAssistant:
@@ -52,17 +51,22 @@ class LLMAssistant:
     def reply(self, messages: Sequence[Message], seed: int) -> Reply:
         request = self._request(messages, seed)
         with failing_as(AssistantError, f"{self.name} did not reply"):
-            return self._read(self.model.client.complete(request))
+            return self._read(ask_whole(self.model.client.complete, request))
 
     def stream(self, messages: Sequence[Message], seed: int, on_text: Callable[[str], None]) -> Reply:
-        """As `reply`, with the whole text so far handed to `on_text` as it grows.
+        """As `reply`, with the whole text so far, without thinking, handed to `on_text` as it grows.
 
         Raises:
             AssistantError: no reply could be had.
         """
         request = self._request(messages, seed)
+        client = self.model.client
+
+        def show(text: str) -> None:
+            on_text(_begun(text))
+
         with failing_as(AssistantError, f"{self.name} did not reply"):
-            return self._read(self.model.client.stream(request, on_text))
+            return self._read(ask_whole(lambda each: client.stream(each, show), request))
 
     def _request(self, messages: Sequence[Message], seed: int) -> Request:
         system: WireMessages = ({"role": "system", "content": self.system},) if self.system else ()
@@ -70,13 +74,34 @@ class LLMAssistant:
         return self.model.request((*system, *spoken), "assistant", seed=seed, sample=self.sample)
 
     def _read(self, completion: Completion) -> Reply:
-        text = _THINKING.sub("", completion.text).strip()
+        try:
+            text = without_thinking(completion.text, prose=True).strip()
+        except UnusableError as error:
+            raise AssistantError(f"{self.name} did not reply: {error}", (completion.text,)) from None
         if not text:
             line = f"{self.name} replied with nothing (finish reason {completion.finish_reason!r})"
             raise AssistantError(line, (completion.text,))
-        if completion.completion_tokens is None:
-            return Reply(text, count_tokens(text), COUNTING, self.name)
-        return Reply(text, completion.completion_tokens, REPORTED, self.name)
+        return Reply(text, *_length(text, completion), self.name)
+
+
+def _length(text: str, completion: Completion) -> tuple[int, str]:
+    """Tokens of the text that the user reads, and how they were counted: hidden thinking is no length."""
+    counted, hidden = completion.completion_tokens, completion.reasoning_tokens or 0
+    if counted is not None and 0 < hidden < counted:
+        return counted - hidden, REPORTED_TEXT
+    if counted is None or text != completion.text.strip():
+        return count_tokens(text), COUNTING
+    return counted, REPORTED
+
+
+def _begun(text: str) -> str:
+    """What a user may see of a reply that is being written."""
+    if text.lstrip().startswith("<") and ">" not in text:
+        return ""  # of a tag that may open thinking
+    try:
+        return without_thinking(text, prose=True)
+    except UnusableError:
+        return ""
 
 
 def model_and_style(name: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ The model sees the intents that `walk` may ask about and nothing else of the tre
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from discover_lib.core.advance import focus, walk
 from discover_lib.core.conversation import Message, Reply
@@ -21,6 +21,7 @@ from discover_lib.engines.llm.prompting import PromptSet, default_prompts, liste
 
 TEMPERATURE = 0.0  # the same reply should get the same verdict
 MAX_TOKENS = 8192
+MET_BELOW = "met with something more specific"  # no id: such a reason is read by the voice, too
 
 
 class LLMJudge:
@@ -62,9 +63,17 @@ class LLMJudge:
             answer = self.model.answer(
                 "response_evaluation", values, ResponseEvaluation, check, purpose="judge", seed=None
             )
+        self._count(answer, shown, tree, state, rules)
         verdicts = close_upwards(read_verdicts(answer, shown), tree, shown)
         reached = walk(tree, state, rules, lambda intent: verdicts[intent.id])
         return Evaluation(answer.kind, reached, one_line(answer.kind_reason))
+
+    def _count(
+        self, answer: ResponseEvaluation, shown: frozenset[str], tree: IntentTree, state: IntentState, rules: Rules
+    ) -> None:
+        """Count what was mended in an answer that was taken."""
+        self.model.client.remark("judge", "stray ids", len(stray(answer, tree, state, rules)))
+        self.model.client.remark("judge", "contradicted", len(contradicted(answer, tree, shown)))
 
 
 def askable(tree: IntentTree, state: IntentState, rules: Rules) -> frozenset[str]:
@@ -104,25 +113,21 @@ def close_upwards(verdicts: Mapping[str, Verdict], tree: IntentTree, shown: froz
     """`verdicts` with everything above an engaged intent engaged too: the more specific one implies it."""
     closed = dict(verdicts)
     for intent_id, verdict in verdicts.items():
-        above = tree.parents[intent_id] if verdict.engaged else None
-        while above is not None:
+        for above in ancestors(tree, intent_id) if verdict.engaged else ():
             if above in shown and not (above in closed and closed[above].engaged):
-                closed[above] = Verdict(above, True, (), f"met with {intent_id}: {verdict.reason}")
-            above = tree.parents[above]
+                closed[above] = Verdict(above, True, (), f"{MET_BELOW}: {verdict.reason}")
     return closed
 
 
 def defect(
     answer: ResponseEvaluation, shown: frozenset[str], tree: IntentTree, state: IntentState, rules: Rules
 ) -> str | None:
-    """What is wrong with the ids of an answer, in words for whoever gave it, or None."""
+    """What is wrong with the ids of an answer, in words for whoever gave it, or None.
+
+    An entry too many is no defect where all that is needed is there: it is left out (see `stray`).
+    """
     given = [each.id for each in answer.intents]
-    inside = focus(tree, state, rules)
-    displayed = shown | {intent_id for intent_id, root in tree.root_of.items() if root in inside}
-    unknown = [intent_id for intent_id in given if intent_id not in displayed]
-    if unknown:
-        return f"there is no intent {unknown[0]!r}; the ids are {', '.join(sorted(shown))}"
-    twice = sorted({intent_id for intent_id in given if given.count(intent_id) > 1})
+    twice = sorted({intent_id for intent_id in given if intent_id in shown and given.count(intent_id) > 1})
     if twice:
         return f"intent {twice[0]!r} has more than one entry"
     verdicts = close_upwards(read_verdicts(answer, shown), tree, shown)
@@ -134,4 +139,33 @@ def defect(
         return verdicts.get(intent.id, Verdict(intent.id, False))
 
     walk(tree, state, rules, decide)
-    return f"there is no entry for {', '.join(missing)}" if missing else None
+    if not missing:
+        return None
+    unknown = [
+        f"there is no intent {each!r}; the ids are {', '.join(sorted(shown))}"
+        for each in stray(answer, tree, state, rules)
+    ]
+    return "; ".join([*unknown[:1], f"there is no entry for {', '.join(missing)}"])
+
+
+def stray(answer: ResponseEvaluation, tree: IntentTree, state: IntentState, rules: Rules) -> list[str]:
+    """Ids of an answer that no intent shown to the judge has."""
+    displayed = askable(tree, state, rules) | {
+        each.id for root in focus(tree, state, rules) for each in tree[root].walk()
+    }
+    return [each.id for each in answer.intents if each.id not in displayed]
+
+
+def contradicted(answer: ResponseEvaluation, tree: IntentTree, shown: frozenset[str]) -> list[str]:
+    """Ids that an answer says are missed although it says that something more specific is met."""
+    met = {each.id for each in answer.intents if each.engaged and each.id in shown}
+    closed = {above for intent_id in met for above in ancestors(tree, intent_id)}
+    return [each.id for each in answer.intents if not each.engaged and each.id in closed & shown]
+
+
+def ancestors(tree: IntentTree, intent_id: str) -> Iterator[str]:
+    """The ids above an intent, the nearest first."""
+    above = tree.parents[intent_id]
+    while above is not None:
+        yield above
+        above = tree.parents[above]

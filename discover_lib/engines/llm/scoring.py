@@ -48,6 +48,7 @@ class LLMScorer:
             answer = self.model.answer(
                 "satisfaction_judge", values, SatisfactionScores, check, purpose="satisfaction", seed=None
             )
+        self._count("satisfaction", [each.id for each in answer.scores], leaves)
         scores = {each.id: LeafScore(each.id, each.score, one_line(each.reason)) for each in answer.scores}
         return tuple(scores[leaf] for leaf in leaves)
 
@@ -70,17 +71,24 @@ class LLMScorer:
             answer = self.model.answer(
                 "behaviour_annotation", values, BehaviourAnnotation, check, purpose="behaviour", seed=None
             )
+        self._count("behaviour", [each.turn for each in answer.turns], turns)
         found = {each.turn: TurnBehaviour(each.turn, each.behaviour, one_line(each.reason)) for each in answer.turns}
         return tuple(found[turn] for turn in turns)
 
+    def _count(self, purpose: str, given: Collection[object], wanted: Collection[object]) -> None:
+        self.model.client.remark(purpose, "stray ids", sum(each not in wanted for each in given))
+
 
 def each_once(given: Sequence[str], wanted: Collection[str], what: str) -> str | None:
-    """What keeps `given` from being exactly `wanted`, in words for whoever gave it, or None."""
-    unknown = [each for each in given if each not in wanted]
-    if unknown:
-        return f"there is no {what} {unknown[0]!r}; give {', '.join(wanted)}"
-    twice = [each for each in given if given.count(each) > 1]
+    """What keeps `given` from holding each of `wanted` once, in words for whoever gave it, or None.
+
+    What is given beyond that is no defect: it is left out, and counted.
+    """
+    twice = [each for each in given if each in wanted and given.count(each) > 1]
     if twice:
         return f"{what} {twice[0]!r} has more than one entry"
     missing = [each for each in wanted if each not in given]
-    return f"there is no entry for {what} {', '.join(missing)}" if missing else None
+    if not missing:
+        return None
+    unknown = [f"there is no {what} {each!r}; give {', '.join(wanted)}" for each in given if each not in wanted]
+    return "; ".join([*unknown[:1], f"there is no entry for {what} {', '.join(missing)}"])

@@ -1,9 +1,10 @@
 """A language model as the user's voice: one structured call per message (paper, appendix A.2.3).
 
 The voice sees the conversation and the filtered view, never the tree.  What it says is checked for length, for plain
-text and for words that, as far as the view tells, the user cannot know; one re-ask names the defect.  A message that is
-still defective is used all the same, and the turn keeps its flaws: a simulated user with a flaw that is known is worth
-more than a conversation thrown away, and `Turn.leaks` keeps what really leaked.
+text, for a break of the role and for words that, as far as the view tells, the user cannot know; one re-ask names the
+defect.  A message that is still defective is used all the same, unless it is no user's at all, and the turn keeps its
+flaws: a simulated user with a flaw that is known is worth more than a conversation thrown away, and `Turn.leaks` keeps
+what really leaked.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
-from discover_lib.base.leaks import find_leaks
+from discover_lib.base.leaks import find_leaks, giving_away
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import VoiceError
 from discover_lib.core.view import UserView
@@ -28,12 +30,21 @@ MAX_WORDS = 40
 
 _MARKUP = re.compile(r"```|^\s*(?:[-*•]|\d+[.)])\s|^#|\*\*|__|</?[a-zA-Z][^>]*>|\[\d+(?:\.\d+)*\]", re.MULTILINE)
 
+BREAKS_ROLE = re.compile(
+    r"\bas an? (?:ai|artificial intelligence)\b(?: language)?(?: model| assistant)?,? i\b"
+    r"|\bi(?:'m| am) (?:only |just )?an? (?:ai|(?:large )?language model)\b(?! \w+er\b)"
+    r"|\b(?:can(?:not|'t| not)|won't|will not|unable to) (?:role-?\s?play|pretend to be|simulate|play the user)\b"
+    r"|\bthe (?:ai )?assistant(?:'s)? (?:should|must|needs? to|has to|could|reply|response|message|offer)"
+    r"|\b(?:simulated user|my system prompt)\b",
+    re.IGNORECASE,
+)
+
 
 @dataclass(frozen=True)
 class Flaw:
     """What is wrong with a message: its kind, and a line for whoever wrote it."""
 
-    kind: str  # "length", "markup" or "leak"
+    kind: str  # "length", "markup", "role" or "leak"
     line: str
 
 
@@ -63,17 +74,16 @@ class LLMVoice:
             "conversation": transcript(messages),
             "achieved": describe_items(view.achieved, view),
             "pursuing": view.pursuing or "nothing",
-            "items": describe_items(view.items, view),
+            "items": describe_latent(view) if view.pursuing == "latent" else describe_items(view.items, view),
         }
         with failing_as(VoiceError, "the user's message could not be had"):
             try:
                 answer = self.model.answer("user_reply", values, UserMessage, check, purpose="voice", seed=seed)
             except StructuredError:
-                if not heard:
+                usable = [said for said in reversed(heard) if not BREAKS_ROLE.search(said)]
+                if not usable:
                     raise
-                return min(
-                    reversed(heard), key=lambda said: len(find_flaws(said, view, messages))
-                )  # a later one on a tie
+                return min(usable, key=lambda said: len(find_flaws(said, view, messages)))  # a later one on a tie
         return plain(answer.message)
 
     def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
@@ -100,8 +110,33 @@ def _item_lines(intent_ids: Sequence[str], view: UserView) -> Iterator[str]:
         yield f"- [{intent_id}] {one_line(view.texts[intent_id])}"
         if intent_id in view.changed:
             yield "  new: this changed with the last reply"
-        if note := one_line(view.notes.get(intent_id, "")):
+        if note := without_ids(one_line(view.notes.get(intent_id, "")), view):
             yield f"  what happened: {note}"
+
+
+def describe_latent(view: UserView) -> str:
+    """Of what is latent the category alone: the nearest thing of the same tree that the user has and likes.
+
+    Neither a text nor a reason of what they do not know is shown: what the voice has not read it cannot give away.
+    """
+    first = view.items[0].split(".")
+    shared = {key: _common(key.split("."), first) for key in view.achieved}
+    nearest = max(shared, key=lambda key: shared[key], default=None)
+    if nearest is None or not shared[nearest]:
+        return "- something, of no category that you could name"
+    return f"- something of the category of [{nearest}]"
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many parts two ids begin with alike."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
+
+
+def without_ids(note: str, view: UserView) -> str:
+    """A judge's reason as words: ids in it mean nothing to a user."""
+    ids = "|".join(re.escape(key) for key in view.texts if "." in key)
+    pattern = r"\s*\[\d+(?:\.\d+)*\]" + (rf"|\s*(?<![\d.])(?:{ids})(?![\d]|\.\d)" if ids else "")
+    return re.sub(pattern, "", note).strip()
 
 
 def find_flaws(message: str, view: UserView, messages: Sequence[Message]) -> list[Flaw]:
@@ -111,6 +146,8 @@ def find_flaws(message: str, view: UserView, messages: Sequence[Message]) -> lis
         found.append(Flaw("length", f"the message has {length} words; at most {MAX_WORDS}"))
     if "\n" in message or _MARKUP.search(message):
         found.append(Flaw("markup", "the message must be plain text on one line, without lists, markup or ids"))
+    if BREAKS_ROLE.search(message):
+        found.append(Flaw("role", "you are the user, not an assistant or a model: write what this user types"))
     if told := worded(message, view, messages):
         named = ", ".join(repr(word) for word in told)
         found.append(Flaw("leak", f"the user does not know this yet and cannot put it into words: avoid {named}"))
@@ -118,9 +155,11 @@ def find_flaws(message: str, view: UserView, messages: Sequence[Message]) -> lis
 
 
 def worded(message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
-    """Words of `message`, in order, that only a fuzzy or latent item holds and that nobody has said yet."""
+    """Words of `message`, in order, that give away a fuzzy or latent item and that nobody has said yet."""
     if view.pursuing not in ("fuzzy", "latent"):
         return ()
     hidden = {intent_id: view.texts[intent_id] for intent_id in view.items}
     known = [*(view.texts[intent_id] for intent_id in view.achieved), *(each.content for each in messages)]
-    return tuple(dict.fromkeys(leak.word for leak in find_leaks(message, hidden, known) if leak.how == "verbatim"))
+    leaks = find_leaks(message, hidden, known)
+    given = giving_away(leaks)
+    return tuple(dict.fromkeys(leak.word for leak in leaks if not given.isdisjoint(leak.intent_ids)))

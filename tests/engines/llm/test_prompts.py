@@ -184,7 +184,7 @@ def test_an_answers_schema_uses_only_what_every_strict_mode_takes(name: str) -> 
 
 def test_a_score_is_one_of_those_offered() -> None:
     assert answers.Interactivity.model_validate({"reason": "", "score": "3"}).score == 3
-    for wrong in (0, 4, 2.5, "good"):
+    for wrong in (0, 4, 3.5, "good"):
         with pytest.raises(ValidationError):
             answers.Interactivity.model_validate({"reason": "", "score": wrong})
 

@@ -23,12 +23,12 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm import answers, builder, organisation
-from discover_lib.engines.llm.assistants import REPORTED, LLMAssistant, llm_assistant
+from discover_lib.engines.llm.assistants import LLMAssistant, llm_assistant
 from discover_lib.engines.llm.builder import LLMBuilder, Organised
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
 from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.engines.llm.prompting import PromptSet
-from discover_lib.engines.llm.voice import LLMVoice, find_flaws
+from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 
@@ -144,14 +144,74 @@ def test_a_met_intent_meets_what_stands_above_it(client: LLMClient, brain: Scrip
         ("1.1.1", True, ()),
         ("2", False, ()),
     ]
-    assert evaluation.verdicts[0].reason == "met with 1.1.1: about 1.1.1"
+    assert evaluation.verdicts[0].reason == "met with something more specific: about 1.1.1"
+    assert client.usage.remarks == {"judge": {"contradicted": 1}}
+
+
+def test_entries_too_many_are_left_out_and_counted(client: LLMClient, brain: Scripted) -> None:
+    brain.says(judged(("1", False), WISH, ("9", True), ("3", True), ("9", False)))
+    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert [(each.intent_id, each.engaged) for each in evaluation.verdicts] == [("1", False), ("2", False)]
+    assert len(brain.asked) == 1 and client.usage.remarks == {"judge": {"stray ids": 3}}
+
+
+@pytest.mark.parametrize("word", ["none", "None.", "(none)", "n/a", "N/A", "", " ", "-", "–", "nothing", "null", "[]"])
+def test_a_word_for_nothing_is_no_near_miss(client: LLMClient, brain: Scripted, word: str) -> None:
+    brain.says(judged(("1", False, [word]), WISH))
+    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert evaluation.verdicts[0].near_misses == () and len(brain.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["near_miss", "nearMisses", "Near-Misses", "tangential_alternatives", "tangential", "alternatives"]
+)
+def test_the_papers_names_are_understood(client: LLMClient, brain: Scripted, name: str) -> None:
+    intents = [
+        {"intent_id": "1", "reasoning": "a choir sings", "is_engaged": False, name: ["a choir"]},
+        {"intent_id": "2", "reasoning": "no place", "is_engaged": False, name: ["none"]},
+    ]
+    brain.says({"classification_reasoning": "it asks", "classification": "Dialog Act", "evaluations": intents})
+    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert (evaluation.kind, evaluation.kind_reason) == ("dialogue_act", "it asks")
+    assert [each.near_misses for each in evaluation.verdicts] == [("a choir",), ()]
+    assert client.usage.structured == {"repaired": 1}
+
+
+def test_a_field_that_may_mean_two_things_is_not_guessed(client: LLMClient, brain: Scripted) -> None:
+    both = [{"id": "1", "reason": "", "engaged": False, "near_misses": [], "near_miss": ["a choir"]}]
+    brain.says({"kind_reason": "", "kind": "artifact", "intents": [*both, *judged(WISH)["intents"]]})
+    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
+    assert evaluation.verdicts[0].near_misses == (), "the field of the right name counts"
+
+
+@pytest.mark.parametrize(
+    ("score", "read"),
+    [(4, 4), ("4", 4), (4.5, 4.5), ("4.5", 4.5), (1, 1), (5.0, 5), (0, None), (6, None), (True, None)],
+)
+def test_a_score_between_two_steps_stays_what_it_is(score: Any, read: float | None) -> None:
+    data = {"scores": [{"id": "1", "reason": "", "score": score}]}
+    if read is None:
+        with pytest.raises(ValueError, match="score"):
+            answers.SatisfactionScores.model_validate(data)
+    else:
+        assert answers.SatisfactionScores.model_validate(data).scores[0].score == read
+
+
+def test_a_rating_is_a_number_from_one_to_three_and_its_schema_says_whole_ones() -> None:
+    assert answers.Interactivity.model_validate({"reason": "", "score": 2.5}).score == 2.5
+    with pytest.raises(ValueError, match="from 1 to 3"):
+        answers.Interactivity.model_validate({"reason": "", "score": 3.5})
+    assert answers.Interactivity.model_json_schema()["properties"]["score"]["enum"] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
-        (judged(("1", False), WISH, ("9", True)), "there is no intent '9'; the ids are 1, 1.1, 1.1.1, 2"),
-        (judged(("1", False), WISH, ("3", True)), "there is no intent '3'"),
+        (
+            judged(("1", False), ("9", True)),
+            "there is no intent '9'; the ids are 1, 1.1, 1.1.1, 2; there is no entry for 2",
+        ),
+        (judged(("1", False), ("3", True)), "there is no intent '3'"),
         (judged(("1", False), ("1", True), WISH), "intent '1' has more than one entry"),
         (judged(("1", False)), "there is no entry for 2"),
         (judged(("1", True), WISH), "there is no entry for 1.1"),
@@ -271,6 +331,78 @@ def test_what_is_clear_may_be_worded() -> None:
     assert find_flaws("i want a weathered pilot", replace(FUZZY, pursuing="clear"), HEARD) == []
 
 
+LATENT = UserView(
+    ("1.1", "3"),
+    "latent",
+    ("1.2", "1.2.1"),
+    {"1.1": "Has a calm narrator", "3": "Ends quietly", "1.2": "The teller is old", "1.2.1": "The teller is a pilot"},
+    {"1.1": "calm from line one, see [1.1] and 1.2.1", "1.2.1": "the teller is a cook, not a pilot"},
+)
+
+
+def test_of_what_is_latent_the_voice_is_told_the_category_alone(client: LLMClient, brain: Scripted) -> None:
+    brain.says(said("something about who tells it feels off"))
+    LLMVoice(client, MODEL).speak(LATENT, HEARD, seed=0)
+    prompt = brain.prompt()
+    assert "Still wanting (latent):\n- something of the category of [1.1]\n" in prompt
+    for secret in ("teller", "pilot", "a cook, not"):
+        assert secret not in prompt
+    assert "what happened: calm from line one, see and\n" in prompt, "no ids in a reason"
+
+
+@pytest.mark.parametrize(
+    ("achieved", "shown"),
+    [
+        ((), "- something, of no category that you could name"),
+        (("3",), "- something, of no category that you could name"),
+        (("1.1", "3"), "- something of the category of [1.1]"),
+        (("1.1", "1.2"), "- something of the category of [1.2]"),
+    ],
+)
+def test_the_category_is_that_of_the_nearest_thing_achieved(achieved: tuple[str, ...], shown: str) -> None:
+    assert describe_latent(replace(LATENT, achieved=achieved, items=("1.2.1",))) == shown
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "As an AI language model, I cannot role-play as a user.",
+        "I'm an AI, so i have no preference",
+        "sorry, I can't pretend to be a user",
+        "The assistant should offer a darker ending",
+    ],
+)
+def test_a_message_that_breaks_the_role_is_refused(client: LLMClient, brain: Scripted, message: str) -> None:
+    voice = LLMVoice(client, MODEL)
+    brain.says(said(message), said("maybe darker"))
+    assert voice.speak(FUZZY, HEARD, seed=0) == "maybe darker"
+    assert "you are the user" in brain.prompt(1, -1)
+    brain.says(said(message))
+    with pytest.raises(VoiceError, match="the user's message could not be had"):
+        voice.speak(FUZZY, HEARD, seed=0)
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["could it be told by an ai?", "i'm an ai researcher, so keep it short", "the user should see the error first"],
+)
+def test_a_user_may_speak_of_machines(message: str) -> None:
+    assert find_flaws(message, FUZZY, HEARD) == []
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "a poodle and a beagle are one near miss",
+        "it can show tone, humour and language",
+        'a shape labelled\n  "snail" must be drawn as one',
+        "one is enough, but that one must hold all of the intent",
+    ],
+)
+def test_the_judge_is_told_what_judges_were_unsure_of(rule: str) -> None:
+    assert rule in PromptSet()["response_evaluation"].parts[0][1]
+
+
 # -- assistants ------------------------------------------------------------------------------------------------------
 
 
@@ -278,7 +410,7 @@ def test_an_assistant_sees_its_system_prompt_and_the_messages(client: LLMClient,
     brain.says("<think>a boat? {no}</think>\n\nHere is a boat. \n")
     asked = (Message("user", "a boat"), Message("assistant", "Small?", notation="ask size ?"), Message("user", "yes"))
     reply = LLMAssistant(client, MODEL, "a", system="Be brief.", temperature=0.2).reply(asked, seed=3)
-    assert reply == Reply("Here is a boat.", 7, REPORTED, "a")
+    assert reply == Reply("Here is a boat.", 5, COUNTING, "a"), "the 7 reported tokens hold the thinking"
     (body,) = brain.asked
     assert body["messages"] == [
         {"role": "system", "content": "Be brief."},

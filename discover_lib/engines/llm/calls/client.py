@@ -182,6 +182,10 @@ class LLMClient:
         """Count how a structured answer came about (`discover_lib.engines.llm.calls.structured`)."""
         self._meter.structured(purpose, outcome)
 
+    def remark(self, purpose: str, what: str, times: int = 1) -> None:
+        """Count what was mended or left out of an answer that was taken ("stray ids", "contradicted")."""
+        self._meter.remark(purpose, what, times)
+
     def close(self) -> None:
         """End calls in flight and close connections.  The client can be used again afterwards."""
         with self._lock:
@@ -327,6 +331,7 @@ class LLMClient:
             reply.finish_reason,
             time.monotonic() - began,
             attempts,
+            reasoning_tokens=reply.reasoning_tokens,
         )
 
     async def _attempts(
@@ -456,7 +461,7 @@ def _empty(request: Request, reply: WireReply) -> LLMError:
         line = f"{request.model}: the provider's content filter held the reply back"
     else:
         line = f"{request.model}: the reply is empty"
-    return LLMError(line, "content")
+    return LLMError(line, "content", cut=reply.finish_reason == "length")
 
 
 def _after(error: LLMError, attempts: int) -> LLMError:
@@ -464,4 +469,4 @@ def _after(error: LLMError, attempts: int) -> LLMError:
     wait = error.retry_after_seconds
     if wait:
         line += f"; the provider asks to wait {wait:g} s"
-    return LLMError(line, error.kind, attempts=attempts, retry_after_seconds=wait)
+    return LLMError(line, error.kind, attempts=attempts, retry_after_seconds=wait, cut=error.cut)

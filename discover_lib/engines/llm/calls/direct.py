@@ -142,7 +142,8 @@ def _read_whole(request: Request, raw: bytes) -> WireReply:
             raise failure(request, "server", "an error instead of a reply", str(data["error"]))
         choice = data["choices"][0]
         text = _text(choice["message"].get("content"))
-        return WireReply(text, *_tokens(data.get("usage"), text), choice.get("finish_reason"))
+        usage = data.get("usage")
+        return WireReply(text, *_tokens(usage, text), choice.get("finish_reason"), _reasoning_tokens(usage))
     except LLMError:
         raise
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
@@ -177,7 +178,7 @@ async def _read_stream(request: Request, events: AsyncIterator[bytes], on_text: 
     if not ended and finish is None:
         raise failure(request, "connection", "the stream was cut before its end", perhaps_billed=True)
     text = "".join(pieces)
-    return WireReply(text, *_tokens(usage, text), finish)
+    return WireReply(text, *_tokens(usage, text), finish, _reasoning_tokens(usage))
 
 
 async def _events(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
@@ -199,6 +200,12 @@ def _tokens(usage: Any, text: str) -> tuple[int | None, int | None]:
     prompt, completion = counts.get("prompt_tokens"), counts.get("completion_tokens")
     # No prompt is empty, and no text costs nothing: such zeros are a count that was not made.
     return (prompt or None), (completion if completion or (completion == 0 and not text) else None)
+
+
+def _reasoning_tokens(usage: Any) -> int | None:
+    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    count = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    return count if isinstance(count, int) else None
 
 
 def _said(error: Exception) -> str:

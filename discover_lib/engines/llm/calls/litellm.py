@@ -144,7 +144,9 @@ def _read_whole(request: Request, answer: Any) -> WireReply:
     if not answer.choices:
         raise failure(request, "server", "the reply is no chat completion", perhaps_billed=True)
     choice = answer.choices[0]
-    return WireReply(choice.message.content or "", *_tokens(getattr(answer, "usage", None)), choice.finish_reason)
+    usage = getattr(answer, "usage", None)
+    text = choice.message.content or ""
+    return WireReply(text, *_tokens(usage), choice.finish_reason, _reasoning_tokens(usage))
 
 
 async def _read_stream(request: Request, stream: Any, on_text: OnText) -> WireReply:
@@ -159,13 +161,19 @@ async def _read_stream(request: Request, stream: Any, on_text: OnText) -> WireRe
     if finish is None:
         raise failure(request, "connection", "the stream was cut before its end", perhaps_billed=True)
     counted = [usage for chunk in stream.chunks if (usage := getattr(chunk, "usage", None))]
-    return WireReply("".join(pieces), *_tokens(counted[-1] if counted else None), finish)
+    usage = counted[-1] if counted else None
+    return WireReply("".join(pieces), *_tokens(usage), finish, _reasoning_tokens(usage))
 
 
 def _tokens(usage: Any) -> tuple[int | None, int | None]:
     """Prompt and completion tokens; LiteLLM writes 0 where the provider did not count."""
     prompt = getattr(usage, "prompt_tokens", None) or None
     return prompt, (getattr(usage, "completion_tokens", None) if prompt else None)
+
+
+def _reasoning_tokens(usage: Any) -> int | None:
+    count = getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None)
+    return count if isinstance(count, int) else None
 
 
 def _error(request: Request, error: Exception) -> LLMError:

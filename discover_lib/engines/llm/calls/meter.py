@@ -18,9 +18,11 @@ class Meter:
         self._failures: Counter[str] = Counter()
         self._retries: Counter[str] = Counter()
         self._structured: dict[str, Counter[str]] = {}
+        self._remarks: dict[str, Counter[str]] = {}
         self._left_out: dict[str, tuple[str, ...]] = {}
 
     def done(self, request: Request, completion: Completion) -> None:
+        self.remark(request.purpose, "cut", completion.finish_reason == "length")
         counted = completion.prompt_tokens is not None and completion.completion_tokens is not None
         self._add(
             request,
@@ -38,6 +40,7 @@ class Meter:
 
     def failed(self, request: Request, error: LLMError) -> None:
         self._add(request, failed=1, attempts=error.attempts)
+        self.remark(request.purpose, "cut", error.cut)
         with self._lock:
             self._failures[error.kind] += 1
 
@@ -59,6 +62,11 @@ class Meter:
         with self._lock:
             self._structured.setdefault(purpose, Counter())[outcome] += 1
 
+    def remark(self, purpose: str, what: str, times: int) -> None:
+        with self._lock:
+            if times:
+                self._remarks.setdefault(purpose, Counter())[what] += times
+
     def left_out(self, model: str, parameters: tuple[str, ...]) -> None:
         with self._lock:
             if parameters and model not in self._left_out:
@@ -78,6 +86,7 @@ class Meter:
                 dict(sum(self._structured.values(), Counter())),
                 {purpose: dict(outcomes) for purpose, outcomes in self._structured.items()},
                 dict(self._left_out),
+                {purpose: dict(remarks) for purpose, remarks in self._remarks.items()},
             )
 
     def _add(self, request: Request, **more: float) -> None:

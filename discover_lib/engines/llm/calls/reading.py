@@ -59,7 +59,7 @@ def read_answer(text: str, answer: type[T], check: Check[T], finish_reason: str 
         clean = reader.whole(text.strip())
         if clean is not None:
             return Read(clean, True)
-        return Read(reader.mended(_without_thinking(_inner_text(text))), False)
+        return Read(reader.mended(without_thinking(_inner_text(text))), False)
     except RecursionError:
         raise UnusableError("the answer is nested too deep") from None
 
@@ -71,6 +71,8 @@ class _Reader(Generic[T]):
         self._answer = answer
         self._check = check
         self._schema, self._fields = schema_of(answer)
+        others: Mapping[str, str] = getattr(answer, "other_names", {})
+        self._other_names = {_plain_name(other): name for other, name in others.items()}
         self._defects: list[tuple[int, str]] = []  # how near it came, what was wrong
 
     def whole(self, text: str) -> T | None:
@@ -115,7 +117,7 @@ class _Reader(Generic[T]):
         for data in readings:
             # A list stands for the whole answer only where nothing else of the answer is in sight.
             shaped = self._shape(data) if alone or isinstance(data, dict) else data
-            value = self._accept(_fit(shaped, self._schema, self._schema))
+            value = self._accept(_fit(_renamed(shaped, self._other_names), self._schema, self._schema))
             if value is not None:
                 return value
         return None
@@ -164,6 +166,8 @@ _TAGS = r"(?:think|thinking|thought|reasoning|scratchpad|analysis|reflection)"
 _CLOSED_THINKING = re.compile(rf"<({_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _END_OF_THINKING = re.compile(rf"</{_TAGS}>", re.IGNORECASE)
 _START_OF_THINKING = re.compile(rf"<{_TAGS}>", re.IGNORECASE)
+# Everything up to a closing tag that nothing has opened, if it is no quoted one.
+_LONE_END = re.compile(rf"(?:(?!<{_TAGS}\b).)*?(?<![`\"'])</(?:think|thinking|thought|reasoning)>", re.DOTALL | re.I)
 _CHANNEL = "<|message|>"
 
 
@@ -176,8 +180,11 @@ def _inner_text(text: str) -> str:
     return data if isinstance(data, str) else text
 
 
-def _without_thinking(text: str) -> str:
-    """`text` after its thinking.
+def without_thinking(text: str, *, prose: bool = False) -> str:
+    """`text` after its thinking, which servers without a parser for it leave there.
+
+    Args:
+        prose: the text may be about such tags, so that only what it begins with is thinking.
 
     Raises:
         UnusableError: the thinking never ends, so what looks like an answer is a draft.
@@ -186,10 +193,25 @@ def _without_thinking(text: str) -> str:
         head, _, text = text.rpartition(_CHANNEL)
         if not head.rstrip().endswith("final"):
             raise UnusableError("there is thinking and no final answer")
+    if prose:
+        return _after_thinking(text)
     text = _CLOSED_THINKING.sub(" ", text)
     # Some servers cut off the opening tag.
     text = _END_OF_THINKING.split(text)[-1]
     if _START_OF_THINKING.search(text):
+        raise UnusableError("the thinking does not end")
+    return text
+
+
+def _after_thinking(text: str) -> str:
+    """`text` after the thinking that it begins with, whose opening tag some servers cut off."""
+    while True:
+        text = text.lstrip()
+        closed = _CLOSED_THINKING.match(text) or _LONE_END.match(text)
+        if closed is None:
+            break
+        text = text[closed.end() :]
+    if _START_OF_THINKING.match(text):
         raise UnusableError("the thinking does not end")
     return text
 
@@ -456,7 +478,25 @@ def _plain_name(name: Any) -> str:
     return "".join(filter(str.isalnum, str(name).casefold()))
 
 
-_NOTHING = {"", "none", "null", "n/a", "-", "~"}
+_NOTHING = frozenset({"", "none", "null", "nil", "n/a", "na", "not applicable", "nothing", "no near misses"})
+
+
+def says_nothing(value: Any) -> bool:
+    """Whether a text only says that there is none: "none", "(none)", "N/A.", "-", ""."""
+    return isinstance(value, str) and value.strip(" \t\n()[]<>{}.,;:'\"`*_-–—~").casefold() in _NOTHING
+
+
+def _renamed(data: Any, names: Mapping[str, str]) -> Any:
+    """`data` with fields by their own names where `names` (without blanks and marks) knows them by others."""
+    if isinstance(data, list):
+        return [_renamed(each, names) for each in data]
+    if not isinstance(data, dict):
+        return data
+    renamed: dict[str, Any] = {}
+    for name, value in data.items():
+        own = names.get(_plain_name(name), name)
+        renamed[name if own in data or own in renamed else own] = _renamed(value, names)
+    return renamed
 
 
 def _fit(data: Any, node: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
@@ -465,12 +505,12 @@ def _fit(data: Any, node: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     if "anyOf" in node:
         options = [_resolve(option, root) for option in node["anyOf"]]
         nullable = any(option.get("type") == "null" for option in options)
-        if nullable and isinstance(data, str) and data.strip().casefold() in _NOTHING:
+        if nullable and says_nothing(data):
             return None
         rest = [option for option in options if option.get("type") != "null"]
         return _fit(data, rest[0], root) if len(rest) == 1 and data is not None else data
     if node.get("type") == "array":
-        if data is None or (isinstance(data, str) and data.strip().casefold() in _NOTHING):
+        if data is None or says_nothing(data):
             return []
         return [_fit(each, node.get("items", {}), root) for each in data] if isinstance(data, list) else data
     if node.get("type") == "object" and isinstance(data, dict):

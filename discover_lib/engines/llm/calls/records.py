@@ -78,6 +78,7 @@ class Completion:
 
     `cost` is in dollars; None means unknown, never free.  `seconds` covers waiting and retries, `attempts` counts
     requests sent.  `cached` says that this call paid nothing: the figures are those of the call that did.
+    `reasoning_tokens` are those of `completion_tokens` that went into hidden thinking, where the provider says so.
     """
 
     text: str
@@ -88,6 +89,7 @@ class Completion:
     seconds: float = 0.0
     attempts: int = 1
     cached: bool = False
+    reasoning_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class LLMError(DiscoverError):
         attempts: requests that were sent.
         retry_after_seconds: how long the provider asked to wait, if it did.
         perhaps_billed: the provider may have done its work, though the reply did not arrive.
+        cut: the limit of tokens was reached before any text was written.
     """
 
     def __init__(
@@ -118,12 +121,14 @@ class LLMError(DiscoverError):
         attempts: int = 0,
         retry_after_seconds: float | None = None,
         perhaps_billed: bool = False,
+        cut: bool = False,
     ) -> None:
         super().__init__(line)
         self.kind = kind
         self.attempts = attempts
         self.retry_after_seconds = retry_after_seconds
         self.perhaps_billed = perhaps_billed
+        self.cut = cut
 
 
 class CallCache(Protocol):
@@ -169,3 +174,5 @@ class Usage:
     structured: Mapping[str, int] = field(default_factory=dict)  # clean, repaired, reasked, failed
     structured_by_purpose: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # model → parameters it does not take
+    # Purpose → what was seen in answers, and how often: "cut" by their limit, "stray ids", "contradicted".
+    remarks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

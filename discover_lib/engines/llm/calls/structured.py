@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from discover_lib.engines.llm.calls.cut import ask_marked, longer
 from discover_lib.engines.llm.calls.reading import UnusableError, read_answer, schema_of
 from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
 
@@ -59,20 +60,23 @@ def ask_structured(
     The prompt itself must show the form; the JSON schema goes along for providers that take one.  `check` gets an
     answer of the right form and returns what is wrong with its content (ids that were not asked for ...), or None.
 
+    An answer that its limit of tokens cut off is asked for again with a longer one, which is then the one re-ask.
+
     Raises:
         StructuredError: no usable answer after one re-ask that named the defect.
         LLMError: no completion at all.
     """
     if request.schema is None:
         request = replace(request, schema=schema_of(answer)[0])
-    first = client.complete(request)
+    first = ask_marked(client.complete, request)
     try:
         read = read_answer(first.text, answer, check, first.finish_reason)
     except UnusableError as unusable:
         defect = str(unusable)
     else:
         return _counted(client, request, Answer(read.value, "clean" if read.clean else "repaired", (first.text,)))
-    second = client.complete(again(request, first.text, defect))
+    wider = longer(request) if first.finish_reason == "length" else None
+    second = ask_marked(client.complete, wider or again(request, first.text, defect))
     raw = (first.text, second.text)
     try:
         read = read_answer(second.text, answer, check, second.finish_reason)
@@ -88,9 +92,9 @@ def _counted(client: Asks, request: Request, answer: Answer[T]) -> Answer[T]:
     return answer
 
 
-def again(request: Request, said: str, defect: str) -> Request:
+def again(request: Request, answer: str, defect: str) -> Request:
     """The request that names what is wrong with the answer to another."""
     more: list[Mapping[str, Any]] = [{"role": "user", "content": REASK.format(defect=defect.rstrip("."))}]
-    if said.strip():  # some providers refuse an empty message
-        more.insert(0, {"role": "assistant", "content": said})
+    if answer.strip():  # some providers refuse an empty message
+        more.insert(0, {"role": "assistant", "content": answer})
     return replace(request, messages=(*request.messages, *more))

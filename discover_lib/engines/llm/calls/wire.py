@@ -22,12 +22,16 @@ _SECRET_FORM = re.compile(
 
 @dataclass(frozen=True)
 class WireReply:
-    """A provider's reply as it came: no price, no judgement.  Tokens are None where the provider did not count."""
+    """A provider's reply as it came: no price, no judgement.  Tokens are None where the provider did not count.
+
+    `reasoning_tokens` are part of `completion_tokens`.
+    """
 
     text: str
     prompt_tokens: int | None
     completion_tokens: int | None
     finish_reason: str | None
+    reasoning_tokens: int | None = None
 
 
 class Wire(Protocol):
