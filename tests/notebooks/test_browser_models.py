@@ -65,8 +65,8 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
 
     page.get_by_role("button", name="Next").click()
     at_turn(page, 1)
-    expect(page.locator(".dl-turn")).to_contain_text(f"{MODEL}:adaptive")
-    expect(page.locator(".dl-judge")).to_contain_text("engaged")
+    expect(page.locator(".sim .dl-turn")).to_contain_text(f"{MODEL}:adaptive")
+    expect(page.locator(".sim .dl-judge")).to_contain_text("engaged")
 
     models.token_seconds = 0.2
     page.get_by_role("button", name="Next").click()
