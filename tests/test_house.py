@@ -90,6 +90,7 @@ def test_every_data_file_of_the_library_is_packaged() -> None:
     assert not left_out, f"add these to [tool.setuptools.package-data]: {left_out}"
 
 
+@pytest.mark.slow
 def test_no_file_names_a_folder_of_somebodys_machine() -> None:
     found = [
         f"{name}:{text.count(chr(10), 0, hit.start()) + 1}: {hit.group()}"

@@ -3,13 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 LIBRARY = Path(__file__).resolve().parent.parent / "discover_lib"
-MODULES = {path.relative_to(LIBRARY).as_posix(): ast.parse(path.read_text("utf-8")) for path in LIBRARY.rglob("*.py")}
-PAGES = {path.name: path.read_text("utf-8") for path in (LIBRARY / "views" / "static").iterdir()}
 
 # Another phrase for what has a plain one → what to write.
 ODD = {
@@ -27,7 +26,14 @@ SECOND_NAMES = {
     r"\bmet (directly|an intent)\b": "engaged",
     r"\bweight of a near miss\b": "near-miss weight",
 }
+pytestmark = pytest.mark.slow
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    paths = LIBRARY.rglob("*.py")
+    return {path.relative_to(LIBRARY).as_posix(): ast.parse(path.read_text("utf-8")) for path in paths}
 
 
 def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -46,18 +52,22 @@ def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-TEXTS = [(f"{name}:{line}", text) for name, tree in MODULES.items() for line, text in texts(tree)]
-TEXTS += [(name, line) for name, page in PAGES.items() for line in page.splitlines()]
+@cache
+def all_texts() -> list[tuple[str, str]]:
+    """Where it stands and the text, of the library's string literals and of its static files."""
+    pages = (LIBRARY / "views" / "static").iterdir()
+    literals = [(f"{name}:{line}", text) for name, tree in modules().items() for line, text in texts(tree)]
+    return literals + [(page.name, line) for page in pages for line in page.read_text("utf-8").splitlines()]
 
 
 @pytest.mark.parametrize(("phrase", "better"), (ODD | SECOND_NAMES).items(), ids=(ODD | SECOND_NAMES).values())
 def test_no_text_of_the_library_says_it_oddly_or_by_a_second_name(phrase: str, better: str) -> None:
-    assert [(where, text) for where, text in TEXTS if re.search(phrase, text)] == [], f"write {better}"
+    assert [(where, text) for where, text in all_texts() if re.search(phrase, text)] == [], f"write {better}"
 
 
 def parameters() -> Iterator[tuple[str, str]]:
     """Where it stands and its name, for every parameter and field that callers name."""
-    for name, tree in MODULES.items():
+    for name, tree in modules().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
                 for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):

@@ -18,6 +18,7 @@ from discover_lib.metrics.replay import replay
 from discover_lib.runs.files import load_tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_demo_prints_a_conversation_and_saves_it(domain, tmp_path):
     result = discover_apart("demo", "--domain", domain, "--seed", 3, "--out", tmp_path)
@@ -51,6 +52,7 @@ def test_build_writes_trees_that_simulate_runs(tmp_path):
     assert len((run / "conversations.jsonl").read_text("utf-8").splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_simulate_does_not_depend_on_concurrency(tmp_path):
     common = ["simulate", "--domain", "technical_writing", "--assistant", "adaptive", "--assistant", "random"]
     for processes in (1, 2):
@@ -61,6 +63,7 @@ def test_simulate_does_not_depend_on_concurrency(tmp_path):
         assert (tmp_path / "1" / file).read_bytes() == (tmp_path / "2" / file).read_bytes()
 
 
+@pytest.mark.slow
 def test_doctor_says_what_is_here_and_fails_for_what_cannot_work():
     assert "judge" in discover_apart("doctor").stdout
     impossible = discover("doctor", "--engine", "gpt-9")
@@ -168,6 +171,7 @@ def test_the_same_command_again_resumes_and_another_is_refused(tmp_path):
     assert (tmp_path / "conversations.jsonl").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_plan_says_what_a_run_takes_before_anything_is_spent():
     asked = ["plan", "--domain", "technical_writing", "--assistant", "adaptive", "--artifacts", 10]
     miniature = discover(*asked)

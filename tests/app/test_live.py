@@ -71,6 +71,7 @@ def test_others_take_over_in_the_middle_and_the_record_says_so(tmp_path: Path) -
             session.let_play(dataclasses.replace(session.settings, **settings))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["401", "timeout"])
 def test_what_fails_changes_nothing(fault: str, tmp_path: Path) -> None:
     with FakeServer(llm_brain.answer) as server:

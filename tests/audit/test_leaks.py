@@ -175,6 +175,7 @@ def scored() -> Scored:
     return score(corpus())
 
 
+@pytest.mark.slow
 def test_precision_and_recall_on_the_planted_corpus() -> None:
     assert (scored().precision.value or 0) >= 0.95 and (scored().precision.low or 0) >= 0.95
     assert (scored().recall.value or 0) >= 0.9 and (scored().recall.low or 0) >= 0.9

@@ -80,6 +80,7 @@ trees = st.recursive(
 )
 
 
+@pytest.mark.slow
 @modest
 @given(trees)
 def test_what_goes_into_json_comes_back_the_same(tree: Tree) -> None:

@@ -47,6 +47,7 @@ def conversations(draw: st.DrawFn) -> Conversation:
     return simulator.conversation
 
 
+@pytest.mark.slow
 @modest
 @given(conversations())
 def test_a_conversation_survives_json(record: Conversation) -> None:
@@ -55,6 +56,7 @@ def test_a_conversation_survives_json(record: Conversation) -> None:
     assert back.to_dict() == record.to_dict()
 
 
+@pytest.mark.slow
 @modest
 @given(conversations())
 def test_a_replay_under_its_own_rules_is_the_conversation(record: Conversation) -> None:
@@ -63,6 +65,7 @@ def test_a_replay_under_its_own_rules_is_the_conversation(record: Conversation) 
     assert again.to_dict() == record.to_dict()
 
 
+@pytest.mark.slow
 @modest
 @given(conversations(), RULES)
 def test_a_replay_under_other_rules_keeps_what_was_said_and_judged(record: Conversation, rules: Rules) -> None:

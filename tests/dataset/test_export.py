@@ -40,6 +40,7 @@ def row_sets(sources: list[Source]) -> dict[str, RowSet]:
     return {kind: make_rows(kind, sources, RowOptions(system="collaborative")) for kind in KINDS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", FILES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_read_back_as_they_were(row_sets: dict[str, RowSet], kind: str, files: str, tmp_path: Path) -> None:

@@ -269,6 +269,7 @@ def test_json_lines_come_back_and_a_bad_line_is_named(tmp_path: Path) -> None:
         list(read_jsonl(path))
 
 
+@pytest.mark.slow
 def test_the_table_has_a_row_per_candidate_and_adds_up(tmp_path: Path) -> None:
     talk = talk_of(Rules.paper(), ("draft", "options"))
     imported = authors.read_run_file(written(tmp_path, best_of_n()))

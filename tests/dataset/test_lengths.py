@@ -99,11 +99,13 @@ def test_a_planted_length_confound_is_flagged_and_a_clean_set_is_not(seed: int) 
     assert not clean.flagged and clean.low < 0.6 and clean.high > 0.4
 
 
+@pytest.mark.slow
 def test_a_clean_set_is_called_indistinguishable_about_as_often_as_95_percent_says() -> None:
     verdicts = [length_report(pairs(seed, 0.0, artifacts=60), resamples=200).verdict for seed in range(60)]
     assert verdicts.count("not_distinguishable") >= 51 and "predicts" not in verdicts
 
 
+@pytest.mark.slow
 def test_a_slight_tilt_is_said_and_not_flagged() -> None:
     report = length_report(pairs(0, 0.2, artifacts=300))
     assert report.verdict == "some" and not report.flagged and "a little" in report.sentence

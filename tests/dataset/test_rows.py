@@ -83,6 +83,7 @@ def test_labels_taken_again_from_the_stored_judgements_are_those_of_the_run(synt
     assert not any(disagreements(each) for each in synthesised)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{"lam": 0.0}, {"lam": 0.01}, {"tau": 50}, {"p": 1.0}, {"p": 0.0, "tau": 0}])
 def test_other_numbers_label_anew_without_a_judge(synthesised: list[Conversation], changes: dict) -> None:
     rules = Rules.paper().replace(**changes)
@@ -225,6 +226,7 @@ def test_every_row_names_where_it_comes_from(synthesised: list[Conversation]) ->
 # -- the state of prompt rows ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_prompt_rows_restore_the_same_user_who_gives_the_same_rewards(synthesised: list[Conversation]) -> None:
     count = 0
     for conversation in synthesised:

@@ -106,6 +106,7 @@ def differences(client: LLMClient, domain: str, count: int) -> list[int]:
         return [number for number, different in enumerate(pool.map(differs, range(count))) if different]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_a_model_behind_the_wire_gives_the_same_conversations(client: LLMClient, domain: str) -> None:
     assert differences(client, domain, FEW) == []
@@ -159,6 +160,7 @@ def as_undisturbed(client: LLMClient, domain: str, number: int) -> bool:
     return len(turns) == len(expected.turns)
 
 
+@pytest.mark.slow
 def test_answers_that_are_broken_in_form_alter_nothing() -> None:
     """Half of the answers are fenced, chatty, cut off, refused or about the wrong ids.
 

@@ -157,6 +157,7 @@ def test_a_higher_weight_never_discovers_later(misses: list[int], theta: float, 
     assert all(then == 0 or 0 < sooner <= then for sooner, then in zip(high, low, strict=True))
 
 
+@pytest.mark.slow
 @given(st.data())
 @modest
 def test_replaying_at_other_rules_never_loses_an_intent_or_a_turn(data: st.DataObject) -> None:

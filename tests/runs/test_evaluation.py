@@ -487,6 +487,7 @@ def run_command(*arguments: object):
     return CliRunner().invoke(app, ["evaluate", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_writes_results_and_resumes(tmp_path: Path) -> None:
     asked = ["--domain", "technical_writing", "--assistant", "draft", "--assistant", "adaptive", "--assistant", "ask"]
     asked += ["--artifacts", 2, "--trials", 1, "--turns", 2, "--run", tmp_path / "run", "--sensitivity"]

@@ -48,6 +48,7 @@ def test_the_miniature_takes_time_and_nothing_else():
     assert 0 < plan.minutes.low < plan.minutes.expected < plan.minutes.high < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "calls"),
     [
@@ -153,6 +154,7 @@ def test_calls_and_prompts_are_planned_within_a_fifth(metered):
         assert within((stage.calls * stage.length.prompt).expected, prompts[purpose])
 
 
+@pytest.mark.slow
 def test_a_plan_by_a_measured_run_agrees_with_the_meter_within_a_fifth(metered):
     larger = RunOptions(**{**vars(OPTIONS), "artifacts": 16, "seed": 1})
     plan = plan_run(lay_out(larger), settings=settings(), measured=measured_lengths(metered), concurrency=8)
@@ -169,6 +171,7 @@ def test_a_plan_by_a_measured_run_agrees_with_the_meter_within_a_fifth(metered):
 ASSISTANT = f"{MODEL}:adaptive"
 
 
+@pytest.mark.slow
 def test_a_probed_plan_agrees_with_the_meter_within_a_fifth_also_for_assistants(tmp_path):
     run = lay_out(RunOptions(**{**vars(OPTIONS), "assistants": (ASSISTANT, f"{MODEL}:verbose"), "artifacts": 10}))
     with FakeServer(llm_brain.answer, latency_seconds=0.02) as server:
@@ -199,6 +202,7 @@ def metered_evaluation(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_an_evaluations_calls_and_prompts_are_planned_within_a_fifth(metered_evaluation, monkeypatch):
     calls: Counter[str] = Counter()
     prompts: Counter[str] = Counter()
@@ -220,6 +224,7 @@ def test_an_evaluations_calls_and_prompts_are_planned_within_a_fifth(metered_eva
         assert within((stage.calls * stage.length.prompt).expected, prompts[purpose]), purpose
 
 
+@pytest.mark.slow
 def test_an_evaluation_by_a_measured_one_agrees_with_the_meter_within_a_fifth(metered_evaluation, tmp_path):
     run = lay_out_evaluation(RunOptions(EVALUATED, engine=MODEL, artifacts=12, seed=1), [DOMAIN])
     priced = {MODEL: PRICES[MODEL], ASSISTANT: PRICES[MODEL]}

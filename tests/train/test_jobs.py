@@ -240,6 +240,7 @@ def test_a_folder_of_something_else_is_refused(begin: Callable[..., TrainingJob]
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     values=st.lists(st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=5), max_size=3), max_size=8),

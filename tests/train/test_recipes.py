@@ -215,6 +215,7 @@ def test_a_backend_that_cannot_work_is_an_error_in_one_line(
         choose_backend(asked)
 
 
+@pytest.mark.slow
 def test_settings_and_checks_load_nothing_heavy() -> None:
     code = """
 import sys

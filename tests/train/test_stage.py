@@ -394,6 +394,7 @@ def test_probes_on_the_same_users_are_compared_pair_by_pair(ours: Any, theirs: A
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> None:
     pytest.importorskip("torch")  # else its absence stands in the way, too
     recipe = Recipe.miniature().changed("grpo", {"n_generations": 5, "look_ahead": 1, "look_ahead_assistant": "wise"})

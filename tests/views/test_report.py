@@ -163,6 +163,7 @@ def test_satisfaction_that_was_lost_is_said() -> None:
     assert not_below(same).endswith("Losses of more than 0.00 lie outside the interval.")
 
 
+@pytest.mark.slow
 @given(st.floats(-1, 1).filter(bool), st.floats(0, 1), st.floats(0, 1))
 def test_facing_turns_a_comparison_round(mean: float, below: float, above: float) -> None:
     there = Comparison("a", "b", Estimate(mean, mean - below, mean + above, 9, 9), 0.01, 0.03, 3, 0.2)
@@ -327,6 +328,7 @@ def test_other_options_are_repeated_by_the_call() -> None:
 shares = st.floats(0, 1)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(shares, shares, shares).map(sorted), min_size=1, max_size=6), st.integers(1, 8))
 def test_curves_stay_inside_their_drawing(ends: list[list[float]], assistants: int) -> None:
     names = [f"assistant {at}" for at in range(assistants)]

@@ -192,6 +192,7 @@ def test_the_sensitivity_map_shows_what_flips_and_names_what_does_not() -> None:
 # -- figures ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.text("abcdefgh", min_size=1, max_size=2), st.floats(0, 1), max_size=9),
     st.floats(0.001, 0.2),

@@ -173,6 +173,7 @@ def test_attempts_end_with_one_clear_line(server: FakeServer) -> None:
     assert client.usage.total.attempts == 3
 
 
+@pytest.mark.slow
 def test_retry_after_is_waited_for() -> None:
     with FakeServer(faults=Faults(retry_after_seconds=0.4)) as patient, direct(patient) as client:
         patient.script.append("429")
@@ -187,6 +188,7 @@ def test_a_provider_that_asks_for_hours_is_not_waited_for() -> None:
     assert caught.value.kind == "rate_limit"
 
 
+@pytest.mark.slow
 def test_the_slot_is_free_while_a_call_waits_to_try_again() -> None:
     with FakeServer(faults=Faults(retry_after_seconds=1.0)) as slow, direct(slow, concurrency=1) as client:
         slow.script.append("429")
@@ -221,6 +223,7 @@ def test_calls_queue_for_the_slots() -> None:
         assert busy.counts["peak"] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "limit", [{"requests_per_minute": 600.0}, {"tokens_per_minute": 6000.0, "expected_completion_tokens": 8}]
 )
@@ -298,6 +301,7 @@ def test_a_failure_is_shared_by_those_who_wait_for_it() -> None:
         assert busy.counts["requests"] == 1
 
 
+@pytest.mark.slow
 def test_with_a_third_of_the_replies_faulty_every_call_ends_with_its_own_text() -> None:
     faults = Faults(0.3, (*TRANSPORT_FAULTS, "missing_usage"), seed=5, retry_after_seconds=0.02, timeout_seconds=5)
     with FakeServer(faults=faults) as shaky, direct(shaky, max_attempts=12) as client:
@@ -424,6 +428,7 @@ def test_attempts_that_brought_nothing_are_counted_where_they_may_be_billed(
     assert budget.spent == known + 10.0 * unknown, "what nobody counted stands in the budget as it was estimated"
 
 
+@pytest.mark.slow
 def test_a_call_that_is_stopped_in_flight_may_have_been_billed() -> None:
     stop, cache = threading.Event(), Memory()
     with FakeServer(latency_seconds=20) as slow:
@@ -439,6 +444,7 @@ def test_a_call_that_is_stopped_in_flight_may_have_been_billed() -> None:
 # -- stopping --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_stop_ends_calls_in_flight_and_in_the_queue_at_once() -> None:
     stop = threading.Event()
     with FakeServer(latency_seconds=20) as slow, direct(slow, stop=stop, concurrency=2, timeout_seconds=60) as client:
@@ -467,6 +473,7 @@ def test_a_stream_ends_when_the_one_who_reads_it_breaks_off() -> None:
         assert client.complete(say("still works")).text == "still works"
 
 
+@pytest.mark.slow
 def test_a_closed_client_ends_its_calls_and_can_be_used_again() -> None:
     with FakeServer(latency_seconds=0.6) as slow:
         client = direct(slow, timeout_seconds=9)
@@ -515,6 +522,7 @@ def test_a_providers_own_key_is_never_sent_to_another_address(
     assert SECRET not in str(server.headers)
 
 
+@pytest.mark.slow
 def test_a_missing_key_names_its_variable_and_sends_nothing(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -652,6 +660,7 @@ def test_a_request_that_says_nothing_is_refused() -> None:
         Request("openai/fake", ({"text": "hello"},), "judge")
 
 
+@pytest.mark.slow
 def test_importing_the_client_imports_neither_litellm_nor_aiohttp() -> None:
     code = "import sys, discover_lib.engines.llm.calls.client as _; "
     code += "print([name for name in ('litellm', 'aiohttp') if name in sys.modules])"

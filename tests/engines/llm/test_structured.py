@@ -133,6 +133,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\"'{
 judged = st.fixed_dictionaries({"reason": texts, "engaged": st.booleans(), "near_misses": st.lists(texts, max_size=2)})
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(texts, judged, judged, st.sampled_from(["json", "ascii", *MENDABLE_FAULTS]))
 def test_no_words_in_an_answer_make_it_read_as_another(reason: str, first: Any, second: Any, form: str) -> None:

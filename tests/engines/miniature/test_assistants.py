@@ -26,6 +26,7 @@ def discovered(domain: str, assistant: str, artifacts: int = 30) -> float:
     return mean(newly_discovered(talk(domain, assistant, index, seed=index)) for index in range(artifacts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("name", SCRIPTED)
 def test_every_reply_is_sound_notation_and_says_how_it_was_counted(domain, name):
@@ -55,6 +56,7 @@ def test_each_keeps_to_its_kind_of_move(name, verbs):
             assert {move.verb for move in parse(turn.reply.notation or "", lexicon)} <= verbs
 
 
+@pytest.mark.slow
 def test_drafts_honour_what_was_asked_for_plainly():
     domain = "creative_writing"
     honoured = []
@@ -73,6 +75,7 @@ def test_same_seed_same_conversation(domain, rules):
         assert talk(domain, name, 2, 3, rules) == talk(domain, name, 2, 3, rules)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_the_paper_s_picture_comes_out_by_itself(domain):
     found = {name: discovered(domain, name) for name in ("draft", "ask", "options", "adaptive", "silent", "oracle")}

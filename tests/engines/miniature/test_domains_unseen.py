@@ -193,6 +193,7 @@ def pieces(draw: st.DrawFn) -> tuple[str, tuple[str, ...]]:
     return lexicon.domain, tuple(in_order(leaves, lexicon))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(pieces())
 def test_what_was_rendered_is_what_is_read_and_it_is_sound(case):

@@ -75,6 +75,7 @@ def test_a_composed_piece_is_read_as_exactly_its_values(lexicon: Lexicon) -> Non
         assert lexicon.find_cues(" ".join(lexicon.values[leaf].line for leaf in chosen)) == chosen
 
 
+@pytest.mark.slow
 def test_no_cue_arises_where_two_lines_meet_even_without_a_full_stop(lexicon: Lexicon) -> None:
     """Heads and tails are enough: a cue has at most four words, so it reaches three words into either line."""
     lines = {leaf: words(lexicon.values[leaf].line) for leaf in leaves(lexicon)}

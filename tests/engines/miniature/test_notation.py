@@ -32,6 +32,7 @@ def moves(draw):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(moves())
 def test_what_is_written_is_read_back(case):

@@ -53,6 +53,7 @@ def combinations() -> st.SearchStrategy[list[str]]:
     return st.tuples(*parts).map(lambda chosen: [leaf for part in chosen for leaf in part])
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None, derandomize=True)
 @given(combinations())
 def test_values_drawn_together_are_read_together(values: list[str]) -> None:
@@ -325,6 +326,7 @@ CHAIN = "".join(
 )  # 720 deep
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -366,6 +368,7 @@ def test_drawings_are_found_in_a_reply_however_many_are_never_closed() -> None:
     assert time.process_time() - begun < 1
 
 
+@pytest.mark.slow
 def test_mutated_drawings_raise_nothing_but_what_is_documented() -> None:
     path = Path(__file__).resolve().parents[3] / "tools" / "mutate_svgs.py"
     spec = importlib.util.spec_from_file_location("mutate_svgs", path)

@@ -46,6 +46,7 @@ def test_frames_use_no_word_that_a_requirement_could_hold(domain):
     assert {word: held[word] for word in frame_words if word in held} == {}
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     domain=st.sampled_from(DOMAINS),
