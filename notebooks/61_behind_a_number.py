@@ -126,36 +126,35 @@ def read_pick(measure, pool, table):
             return kind, ours, other
         return "cell", best_first(table, measure.name)[0], measure.name
 
-    get_pick, set_pick = mo.state(_asked_for())
-    return get_pick, set_pick
+    asked = _asked_for()
+    return (asked,)
 
 
 @app.cell(hide_code=True)
-def choose_pick(get_pick, measure, pool, set_pick):
-    pick = get_pick()
-
-    def look_at(kind, ours, other):
-        mo.query_params().set("pick", json.dumps([kind, ours, other], separators=(",", ":")))
-        mo.query_params().remove("conversation")
-        set_pick((kind, ours, other))
-
-    def look_beside(name):
-        look_at(*(("cell", pick[1], measure.name) if name == NOBODY else ("pair", pick[1], name)))
-
-    def look_from(name):
-        other = pick[2] if pick[0] == "cell" else NOBODY if pick[2] == name else pick[2]
-        look_at(*(("cell", name, measure.name) if other == NOBODY else (pick[0], name, other)))
-
-    assistant_choice = mo.ui.dropdown(list(pool.assistants), value=pick[1], label="Assistant", on_change=look_from)
+def choose_pick(asked, pool):
+    assistant_choice = mo.ui.dropdown(list(pool.assistants), value=asked[1], label="Assistant")
     against_choice = mo.ui.dropdown(
-        [NOBODY, *(name for name in pool.assistants if name != pick[1])],
-        value=pick[2] if pick[0] == "pair" else NOBODY,
-        label="against",
-        on_change=look_beside,
+        [NOBODY, *pool.assistants], value=asked[2] if asked[0] == "pair" else NOBODY, label="against"
     )
     sort_choice = mo.ui.dropdown(
-        list(SORTS), value="highest first" if pick[0] == "pair" else "lowest first", label="Sorted"
+        list(SORTS), value="highest first" if asked[0] == "pair" else "lowest first", label="Sorted"
     )
+    return against_choice, assistant_choice, sort_choice
+
+
+@app.cell(hide_code=True)
+def settle_pick(against_choice, asked, assistant_choice, measure, sort_choice):
+    def _chosen():
+        """The cell or pair that the choices stand for; an assistant against itself is the assistant alone."""
+        ours, theirs = assistant_choice.value, against_choice.value
+        if theirs not in (NOBODY, ours):
+            return "pair", ours, theirs
+        return "cell", ours, asked[2] if asked[:2] == ("cell", ours) else measure.name
+
+    pick = _chosen()
+    if pick != asked:  # the address follows, so that a copied link opens the same
+        mo.query_params().set("pick", json.dumps(pick, separators=(",", ":")))
+        mo.query_params().remove("conversation")
     _what = (
         f"{pick[1]} against {pick[2]}, {measure.label}" if pick[0] == "pair" else f"{pick[1]}, {MEASURE[pick[2]].label}"
     )
@@ -169,7 +168,7 @@ def choose_pick(get_pick, measure, pool, set_pick):
             mo.hstack([assistant_choice, against_choice, sort_choice], justify="start", gap=1.5, wrap=True),
         ]
     )
-    return pick, sort_choice
+    return (pick,)
 
 
 @app.cell(hide_code=True)

@@ -66,5 +66,8 @@ def test_from_the_answer_to_the_sentence_that_made_the_difference(
     )
     for chart in ("found after turn", "^alternating: ", "^Thousand tokens per conversation"):
         expect(page.get_by_role("img", name=re.compile(chart))).to_have_count(1, timeout=20 * SECOND)
+    page.get_by_label("against", exact=True).select_option(label="nobody")
+    expect(page.get_by_role("heading", name="Behind a number: adaptive, discovery")).to_be_visible(timeout=20 * SECOND)
+    expect(page.locator(".dl-outline")).to_have_count(1)
     assert page.get_by_text("An internal error occurred").count() == 0
     assert outside_requests == []

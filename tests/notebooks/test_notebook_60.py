@@ -43,7 +43,7 @@ def test_an_evaluation_of_two_domains_is_opened_and_two_assistants_stand_side_by
     assert "paper" in page and "run=mine" in defined["behind"]
     assert parse_qs(urlsplit(defined["behind"]).query)["pool"] == ['["draft","adaptive"]']
 
-    given = {"get_pick": lambda: ("pair", "adaptive", "draft"), "set_pick": print}
+    given = {"asked": ("pair", "adaptive", "draft")}
     shown, defined = run_without_check(BEHIND, given)
     page = "".join(shown)
     assert problems(shown) == [] and defined["folder"] == folder and len(defined["scores"]) == 24
