@@ -20,7 +20,8 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, local_models
+from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
@@ -131,9 +132,7 @@ class LaidOut:
     @property
     def local(self) -> list[str]:
         """The assistants that are models on this machine."""
-        from discover_lib.engines.local.names import is_local
-
-        return [name for name in self.options.everyone if is_local(name)]
+        return local_models(self.options.everyone)
 
 
 def lay_out(options: RunOptions) -> LaidOut:
@@ -293,6 +292,13 @@ def write_results(folder: Path) -> list[Summary]:
         summaries = summarise(stored_scores(store))
     write_json(folder / "summary.json", [dataclasses.asdict(each) for each in summaries])
     return summaries
+
+
+def within_reach(run: LaidOut) -> str:
+    """What of these users could be found at all, in words: the ceiling of every "share of hidden"."""
+    options = run.options
+    share = mean_ceiling((tree for _, tree in run.trees.values()), options.rules, options.turns)
+    return f"within reach of {options.turns} perfect turns: {share:.0%} of the hidden intents (mean over artifacts)"
 
 
 def is_model(name: str) -> bool:
