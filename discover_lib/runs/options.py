@@ -366,7 +366,6 @@ def _check_decidable(path: Path, domain: str, tree: IntentTree) -> None:
 
 
 def _check_assistants(options: RunOptions, domain: str) -> None:
-    from discover_lib.engines.local.names import LocalModelError, check_local, is_local
     from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
 
     if not options.assistants:
@@ -381,7 +380,9 @@ def _check_assistants(options: RunOptions, domain: str) -> None:
             scripted_assistant(name, domain)
         elif name in SCRIPTED:
             raise RunOptionsError(f"assistant {name!r} is scripted and knows the miniature's domains only")
-        elif is_local(name):
+        elif local_models([name]):
+            from discover_lib.engines.local.names import LocalModelError, check_local
+
             try:
                 check_local(name, domain)
             except LocalModelError as error:
@@ -398,13 +399,14 @@ def _configuration(
     options: RunOptions, spec: EngineSpec, trees: Mapping[str, tuple[str, IntentTree]]
 ) -> dict[str, Any]:
     from discover_lib.base import VERSION
-    from discover_lib.engines.local.names import fingerprint, is_local
 
     extra: dict[str, Any] = {}
     if options.look_ahead:
         extra = {"look_ahead": options.look_ahead, "reward_assistant": options.reward_assistant}
-    if local := {name: fingerprint(name) for name in options.everyone if is_local(name)}:
-        extra["local"] = local
+    if local := local_models(options.everyone):
+        from discover_lib.engines.local.names import fingerprint
+
+        extra["local"] = {name: fingerprint(name) for name in local}
     return extra | {
         "format": FORMAT,
         "code_version": VERSION,
