@@ -11,7 +11,7 @@ def derive_seed(*parts: int | str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 1
 
 
-@lru_cache(maxsize=4096)  # every assistant meets the same users
+@lru_cache(maxsize=65536)  # every assistant meets the same users
 def unit_uniform(*parts: int | str) -> float:
     """A number in [0, 1) that depends on `parts` alone."""
     return (derive_seed(*parts) >> 10) / 2**53  # what a float holds exactly, so never 1.0

@@ -83,11 +83,11 @@ def _achieved_and_pursued(
         while parent is not None and parent not in above:
             above.add(parent)
             parent = tree.parents[parent]
-    achieved = tuple(key for key in tree.intents if key in met and key not in above)
+    achieved = tuple([key for key in tree.intents if key in met and key not in above])
     missing = [key for key in tree.intents if key not in state.satisfied]
-    if clear := tuple(key for key in missing if key in state.discovered):
+    if clear := tuple([key for key in missing if key in state.discovered]):
         return achieved, "clear", clear
-    if fuzzy := tuple(key for key in missing if state[key] is Discovery.EMERGING):
+    if fuzzy := tuple([key for key in missing if state.discovery.get(key) is Discovery.EMERGING]):
         return achieved, "fuzzy", fuzzy
     if latent := tuple(key for key in missing if tree.root_of[key] in in_focus[:1]):  # one dimension at a time
         return achieved, "latent", latent

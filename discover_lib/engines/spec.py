@@ -34,10 +34,10 @@ class EngineSpec:
 
     def models(self, assistants: Sequence[str] = ()) -> list[str]:
         """The language models that take part and are reached through an API, each once."""
-        from discover_lib.engines.local.names import is_local
         from discover_lib.engines.miniature.assistants import SCRIPTED
 
-        asked = [model_of(name) for name in assistants if name not in SCRIPTED and not is_local(name)]
+        ours = {*SCRIPTED, *local_models(assistants)}
+        asked = [model_of(name) for name in assistants if name not in ours]
         return list(dict.fromkeys(each for each in (self.builder, self.judge, self.voice, *asked) if each != MINIATURE))
 
 
@@ -125,6 +125,18 @@ class RoleEngines:
         if self._client is None:
             raise ValueError(f"{model!r} is a language model, and this run was given no client to call it")
         return self._client
+
+
+def local_models(assistants: Sequence[str]) -> list[str]:
+    """Those assistants that are models on this machine."""
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+
+    unscripted = [name for name in assistants if name not in SCRIPTED]
+    if not unscripted:  # importing what knows local models takes as long as thirty turns
+        return []
+    from discover_lib.engines.local.names import is_local
+
+    return [name for name in unscripted if is_local(name)]
 
 
 def model_of(assistant: str) -> str:

@@ -215,14 +215,13 @@ def moves_of(conversation: Conversation) -> dict[str, tuple[int, int]]:
 
 def moves_through(tree: IntentTree, start: IntentState, after: Sequence[IntentState]) -> dict[str, tuple[int, int]]:
     """As `moves_of`, through the states after each turn."""
-    moves = {}
-    for intent in tree.intents:
-        if start[intent] is Discovery.DISCOVERED:
-            continue
-        emerged = discovered = 0
-        for number, state in enumerate(after, 1):
-            level = state[intent]
-            emerged = emerged or (number if level is not Discovery.UNDISCOVERED else 0)
-            discovered = discovered or (number if level is Discovery.DISCOVERED else 0)
-        moves[intent] = (emerged, discovered)
-    return moves
+    emerged: dict[str, int] = {}
+    discovered: dict[str, int] = {}
+    for number, state in enumerate(after, 1):
+        for intent, level in state.discovery.items():
+            if level is not Discovery.UNDISCOVERED and intent not in discovered:
+                emerged.setdefault(intent, number)
+                if level is Discovery.DISCOVERED:
+                    discovered[intent] = number
+    hidden = (intent for intent in tree.intents if intent not in start.discovered)
+    return {intent: (emerged.get(intent, 0), discovered.get(intent, 0)) for intent in hidden}

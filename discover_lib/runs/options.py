@@ -20,7 +20,8 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, local_models
+from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
@@ -131,9 +132,7 @@ class LaidOut:
     @property
     def local(self) -> list[str]:
         """The assistants that are models on this machine."""
-        from discover_lib.engines.local.names import is_local
-
-        return [name for name in self.options.everyone if is_local(name)]
+        return local_models(self.options.everyone)
 
 
 def lay_out(options: RunOptions) -> LaidOut:
@@ -295,6 +294,13 @@ def write_results(folder: Path) -> list[Summary]:
     return summaries
 
 
+def within_reach(run: LaidOut) -> str:
+    """What of these users could be found at all, in words: the ceiling of every "share of hidden"."""
+    options = run.options
+    share = mean_ceiling((tree for _, tree in run.trees.values()), options.rules, options.turns)
+    return f"within reach of {options.turns} perfect turns: {share:.0%} of the hidden intents (mean over artifacts)"
+
+
 def is_model(name: str) -> bool:
     """Whether a name can be a LiteLLM model's: it names a provider, or LiteLLM's table knows it."""
     from discover_lib.engines.llm.assistants import STYLES
@@ -360,7 +366,6 @@ def _check_decidable(path: Path, domain: str, tree: IntentTree) -> None:
 
 
 def _check_assistants(options: RunOptions, domain: str) -> None:
-    from discover_lib.engines.local.names import LocalModelError, check_local, is_local
     from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
 
     if not options.assistants:
@@ -375,7 +380,9 @@ def _check_assistants(options: RunOptions, domain: str) -> None:
             scripted_assistant(name, domain)
         elif name in SCRIPTED:
             raise RunOptionsError(f"assistant {name!r} is scripted and knows the miniature's domains only")
-        elif is_local(name):
+        elif local_models([name]):
+            from discover_lib.engines.local.names import LocalModelError, check_local
+
             try:
                 check_local(name, domain)
             except LocalModelError as error:
@@ -392,13 +399,14 @@ def _configuration(
     options: RunOptions, spec: EngineSpec, trees: Mapping[str, tuple[str, IntentTree]]
 ) -> dict[str, Any]:
     from discover_lib.base import VERSION
-    from discover_lib.engines.local.names import fingerprint, is_local
 
     extra: dict[str, Any] = {}
     if options.look_ahead:
         extra = {"look_ahead": options.look_ahead, "reward_assistant": options.reward_assistant}
-    if local := {name: fingerprint(name) for name in options.everyone if is_local(name)}:
-        extra["local"] = local
+    if local := local_models(options.everyone):
+        from discover_lib.engines.local.names import fingerprint
+
+        extra["local"] = {name: fingerprint(name) for name in local}
     return extra | {
         "format": FORMAT,
         "code_version": VERSION,

@@ -33,10 +33,9 @@ from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
 from discover_lib.engines.local.names import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of
-from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.satisfaction import FINAL_REQUEST
 from discover_lib.runs.evaluation import assess, assessed, final_question, final_turns, is_evaluation
-from discover_lib.runs.options import RunOptionsError, execute
+from discover_lib.runs.options import RunOptionsError, execute, within_reach
 from discover_lib.runs.store import RunStore, Spent
 from discover_lib.runs.units import Unit, run_unit
 
@@ -214,13 +213,6 @@ def plan_run(
     )
     assumptions = (*_assumptions(stages), within_reach(run))
     return Plan(units, turns, stages, _minutes(stages, run, concurrency, settings), assumptions)
-
-
-def within_reach(run: LaidOut) -> str:
-    """What of these users could be found at all, in words: the ceiling of every "share of hidden"."""
-    options = run.options
-    share = mean_ceiling((tree for _, tree in run.trees.values()), options.rules, options.turns)
-    return f"within reach of {options.turns} perfect turns: {share:.0%} of the hidden intents (mean over artifacts)"
 
 
 def measured_lengths(folder: Path) -> dict[str, Length]:

@@ -757,10 +757,11 @@ def record_json(record: Any) -> str:
         text = _ENCODER.encode(record).decode()
     except UnicodeEncodeError:
         return to_json(record)
-    return to_json(record) if any(part in text for part in _SMALL) else text
+    has_small = "0.0000" in text or ("e-" in text and any(part in text for part in _SMALL))
+    return to_json(record) if has_small else text
 
 
-_SMALL = ("0.0000", "e-6", "e-7", "e-8", "e-9")  # Python writes 1e-05, 1e-06 ...
+_SMALL = ("e-6", "e-7", "e-8", "e-9")  # as "0.0000": Python writes 1e-05, 1e-06 ...
 _ENCODER = msgspec.json.Encoder()
 
 

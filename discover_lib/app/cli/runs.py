@@ -29,13 +29,12 @@ from discover_lib.app.cli.common import (
 )
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rollout import MAX_TURNS
-from discover_lib.runs.evaluation import assess, lay_out_evaluation
 from discover_lib.runs.options import LaidOut, RunOptions, check_access, execute, lay_out, write_results
-from discover_lib.runs.plan import Length, measured_lengths, plan_run, probe
 from discover_lib.runs.store import FILE
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.runs.plan import Length
 
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
 
@@ -200,6 +199,8 @@ class EvaluateFlags(MakeFlags):
     ] = False
 
     def lay_out(self) -> LaidOut:
+        from discover_lib.runs.evaluation import lay_out_evaluation
+
         return lay_out_evaluation(self.options, self.domain)
 
 
@@ -261,6 +262,8 @@ def synthesize(flags: SynthesizeFlags) -> None:
 @with_flags(EvaluateFlags)
 def evaluate(flags: EvaluateFlags) -> None:
     """Score assistants on artifacts × trials from identical states, with intervals and paired comparisons."""
+    from discover_lib.runs.evaluation import assess
+
     run, settings = flags.lay_out(), flags.client_settings()
     folder = _run_folder(flags.run, run, settings)
     how: dict[str, Any] = {
@@ -283,6 +286,8 @@ def evaluate(flags: EvaluateFlags) -> None:
 @with_flags(PlanFlags)
 def plan(flags: PlanFlags) -> None:
     """Calls, tokens, dollars and minutes of a run before anything is spent: simulate's, or that of --for."""
+    from discover_lib.runs.plan import measured_lengths, plan_run
+
     if flags.paper:
         show.print_paper_accounting()
         return
@@ -300,6 +305,8 @@ def plan(flags: PlanFlags) -> None:
 
 def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurrency: int) -> Mapping[str, Length]:
     """The lengths of some conversations that are really had; says what that cost."""
+    from discover_lib.runs.plan import probe
+
     check_access(run, settings)
     typer.echo(f"probing: running up to {conversations} conversations per assistant", err=True)
     probed = probe(run, conversations, settings=settings, concurrency=concurrency)

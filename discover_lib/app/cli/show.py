@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -15,28 +16,20 @@ from rich.table import Table
 from discover_lib.app.cli.common import STOPPED, console, one_line
 from discover_lib.core.conversation import Artifact, Conversation, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.dataset.export import Source
-from discover_lib.dataset.lengths import table_3
 from discover_lib.metrics.intervals import INTERVAL
-from discover_lib.metrics.rescore import SensitivityMap, change_lines
-from discover_lib.metrics.results import MEASURES, ScopeResults, best_first, results_by_scope
-from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.summary import Summary, newly_discovered
-from discover_lib.runs.evaluation import (
-    RESULTS_FILE,
-    SCORES_FILE,
-    SENSITIVITY_FILE,
-    Assessed,
-    OnAssessed,
-    write_evaluation,
-    write_sensitivity,
-)
-from discover_lib.runs.options import LaidOut
-from discover_lib.runs.plan import Plan, Span, within_reach
+from discover_lib.runs.options import LaidOut, within_reach
 from discover_lib.runs.runner import Halt, Report, Snapshot
 from discover_lib.runs.runner import Progress as OnProgress
 from discover_lib.runs.store import RunStore, Spent
 from discover_lib.views.transitions import in_words
+
+if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules takes as long as sixty turns
+    from discover_lib.metrics.rescore import SensitivityMap
+    from discover_lib.metrics.results import ScopeResults
+    from discover_lib.metrics.satisfaction import LeaveOut
+    from discover_lib.runs.evaluation import Assessed, OnAssessed
+    from discover_lib.runs.plan import Plan, Span
 
 ROOMY = 130  # columns of a terminal on which a row of numbers fits on one line
 
@@ -133,6 +126,9 @@ def _duration(seconds: float) -> str:
 
 def print_table_3(folder: Path) -> None:
     """The paper's Table 3 for a run of best-of-n conversations."""
+    from discover_lib.dataset.export import Source
+    from discover_lib.dataset.lengths import table_3
+
     table = Table(box=None, title="candidates", title_justify="left", show_header=False)
     for row in table_3(Source.of_run(folder).conversations).rows():
         table.add_row(*row)
@@ -251,6 +247,8 @@ def print_results(screen: Console, results: Mapping[str, ScopeResults], rules: s
 
 
 def _print_table(screen: Console, scope: ScopeResults, rules: str) -> None:
+    from discover_lib.metrics.results import MEASURES
+
     table = Table(
         title=f"{scope.artifacts} artifacts, {scope.users} users, rules: {rules}; {INTERVAL}", title_justify="left"
     )
@@ -264,12 +262,16 @@ def _print_table(screen: Console, scope: ScopeResults, rules: str) -> None:
 
 
 def _best_first(scope: ScopeResults) -> list[str]:
+    from discover_lib.metrics.results import best_first
+
     eq_4 = any("discovery" in row for row in scope.table.values())  # alone, an assistant has none
     return best_first(scope.table, "discovery" if eq_4 else "proportion")
 
 
 def _print_comparisons(screen: Console, scope: ScopeResults) -> None:
     """Every assistant against the next best in discovery, and how many pairs of each measure can be told apart."""
+    from discover_lib.metrics.results import MEASURES
+
     order = _best_first(scope)
     for ours, theirs in itertools.pairwise(order):
         compared = scope.comparison("discovery", ours, theirs)
@@ -330,6 +332,8 @@ def print_assessment(ended: Assessed) -> int:
 
 def print_sensitivity(screen: Console, changes: SensitivityMap) -> None:
     """Which conclusions change under which setting, and what a replay could not know."""
+    from discover_lib.metrics.rescore import change_lines
+
     screen.print(f"\n{changes.recheck.sentence}", highlight=False)
     table = Table(title="the same judgements, scored in other ways", title_justify="left", box=None)
     for name in ("setting", "conclusions that change", "verdicts not known"):
@@ -347,6 +351,15 @@ def print_sensitivity(screen: Console, changes: SensitivityMap) -> None:
 
 def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
     """Write the results of a run beside it and print them."""
+    from discover_lib.metrics.results import results_by_scope
+    from discover_lib.runs.evaluation import (
+        RESULTS_FILE,
+        SCORES_FILE,
+        SENSITIVITY_FILE,
+        write_evaluation,
+        write_sensitivity,
+    )
+
     screen = console()
     scores = write_evaluation(folder, leave_out)
     with RunStore.read(folder) as store:

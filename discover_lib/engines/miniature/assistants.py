@@ -188,16 +188,19 @@ def _complete(beliefs: Beliefs, rng: random.Random, draft: Sequence[str], redraw
     for name, dimension in lexicon.dimensions.items():
         kept = agreed.get(name, ())
         holds = dimension.holds
-        if name in drafted and name != redrawn and len(kept) < holds:
-            pool = _open_leaves(beliefs, name)
+        if len(kept) >= holds:
+            values += kept[:holds]
+            continue
+        pool = _open_leaves(beliefs, name)
+        if name in drafted and name != redrawn:
             kept = [*kept, *[value for value in drafted[name] if value in pool and value not in kept]]
         values += kept[:holds]
         missing = (2 if holds > 2 else holds) - len(kept)
         if missing > 0:
-            pool = _open_leaves(beliefs, name)
             others = [value for value in pool if value not in kept] if kept else pool
             fresh = [value for value in others if value not in tried] or others
-            values += rng.sample(fresh, min(missing, len(fresh)))
+            # `choice` draws what a `sample` of one does, in half the time.
+            values += [rng.choice(fresh)] if missing == 1 and fresh else rng.sample(fresh, min(missing, len(fresh)))
     return tuple(values)
 
 
