@@ -396,7 +396,6 @@ def show_page(
     changes,
     consider_button,
     considered_html,
-    curve_view,
     domain_choice,
     fork_button,
     growing_view,
