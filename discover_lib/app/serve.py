@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib.util
 import json
 import re
 import shlex
@@ -31,18 +32,21 @@ END_SECONDS = 5.0  # for the server and what it started to end when asked; then 
 # Packages whose module has another name.
 MODULES = {"markdown-it-py": "markdown_it", "python-dotenv": "dotenv", "pyyaml": "yaml"}
 ONLY_LOOKED_FOR = ("litellm",)  # takes seconds to import
-CHECK = """
-import importlib, importlib.util, json, sys
-problems = {}
+CHECK_NICENESS = 19  # importing everything takes seconds of processor time that the first page needs more
+CHECK = f"""
+import importlib, importlib.util, json, os, sys
+if hasattr(os, "nice"):
+    os.nice({CHECK_NICENESS})
+problems = {{}}
 modules, only_looked_for = json.loads(sys.argv[1])
 for module in modules:
     try:
         if module not in only_looked_for:
             importlib.import_module(module)
         elif importlib.util.find_spec(module) is None:
-            raise ModuleNotFoundError(f"No module named {module!r}")
+            raise ModuleNotFoundError(f"No module named {{module!r}}")
     except Exception as error:
-        problems[module] = f"{type(error).__name__}: {error}"
+        problems[module] = f"{{type(error).__name__}}: {{error}}"
 print(json.dumps(problems))
 """
 NOTICE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not fully installed</title>
@@ -102,8 +106,8 @@ def serve_command(port: int, *, edit: bool, browser: bool) -> list[str]:
 def serve(port: int, *, edit: bool, browser: bool) -> int:
     """Serve until interrupted; returns the server's exit code.  Nothing that it started outlives it.
 
-    Where a package of the project cannot be imported, one page that says so is served in place of the notebooks, which
-    would stay empty.
+    Where a package of the project is missing, or turns out not to be importable while the notebooks open, one page that
+    says so is served in their place: they would stay empty.
 
     Raises:
         ServeError: the server did not come up.
@@ -112,16 +116,18 @@ def serve(port: int, *, edit: bool, browser: bool) -> int:
         signal.signal(ending, _end_quietly)  # also where a shell had it ignored, as it has for what runs in background
     url = f"http://{HOST}:{port}"
     try:
+        if problems := missing_packages():
+            return _serve_notice(port, problems, browser)
         with _import_check() as check:
             with _server(serve_command(port, edit=edit, browser=browser)) as server:
                 answers = _is_up(url, server)
+                if answers and not edit:  # marimo prints the address with its token, and opens the browser there
+                    _announce(url, browser)
                 problems = json.loads((check.communicate()[0].splitlines() or ["{}"])[-1])
-                if not problems and answers:
-                    if not edit:  # marimo itself prints the address with its token, and opens the browser there
-                        _announce(url, browser)
+                if answers and not problems:
                     return server.wait()
             if problems:
-                return _serve_notice(port, problems, browser)
+                return _serve_notice(port, problems, browser and not answers)
     except KeyboardInterrupt:
         return 0
     if server.returncode is None:
@@ -185,6 +191,15 @@ def required_packages() -> dict[str, str]:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     names = {re.split(r"[^\w.-]", requirement)[0]: requirement for requirement in project["dependencies"]}
     return {MODULES.get(name, name.replace("-", "_")): requirement for name, requirement in names.items()}
+
+
+def missing_packages() -> dict[str, str]:
+    """Required packages that are not here at all: module → why.  Looks for them only, which takes milliseconds."""
+    return {
+        module: f"No module named {module!r}"
+        for module in required_packages()
+        if importlib.util.find_spec(module) is None
+    }
 
 
 @contextmanager

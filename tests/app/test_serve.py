@@ -16,7 +16,8 @@ import psutil
 import pytest
 from browser import free_port
 
-from discover_lib.app.serve import CHECK, notice, required_packages
+from discover_lib.app import serve
+from discover_lib.app.serve import CHECK, missing_packages, notice, required_packages
 
 COMMAND = [sys.executable, "-c", "from discover_lib.app.cli.main import main; main()", "open", "--no-browser"]
 
@@ -108,3 +109,9 @@ def test_the_notice_escapes_what_an_import_says() -> None:
     line, page = notice({"yaml": "ImportError: <b>"})
     assert "yaml cannot be imported (ImportError: <b>)" in line and "pyyaml>=6" in line
     assert "<b>pyyaml" in page and "ImportError: &lt;b&gt;" in page
+
+
+def test_a_package_that_is_not_here_at_all_is_found_without_importing_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert missing_packages() == {}
+    monkeypatch.setattr(serve, "required_packages", lambda: {"yaml": "pyyaml>=6", "nowhere": "nowhere>=1"})
+    assert missing_packages() == {"nowhere": "No module named 'nowhere'"}
