@@ -87,7 +87,8 @@ def safe_svg(text: str) -> str:
     """
     root = parse_svg(text)
     _clean(root)
-    return ElementTree.tostring(root, encoding="unicode")
+    # A carriage return stands in text only where the document wrote it as &#13;; unescaped it would be read as a newline.
+    return ElementTree.tostring(root, encoding="unicode").replace("\r", "\n")
 
 
 def svg_data_uri(text: str) -> str:

@@ -422,6 +422,11 @@ def test_cleaning_keeps_what_a_drawing_shows() -> None:
     assert read_svg(safe_svg(svg)) == read_svg(svg)
 
 
+def test_a_cleaned_copy_is_clean_also_where_a_line_end_was_written_as_a_reference() -> None:
+    copy = safe_svg('<svg xmlns="http://www.w3.org/2000/svg" id="a&#xD;b"><g />&#xD;<text>x&#13;&#xA;y</text></svg>')
+    assert "\r" not in copy and safe_svg(copy) == copy
+
+
 def test_a_data_uri_holds_the_cleaned_copy() -> None:
     kind, _, code = svg_data_uri(HOSTILE).partition(",")
     assert kind == "data:image/svg+xml;base64"
