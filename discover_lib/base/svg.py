@@ -87,7 +87,7 @@ def safe_svg(text: str) -> str:
     """
     root = parse_svg(text)
     _clean(root)
-    # A carriage return stands in text only where the document wrote it as &#13;; unescaped it would be read as a newline.
+    # A carriage return can stand in text as &#13; only; unescaped it would be read as a newline.
     return ElementTree.tostring(root, encoding="unicode").replace("\r", "\n")
 
 
