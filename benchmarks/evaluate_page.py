@@ -54,8 +54,8 @@ def seconds_to_open(page: Page, url: str) -> float:
     return time.perf_counter() - began
 
 
-def seconds_to_drill(page: Page, place: int) -> tuple[float, float]:
-    """From a press on a number to page 61 with its conversation, and from there to another beside it."""
+def seconds_to_drill(page: Page, url: str, place: int) -> tuple[float, float]:
+    """On the opened page: from a press on a number to its conversation on page 61, from there to another beside it."""
     page.get_by_role("heading", name="Evaluate others").wait_for(timeout=WAIT)  # nothing of the opening goes on
     began = time.perf_counter()
     page.locator(".ds-results .ds-cell").nth(place).click()
@@ -67,8 +67,7 @@ def seconds_to_drill(page: Page, place: int) -> tuple[float, float]:
     page.get_by_label("against", exact=True).select_option(index=1)
     page.locator(".ds-pair >> nth=0").wait_for(timeout=WAIT)
     pair = time.perf_counter() - began
-    page.go_back()
-    page.locator(".ds-results").wait_for(timeout=WAIT)
+    seconds_to_open(page, url)
     return number, pair
 
 
@@ -98,7 +97,7 @@ def main() -> None:
                         times.append(seconds_to_open(page, url))
                         if times is warm:
                             for place in range(2, 5):
-                                cell, pair = seconds_to_drill(page, place)
+                                cell, pair = seconds_to_drill(page, url, place)
                                 cells.append(cell)
                                 pairs.append(pair)
         browser.close()
