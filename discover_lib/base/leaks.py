@@ -27,7 +27,7 @@ _ENDINGS = sorted(
 )
 _INFLECTIONS = ("ing", "ed")  # come off a shorter word, too, that ends as one with a silent e does ("dat|ing": date)
 _SHORTEST_ROOT = 4
-_SILENT_E = re.compile(r"(?:[^aeiou]+|)[aeiou][^aeiouwxy]")
+_SILENT_E = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]e?")
 
 # Irregular forms by what they come from.  Forms that are words of their own ("left", "rose", "saw", "ground", "found",
 # "leaves", "felt", "bound", "wound") are left out: a word taken for another is worse than one that is missed.

@@ -17,6 +17,10 @@ from discover_lib.base.records import Record
 LeaveOut = Literal["none", "all"]
 
 FINAL_REQUEST = "Thank you. Please give me the complete, final piece now, and nothing else."
+FINAL_REQUESTS = {
+    "ours": FINAL_REQUEST,
+    "paper": "Considering the conversation so far, please give me the complete, final piece now, and nothing else.",
+}
 SATISFIED = 4  # the least score of 1 to 5 that counts as satisfied
 _FINAL = re.compile(r"\b(?:final|complete|finished|whole)\b(?:,? \w+){0,2},? (?:piece|version|artifact|result)\b", re.I)
 

@@ -127,6 +127,15 @@ class UserMessage(BaseModel):
     }
 
 
+class LeakCheck(BaseModel):
+    """`leak_check`: which hidden intents a message gives away."""
+
+    reason: Reason
+    leaks: bool
+    ids: list[Id]
+    other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "leak": "leaks", "gives_away": "leaks"}
+
+
 # -- builder -------------------------------------------------------------------------------------------------------
 
 
@@ -209,6 +218,12 @@ class Interactivity(BaseModel):
     reason: Reason
     score: Rating
     other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "rating": "score", "interactivity": "score"}
+
+
+class PaperInteractivity(Interactivity):
+    """`interactivity_paper`: any number from 1 to 3."""
+
+    score: Annotated[float, BeforeValidator(_number), AfterValidator(_within(1, 3))]
 
 
 class AnnotatedTurn(BaseModel):

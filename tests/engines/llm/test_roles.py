@@ -491,9 +491,9 @@ def test_the_stages_lead_to_the_tree_that_the_miniature_builds(client: LLMClient
     usage = client.usage
     assert set(usage.by_purpose) == {
         *("builder: synthesis", "builder: abstraction", "builder: organisation", "builder: direction"),
-        "builder: initial request",
+        *("builder: initial request", "builder: leak check"),
     }
-    assert usage.structured == {"clean": 5}
+    assert usage.structured == {"clean": 6}
 
 
 @pytest.mark.usefixtures("built_by_miniature")
