@@ -402,6 +402,9 @@ class _Scale:
         self.weights.setdefault(purpose, []).append(sum(map(count_tokens, contents)))
         raise LLMError("only weighed", "content")
 
+    def remark(self, purpose: str, what: str, times: int = 1) -> None:
+        """Nothing to count."""
+
     def weigh(self, ask: Callable[..., object], *arguments: object) -> None:
         with contextlib.suppress(RoleError):
             ask(*arguments)
@@ -465,7 +468,7 @@ def _weighed(run: LaidOut, rehearsal: Rehearsal) -> _Scale:
             scale.weigh(judge.evaluate, talk.tree, turn.before, past, turn.reply, talk.rules)
             heard = (*past, Message("assistant", turn.reply.text))
             scale.weigh(voice.speak, turn.view, heard, 0)
-            if turn.user_message is not None and turn.view.pursuing in ("fuzzy", "latent"):
+            if run.options.leak_check and turn.user_message is not None and turn.view.pursuing in ("fuzzy", "latent"):
                 scale.weigh(check.given_away, turn.user_message, turn.view.texts, (), heard)
     for talk, final in zip(rehearsal.conversations, rehearsal.finals, strict=True) if is_evaluation(run) else ():
         for assistant in assistants:
