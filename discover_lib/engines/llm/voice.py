@@ -33,6 +33,9 @@ PARAPHRASED = "the message says in other words what the user cannot put into wor
 
 _MARKUP = re.compile(r"```|^\s*(?:[-*•]|\d+[.)])\s|^#|\*\*|__|</?[a-zA-Z][^>]*>|\[\d+(?:\.\d+)*\]", re.MULTILINE)
 
+# Ids that are no decimals: in brackets, or named as such.
+_ANY_ID = r"\s*\[\d+(?:\.\d+)*\]|\s*\b(?:intent|requirement|item|id)s? #?\d+(?:\.\d+)*\b"
+
 BREAKS_ROLE = re.compile(
     r"\bas an? (?:ai|artificial intelligence)\b(?: language)?(?: model| assistant)?,? i\b"
     r"|\bi(?:'m| am) (?:only |just )?an? (?:ai|(?:large )?language model)\b(?! \w+er\b)"
@@ -159,9 +162,8 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 
 def without_ids(note: str, view: UserView) -> str:
     """A judge's reason as words: ids in it mean nothing to a user."""
-    ids = "|".join(re.escape(key) for key in view.texts if "." in key)
-    pattern = r"\s*\[\d+(?:\.\d+)*\]" + (rf"|\s*(?<![\d.])(?:{ids})(?![\d]|\.\d)" if ids else "")
-    return re.sub(pattern, "", note).strip()
+    ids = "".join(rf"{re.escape(key)}|" for key in view.texts if "." in key)
+    return re.sub(_ANY_ID + rf"|\s*(?<![\d.])(?:{ids}\d+(?:\.\d+){{2,}})(?!\d|\.\d)", "", note).strip()
 
 
 def find_flaws(message: str, view: UserView, messages: Sequence[Message]) -> list[Flaw]:
