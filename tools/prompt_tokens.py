@@ -82,8 +82,8 @@ def main() -> None:
     for prompt, template in sorted(now.templates.items()):
         was = f"{count(then[prompt].parts[0][1]):,}" if (THEN / f"{prompt}.md").exists() else "–"
         print(f"| {prompt}, system part | {was} | {count(template.parts[0][1]):,} |")
-    was, present = five_turns(count)
-    print(f"| judge + voice, {TURNS} turns | {was:,.0f} | {present:,.0f} |")
+    sums = five_turns(count)
+    print(f"| judge + voice, {TURNS} turns | {sums[0]:,.0f} | {sums[1]:,.0f} |")
 
 
 if __name__ == "__main__":

@@ -161,6 +161,8 @@ def lay_out(options: RunOptions) -> LaidOut:
             )
     if spec.leak_check and (spec.voice == MINIATURE or not is_model(spec.leak_check)):
         raise RunOptionsError("a leak check is a language model's, of messages that a language model speaks")
+    if options.interactivity == "paper" and spec.judge == MINIATURE:
+        raise RunOptionsError("the paper's scale of interactivity is for a language model that judges; give --judge")
     trees = _generated(options) if options.domain is not None and options.trees is None else _from_folder(options)
     for domain in sorted({domain for domain, _ in trees.values()}):
         _check_assistants(options, domain)

@@ -32,26 +32,26 @@ class LeakCheck:
         self._asked: dict[str, tuple[str, ...] | None] = {}  # key of the call → ids
 
     def given_away(
-        self, message: str, hidden: Mapping[str, str], known: Iterable[str], said: Sequence[Message] = ()
+        self, message: str, hidden: Mapping[str, str], known: Iterable[str], messages: Sequence[Message] = ()
     ) -> tuple[str, ...] | None:
         """Ids of the hidden intents that a message gives away; None if no usable answer came.
 
         Args:
             hidden: intent id → text of what the user does not know.
             known: texts of what they do know.
-            said: the conversation before the message.
+            messages: the conversation before the message.
 
         Raises:
             LLMError: the run is over (stopped, no budget, no key).
         """
-        messages = self.prompts.render(
+        rendered = self.prompts.render(
             "leak_check",
             known=listed(map(one_line, known)),
-            conversation=transcript(said) or "(none)",
+            conversation=transcript(messages) or "(none)",
             hidden="\n".join(f"- [{key}] {one_line(text)}" for key, text in hidden.items()),
             message=quoted("message", message),
         )
-        request = Request(self.model, messages, self.purpose, temperature=TEMPERATURE, max_tokens=MAX_TOKENS)
+        request = Request(self.model, rendered, self.purpose, temperature=TEMPERATURE, max_tokens=MAX_TOKENS)
         if request.key not in self._asked:
             self._asked[request.key] = self._ask(request, hidden)
         return self._asked[request.key]
