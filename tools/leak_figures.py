@@ -2,9 +2,10 @@
 
     python tools/leak_figures.py [--misses]
 
-`labelled.jsonl` set the rule's bounds, so its figures are a calibration; `fresh.jsonl` was written on other topics
-before the rule was changed for anything in it, and its figures are the estimate.  The column "with the check" takes the
-labels for the check's answers: it shows what a careful reader's answers would add, and says nothing of a given model.
+`labelled.jsonl` set the rule's bounds and what `fresh.jsonl` showed led to its present word forms: figures on both are a
+calibration.  `after.jsonl` was written on other topics when the rule had been finished, and its figures are the
+estimate.  The lines "with the check" take the labels for the check's answers: they show what a careful reader's answers
+would add, and say nothing of a given model.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from discover_lib.base.leaks import find_leaks, giving_away
 from discover_lib.metrics.intervals import share_of
@@ -52,14 +54,14 @@ def calibration() -> list[Labelled]:
     ]
 
 
-def out_of_sample() -> list[Labelled]:
-    """The messages on other topics, each with what its whole tree hides."""
-    trees = json.loads((FOLDER / "fresh_trees.json").read_text("utf-8"))
-    return list(_on_trees(trees))
+def on_trees(name: str) -> list[Labelled]:
+    """The messages "fresh" or "after", each with what its whole tree hides."""
+    trees = json.loads((FOLDER / f"{name}_trees.json").read_text("utf-8"))
+    return list(_on_trees(trees, _lines(f"{name}.jsonl")))
 
 
-def _on_trees(trees: Mapping[str, Mapping[str, object]]) -> Iterator[Labelled]:
-    for case in _lines("fresh.jsonl"):
+def _on_trees(trees: Mapping[str, Mapping[str, object]], cases: Sequence[Mapping[str, Any]]) -> Iterator[Labelled]:
+    for case in cases:
         tree = trees[case["tree"]]
         intents = tree["intents"]
         assert isinstance(intents, dict)
@@ -106,7 +108,7 @@ def _row(name: str, cases: Sequence[Labelled], *, with_check: bool) -> str:
 
 
 def main() -> None:
-    sets = {"calibration": calibration(), "out of sample": out_of_sample()}
+    sets = {"labelled": calibration(), "fresh": on_trees("fresh"), "after": on_trees("after")}
     columns = ["noticed", *KINDS, "precision", "recall by words", "recall"]
     print(f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}")
     for name, cases in sets.items():

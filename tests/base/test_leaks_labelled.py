@@ -10,15 +10,23 @@ import pytest
 from discover_lib.base.leaks import find_leaks, giving_away, root
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))  # a script, not part of the library
-from leak_figures import BY_WORDS, KINDS, calibration, figures, out_of_sample
+from leak_figures import BY_WORDS, KINDS, Labelled, calibration, figures, on_trees
 
 
-@pytest.mark.parametrize("labelled", [calibration, out_of_sample])
-def test_most_leaks_by_words_are_noticed_and_hardly_an_innocent_message(labelled) -> None:
+@pytest.mark.parametrize(
+    ("cases", "n", "each_kind"),
+    [
+        pytest.param(calibration(), 119, 12, id="labelled"),
+        pytest.param(on_trees("fresh"), 110, 12, id="fresh"),
+        pytest.param(on_trees("after"), 47, 4, id="after the rule was finished"),
+    ],
+)
+def test_most_leaks_by_words_are_noticed_and_hardly_an_innocent_message(
+    cases: list[Labelled], n: int, each_kind: int
+) -> None:
     """One message counts once.  Paraphrases are counted apart: no rule about words sees them."""
-    cases = labelled()
     found = figures(cases)
-    assert len(cases) >= 100 and min(found.total[kind] for kind in KINDS) >= 12
+    assert len(cases) == n and min(found.total[kind] for kind in KINDS) >= each_kind
     assert found.precision >= 0.97 and found.recall(BY_WORDS) >= 0.85
     assert figures(cases, with_check=True).recall() >= 0.95
 
