@@ -2,8 +2,8 @@
 
     python tools/leak_figures.py [--misses]
 
-`labelled.jsonl` set the rule's bounds and what `fresh.jsonl` showed led to its present word forms: figures on both are a
-calibration.  `after.jsonl` was written on other topics when the rule had been finished, and its figures are the
+`labelled.jsonl` set the rule's bounds, and what `fresh.jsonl` showed led to its present word forms: figures on both are
+a calibration.  `after.jsonl` was written on other topics when the rule had been finished, and its figures are the
 estimate.  The lines "with the check" take the labels for the check's answers: they show what a careful reader's answers
 would add, and say nothing of a given model.
 """
