@@ -101,6 +101,11 @@ def speak(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def check_leak(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The miniature speaks no paraphrases."""
+    return {"reason": "its words are its own", "leaks": False, "ids": []}
+
+
 # -- scorer --------------------------------------------------------------------------------------------------------
 
 
@@ -215,6 +220,8 @@ ANSWERS: dict[str, Callable[[str, str, Mapping[str, Any]], dict[str, Any]]] = {
     "user_reply": speak,
     "satisfaction_judge": grade,
     "interactivity_judge": rate,
+    "interactivity_paper": rate,
+    "leak_check": check_leak,
     "behaviour_annotation": annotate,
     "requirement_synthesis": synthesise,
     "abstraction": abstract,

@@ -122,5 +122,18 @@ def leaks_in_the_request(given: Given) -> str:
     return json.dumps(data, ensure_ascii=False)
 
 
+def sees_leaks(given: Given) -> str:
+    """Every text that is checked is said to give the first hidden intent away."""
+    if given.task != "leak_check":
+        return given.text
+    hidden = given.prompt.split("\n# Hidden\n")[1]
+    return json.dumps(given.data | {"leaks": True, "ids": [_ROOT.findall(hidden)[0][0]]})
+
+
+def checks_nothing(given: Given) -> str:
+    """Of leaks it never says anything that can be read."""
+    return "Hard to say!" if given.task == "leak_check" else given.text
+
+
 willing = Contrary()
 contrary = Contrary(habits=(denies_an_edge, leaks_in_the_request))

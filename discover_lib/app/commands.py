@@ -44,6 +44,9 @@ def run_command(folder: Path, configuration: Mapping[str, Any]) -> str:
     words += ["--candidates", str(options.candidates)] if options.candidates is not None else []
     if options.look_ahead:
         words += ["--look-ahead", str(options.look_ahead), "--reward-assistant", options.reward_assistant]
+    words += ["--leak-check", options.leak_check] if options.leak_check else []
+    for name in ("interactivity", "final_request"):
+        words += [f"--{name.replace('_', '-')}", getattr(options, name)] if getattr(options, name) != "ours" else []
     return shlex.join([*words, "--judge", str(options.judge), "--voice", str(options.voice)])
 
 

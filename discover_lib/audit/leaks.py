@@ -59,6 +59,12 @@ class Finding:
         return f"{leaked}: only [{self.intent_id}] “{self.intent_text}” holds it, which is {state}"
 
 
+def _plain(finding: Finding) -> dict[str, Any]:
+    data = dataclasses.asdict(finding)
+    data["leaks"] = [{name: each[name] for name in each if name != "other_ids" or each[name]} for each in data["leaks"]]
+    return data
+
+
 @dataclass(frozen=True)
 class Audit:
     """What was found in a set of conversations."""
@@ -83,7 +89,7 @@ class Audit:
             "conversations": self.conversations,
             "domains": dict(self.domains),
             "alarm_rate": dataclasses.asdict(self.alarm_rate),
-            "findings": [dataclasses.asdict(each) for each in self.findings],
+            "findings": [_plain(each) for each in self.findings],
         }
 
 

@@ -17,6 +17,7 @@ import yaml
 from discover_lib.base.files import data_folder
 from discover_lib.engines.llm.calls.prices import Price
 from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.runs.plan import ASSUMED_BASIS, NOTHING, Length, Plan, Span, Stage
 
 NOT_TRANSCRIBED = "not transcribed"
@@ -315,6 +316,7 @@ def our_results(results: Mapping[str, Any]) -> list[OurResult]:
         task = scope["scope"] if scope["scope"] != "all" else run.get("domain") or "all tasks"
         setting = f"{engine}, {results['rules']['name']} rules, {run.get('turns')} turns, "
         setting += f"pool of {len(scope['assistants'])}"
+        setting += "".join(f", {name.lower()} {whose}" for name, whose in choices_of(run))
         for name, cells in scope["table"].items():
             measured = {ours: _scaled(cells.get(theirs), ours) for ours, theirs in _MEASURED.items()}
             rows_of_ours.append(OurResult(str(task).replace("_", " "), name, setting, **measured))

@@ -8,6 +8,7 @@ lexicon, `discover_lib.audit.leaks` adds its synonyms.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,31 +20,45 @@ How = Literal["verbatim", "inflected", "synonym"]
 
 # Endings by which English makes one content word of another, longest first; what is left must still be a word.
 _ENDINGS = sorted(
-    "ations ation ingly ings ing edly ed ers er est ness less ful ish like ments ment ances ance ences ence "
-    "ously ous ively ive ably able ally al ly ions ion y e".split(),
+    "ations ation ingly ings ing edly ed ers er est ness less ful ish like ments ment ances ance ences ence ancy ency "
+    "ant ent en ously ous ively ive ably able ally al ly ions ion ists ist ity".split(),
     key=len,
     reverse=True,
 )
+_INFLECTIONS = ("ing", "ed")  # come off a shorter word, too, that ends as one with a silent e does ("dat|ing": date)
 _SHORTEST_ROOT = 4
+_SILENT_E = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]e?")
 
 # Irregular forms by what they come from.  Forms that are words of their own ("left", "rose", "saw", "ground", "found",
-# "leaves", "felt") are left out: a word taken for another is worse than one that is missed.
+# "leaves", "felt", "bound", "wound") are left out: a word taken for another is worse than one that is missed.
 _IRREGULAR = {
     form: base
     for base, forms in {
+        "advise": "advice",
+        "arise": "arose arisen",
+        "bear": "bore borne",
+        "beat": "beaten",
+        "become": "became",
         "begin": "began begun",
+        "bend": "bent",
         "bite": "bit bitten",
+        "bleed": "bled",
         "blow": "blew blown",
         "break": "broke broken",
+        "breed": "bred",
+        "bring": "brought",
         "build": "built",
         "burn": "burnt",
         "buy": "bought",
+        "calf": "calves",
         "catch": "caught",
         "child": "children",
         "choose": "chose chosen",
         "cling": "clung",
         "creep": "crept",
+        "deal": "dealt",
         "die": "dying died",
+        "dig": "dug",
         "draw": "drew drawn",
         "dream": "dreamt",
         "drink": "drank drunk",
@@ -54,56 +69,95 @@ _IRREGULAR = {
         "feed": "fed",
         "fight": "fought",
         "flee": "fled",
+        "fling": "flung",
         "fly": "flew flown flying flies",
         "foot": "feet",
+        "forbid": "forbade forbidden",
         "forget": "forgot forgotten",
+        "forgive": "forgave forgiven",
         "freeze": "froze frozen",
         "goose": "geese",
         "grow": "grew grown",
         "half": "halves",
         "hang": "hung",
         "hear": "heard",
-        "hide": "hid hidden hiding",
+        "hide": "hid hidden",
         "hold": "held",
+        "kneel": "knelt",
         "knife": "knives",
+        "lead": "led",
+        "lean": "leant",
+        "leap": "leapt",
+        "learn": "learnt",
         "lend": "lent",
+        "license": "licence",
         "lie": "lying lied",
         "life": "lives",
-        "lose": "lost losing",
+        "light": "lit",
+        "loaf": "loaves",
+        "lose": "lost",
         "man": "men",
+        "meet": "met",
         "mouse": "mice",
         "overhear": "overheard",
-        "ride": "rode ridden riding",
+        "pay": "paid",
+        "practise": "practice",
+        "repeat": "repetition repetitive",
+        "ride": "rode ridden",
         "ring": "rang rung",
-        "rise": "risen rising",
-        "run": "ran running",
+        "rise": "risen",
+        "run": "ran",
+        "scarf": "scarves",
+        "seek": "sought",
         "sell": "sold",
         "send": "sent",
+        "sew": "sewn",
         "shake": "shook shaken",
-        "shine": "shone shining",
-        "sing": "sang sung",
+        "shelf": "shelves",
+        "shine": "shone",
+        "shoot": "shot",
+        "shrink": "shrank shrunk",
+        "sing": "sang sung song",
         "sink": "sank sunk",
+        "sit": "sat",
         "sleep": "slept asleep",
+        "slide": "slid",
+        "smell": "smelt",
+        "sow": "sown",
         "speak": "spoke spoken",
-        "spin": "spun spinning",
+        "spell": "spelt",
+        "spend": "spent",
+        "spill": "spilt",
+        "spin": "spun",
+        "spit": "spat",
         "stand": "stood",
         "steal": "stole stolen",
+        "stick": "stuck",
+        "sting": "stung",
+        "stink": "stank",
+        "stride": "strode",
+        "strike": "struck",
+        "swear": "swore sworn",
         "sweep": "swept",
-        "swim": "swam swum swimming",
+        "swell": "swollen",
+        "swim": "swam swum",
+        "swing": "swung",
         "teach": "taught",
         "tear": "tore torn",
         "tell": "told",
         "thief": "thieves",
         "throw": "threw thrown",
         "tooth": "teeth",
-        "wake": "woke woken waking awake",
+        "tread": "trod",
+        "wake": "woke woken awake",
         "wear": "wore worn",
         "weave": "wove woven",
         "weep": "wept",
-        "win": "won winning",
+        "wife": "wives",
+        "win": "won",
         "wolf": "wolves",
         "woman": "women",
-        "write": "wrote written writing",
+        "write": "wrote written",
     }.items()
     for form in forms.split()
 }
@@ -135,6 +189,7 @@ class Leak:
         meant: the wording of the intent that it stands for.
         intent_ids: the hidden intents that hold it.
         how: in the intent's very word, in another form of it, or by another name for the same thing.
+        other_ids: where the word is somebody's very own, the hidden intents that hold another form of it.
     """
 
     word: str
@@ -143,6 +198,7 @@ class Leak:
     meant: str
     intent_ids: tuple[str, ...]
     how: How
+    other_ids: tuple[str, ...] = ()
 
 
 def find_leaks(message: str, hidden: Mapping[str, str], known: Iterable[str]) -> tuple[Leak, ...]:
@@ -181,9 +237,9 @@ def giving_away(leaks: Iterable[Leak], pursued: Collection[str] | None = None) -
     for leak in leaks:
         if leak.word.lower() in EVERYDAY:
             continue
-        for intent_id in leak.intent_ids:
+        for intent_id in (*leak.intent_ids, *leak.other_ids):
             told.setdefault(intent_id, set()).update(roots(leak.word))
-            if leak.how != "inflected" and (pursued is None or intent_id in pursued):
+            if intent_id in leak.intent_ids and leak.how != "inflected" and (pursued is None or intent_id in pursued):
                 own.add(intent_id)
     return frozenset(own | {intent_id for intent_id, words_of in told.items() if len(words_of) >= ENOUGH_WORDS})
 
@@ -192,7 +248,8 @@ def _leak(said: Spoken, holders: Mapping[str, str]) -> Leak:
     same = [intent_id for intent_id, word in holders.items() if stem(word) == stem(said.word)]
     how: How = "verbatim" if same else "inflected"
     holding = tuple(same or holders)
-    return Leak(said.word, said.start, said.end, holders[holding[0]], holding, how)
+    others = tuple(intent_id for intent_id in holders if intent_id not in holding)
+    return Leak(said.word, said.start, said.end, holders[holding[0]], holding, how, others)
 
 
 # -- words and where they come from ----------------------------------------------------------------------------------
@@ -230,18 +287,25 @@ def root(word: str) -> str:
     Up to two endings come off, so ``practising``, ``practised`` and ``practices`` meet; irregular forms are looked up.
     """
     word = stem(_IRREGULAR.get(word, word))
+    word = _IRREGULAR.get(word, word)
     for _ in range(2):
         word = _shortened(word)
-    return word
+    # Of "carry", "carri|ed", "hazy" and "haze" the last letter tells the form, not the word.
+    return _single(word[:-1]) if word[-1] in "eiy" and len(word) > _SHORTEST_ROOT else word
 
 
 def _shortened(word: str) -> str:
     for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_ROOT:
-            left = word[: -len(ending)]
-            if left[-1] == left[-2] and left[-1] not in "aeiousl":  # "spotted": spot
-                left = left[:-1]
-            return left[:-1] + "i" if left.endswith("y") else left
-    if word.endswith("y") and len(word) > _SHORTEST_ROOT:
-        return word[:-1] + "i"
+        left = word[: -len(ending)]
+        if not word.endswith(ending):
+            continue
+        if len(left) >= (5 if ending == "en" else _SHORTEST_ROOT):  # "frighten", but not "listen"
+            return _single(left)
+        if ending in _INFLECTIONS and _SILENT_E.fullmatch(left):
+            return left if left.endswith("e") else f"{left}e"
     return word
+
+
+def _single(word: str) -> str:
+    """The word before its last consonant was doubled: "spott|ed", "spott|y": spot."""
+    return word[:-1] if word[-1] == word[-2] and word[-1] not in "aeiouslr" else word

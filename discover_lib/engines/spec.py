@@ -25,12 +25,16 @@ class EngineSpec:
 
     Attributes:
         prompts: a folder whose files replace the prompts of the same name.
+        leak_check: a model that checks the voice's messages for paraphrases of what the user cannot know, if any.
+        interactivity: whose scale a language model rates interactivity on, "ours" or "paper" (E.8).
     """
 
     builder: str = MINIATURE
     judge: str = MINIATURE
     voice: str = MINIATURE
     prompts: str | None = None
+    leak_check: str | None = None
+    interactivity: str = "ours"
 
     def models(self, assistants: Sequence[str] = ()) -> list[str]:
         """The language models that take part and are reached through an API, each once."""
@@ -38,7 +42,8 @@ class EngineSpec:
 
         ours = {*SCRIPTED, *local_models(assistants)}
         asked = [model_of(name) for name in assistants if name not in ours]
-        return list(dict.fromkeys(each for each in (self.builder, self.judge, self.voice, *asked) if each != MINIATURE))
+        roles = (self.builder, self.judge, self.voice, self.leak_check or MINIATURE)
+        return list(dict.fromkeys(each for each in (*roles, *asked) if each != MINIATURE))
 
 
 class Engines(Protocol):
@@ -89,9 +94,12 @@ class RoleEngines:
     def voice(self, domain: str) -> UserVoice:
         if self.spec.voice == MINIATURE:
             return _miniature(domain).voice
+        from discover_lib.engines.llm.leak_check import LeakCheck
         from discover_lib.engines.llm.voice import LLMVoice
 
-        return LLMVoice(self._needed(self.spec.voice), self.spec.voice, prompts=self._prompts)
+        client, checker = self._needed(self.spec.voice), self.spec.leak_check
+        check = LeakCheck(client, checker, prompts=self._prompts) if checker else None
+        return LLMVoice(client, self.spec.voice, prompts=self._prompts, leak_check=check)
 
     def scorer(self, domain: str) -> Scorer:
         """Who judges the turns scores the whole, too."""
@@ -101,7 +109,8 @@ class RoleEngines:
             return MiniatureScorer(domain)
         from discover_lib.engines.llm.scoring import LLMScorer
 
-        return LLMScorer(self._needed(self.spec.judge), self.spec.judge, prompts=self._prompts)
+        judge, scale = self.spec.judge, self.spec.interactivity
+        return LLMScorer(self._needed(judge), judge, prompts=self._prompts, interactivity=scale)
 
     def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
         from discover_lib.engines.local.names import is_local, local_assistant

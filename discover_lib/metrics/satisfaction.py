@@ -10,15 +10,31 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from discover_lib.base.records import Record
 
 LeaveOut = Literal["none", "all"]
 
 FINAL_REQUEST = "Thank you. Please give me the complete, final piece now, and nothing else."
+FINAL_REQUESTS = {
+    "ours": FINAL_REQUEST,
+    "paper": "Considering the conversation so far, please give me the complete, final piece now, and nothing else.",
+}
+WHOSE = {"ours": "ours", "paper": "the paper’s"}
 SATISFIED = 4  # the least score of 1 to 5 that counts as satisfied
 _FINAL = re.compile(r"\b(?:final|complete|finished|whole)\b(?:,? \w+){0,2},? (?:piece|version|artifact|result)\b", re.I)
+
+
+def choices_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What an evaluation measured by, where it could be ours or the paper's: (what, whose)."""
+    if configuration.get("kind") != "evaluate":
+        return ()
+    request = next((name for name, text in FINAL_REQUESTS.items() if text == configuration.get("final_request")), "")
+    return (
+        ("Interactivity scale", WHOSE[configuration.get("interactivity", "ours")]),
+        ("Final request", WHOSE.get(request, "an earlier one")),
+    )
 
 
 def asks_for_final(text: str) -> bool:

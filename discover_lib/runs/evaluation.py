@@ -27,7 +27,7 @@ from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.paired import TEST
 from discover_lib.metrics.rescore import SensitivityMap, sensitivity
 from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, results_by_scope, tidy_rows
-from discover_lib.metrics.satisfaction import FINAL_REQUEST, LeaveOut
+from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS, LeaveOut
 from discover_lib.metrics.scorer import Scorer
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
 from discover_lib.runs.digests import stored_scores
@@ -91,7 +91,7 @@ def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> Laid
     if len(set(domains)) < len(domains):
         raise RunOptionsError("a domain is named twice")
     run = lay_out_together(options, domains) if domains else lay_out(options)
-    configuration = {**run.configuration, "kind": "evaluate", "final_request": FINAL_REQUEST}
+    configuration = {**run.configuration, "kind": "evaluate", "final_request": FINAL_REQUESTS[options.final_request]}
     configuration["domain"] = ", ".join(domains) or None
     return dataclasses.replace(run, configuration=configuration)
 
@@ -160,7 +160,9 @@ def assess(
             if not run.models:
                 return _assess_in_processes(run, folder, places, keep, processes_for(run, concurrency), stop)
             with model_engines(run, store, settings, budget_dollars, stop) as engines:
-                return _assess_in_threads(store, engines, places, keep, concurrency, stop)
+                return _assess_in_threads(
+                    store, engines, run.configuration["final_request"], places, keep, concurrency, stop
+                )
         except KeyboardInterrupt:
             stop.set()
             return keep.ended("stopped")
@@ -193,8 +195,11 @@ def _forget_failures(store: RunStore, place: int) -> None:
 def _assess_in_processes(
     run: LaidOut, folder: Path, places: Sequence[int], keep: _Keeper, processes: int, stop: threading.Event
 ) -> Assessed:
+    request = run.configuration["final_request"]
     places = sorted(places, key=lambda place: run.units[place].assistants)  # an assistant's together: it is asked once
-    chunks = [_Chunk(folder, run.options.spec, tuple(places[at : at + CHUNK])) for at in range(0, len(places), CHUNK)]
+    chunks = [
+        _Chunk(folder, run.options.spec, tuple(places[at : at + CHUNK]), request) for at in range(0, len(places), CHUNK)
+    ]
     fresh = bool(run.local)  # torch does not survive a fork
     with closing(map_in_processes(_assess_chunk, chunks, processes, chunk=1, fresh=fresh)) as results:
         for rows in results:
@@ -212,6 +217,7 @@ class _Chunk:
     folder: Path
     spec: EngineSpec
     places: tuple[int, ...]
+    request: str  # for the finished piece
 
 
 def _assess_chunk(chunk: _Chunk) -> list[tuple[int, dict[str, Any], dict[str, Any]]]:
@@ -219,7 +225,7 @@ def _assess_chunk(chunk: _Chunk) -> list[tuple[int, dict[str, Any], dict[str, An
     engines = RoleEngines(chunk.spec)
     with RunStore.read(chunk.folder) as store:
         conversations = [store.conversation(place) for place in chunk.places]
-    finals = final_turns(conversations, engines)
+    finals = final_turns(conversations, engines, chunk.request)
     rows = []
     for place, conversation, final in zip(chunk.places, conversations, finals, strict=True):
         assessment = assessed(conversation, engines.scorer(conversation.setting["domain"]), final)
@@ -228,13 +234,19 @@ def _assess_chunk(chunk: _Chunk) -> list[tuple[int, dict[str, Any], dict[str, An
 
 
 def _assess_in_threads(
-    store: RunStore, engines: Engines, places: Sequence[int], keep: _Keeper, concurrency: int, stop: threading.Event
+    store: RunStore,
+    engines: Engines,
+    request: str,
+    places: Sequence[int],
+    keep: _Keeper,
+    concurrency: int,
+    stop: threading.Event,
 ) -> Assessed:
     """One conversation a thread: its few calls wait on one another, the conversations do not."""
 
     def work(place: int) -> tuple[Assessment, ConversationScores]:
         conversation = store.conversation(place)
-        (final,) = final_turns([conversation], engines)
+        (final,) = final_turns([conversation], engines, request)
         assessment = assessed(conversation, engines.scorer(conversation.setting["domain"]), final)
         return assessment, scores_of(conversation, place, assessment)
 
@@ -264,7 +276,9 @@ class RepliesTogether(Protocol):
     def reply_batch(self, requests: Sequence[tuple[Sequence[Message], int]]) -> Sequence[Reply]: ...
 
 
-def final_turns(conversations: Sequence[Conversation], engines: Engines) -> list[FinalTurn | ScoringFailure]:
+def final_turns(
+    conversations: Sequence[Conversation], engines: Engines, request: str = FINAL_REQUEST
+) -> list[FinalTurn | ScoringFailure]:
     """The finished pieces of conversations, each asked of the assistant that held it, or why it is missing.
 
     An assistant that `RepliesTogether` is asked for all its conversations at once.
@@ -278,39 +292,40 @@ def final_turns(conversations: Sequence[Conversation], engines: Engines) -> list
         assistant = engines.assistant(name, domain)
         held = [conversations[at] for at in members]
         if isinstance(assistant, RepliesTogether):
-            finals_of_group = _answer_together(assistant, held)
+            finals_of_group = _answer_together(assistant, held, request)
         else:
-            finals_of_group = _answer_alone(assistant, held)
+            finals_of_group = _answer_alone(assistant, held, request)
         finals |= zip(members, finals_of_group, strict=True)
     return [finals[at] for at in range(len(conversations))]
 
 
 def _answer_together(
-    assistant: RepliesTogether, conversations: Sequence[Conversation]
+    assistant: RepliesTogether, conversations: Sequence[Conversation], request: str
 ) -> Sequence[FinalTurn | ScoringFailure]:
-    replies = _tried("final", lambda: assistant.reply_batch([final_question(each) for each in conversations]))
+    questions = [final_question(each, request) for each in conversations]
+    replies = _tried("final", lambda: assistant.reply_batch(questions))
     if isinstance(replies, ScoringFailure):
         return [replies] * len(conversations)
-    return [FinalTurn(FINAL_REQUEST, reply) for reply in replies]
+    return [FinalTurn(request, reply) for reply in replies]
 
 
 def _answer_alone(
-    assistant: Assistant | SeesIntents, conversations: Sequence[Conversation]
+    assistant: Assistant | SeesIntents, conversations: Sequence[Conversation], request: str
 ) -> Sequence[FinalTurn | ScoringFailure]:
     def final(conversation: Conversation) -> FinalTurn:
-        messages, seed = final_question(conversation)
-        return FinalTurn(FINAL_REQUEST, ask(assistant, conversation.tree, conversation.state, messages, seed))
+        messages, seed = final_question(conversation, request)
+        return FinalTurn(request, ask(assistant, conversation.tree, conversation.state, messages, seed))
 
     return [_tried("final", lambda each=each: final(each)) for each in conversations]  # type: ignore[misc]
 
 
-def final_question(conversation: Conversation) -> tuple[tuple[Message, ...], int]:
+def final_question(conversation: Conversation, request: str = FINAL_REQUEST) -> tuple[tuple[Message, ...], int]:
     """What the assistant is asked for the finished piece, and with which seed."""
     messages = conversation.messages()
     if messages[-1].role == "user":  # the last turn was answered; what was said there comes with the request
-        question = Message("user", f"{messages[-1].content}\n\n{FINAL_REQUEST}")
+        question = Message("user", f"{messages[-1].content}\n\n{request}")
         return (*messages[:-1], question), derive_seed(conversation.seed, "final")
-    return (*messages, Message("user", FINAL_REQUEST)), derive_seed(conversation.seed, "final")
+    return (*messages, Message("user", request)), derive_seed(conversation.seed, "final")
 
 
 def assessed(conversation: Conversation, scorer: Scorer, final: FinalTurn | ScoringFailure) -> Assessment:

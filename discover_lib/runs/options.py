@@ -22,6 +22,7 @@ from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
+from discover_lib.metrics.satisfaction import FINAL_REQUESTS
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
@@ -55,6 +56,8 @@ class RunOptions:
         candidates: None lets every assistant have conversations of its own; a number lets all of them answer every
             turn of one conversation, this many times each; the one with the highest reward continues.
         prompts: folder of prompts in place of ours.
+        leak_check: who checks the messages of a language model's voice for paraphrases: a model, "judge", or nobody.
+        interactivity, final_request: the paper's scale and wording or ours, in an evaluation.
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
     """
 
@@ -74,6 +77,9 @@ class RunOptions:
     split: Literal["train", "eval"] = "eval"
     look_ahead: int = 0
     reward_assistant: str = ""
+    leak_check: str | None = None
+    interactivity: str = "ours"
+    final_request: str = "ours"
 
     @property
     def everyone(self) -> tuple[str, ...]:
@@ -86,6 +92,8 @@ class RunOptions:
             judge=self.judge or self.engine,
             voice=self.voice or self.engine,
             prompts=str(self.prompts) if self.prompts else None,
+            leak_check=(self.judge or self.engine) if self.leak_check == "judge" else self.leak_check,
+            interactivity=self.interactivity,
         )
 
     @classmethod
@@ -100,7 +108,8 @@ class RunOptions:
         kind, domain = configuration.get("kind"), configuration.get("domain")
         if kind not in ("simulate", "synthesize", "evaluate") or not domain:
             raise RunOptionsError("this run was begun by a command with files of its own; the same command resumes it")
-        of_one_domain = ("candidates", "look_ahead", "reward_assistant")  # an evaluation has none of them
+        # An evaluation has none of the first three; the rest is there where it is not the default.
+        if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "interactivity")
         artifacts, domains = configuration["artifacts"], domain.split(", ")
         return cls(
             tuple(configuration["assistants"]),
@@ -111,7 +120,10 @@ class RunOptions:
             artifacts=len(artifacts) // len(domains),
             rules=Rules.from_dict(configuration["rules"]),
             **{name: configuration[name] for name in ("trials", "turns", "seed")},
-            **{name: configuration[name] for name in of_one_domain if configuration.get(name) is not None},
+            final_request=next(
+                (name for name, text in FINAL_REQUESTS.items() if text == configuration.get("final_request")), "ours"
+            ),
+            **{name: configuration[name] for name in if_there if configuration.get(name) is not None},
         )
 
 
@@ -147,6 +159,10 @@ def lay_out(options: RunOptions) -> LaidOut:
             raise RunOptionsError(
                 f"unknown {role} {engine!r}; give 'miniature' or a LiteLLM model name such as openai/NAME"
             )
+    if spec.leak_check and (spec.voice == MINIATURE or not is_model(spec.leak_check)):
+        raise RunOptionsError("a leak check is a language model's, of messages that a language model speaks")
+    if options.interactivity == "paper" and spec.judge == MINIATURE:
+        raise RunOptionsError("the paper's scale of interactivity is for a language model that judges; give --judge")
     trees = _generated(options) if options.domain is not None and options.trees is None else _from_folder(options)
     for domain in sorted({domain for domain, _ in trees.values()}):
         _check_assistants(options, domain)
@@ -187,7 +203,7 @@ def prompts_as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
     """A run whose prompts go by the hashes of a stored configuration, where these mean the same texts."""
     if not run.configuration["prompts"]:
         return run
-    hashes = _prompts(run.options).hashes_as_in(stored.get("prompts") or {})
+    hashes = _prompts(run.options).hashes_as_in(stored.get("prompts") or {}, _chosen_prompts(run.options))
     return dataclasses.replace(run, configuration={**run.configuration, "prompts": hashes})
 
 
@@ -407,6 +423,10 @@ def _configuration(
         from discover_lib.engines.local.names import fingerprint
 
         extra["local"] = {name: fingerprint(name) for name in local}
+    if spec.leak_check:
+        extra["leak_check"] = spec.leak_check
+    if spec.interactivity != "ours":
+        extra["interactivity"] = spec.interactivity
     return extra | {
         "format": FORMAT,
         "code_version": VERSION,
@@ -419,9 +439,19 @@ def _configuration(
         "turns": options.turns,
         "seed": options.seed,
         "rules": options.rules.to_dict(),
-        "prompts": _prompts(options).hashes() if spec.models(options.everyone) else {},
+        "prompts": _prompts(options).hashes(_chosen_prompts(options)) if spec.models(options.everyone) else {},
         "artifacts": {artifact_id: _fingerprint(tree) for artifact_id, (_, tree) in trees.items()},
     }
+
+
+def _chosen_prompts(options: RunOptions) -> set[str]:
+    """Those of the prompts by choice that a run sends."""
+    from discover_lib.engines.llm.assistants import STYLES, model_and_style
+
+    styles = {model_and_style(name)[1] for name in options.everyone}
+    checks = {"leak_check"} if options.leak_check else set()
+    scales = {"interactivity_paper"} if options.interactivity == "paper" else set()
+    return {STYLES[style] for style in styles if style} | checks | scales
 
 
 def _prompts(options: RunOptions) -> PromptSet:

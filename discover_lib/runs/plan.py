@@ -30,10 +30,11 @@ from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.calls.prices import Price, price_of
 from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
+from discover_lib.engines.llm.leak_check import PURPOSE as LEAK_CHECK
 from discover_lib.engines.local.names import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of
-from discover_lib.metrics.satisfaction import FINAL_REQUEST
+from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
 from discover_lib.runs.evaluation import assess, assessed, final_question, final_turns, is_evaluation
 from discover_lib.runs.options import RunOptionsError, execute, within_reach
 from discover_lib.runs.store import RunStore, Spent
@@ -83,6 +84,7 @@ def sum_of(spans: Iterable[Span]) -> Span:
 # What models write, in tokens, where nothing was measured.
 REPLY = Span(250, 450, 800)  # an assistant's; the paper's own conversations of five turns took 1.7-2.9 thousand
 USER_MESSAGE = Span(20, 28, 50)  # about 20 words are asked for, at most 40
+CHECK = Span(15, 30, 60)  # whether it leaks, and why
 THOUGHT = Span(20, 45, 120)  # beside the user's message
 VERDICT = Span(30, 45, 75)  # one intent: reason, engaged, near misses
 VERDICT_HEAD = Span(25, 45, 90)  # the kind of the reply, and why
@@ -108,6 +110,7 @@ BUILDING = {
     "hierarchy": (Span(1500, 2300, 4000), Span(600, 1200, 2500)),
     "superset check": (Span(1000, 1800, 3500), Span(500, 1200, 3000)),
     "initial request": (Span(900, 1300, 2200), Span(60, 120, 250)),
+    LEAK_CHECK: (Span(700, 1000, 1800), CHECK),
 }
 
 
@@ -308,6 +311,8 @@ def _calls(run: LaidOut, turns: Span, builder: str | None) -> dict[tuple[str, st
     if spec.voice != MINIATURE:
         spoken = turns * (1 + ahead) + Span.exactly(-float(units))  # nobody speaks after the last turn
         calls["voice", spec.voice] = Span(max(0.0, spoken.low), spoken.expected, spoken.high) * asked_again
+        if spec.leak_check:  # of what is felt or not known at all; how often that is, nobody knows before
+            calls[LEAK_CHECK, spec.leak_check] = Span(0.0, spoken.expected / 2, spoken.high) * asked_again
     if is_evaluation(run):
         calls |= final
         if spec.judge != MINIATURE:  # who judges the turns scores the whole, too
@@ -393,9 +398,12 @@ class _Scale:
 
     def complete(self, request: Request) -> Completion:
         contents = [message["content"] for message in request.messages]
-        purpose = FINAL if contents[-1].endswith(FINAL_REQUEST) else request.purpose
+        purpose = FINAL if contents[-1].endswith(tuple(FINAL_REQUESTS.values())) else request.purpose
         self.weights.setdefault(purpose, []).append(sum(map(count_tokens, contents)))
         raise LLMError("only weighed", "content")
+
+    def remark(self, purpose: str, what: str, times: int = 1) -> None:
+        """Nothing to count."""
 
     def weigh(self, ask: Callable[..., object], *arguments: object) -> None:
         with contextlib.suppress(RoleError):
@@ -422,6 +430,7 @@ def _lengths(run: LaidOut, rehearsal: Rehearsal) -> dict[str, Length]:
         "assistant": (REPLY, more * ((turns - 1) / 2)),
         "judge": (VERDICT_HEAD + VERDICT * verdicts, more * ((turns + 1) / 2)),
         "voice": (USER_MESSAGE + THOUGHT, more * (turns / 2)),
+        LEAK_CHECK: (CHECK, more * (turns / 2)),
         FINAL: (REPLY, more * turns),
         "satisfaction": (GRADE * leaves, _more_written(run, [final.reply for final in rehearsal.finals])),
         "interactivity": (RATING, more * turns),
@@ -438,6 +447,7 @@ def _weighed(run: LaidOut, rehearsal: Rehearsal) -> _Scale:
     """The prompts of the rehearsed turns, and in an evaluation those of what is asked afterwards."""
     from discover_lib.engines.llm.assistants import llm_assistant
     from discover_lib.engines.llm.judge import LLMJudge
+    from discover_lib.engines.llm.leak_check import LeakCheck
     from discover_lib.engines.llm.prompting import PromptSet, default_prompts
     from discover_lib.engines.llm.scoring import LLMScorer
     from discover_lib.engines.llm.voice import LLMVoice
@@ -446,7 +456,8 @@ def _weighed(run: LaidOut, rehearsal: Rehearsal) -> _Scale:
     client = cast("LLMClient", scale)
     prompts = PromptSet(run.options.prompts) if run.options.prompts else default_prompts()
     judge, voice = LLMJudge(client, "model", prompts=prompts), LLMVoice(client, "model", prompts=prompts)
-    scorer = LLMScorer(client, "model", prompts=prompts)
+    check = LeakCheck(client, "model", prompts=prompts)
+    scorer = LLMScorer(client, "model", prompts=prompts, interactivity=run.options.interactivity)
     names = [name for name in run.options.assistants if _models_of([name])]
     assistants = [llm_assistant(client, name, prompts=prompts) for name in names]
     for talk in rehearsal.conversations:
@@ -455,10 +466,13 @@ def _weighed(run: LaidOut, rehearsal: Rehearsal) -> _Scale:
             for assistant in assistants:
                 scale.weigh(assistant.reply, past, 0)
             scale.weigh(judge.evaluate, talk.tree, turn.before, past, turn.reply, talk.rules)
-            scale.weigh(voice.speak, turn.view, (*past, Message("assistant", turn.reply.text)), 0)
+            heard = (*past, Message("assistant", turn.reply.text))
+            scale.weigh(voice.speak, turn.view, heard, 0)
+            if run.options.leak_check and turn.user_message is not None and turn.view.pursuing in ("fuzzy", "latent"):
+                scale.weigh(check.given_away, turn.user_message, turn.view.texts, (), heard)
     for talk, final in zip(rehearsal.conversations, rehearsal.finals, strict=True) if is_evaluation(run) else ():
         for assistant in assistants:
-            scale.weigh(assistant.reply, final_question(talk)[0], 0)
+            scale.weigh(assistant.reply, final_question(talk, FINAL_REQUESTS[run.options.final_request])[0], 0)
         scale.weigh(scorer.satisfaction, talk.tree, final.reply)
         scale.weigh(scorer.interactivity, talk)
         scale.weigh(scorer.behaviour, talk)

@@ -14,6 +14,7 @@ from typing import Any
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.paired import Comparison
 from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout, Table, best_first
+from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.views.figures.charts import Span, span_of, strip
 from discover_lib.views.figures.theme import Look, named, short
 from discover_lib.views.figures.theme import looks as looks
@@ -65,6 +66,7 @@ def made_under(configuration: Mapping[str, Any]) -> Markup:
         ("Turns", configuration.get("turns", "not recorded")),
         ("Trials", configuration.get("trials", "not recorded")),
         ("Seed", configuration.get("seed", "not recorded")),
+        *choices_of(configuration),
     )
     return quiet("; ".join(f"{name.lower() if at else name}: {value}" for at, (name, value) in enumerate(facts)) + ".")
 

@@ -40,6 +40,17 @@ RUNS = {
         (),
     ),
     "evaluate": (RunOptions(("draft",), artifacts=2, trials=2, rules=Rules.authors()), (DOMAIN, "travel_plan")),
+    "the paper's own": (
+        RunOptions(
+            ("openai/x+collabllm",),
+            artifacts=1,
+            engine="openai/some-model",
+            leak_check="judge",
+            interactivity="paper",
+            final_request="paper",
+        ),
+        (DOMAIN,),
+    ),
     "a model": (RunOptions(("draft",), DOMAIN, artifacts=1, judge="openai/some-model", turns=2), ()),
 }
 

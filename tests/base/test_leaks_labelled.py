@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from discover_lib.base.leaks import find_leaks, giving_away, root
 
-LABELLED = Path(__file__).parents[1] / "data" / "leaks" / "labelled.jsonl"
-CASES: list[dict[str, Any]] = [json.loads(line) for line in LABELLED.read_text("utf-8").splitlines()]
-BY_WORDS = ("exact", "inflected", "irregular")
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))  # a script, not part of the library
+from leak_figures import BY_WORDS, KINDS, Labelled, calibration, figures, on_trees
 
 
-def noticed(case: dict[str, Any]) -> bool:
-    """Whether the message gives away a hidden intent by the rule about words."""
-    return bool(giving_away(find_leaks(case["message"], case["hidden"], case["known"]), case["pursued"]))
-
-
-def test_most_leaks_by_words_are_noticed_and_hardly_an_innocent_message(record_property: Any) -> None:
-    """One message counts once.
-
-    Recall is over exact, inflected and irregular leaks; precision is the share of leaks among the messages noticed of
-    those kinds and of the innocent.  Paraphrases are counted apart: no rule about words sees them.
-    """
-    found = Counter(case["kind"] for case in CASES if noticed(case))
-    total = Counter(case["kind"] for case in CASES)
-    hits = sum(found[kind] for kind in BY_WORDS)
-    recall = hits / sum(total[kind] for kind in BY_WORDS)
-    precision = hits / (hits + found["innocent"])
-    shares = ", ".join(f"{kind} {found[kind]} of {total[kind]}" for kind in sorted(total))
-    print(f"\nnoticed: {shares}; precision {precision:.3f}, recall {recall:.3f}")
-    record_property("noticed", shares)
-    assert len(CASES) >= 100 and min(total.values()) >= 12
-    assert precision >= 0.97 and recall >= 0.85
+@pytest.mark.parametrize(
+    ("cases", "n", "each_kind"),
+    [
+        pytest.param(calibration(), 119, 12, id="labelled"),
+        pytest.param(on_trees("fresh"), 110, 12, id="fresh"),
+        pytest.param(on_trees("after"), 47, 4, id="after the rule was finished"),
+    ],
+)
+def test_most_leaks_by_words_are_noticed_and_hardly_an_innocent_message(
+    cases: list[Labelled], n: int, each_kind: int
+) -> None:
+    """One message counts once.  Paraphrases are counted apart: no rule about words sees them."""
+    found = figures(cases)
+    assert len(cases) == n and min(found.total[kind] for kind in KINDS) >= each_kind
+    assert found.precision >= 0.97 and found.recall(BY_WORDS) >= 0.85
+    assert figures(cases, with_check=True).recall() >= 0.95
 
 
 @pytest.mark.parametrize(

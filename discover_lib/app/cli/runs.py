@@ -76,6 +76,21 @@ LookAheadTurns = Annotated[
     ),
 ]
 RewardAssistant = Annotated[str, typer.Option(help="The assistant that plays the look-ahead.")]
+LeakCheckModel = Annotated[
+    str | None,
+    typer.Option(help="Who checks user messages for paraphrases of hidden intents: MODEL, or judge."),
+]
+
+
+class Whose(StrEnum):
+    """Ours, or the paper's own."""
+
+    ours = "ours"
+    paper = "paper"
+
+
+Interactivity = Annotated[Whose, typer.Option(help="The scale that a language model rates interactivity on.")]
+FinalRequest = Annotated[Whose, typer.Option(help="The wording that asks for the finished piece.")]
 PerMinute = Annotated[float | None, typer.Option(min=1, help="A limit per provider; calls queue for it.")]
 
 
@@ -96,6 +111,7 @@ class RunFlags:
     rules: RulesName = RulesName.paper
     seed: Seed = 0
     prompts: Prompts = None
+    leak_check: LeakCheckModel = None
     concurrency: Annotated[
         int | None,
         typer.Option(min=1, help="Processes (miniature, default 1), or conversations in flight (default 64)."),
@@ -150,6 +166,7 @@ class MakeFlags(RunFlags):
             rules=self.rules.rules,
             seed=self.seed,
             prompts=self.prompts,
+            leak_check=self.leak_check,
             split=self.split.value,
         )
 
@@ -197,6 +214,14 @@ class EvaluateFlags(MakeFlags):
     sensitivity: Annotated[
         bool, typer.Option("--sensitivity", help="Score again under other rules, and say which conclusions change.")
     ] = False
+
+    interactivity: Interactivity = Whose.ours
+    final_request: FinalRequest = Whose.ours
+
+    @property
+    def options(self) -> RunOptions:
+        scale, request = self.interactivity.value, self.final_request.value
+        return dataclasses.replace(super().options, interactivity=scale, final_request=request)
 
     def lay_out(self) -> LaidOut:
         from discover_lib.runs.evaluation import lay_out_evaluation

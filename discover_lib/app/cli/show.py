@@ -352,6 +352,7 @@ def print_sensitivity(screen: Console, changes: SensitivityMap) -> None:
 def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
     """Write the results of a run beside it and print them."""
     from discover_lib.metrics.results import results_by_scope
+    from discover_lib.metrics.satisfaction import choices_of
     from discover_lib.runs.evaluation import (
         RESULTS_FILE,
         SCORES_FILE,
@@ -363,8 +364,9 @@ def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: b
     screen = console()
     scores = write_evaluation(folder, leave_out)
     with RunStore.read(folder) as store:
-        rules = store.rules.name
+        rules, choices = store.rules.name, choices_of(store.configuration)
     print_results(screen, results_by_scope(scores, leave_out), rules, leave_out)
+    screen.print("; ".join(f"{name.lower()}: {whose}" for name, whose in choices))
     written = [RESULTS_FILE, SCORES_FILE]
     if sensitivity:
         print_sensitivity(screen, write_sensitivity(folder))

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema
 
-from discover_lib.engines.llm.calls.reading import says_nothing
+from discover_lib.engines.llm.calls.reading import left_out, says_nothing
 
 _OTHER_CHOICES = {"dialog_act": "dialogue_act"}  # the paper's spelling
 _REASONS = dict.fromkeys(("reasoning", "rationale", "explanation"), "reason")
@@ -38,12 +38,18 @@ def _texts(value: Any) -> Any:
     """None → no texts; "none", "n/a", "-" and the like are no text either."""
     if value is None:
         return []
-    return [each for each in value if not says_nothing(each)] if isinstance(value, list) else value
+    return [each for each in value if each is not None and not says_nothing(each)] if isinstance(value, list) else value
 
 
 def _not_empty(value: str) -> str:
     if not value.strip():
         raise ValueError("must not be empty")
+    return value
+
+
+def _in_words(value: str) -> str:
+    if left_out(value):
+        raise ValueError("must be written out")
     return value
 
 
@@ -77,7 +83,9 @@ def _steps(lowest: int, highest: int) -> dict[str, Any]:
 Id = Annotated[str, BeforeValidator(_id), AfterValidator(_not_empty), Field(strict=True)]
 Text = Annotated[str, AfterValidator(_not_empty), Field(strict=True)]
 Reason = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
-Texts = Annotated[list[Annotated[str, Field(strict=True)]], BeforeValidator(_texts)]
+MaybeId = Annotated[Id | None, BeforeValidator(lambda value: None if says_nothing(value) else value)]
+Written = Annotated[Text, AfterValidator(_in_words)]
+Texts = Annotated[list[Written], BeforeValidator(_texts)]
 # Scales whose steps are whole numbers.  A judge who answers between two steps has answered: 4.5 is kept as 4.5 (and
 # satisfied, 3.5 is not), 2.5 of 3 likewise, as the paper's interactivity is a float.
 Satisfaction = Annotated[
@@ -120,11 +128,20 @@ class UserMessage(BaseModel):
     """`user_reply`: what the user types next."""
 
     thought: Reason
-    message: Text
+    message: Written
     other_names: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("thoughts", *_REASONS), "thought"),
         "user_message": "message",
     }
+
+
+class LeakCheck(BaseModel):
+    """`leak_check`: which hidden intents a message gives away."""
+
+    reason: Reason
+    leaks: bool
+    ids: list[Id]
+    other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "leak": "leaks", "gives_away": "leaks"}
 
 
 # -- builder -------------------------------------------------------------------------------------------------------
@@ -156,8 +173,8 @@ class Abstraction(BaseModel):
 
 class Place(BaseModel):
     id: Id
-    parent: Id | None
-    same_as: Id | None = None
+    parent: MaybeId
+    same_as: MaybeId = None
 
 
 class Hierarchy(BaseModel):
@@ -184,7 +201,7 @@ class InitialRequest(BaseModel):
     """`initial_request`: the first message and the roots that it names."""
 
     chosen: list[Id]
-    request: Text
+    request: Written
 
 
 # -- evaluation ----------------------------------------------------------------------------------------------------
@@ -209,6 +226,12 @@ class Interactivity(BaseModel):
     reason: Reason
     score: Rating
     other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "rating": "score", "interactivity": "score"}
+
+
+class PaperInteractivity(Interactivity):
+    """`interactivity_paper`: any number from 1 to 3."""
+
+    score: Annotated[float, BeforeValidator(_number), AfterValidator(_within(1, 3))]
 
 
 class AnnotatedTurn(BaseModel):

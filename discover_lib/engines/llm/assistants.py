@@ -20,7 +20,12 @@ REPORTED = "completion tokens reported by the provider"
 REPORTED_TEXT = f"{REPORTED}, thinking left out"
 
 # What follows the "+" in an assistant's name → its system prompt.
-STYLES = {"co-creation": "co_creation", "collaborative": "collaborative", "clarifying": "clarifying"}
+STYLES = {
+    "co-creation": "co_creation",
+    "collaborative": "collaborative",
+    "clarifying": "clarifying",
+    "collabllm": "collabllm",  # the paper's own (E.10)
+}
 
 
 class LLMAssistant:

@@ -19,12 +19,13 @@ from discover_lib.core.conversation import Artifact, Message
 from discover_lib.core.intents import MAX_TEXT, Intent, IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, Recognised
 from discover_lib.core.state import Discovery, IntentState
-from discover_lib.core.view import leaked_words
+from discover_lib.core.view import hidden_texts, known_texts, leaked_words
 from discover_lib.engines.llm import answers
 from discover_lib.engines.llm.asking import Check, T, failing_as
 from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
 from discover_lib.engines.llm.calls.records import Request
-from discover_lib.engines.llm.calls.structured import Asks, StructuredError, again, ask_structured
+from discover_lib.engines.llm.calls.structured import Remarks, StructuredError, again, ask_structured
+from discover_lib.engines.llm.leak_check import LeakCheck
 from discover_lib.engines.llm.organisation import (
     MOST_TREES,
     Dispute,
@@ -49,6 +50,7 @@ MAX_TOKENS = 8192
 MIN_ITEMS = 3
 MAX_TOPIC_WORDS = 3
 MAX_REQUEST_WORDS = 40
+# Of these a tree file keeps a hash; not of `leak_check`, so that trees built before there was one are built no more.
 PROMPTS = ("requirement_synthesis", "abstraction", "hierarchy", "superset_check", "initial_request")
 
 _NEGATION = re.compile(r"\b(?:not|never|avoids?|avoiding|lacks?|lacking)\b|n['’]t\b", re.IGNORECASE)
@@ -104,17 +106,19 @@ class LLMBuilder:
     Args:
         client, model: who answers.
         check_direction: ask of every edge of a forest whether the parent is really the broader one.
+        check_paraphrases: ask of a first message whether it gives away in other words what is latent.
         most_trees: a forest of more is asked for again, then cut down; None keeps whatever the model draws.
     """
 
     def __init__(
         self,
-        client: Asks,
+        client: Remarks,
         model: str,
         *,
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         check_direction: bool = True,
+        check_paraphrases: bool = True,
         most_trees: int | None = MOST_TREES,
         prompts: PromptSet | None = None,
     ) -> None:
@@ -122,6 +126,8 @@ class LLMBuilder:
         self.name, self.temperature, self.max_tokens = model, temperature, max_tokens
         self.prompts = prompts or default_prompts()
         self.check_direction = check_direction
+        purpose = "builder: leak check"
+        self.leak_check = LeakCheck(client, model, prompts=self.prompts, purpose=purpose) if check_paraphrases else None
         self.most_trees = most_trees
 
     def build(self, artifact: Artifact) -> BuiltTree:
@@ -239,11 +245,14 @@ class LLMBuilder:
             "latent": listed(intent.text for intent in below),
         }
         request = self._request(artifact, "initial request", "initial_request", values)
-        given = self._ask(
-            artifact,
-            *("initial request", request, answers.InitialRequest, check, _anything),
-            otherwise=Given(answers.InitialRequest(chosen=[], request=bare.topic), "", "no usable answer"),
-        )
+        how = answers.InitialRequest, check, _anything
+        nothing = Given(answers.InitialRequest(chosen=[], request=bare.topic), "", "no usable answer")
+        given = self._ask(artifact, "initial request", request, *how, otherwise=nothing)
+        if not given.defect and (defect := self._paraphrase_defect(bare, given.value)):
+            request = again(request, given.raw, defect)
+            given = self._ask(artifact, "initial request", request, *how, otherwise=replace(given, defect=defect))
+            if not given.defect:
+                given = replace(given, defect=self._paraphrase_defect(bare, given.value))
         notes: tuple[str, ...] = ()
         if given.defect:
             tree = written_request(bare, given.value.chosen, seed=derive_seed(artifact.text, "request"))
@@ -287,6 +296,15 @@ class LLMBuilder:
             except StructuredError as error:
                 return _best(error, form, usable) or _or_raise(otherwise, error)
         return Given(answer.value, answer.raw[-1])
+
+    def _paraphrase_defect(self, bare: IntentTree, answer: answers.InitialRequest) -> str:
+        """What a model says that the request gives away in other words; "" if nothing, or if it was not to be told."""
+        tree = _opened(bare, answer.chosen, answer.request)
+        state = IntentState(dict.fromkeys(tree.initially_discovered, Discovery.DISCOVERED))
+        hidden, known = hidden_texts(tree, state), [f"{tree.artifact_type}: {tree.topic}", *known_texts(tree, state)]
+        ids = self.leak_check.given_away(tree.initial_request, hidden, known) if self.leak_check and hidden else ()
+        told = ", ".join(repr(hidden[key]) for key in ids or ())
+        return f"the request gives away in other words what is latent: {told}" if told else ""
 
     def _mended(
         self, artifact: Artifact, given: Given[answers.Hierarchy], items: Items

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from discover_lib.core.conversation import Message
 
 PROMPT_FOLDER = Path(__file__).parent / "prompts"
 OVERRIDE_VARIABLE = "DISCOVER_PROMPTS"  # environment variable: a folder whose templates replace ours
+BY_CHOICE = frozenset({"collabllm", "interactivity_paper", "leak_check"})  # what a run sends only if it says so
 WIRE_ROLES = ("system", "user", "assistant")
 
 _COMMENT = re.compile(r"\A\s*<!--.*?-->\s*", re.DOTALL)
@@ -87,15 +88,16 @@ class PromptSet:
         """The messages of prompt `name` (see `Template.render`)."""
         return self[name].render(values)
 
-    def hashes(self) -> dict[str, str]:
-        """Prompt name → SHA-256 of what it sends, as stored with every run."""
-        return {name: template.sha for name, template in sorted(self.templates.items())}
+    def hashes(self, chosen: Collection[str] = ()) -> dict[str, str]:
+        """Prompt name → SHA-256 of what it sends, as stored with every run; of those by choice the `chosen` alone."""
+        left_out = BY_CHOICE.difference(chosen)
+        return {name: each.sha for name, each in sorted(self.templates.items()) if name not in left_out}
 
-    def hashes_as_in(self, stored: Mapping[str, str]) -> dict[str, str]:
+    def hashes_as_in(self, stored: Mapping[str, str], chosen: Collection[str] = ()) -> dict[str, str]:
         """`hashes`, a prompt by the hash that `stored` knows it by if that means the same text."""
         return {
             name: stored[name] if stored.get(name) in self.templates[name].former else sha
-            for name, sha in self.hashes().items()
+            for name, sha in self.hashes(chosen).items()
         }
 
     def __getitem__(self, name: str) -> Template:

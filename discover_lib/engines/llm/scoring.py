@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from discover_lib.core.conversation import Conversation, Reply
 from discover_lib.core.intents import IntentTree
-from discover_lib.engines.llm.answers import BehaviourAnnotation, Interactivity, SatisfactionScores
+from discover_lib.engines.llm.answers import BehaviourAnnotation, Interactivity, PaperInteractivity, SatisfactionScores
 from discover_lib.engines.llm.asking import Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, one_line, quoted, transcript
@@ -16,10 +16,18 @@ from discover_lib.metrics.scorer import InteractivityRating, ScoreError
 
 TEMPERATURE = 0.0
 MAX_TOKENS = 8192
+INTERACTIVITY = {  # whose scale → prompt, form of its answer
+    "ours": ("interactivity_judge", Interactivity),
+    "paper": ("interactivity_paper", PaperInteractivity),
+}
 
 
 class LLMScorer:
-    """Scores by a language model, one structured call a question; arguments as of `LLMJudge`."""
+    """Scores by a language model, one structured call a question.
+
+    Args:
+        interactivity: on whose scale, a name of `INTERACTIVITY`; the others as of `LLMJudge`.
+    """
 
     def __init__(
         self,
@@ -29,8 +37,10 @@ class LLMScorer:
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
+        interactivity: str = "ours",
     ) -> None:
         self.name = model
+        self.interactivity_scale = interactivity
         self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts())
 
     def satisfaction(self, tree: IntentTree, reply: Reply) -> tuple[LeafScore, ...]:
@@ -54,10 +64,9 @@ class LLMScorer:
 
     def interactivity(self, conversation: Conversation) -> InteractivityRating:
         values = {"conversation": transcript(conversation.messages())}
+        prompt, form = INTERACTIVITY[self.interactivity_scale]
         with failing_as(ScoreError, "interactivity could not be rated"):
-            answer = self.model.answer(
-                "interactivity_judge", values, Interactivity, lambda _: None, purpose="interactivity", seed=None
-            )
+            answer = self.model.answer(prompt, values, form, lambda _: None, purpose="interactivity", seed=None)
         return InteractivityRating(answer.score, one_line(answer.reason))
 
     def behaviour(self, conversation: Conversation) -> tuple[TurnBehaviour, ...]:

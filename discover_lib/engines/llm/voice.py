@@ -1,10 +1,10 @@
 """A language model as the user's voice: one structured call per message (paper, appendix A.2.3).
 
 The voice sees the conversation and the filtered view, never the tree.  What it says is checked for length, for plain
-text, for a break of the role and for words that, as far as the view tells, the user cannot know; one re-ask names the
-defect.  A message that is still defective is used all the same, unless it is no user's at all, and the turn keeps its
-flaws: a simulated user with a flaw that is known is worth more than a conversation thrown away, and `Turn.leaks` keeps
-what really leaked.
+text, for a break of the role and for words that, as far as the view tells, the user cannot know (by choice a model
+looks for paraphrases, too); one re-ask names the defect.  A message that is still defective is used all the same, if it
+is a user's at all, and the turn keeps its flaws: a simulated user with a flaw that is known is worth more than a
+conversation thrown away, and `Turn.leaks` keeps what really leaked.
 """
 
 from __future__ import annotations
@@ -21,14 +21,20 @@ from discover_lib.core.view import UserView
 from discover_lib.engines.llm.answers import UserMessage
 from discover_lib.engines.llm.asking import Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
-from discover_lib.engines.llm.calls.structured import StructuredError
+from discover_lib.engines.llm.calls.records import Request
+from discover_lib.engines.llm.calls.structured import StructuredError, again, ask_structured
+from discover_lib.engines.llm.leak_check import LeakCheck
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, one_line, transcript
 
 TEMPERATURE = 0.7
 MAX_TOKENS = 2048
 MAX_WORDS = 40
+PARAPHRASED = "the message says in other words what the user cannot put into words yet: be vaguer"
 
 _MARKUP = re.compile(r"```|^\s*(?:[-*•]|\d+[.)])\s|^#|\*\*|__|</?[a-zA-Z][^>]*>|\[\d+(?:\.\d+)*\]", re.MULTILINE)
+
+# Ids that are no decimals: in brackets, or named as such.
+_ANY_ID = r"\s*\[\d+(?:\.\d+)*\]|\s*\b(?:intent|requirement|item|id)s? #?\d+(?:\.\d+)*\b"
 
 BREAKS_ROLE = re.compile(
     r"\bas an? (?:ai|artificial intelligence)\b(?: language)?(?: model| assistant)?,? i\b"
@@ -59,10 +65,34 @@ class LLMVoice:
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
+        leak_check: LeakCheck | None = None,
     ) -> None:
         self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts())
+        self.leak_check = leak_check
 
     def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
+        values = {
+            "conversation": transcript(messages),
+            "achieved": describe_items(view.achieved, view),
+            "pursuing": view.pursuing or "nothing",
+            "items": describe_latent(view) if view.pursuing == "latent" else describe_items(view.items, view),
+        }
+        request = self.model.request(self.model.prompts.render("user_reply", **values), "voice", seed=seed)
+        with failing_as(VoiceError, "the user's message could not be had"):
+            first, raw = self._asked(request, view, messages)
+            if raw is None or not self._paraphrases(first, view, messages):
+                return first
+            second, _ = self._asked(again(request, raw, PARAPHRASED), view, messages)
+        return min((second, first), key=lambda message: len(self.flaws(message, view, messages)))
+
+    def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
+        found = [flaw.kind for flaw in find_flaws(message, view, messages)]
+        if "leak" not in found and self._paraphrases(message, view, messages):
+            found.append("leak")
+        return tuple(found)
+
+    def _asked(self, request: Request, view: UserView, messages: Sequence[Message]) -> tuple[str, str | None]:
+        """The message and what came back word for word, which is None where no message without a flaw came."""
         heard: list[str] = []
 
         def check(answer: UserMessage) -> str | None:
@@ -70,24 +100,22 @@ class LLMVoice:
             found = find_flaws(heard[-1], view, messages)
             return "; ".join(flaw.line for flaw in found) or None
 
-        values = {
-            "conversation": transcript(messages),
-            "achieved": describe_items(view.achieved, view),
-            "pursuing": view.pursuing or "nothing",
-            "items": describe_latent(view) if view.pursuing == "latent" else describe_items(view.items, view),
-        }
-        with failing_as(VoiceError, "the user's message could not be had"):
-            try:
-                answer = self.model.answer("user_reply", values, UserMessage, check, purpose="voice", seed=seed)
-            except StructuredError:
-                usable = [said for said in reversed(heard) if not BREAKS_ROLE.search(said)]
-                if not usable:
-                    raise
-                return min(usable, key=lambda said: len(find_flaws(said, view, messages)))  # a later one on a tie
-        return plain(answer.message)
+        try:
+            answer = ask_structured(self.model.client, request, UserMessage, check)
+        except StructuredError:
+            usable = [said for said in reversed(heard) if not BREAKS_ROLE.search(said)]
+            if not usable:
+                raise
+            return min(usable, key=lambda said: len(find_flaws(said, view, messages))), None  # a later one on a tie
+        return plain(answer.value.message), answer.raw[-1]
 
-    def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
-        return tuple(flaw.kind for flaw in find_flaws(message, view, messages))
+    def _paraphrases(self, message: str, view: UserView, messages: Sequence[Message]) -> bool:
+        """Whether a message gives away in other words what the user only feels, by the model that checks it if any."""
+        if self.leak_check is None or view.pursuing not in ("fuzzy", "latent"):
+            return False
+        hidden = {intent_id: view.texts[intent_id] for intent_id in view.items}
+        known = [view.texts[intent_id] for intent_id in view.achieved]
+        return bool(self.leak_check.given_away(message, hidden, known, messages))
 
 
 def plain(message: str) -> str:
@@ -134,9 +162,8 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 
 def without_ids(note: str, view: UserView) -> str:
     """A judge's reason as words: ids in it mean nothing to a user."""
-    ids = "|".join(re.escape(key) for key in view.texts if "." in key)
-    pattern = r"\s*\[\d+(?:\.\d+)*\]" + (rf"|\s*(?<![\d.])(?:{ids})(?![\d]|\.\d)" if ids else "")
-    return re.sub(pattern, "", note).strip()
+    ids = "".join(rf"{re.escape(key)}|" for key in view.texts if "." in key)
+    return re.sub(_ANY_ID + rf"|\s*(?<![\d.])(?:{ids}\d+(?:\.\d+){{2,}})(?!\d|\.\d)", "", note).strip()
 
 
 def find_flaws(message: str, view: UserView, messages: Sequence[Message]) -> list[Flaw]:

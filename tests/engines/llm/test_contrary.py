@@ -6,7 +6,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from llm_contrary import Contrary, denies_an_edge, leaks_in_the_request
+from llm_contrary import Contrary, Habit, checks_nothing, denies_an_edge, leaks_in_the_request, sees_leaks
 from llm_server import FakeServer
 
 from discover_lib.core.roles import BuiltTree
@@ -49,3 +49,16 @@ def test_a_contrary_model_costs_a_quarter_more_at_most_and_no_artifact(each_doma
         assert leak_defect(built.tree) is None
         assert [note for note in built.notes if note.startswith("initial request, written by code")]
         assert [note for note in built.notes if "made a tree of its own" in note]
+
+
+@pytest.mark.parametrize(("habit", "by_code"), [(sees_leaks, True), (checks_nothing, False)])
+def test_a_check_for_paraphrases_that_always_says_yes_or_nothing_costs_no_artifact(habit: Habit, by_code: bool) -> None:
+    """Yes: the request is asked for once more, the same text is not checked twice, and code writes one.  Nothing: the
+    check is asked for once more, and the request stays as it is, unchecked.
+    """
+    willing, calls, _ = trees_of(Contrary(), 1)
+    kept, all_calls, _ = trees_of(Contrary(habits=(habit,)), 1)
+    assert len(kept) == len(willing) and all_calls == calls + len(kept)
+    for built, honest in zip(kept, willing, strict=True):
+        assert any("in other words" in note for note in built.notes) is by_code
+        assert by_code or built.tree == honest.tree

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from discover_lib.core.conversation import Message
 from discover_lib.engines.llm import answers
 from discover_lib.engines.llm.prompting import (
+    BY_CHOICE,
     OVERRIDE_VARIABLE,
     PROMPT_FOLDER,
     PromptError,
@@ -43,9 +44,10 @@ def write(folder: Path, name: str, text: str) -> PromptSet:
 def test_there_is_a_prompt_for_every_part_of_the_method() -> None:
     assert list(STRUCTURED) == [
         *("abstraction", "behaviour_annotation", "hierarchy", "initial_request", "interactivity_judge"),
-        *("requirement_synthesis", "response_evaluation", "satisfaction_judge", "superset_check", "user_reply"),
+        *("interactivity_paper", "leak_check", "requirement_synthesis", "response_evaluation", "satisfaction_judge"),
+        *("superset_check", "user_reply"),
     ]
-    assert list(SYSTEM_ONLY) == ["clarifying", "co_creation", "collaborative"]
+    assert list(SYSTEM_ONLY) == ["clarifying", "co_creation", "collabllm", "collaborative"]
 
 
 @pytest.mark.parametrize("name", STRUCTURED)
@@ -115,7 +117,8 @@ def test_a_transcript_quotes_every_message_whole() -> None:
 
 
 def test_a_prompt_is_known_by_what_it_sends(tmp_path: Path) -> None:
-    assert set(OURS.hashes()) == set(OURS.templates)
+    assert set(OURS.hashes()) == set(OURS.templates) - BY_CHOICE
+    assert set(OURS.hashes({"leak_check"})) == set(OURS.hashes()) | {"leak_check"}
     assert all(re.fullmatch(r"[0-9a-f]{64}", sha) for sha in OURS.hashes().values())
     text = (PROMPT_FOLDER / "clarifying.md").read_text("utf-8")
     assert write(tmp_path, "clarifying", text).hashes() == OURS.hashes()

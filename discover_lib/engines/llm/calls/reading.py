@@ -146,7 +146,8 @@ class _Reader(Generic[T]):
         """An answer out of a wrapping: {"answer": {..}}, [{..}], or the bare list of an answer that is one list."""
         properties = self._schema.get("properties", {})
         if isinstance(data, list):
-            if len(properties) == 1:
+            whole = len(data) == 1 and isinstance(data[0], dict) and bool(data[0].keys() & properties.keys())
+            if len(properties) == 1 and not whole:
                 ((name, node),) = properties.items()
                 return {name: data} if _resolve(node, self._schema).get("type") == "array" else data
             return data[0] if len(data) == 1 else data
@@ -481,9 +482,18 @@ def _plain_name(name: Any) -> str:
 _NOTHING = frozenset({"", "none", "null", "nil", "n/a", "na", "not applicable", "nothing", "no near misses"})
 
 
+def left_out(value: str) -> bool:
+    """Whether dots stand for what should have been written: "...", "…"."""
+    return value.strip(" \t\n.…") == "" and ("…" in value or ".." in value)
+
+
 def says_nothing(value: Any) -> bool:
-    """Whether a text only says that there is none: "none", "(none)", "N/A.", "-", ""."""
-    return isinstance(value, str) and value.strip(" \t\n()[]<>{}.,;:'\"`*_-–—~").casefold() in _NOTHING
+    """Whether a text only says that there is none: "none", "(none)", "N/A.", "-", ""; "..." says that there is more."""
+    return (
+        isinstance(value, str)
+        and not left_out(value)
+        and value.strip(" \t\n()[]<>{}.,;:'\"`*_-–—~").casefold() in _NOTHING
+    )
 
 
 def _renamed(data: Any, names: Mapping[str, str]) -> Any:
@@ -523,7 +533,8 @@ def _fit(data: Any, node: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
             return data
         return {name: _fit(each, properties.get(name, {}), root) for name, each in named.items()}
     if "enum" in node and isinstance(data, str) and data not in node["enum"]:
-        alike = [choice for choice in node["enum"] if _plain_name(choice) == _plain_name(data)]
+        words = [choice for choice in node["enum"] if isinstance(choice, str)]  # of a number the marks mean something
+        alike = [choice for choice in words if _plain_name(choice) == _plain_name(data)]
         return alike[0] if len(alike) == 1 else data
     return data
 

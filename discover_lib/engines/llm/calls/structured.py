@@ -52,6 +52,12 @@ class Asks(Protocol):
     def count_structured(self, purpose: str, outcome: str) -> None: ...
 
 
+class Remarks(Asks, Protocol):
+    """A client that also counts what an answer was worth."""
+
+    def remark(self, purpose: str, what: str, times: int = 1) -> None: ...
+
+
 def ask_structured(
     client: Asks, request: Request, answer: type[T], check: Callable[[T], str | None] = lambda _: None
 ) -> Answer[T]:

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 
 from discover_lib.engines.llm.calls.records import Completion, Request
-from discover_lib.engines.llm.calls.structured import Asks
+from discover_lib.engines.llm.calls.structured import Remarks
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class CallTotals:
 class CountingClient:
     """Asks through another client and adds up what this work took."""
 
-    def __init__(self, client: Asks) -> None:
+    def __init__(self, client: Remarks) -> None:
         self.totals = CallTotals()
         self._client = client
         self._keys: set[str] = set()
@@ -62,3 +62,6 @@ class CountingClient:
 
     def count_structured(self, purpose: str, outcome: str) -> None:
         self._client.count_structured(purpose, outcome)
+
+    def remark(self, purpose: str, what: str, times: int = 1) -> None:
+        self._client.remark(purpose, what, times)

@@ -1,0 +1,209 @@
+"""A model's check for paraphrases: of built first messages always, of a voice's by choice; never in the way."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discover_lib.core.conversation import Artifact, Message
+from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.view import UserView
+from discover_lib.engines.llm.builder import Abstracted, LLMBuilder, Organised, Synthesised
+from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
+from discover_lib.engines.llm.leak_check import LeakCheck
+from discover_lib.engines.llm.voice import PARAPHRASED, LLMVoice
+
+BY_HAND = Path(__file__).parents[2] / "data" / "by-hand" / "builder.jsonl"
+LEAKS = {"reason": "snooping is listening in secret", "leaks": True, "ids": ["1.1"]}
+INNOCENT = {"reason": "only the topic", "leaks": False, "ids": []}
+
+
+@dataclass
+class Script:
+    """A client whose model gives these answers, by prompt, one after the other, the last again and again."""
+
+    answers: dict[str, list[Any]]
+    asked: list[Request] = field(default_factory=list)
+    remarks: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.answers = {name: list(texts) for name, texts in self.answers.items()}
+
+    def complete(self, request: Request) -> Completion:
+        self.asked.append(request)
+        texts = self.answers["check" if "leak check" in request.purpose else "spoken"]
+        answer = texts.pop(0) if len(texts) > 1 else texts[0]
+        if isinstance(answer, LLMError):
+            raise answer
+        return Completion(answer if isinstance(answer, str) else json.dumps(answer), finish_reason="stop")
+
+    def count_structured(self, purpose: str, outcome: str) -> None: ...
+
+    def remark(self, purpose: str, what: str, times: int = 1) -> None:
+        self.remarks[purpose, what] += times
+
+    @property
+    def purposes(self) -> list[str]:
+        return [request.purpose for request in self.asked]
+
+
+# -- the check itself ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("replies", "ids", "unchecked"),
+    [
+        pytest.param([LEAKS], ("1.1",), 0, id="yes"),
+        pytest.param([INNOCENT], (), 0, id="no"),
+        pytest.param([LEAKS | {"ids": ["1.1", "9"]}], ("1.1",), 0, id="an id that is not hidden is left out"),
+        pytest.param([LEAKS | {"ids": []}, LEAKS], ("1.1",), 0, id="a leak of nothing is asked again"),
+        pytest.param([INNOCENT | {"ids": ["1.1"]}, INNOCENT], (), 0, id="and so is no leak of something"),
+        pytest.param(["I'd rather not say."], None, 1, id="no usable answer"),
+        pytest.param([LLMError("overloaded", "server")], None, 1, id="no answer at all"),
+    ],
+)
+def test_what_is_read_of_an_answer(replies: list[Any], ids: tuple[str, ...] | None, unchecked: int) -> None:
+    client = Script({"check": replies})
+    check = LeakCheck(client, "m")
+    for _ in range(2):  # the second time nothing is asked
+        assert check.given_away("a lady snooping", {"1.1": "A woman listens at a keyhole"}, ["A poem"]) == ids
+    assert client.remarks["leak check", "unchecked"] == unchecked
+    assert len(client.asked) <= 2
+
+
+def test_a_stopped_run_stops_here_too() -> None:
+    with pytest.raises(LLMError, match="stopped"):
+        check = LeakCheck(Script({"check": [LLMError("stopped", "stopped")]}), "m")
+        check.given_away("a lady", {"1.1": "A woman"}, [])
+
+
+# -- a built first message -------------------------------------------------------------------------------------------
+
+ROOTS = (
+    Intent("1", "Has a secret listener", (Intent("1.1", "A woman listens at a keyhole"),)),
+    Intent("2", "Is funny"),
+)
+ORGANISED = Organised(Abstracted(Synthesised(Artifact("a", "poem", "A lady..."), "gossip", "", ()), ()), ROOTS)
+HONEST = {"chosen": ["2"], "request": "hi, can you write me a funny poem about gossip?"}
+PARAPHRASE = {"chosen": ["2"], "request": "hi, a funny poem about gossip? with a lady snooping at the door"}
+
+
+@pytest.mark.parametrize(
+    ("requests", "checks", "request_text", "by_code"),
+    [
+        pytest.param([HONEST], [INNOCENT], HONEST["request"], False, id="honest"),
+        pytest.param([PARAPHRASE, HONEST], [LEAKS, INNOCENT], HONEST["request"], False, id="asked again once"),
+        pytest.param([PARAPHRASE], [LEAKS], None, True, id="then written by code"),
+        pytest.param([HONEST], ["no."], HONEST["request"], False, id="unchecked is kept"),
+        pytest.param([PARAPHRASE, "nothing"], [LEAKS], None, True, id="no second answer"),
+    ],
+)
+def test_a_first_message_that_leaks_in_other_words(
+    requests: list[Any], checks: list[Any], request_text: str | None, by_code: bool
+) -> None:
+    client = Script({"spoken": requests, "check": checks})
+    built = LLMBuilder(client, "m").open(ORGANISED)
+    if by_code:
+        assert "keyhole" in built.notes[-1] and "written by code" in built.notes[-1]
+        assert "snoop" not in built.tree.initial_request and "gossip" in built.tree.initial_request
+    else:
+        assert built.tree.initial_request == request_text and built.notes == ()
+    told = [str(request.messages[-1]["content"]) for request in client.asked if len(request.messages) > 2]
+    assert any("in other words" in each and "A woman listens at a keyhole" in each for each in told) == (
+        PARAPHRASE in requests or len(requests) > 1 or by_code
+    )
+    assert client.purposes.count("builder: leak check") <= 2 + checks.count("no.")
+
+
+def by_hand() -> Iterator[tuple[str, dict[str, Any]]]:
+    for line in BY_HAND.read_text(encoding="utf-8").splitlines():
+        call = json.loads(line)
+        yield call["number"], call
+
+
+def test_the_paraphrase_that_words_alone_let_pass_is_caught_when_a_reader_says_so() -> None:
+    """Call 0023 of the poem: "with a woman who snoops secretly", of a lady who listens through a keyhole."""
+    call = dict(by_hand())["0023"]
+    asked = str(call["messages"][1]["content"])
+    latent = re.findall(r"^- (?!\[)(.*)$", asked, re.MULTILINE)
+    roots = [Intent(key, text) for key, text in re.findall(r"^- \[(\d+)\] (.*)$", asked, re.MULTILINE)]
+    below = tuple(Intent(f"1.{place}", text) for place, text in enumerate(latent, 1))
+    roots[0] = Intent("1", roots[0].text, below)
+    synthesised = Synthesised(Artifact("keyhole", "poem", "..."), "gossip", "", ())
+    listener = next(each.id for each in below if "listen" in each.text or "hear" in each.text)
+    client = Script({"spoken": [call["answer"]], "check": [LEAKS | {"ids": [listener]}]})
+    built = LLMBuilder(client, "m").open(Organised(Abstracted(synthesised, ()), tuple(roots)))
+    assert "snoop" not in built.tree.initial_request and "written by code" in built.notes[-1]
+    alone = LLMBuilder(client, "m", check_paraphrases=False).open(Organised(Abstracted(synthesised, ()), tuple(roots)))
+    assert "snoops secretly" in alone.tree.initial_request, "by words alone it passes"
+
+
+# -- a voice's message -----------------------------------------------------------------------------------------------
+
+FUZZY = UserView((), "fuzzy", ("1.1",), {"1.1": "A woman listens at a keyhole"})
+CLEAR = UserView((), "clear", ("1.1",), {"1.1": "A woman listens at a keyhole"})
+TALK = (Message("user", "a poem about gossip"), Message("assistant", "Two neighbours chat."))
+
+
+def said(message: str) -> dict[str, str]:
+    return {"thought": "so", "message": message}
+
+
+SNOOP, VAGUE = said("maybe a lady snooping"), said("hm, something about who hears it")
+
+
+def voice(client: Script, check: bool = True) -> LLMVoice:
+    return LLMVoice(client, "m", leak_check=LeakCheck(client, "m") if check else None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("spoken", "checks", "message", "flaws"),
+    [
+        pytest.param([VAGUE], [INNOCENT], VAGUE, (), id="innocent"),
+        pytest.param([SNOOP, VAGUE], [LEAKS, INNOCENT], VAGUE, (), id="asked again once"),
+        pytest.param([SNOOP], [LEAKS], SNOOP, ("leak",), id="used with its flaw if it stays"),
+        pytest.param([SNOOP], ["no."], SNOOP, (), id="unchecked"),
+    ],
+)
+def test_a_message_that_leaks_in_other_words_is_treated_as_one_that_leaks(
+    spoken: list[Any], checks: list[Any], message: dict[str, str], flaws: tuple[str, ...]
+) -> None:
+    client = Script({"spoken": spoken, "check": checks})
+    speaker = voice(client)
+    told = speaker.speak(FUZZY, TALK, 1)
+    asked = len(client.asked)
+    assert told == message["message"]
+    assert speaker.flaws(told, FUZZY, TALK) == flaws and len(client.asked) == asked, "what was checked is remembered"
+    again = [str(request.messages[-1]["content"]) for request in client.asked if request.purpose == "voice"][1:]
+    assert all(PARAPHRASED in each for each in again) and bool(again) == (checks[0] is LEAKS)
+
+
+def test_nothing_is_checked_without_a_check_or_of_what_may_be_said() -> None:
+    for view, check in ((FUZZY, False), (CLEAR, True)):
+        client = Script({"spoken": [SNOOP], "check": [LEAKS]})
+        assert voice(client, check).speak(view, TALK, 1) == SNOOP["message"]
+        assert client.purposes == ["voice"]
+
+
+def test_the_checks_prompt_shows_what_is_known_said_and_hidden() -> None:
+    client = Script({"spoken": [VAGUE], "check": [INNOCENT]})
+    view = UserView(("2",), "fuzzy", ("1.1",), {"2": "Is funny", "1.1": "A woman listens"})
+    voice(client).speak(view, TALK, 1)
+    prompt = str(client.asked[-1].messages[1]["content"])
+    assert "- Is funny" in prompt and "- [1.1] A woman listens" in prompt and "Two neighbours chat." in prompt
+    assert prompt.endswith(f"<message>\n{VAGUE['message']}\n</message>")
+
+
+def test_a_tree_without_anything_hidden_is_not_checked() -> None:
+    tree = IntentTree("poem", "gossip", "", ("1",), (Intent("1", "Is funny"),))
+    client = Script({"spoken": [{"chosen": ["1"], "request": "a funny poem about gossip"}], "check": [LEAKS]})
+    organised = Organised(Abstracted(Synthesised(Artifact("a", "poem", "x"), "gossip", "", ()), ()), tree.roots)
+    LLMBuilder(client, "m").open(organised)
+    assert client.purposes == ["builder: initial request"]
