@@ -45,6 +45,7 @@ from discover_lib.dataset.rows import Origin
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.runs.evaluation import load_scores
 from discover_lib.runs.options import RunOptions, RunOptionsError
+from discover_lib.runs.outcomes import closing_lines
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.train import jobs as training
 from discover_lib.train.jobs import TrainingJob
@@ -226,12 +227,16 @@ class Asked:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a run is; `assessed` of the finished conversations are scored, None where none is to be."""
+    """How far a run is; `assessed` of the finished conversations are scored, None where none is to be.
+
+    `asked` says what language models were asked and how their answers came about; nothing where none takes part.
+    """
 
     units: int
     finished: int
     failed: int
     assessed: int | None
+    asked: tuple[str, ...] = ()
 
     @classmethod
     def of_run(cls, folder: Path) -> Standing | None:
@@ -240,9 +245,10 @@ class Standing:
             with RunStore.read(folder) as store:
                 counts, scored = store.counts(), bool(domains_of(store.configuration))
                 assessed = counts.finished - len(store.unassessed()) if scored else None
+                asked = tuple(closing_lines(store))
         except StoreError:
             return None
-        return cls(counts.units, counts.finished, counts.failed, assessed)
+        return cls(counts.units, counts.finished, counts.failed, assessed, asked)
 
     @property
     def read(self) -> int:
@@ -265,7 +271,8 @@ class Standing:
         state = " · being made; what is finished is on disk" if going else state
         bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(self.share)
         words = f": {self.finished} of {self.units} conversations{scored}{failed}{state}"
-        return Markup("<b>{}</b>{}{}").format(name, words, bar if going or not self.complete else "")
+        asked = Markup("").join(show.quiet(line) for line in self.asked)
+        return Markup("<b>{}</b>{}{}{}").format(name, words, bar if going or not self.complete else "", asked)
 
 
 class RunPanel(Panel):

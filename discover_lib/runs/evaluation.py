@@ -42,6 +42,7 @@ from discover_lib.runs.options import (
     model_engines,
     processes_for,
 )
+from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.runner import Halt, Progress, Report, failed_call, failure_of
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import map_in_processes
@@ -373,6 +374,7 @@ def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]
         configuration, counts = store.configuration, store.counts()
         failures = store.failures_by_role()
         unassessed = len(set(store.unassessed()))
+        spent, outcomes = store.spent(), Outcomes.of_run(store)
     return {
         "format": RESULTS_FORMAT,
         "run": {name: configuration.get(name) for name in _SAID_OF_A_RUN} | {"code": configuration.get("code_version")},
@@ -380,6 +382,8 @@ def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]
         "conversations": {"planned": counts.units, "finished": counts.finished, "failed": counts.failed},
         "failures_by_role": failures,
         "unassessed": unassessed,
+        "spent": dataclasses.asdict(spent),
+        "answers": outcomes.to_dict(),
         "interval": INTERVAL,
         "test": TEST,
         "leaves_left_out": leave_out,

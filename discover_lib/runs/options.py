@@ -215,7 +215,7 @@ def check_access(run: LaidOut, settings: ClientSettings | None) -> None:
             try:
                 client.warm_up(model)
             except LLMError as error:
-                raise RunOptionsError(str(error)) from None
+                raise RunOptionsError(str(error)) from error
 
 
 def execute(

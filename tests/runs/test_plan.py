@@ -101,7 +101,7 @@ def test_a_model_on_this_machine_takes_no_calls():
 def test_building_is_counted_by_stage_when_asked_for():
     plan = plan_run(lay_out(OPTIONS), settings=settings(), builder=MODEL)
     assert [name for name in by_name(plan) if name.startswith("builder")] == [
-        f"builder: {stage}" for stage in ("synthesis", "abstraction", "hierarchy", "superset check", "initial request")
+        f"builder: {stage}" for stage in ("synthesis", "abstraction", "organisation", "direction", "initial request")
     ]
 
 

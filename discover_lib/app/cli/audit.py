@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from discover_lib.app.cli.common import client_settings, console, with_flags
+from discover_lib.app.cli.common import ALARM, DONE, UNFINISHED, client_settings, console, with_flags
 from discover_lib.audit.agreement import (
     Agreement,
     JudgeFactory,
@@ -40,8 +40,9 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.runs.options import is_model
+from discover_lib.runs.outcomes import Outcomes, cost_line
 from discover_lib.runs.plan import plan_run
-from discover_lib.runs.store import RunStore
+from discover_lib.runs.store import RunStore, Spent
 
 FINDINGS_SHOWN = 10
 JUDGED = 40  # conversations that further judges are asked about, unless told otherwise
@@ -81,11 +82,11 @@ class AuditFlags:
 
 @with_flags(AuditFlags)
 def audit_run(flags: AuditFlags) -> None:
-    """Leaks in a run's user turns, its certificate, and how far judges agree. Exit 1: an alarm, or not certified."""
+    """Leaks in a run's user turns, its certificate, and how far judges agree. Exit 1: not certified, 5: an alarm."""
     if flags.run is None and not flags.corpus:
         raise DiscoverError("give a run's folder, or --corpus")
     result: dict[str, Any] = {}
-    failed = False
+    code = DONE
     if flags.corpus:
         result["corpus"] = _print_corpus()
     if flags.run is not None:
@@ -98,11 +99,10 @@ def audit_run(flags: AuditFlags) -> None:
         result["certificate"], certified = _certificate(flags.run, flags)
         if flags.judge or flags.labels:
             result["agreement"] = _print_agreement(few if flags.judge else talks, flags)
-        failed = alarmed or not certified
+        code = ALARM if alarmed else DONE if certified else UNFINISHED
     if flags.out is not None:
         write_json(flags.out, result)
-    if failed:
-        raise typer.Exit(1)
+    raise typer.Exit(code)
 
 
 def _read(run: Path) -> dict[str, Conversation]:
@@ -237,6 +237,17 @@ def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> l
         for domain, moments in by_domain.items():
             judges = {name: _factory(name, domain, client) for name in names}
             labels += ask_judges(moments, judges, repeats)
+        if client is not None and (said := Outcomes.of_usage(client.usage)).line:
+            spent = client.usage.total
+            cost = Spent(
+                spent.calls,
+                spent.attempts,
+                spent.prompt_tokens,
+                spent.completion_tokens,
+                spent.cost,
+                spent.calls_of_unknown_price,
+            )
+            typer.echo(f"asked now: {cost_line(cost)}; {said.line}")
         return labels
 
 

@@ -280,6 +280,7 @@ def evaluate(flags: EvaluateFlags) -> None:
         code = max(code, show.print_assessment(ended))
     if report.last.counts.finished:
         show.write_and_print_results(folder, flags.leave_out.value, sensitivity=flags.sensitivity)
+    show.print_closing(folder)
     raise typer.Exit(code)
 
 
@@ -333,7 +334,9 @@ def _run(flags: SimulateFlags) -> NoReturn:
         show.print_summary(summaries, run)
     if run.options.candidates is not None:
         show.print_table_3(folder)
-    raise typer.Exit(show.print_report(report, folder))
+    code = show.print_report(report, folder)
+    show.print_closing(folder)
+    raise typer.Exit(code)
 
 
 def _run_folder(folder: Path, run: LaidOut, settings: ClientSettings) -> Path:

@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from discover_lib.app.cli.common import STOPPED, console, one_line
+from discover_lib.app.cli.common import DONE, NO_ACCESS, UNFINISHED, code_of_halt, console, one_line
 from discover_lib.core.conversation import Artifact, Conversation, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.runs.options import LaidOut, within_reach
+from discover_lib.runs.outcomes import closing_lines
 from discover_lib.runs.runner import Halt, Report, Snapshot
 from discover_lib.runs.runner import Progress as OnProgress
 from discover_lib.runs.store import RunStore, Spent
@@ -137,21 +138,28 @@ def print_table_3(folder: Path) -> None:
 
 def print_report(report: Report, folder: Path) -> int:
     """Say how a run ended; returns the exit code."""
-    counts, spent = report.last.counts, report.last.spent
-    if spent.calls:
-        tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
-        typer.echo(f"{spent.calls} calls, {tokens}, {spent_line(spent)}")
+    counts = report.last.counts
     typer.echo(f"{counts.finished} of {counts.units} conversations finished → {folder}")
     if counts.failed:
         roles = ", ".join(f"{count} by the {role}" for role, count in report.last.failures.items())
         typer.echo(f"{counts.failed} failed ({roles}); the same command tries them again", err=True)
         with RunStore.read(folder) as store:
-            place, last = store.failures()[-1]
+            failures = store.failures()
+            place, last = failures[-1]
             artifact = store.listing()[place].artifact
         typer.echo(f"for example {artifact}: {one_line(last.line)}", err=True)
+    unreachable = bool(counts.failed) and {failure.kind for _, failure in failures if failure.ended} == {"connection"}
     if report.halted is not None:
-        return _print_halt(report.halted, report.message)
-    return 1 if counts.failed else 0
+        code = _print_halt(report.halted, report.message)
+        return NO_ACCESS if report.halted == "failing" and unreachable else code
+    return NO_ACCESS if unreachable else UNFINISHED if counts.failed else DONE
+
+
+def print_closing(folder: Path) -> None:
+    """What the whole run took and how its answers came about; nothing where no model was asked."""
+    with RunStore.read(folder) as store:
+        for line in closing_lines(store):
+            typer.echo(line)
 
 
 def _print_halt(halt: Halt, message: str, of: str = "") -> int:
@@ -159,7 +167,7 @@ def _print_halt(halt: Halt, message: str, of: str = "") -> int:
     reason = {"budget": "the budget is spent", "auth": "no access", "failing": "given up"}.get(halt, halt)
     detail = f": {one_line(message)}" if message else ""
     typer.echo(f"{of}{reason}{detail}; the same command resumes it", err=True)
-    return STOPPED if halt == "stopped" else 1
+    return code_of_halt(halt)
 
 
 def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
@@ -326,8 +334,8 @@ def print_assessment(ended: Assessed) -> int:
     if ended.failed:
         message = f"{ended.failed} conversations could not be scored in full; the same command tries them again"
         typer.echo(message, err=True)
-        return 1
-    return 0
+        return UNFINISHED
+    return DONE
 
 
 def print_sensitivity(screen: Console, changes: SensitivityMap) -> None:

@@ -50,6 +50,7 @@ MIN_ITEMS = 3
 MAX_TOPIC_WORDS = 3
 MAX_REQUEST_WORDS = 40
 PROMPTS = ("requirement_synthesis", "abstraction", "hierarchy", "superset_check", "initial_request")
+STAGES = ("synthesis", "abstraction", "organisation", "direction", "initial request")  # as their calls are named
 
 _NEGATION = re.compile(r"\b(?:not|never|avoids?|avoiding|lacks?|lacking)\b|n['’]t\b", re.IGNORECASE)
 
