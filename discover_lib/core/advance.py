@@ -38,11 +38,8 @@ def initial_state(
     }
     if rules.thresholds == 2:
         return authors.initial_state(tree, start, seed, given)
-    numbers = {intent_id: _checked_threshold(intent_id, value) for intent_id, value in given.items()}
-    drawn: dict[str, Threshold] = {
-        intent_id: numbers[intent_id] if intent_id in numbers else unit_uniform(seed, "theta", intent_id)
-        for intent_id in tree.intents
-    }
+    drawn: dict[str, Threshold] = {intent_id: unit_uniform(seed, "theta", intent_id) for intent_id in tree.intents}
+    drawn |= {intent_id: _checked_threshold(intent_id, value) for intent_id, value in given.items()}
     return IntentState(start, frozenset(), drawn, drawn)
 
 
@@ -222,17 +219,15 @@ class _Update:
 
     def _near_misses(self, verdict: Verdict) -> int:
         """Near misses that count: distinct in the reply and, if the rules say so, in the conversation."""
+        cap = self.rules.near_miss_cap or len(verdict.near_misses)
         if self.rules.gate == "parent_passed":
-            return authors.near_misses(verdict)
+            return min(authors.near_misses(verdict), cap)
         distinct = frozenset(" ".join(miss.lower().split()) for miss in verdict.near_misses)
         if self.rules.near_misses == "per_conversation":
-            return self._new_in_conversation(verdict.intent_id, distinct)
-        return len(distinct)
-
-    def _new_in_conversation(self, intent_id: str, distinct: frozenset[str]) -> int:
-        seen = self.counted.get(intent_id, frozenset())
-        self.counted[intent_id] = seen | distinct
-        return len(distinct - seen)
+            seen = self.counted.get(verdict.intent_id, frozenset())
+            self.counted[verdict.intent_id] = seen | distinct
+            distinct -= seen
+        return min(len(distinct), cap)
 
     def _theta(self, intent_id: str) -> float | None:
         """θ in force, or None where no threshold is left to cross."""

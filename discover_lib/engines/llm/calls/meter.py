@@ -58,9 +58,9 @@ class Meter:
             calls_of_unknown_price=completion.cost is None,
         )
 
-    def cached(self, request: Request, found: Completion) -> None:
+    def cached(self, request: Request, completion: Completion) -> None:
         self._begin(request)
-        self._note("cut", found.finish_reason == "length")
+        self._note("cut", completion.finish_reason == "length")
         self._add(request, cached=1)
 
     def failed(self, request: Request, error: LLMError) -> None:
