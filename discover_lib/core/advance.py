@@ -202,7 +202,7 @@ class _Update:
 
     def _approach(self, verdict: Verdict) -> None:
         intent_id = verdict.intent_id
-        score = self.rules.p * self._near_misses(verdict)
+        score = self.rules.p * min(self._near_misses(verdict), self.rules.near_miss_cap or len(verdict.near_misses))
         theta = self._theta(intent_id)
         if score == 0 or theta is None:
             return
@@ -219,15 +219,17 @@ class _Update:
 
     def _near_misses(self, verdict: Verdict) -> int:
         """Near misses that count: distinct in the reply and, if the rules say so, in the conversation."""
-        cap = self.rules.near_miss_cap or len(verdict.near_misses)
         if self.rules.gate == "parent_passed":
-            return min(authors.near_misses(verdict), cap)
+            return authors.near_misses(verdict)
         distinct = frozenset(" ".join(miss.lower().split()) for miss in verdict.near_misses)
         if self.rules.near_misses == "per_conversation":
-            seen = self.counted.get(verdict.intent_id, frozenset())
-            self.counted[verdict.intent_id] = seen | distinct
-            distinct -= seen
-        return min(len(distinct), cap)
+            return self._new_in_conversation(verdict.intent_id, distinct)
+        return len(distinct)
+
+    def _new_in_conversation(self, intent_id: str, distinct: frozenset[str]) -> int:
+        seen = self.counted.get(intent_id, frozenset())
+        self.counted[intent_id] = seen | distinct
+        return len(distinct - seen)
 
     def _theta(self, intent_id: str) -> float | None:
         """θ in force, or None where no threshold is left to cross."""

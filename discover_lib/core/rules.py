@@ -45,9 +45,8 @@ class Rules(Record, omit=("near_miss_cap",)):
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
                 raise ValueError(f"rules: {name} must be a number of at least 0, got {value!r}")
-        cap = self.near_miss_cap
-        if cap is not None and not (type(cap) is int and cap >= 1):
-            raise ValueError(f"rules: near_miss_cap must be a whole number of at least 1, or none, got {cap!r}")
+        if self.near_miss_cap is not None and not (type(self.near_miss_cap) is int and self.near_miss_cap >= 1):
+            raise ValueError(f"rules: near_miss_cap must be a whole number of at least 1, got {self.near_miss_cap!r}")
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"rules: {name} must be one of {choices}, got {getattr(self, name)!r}")

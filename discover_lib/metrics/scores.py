@@ -17,6 +17,7 @@ from discover_lib.core.conversation import Conversation, FinalTurn, Stop
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.behaviour import Behaviour, TurnBehaviour, letters
+from discover_lib.metrics.near_misses import Steps, steps_of
 from discover_lib.metrics.satisfaction import LeafScore
 from discover_lib.metrics.scorer import InteractivityRating
 
@@ -61,6 +62,7 @@ class ConversationScores(Record):
         behaviours: per turn, or None.
         leaks: user messages that said what the user could not know.
         failed: parts of the assessment that could not be had.
+        steps: see `discover_lib.metrics.near_misses`; None in a digest of an earlier version.
     """
 
     place: int
@@ -78,6 +80,7 @@ class ConversationScores(Record):
     behaviours: tuple[Behaviour | None, ...] | None = None
     leaks: int = 0
     failed: tuple[str, ...] = ()
+    steps: Steps | None = None
 
     @property
     def unit(self) -> str:
@@ -144,6 +147,7 @@ class ConversationScores(Record):
             _behaviours(plain.behaviours),
             plain.leaks,
             plain.failed,
+            plain.steps,
         )
 
 
@@ -165,6 +169,7 @@ class _Plain(msgspec.Struct, gc=False):
     behaviours: str | None
     leaks: int
     failed: tuple[str, ...]
+    steps: tuple[int, int, int, int] | None = None
 
 
 _PLAIN = msgspec.json.Decoder(_Plain)
@@ -205,6 +210,7 @@ def scores_of(conversation: Conversation, place: int, assessment: Assessment | N
         behaviours=None if assessed.behaviour is None else tuple(each.behaviour for each in assessed.behaviour),
         leaks=sum(bool(turn.leaks) for turn in turns),
         failed=tuple(each.part for each in assessed.failures),
+        steps=steps_of(conversation),
     )
 
 

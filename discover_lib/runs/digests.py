@@ -5,9 +5,11 @@ Summaries, results and the pages over a run read digests alone: a hundred thousa
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 from discover_lib.core.conversation import Conversation
+from discover_lib.metrics.near_misses import steps_of
 from discover_lib.metrics.scores import Assessment, ConversationScores, scores_of
 from discover_lib.runs.store import RunStore, record_json
 
@@ -34,3 +36,12 @@ def stored_scores(store: RunStore) -> Iterator[ConversationScores]:
             data = store.assessment(place)
             scores = scores_of(store.conversation(place), place, Assessment.from_dict(data) if data else None)
         yield scores
+
+
+def scores_with_steps(store: RunStore) -> Iterator[ConversationScores]:
+    """As `stored_scores`, with the steps of discovery also of conversations whose digest is of an earlier version."""
+    for scores in stored_scores(store):
+        if scores.steps is None:
+            yield dataclasses.replace(scores, steps=steps_of(store.conversation(scores.place)))
+        else:
+            yield scores

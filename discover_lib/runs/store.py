@@ -624,6 +624,15 @@ class RunStore:
         )
         return ({"judge": int(candidates)} if candidates else {}) | dict(parts)
 
+    def scoring_failures(self, limit: int) -> list[tuple[int, dict[str, Any]]]:
+        """(place, `ScoringFailure` in plain form) of the first parts of assessments that could not be had."""
+        rows = self._all(
+            """SELECT place, failure.value FROM assessments, json_each(assessments.data, '$.failures') AS failure
+            WHERE failed ORDER BY place LIMIT ?""",
+            (limit,),
+        )
+        return [(place, json.loads(failure)) for place, failure in rows]
+
     def failures_by_role(self) -> dict[str, int]:
         """How many failures stand, per role, most first."""
         rows = self._all("SELECT role, count(*) FROM failures WHERE NOT retried GROUP BY role ORDER BY 2 DESC, 1")
@@ -726,6 +735,15 @@ class RunStore:
         before = self._one("SELECT value FROM run WHERE name = ?", (BEFORE_ANSWERS,))
         counted = {(purpose, outcome): count for purpose, outcome, count in outcomes}
         return counted, dict(remarks), int(before[0]) if before else self._calls_before
+
+    def answers_with(self, remark: str, limit: int) -> list[tuple[str, str]]:
+        """(purpose, text) of the first answers in which that was seen."""
+        rows = self._all(
+            """SELECT answers.purpose, reply FROM answers JOIN calls USING (key), json_each(remarks) AS each
+            WHERE each.key = ? ORDER BY calls.rowid LIMIT ?""",
+            (remark, limit),
+        )
+        return [(purpose, json.loads(reply)["text"]) for purpose, reply in rows]
 
     # -- SQL -------------------------------------------------------------------------------------------------------
 

@@ -64,11 +64,19 @@ class RulesName(StrEnum):
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
 Turns = Annotated[int, typer.Option(min=1, max=50)]
 Engine = Annotated[str, typer.Option(help="Who judges and speaks for the user: miniature, or a LiteLLM model.")]
+NearMissCap = Annotated[
+    int | None, typer.Option(min=1, help="Near misses of one intent that count in one reply, at most; default: all.")
+]
 RoleModel = Annotated[str | None, typer.Option(help="Model for this role, instead of --engine.")]
 Prompts = Annotated[Path | None, typer.Option(help="A folder of prompts in place of ours.")]
 ApiBase = Annotated[str | None, typer.Option(help="An OpenAI-compatible server, for models named openai/NAME.")]
 KeyVariable = Annotated[str | None, typer.Option(help="Environment variable that holds the key for --api-base.")]
 RunBudget = Annotated[float | None, typer.Option(min=0, help="Dollars for the whole run; stops cleanly.")]
+
+
+def capped(rules: Rules, near_miss_cap: int | None) -> Rules:
+    """The rules, with a cap on near misses where one is given."""
+    return rules if near_miss_cap is None else rules.replace(near_miss_cap=near_miss_cap)
 
 
 def with_flags(flags: type[Flags]) -> Callable[[Callable[[Flags], T]], Callable[..., T]]:

@@ -16,6 +16,7 @@ from discover_lib.app.cli.common import (
     ApiBase,
     Engine,
     KeyVariable,
+    NearMissCap,
     Prompts,
     RoleModel,
     RulesName,
@@ -23,6 +24,7 @@ from discover_lib.app.cli.common import (
     Seed,
     SplitName,
     Turns,
+    capped,
     client_settings,
     with_flags,
     writable,
@@ -94,6 +96,7 @@ class RunFlags:
     trials: int | None = None
     turns: Turns = MAX_TURNS
     rules: RulesName = RulesName.paper
+    near_miss_cap: NearMissCap = None
     seed: Seed = 0
     prompts: Prompts = None
     concurrency: Annotated[
@@ -147,7 +150,7 @@ class MakeFlags(RunFlags):
             artifacts=self.artifacts,
             trials=self.trials,
             turns=self.turns,
-            rules=self.rules.rules,
+            rules=capped(self.rules.rules, self.near_miss_cap),
             seed=self.seed,
             prompts=self.prompts,
             split=self.split.value,
