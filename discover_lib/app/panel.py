@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.rows import Origin
 from discover_lib.metrics.scores import ConversationScores
-from discover_lib.runs.evaluation import load_scores
+from discover_lib.runs.evaluation import ceilings_of, load_scores
 from discover_lib.runs.options import RunOptions, RunOptionsError
 from discover_lib.runs.outcomes import closing_lines
 from discover_lib.runs.store import RunStore, StoreError
@@ -438,17 +438,18 @@ class EvaluatedRun:
     configuration: Mapping[str, Any]
     scores: list[ConversationScores]
     missing: Markup
+    ceilings: Mapping[str, float] = field(default_factory=dict)  # artifact → what could be found of its user at all
 
     @classmethod
     def of_run(cls, folder: Path) -> EvaluatedRun:
         try:
             with RunStore.read(folder) as store:
-                configuration = store.configuration
+                configuration, ceilings = store.configuration, ceilings_of(store)
             scores = load_scores(folder)
         except StoreError as error:
             return cls({}, [], show.error_line(str(error)))
         missing = show.EMPTY if scores else show.quiet("No conversation of this evaluation is finished yet.")
-        return cls(configuration, scores, missing)
+        return cls(configuration, scores, missing, ceilings)
 
 
 # -- training ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar
 
 from discover_lib.core.conversation import Conversation
-from discover_lib.metrics.discovery import discovery_scores
+from discover_lib.metrics.discovery import discovery_scores, why_undefined
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.scores import ConversationScores
 
@@ -47,6 +47,7 @@ class Summary:
     reward: Estimate  # per turn
     tokens: Estimate  # per conversation
     turns_leaking: int  # user messages that said what the user could not know
+    why_no_score: str = ""  # in words, where eq. 4 is not defined
 
     COLUMNS: ClassVar = ("assistant", "discovered", "share of hidden", "eq. 4", "reward per turn", "tokens", "leaks")
 
@@ -69,7 +70,8 @@ def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
         name: {each.unit: each.levels() for each in group if each.unit in shared} for name, group in groups.items()
     }
     pooled = discovery_scores(levels)
-    return [_summary(name, group, pooled.mean(name)) for name, group in groups.items()]
+    why = why_undefined(len(groups), len(shared), len(pooled.left_out))
+    return [_summary(name, group, pooled.mean(name), why) for name, group in groups.items()]
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def newly_discovered(conversation: Conversation) -> int:
     return len(conversation.state.discovered) - len(conversation.start.discovered)
 
 
-def _summary(name: str, group: Sequence[ConversationScores], score: float | None) -> Summary:
+def _summary(name: str, group: Sequence[ConversationScores], score: float | None, why: str) -> Summary:
     return Summary(
         assistant=name,
         discovered=_estimate(group, lambda each: each.discovered),
@@ -124,6 +126,7 @@ def _summary(name: str, group: Sequence[ConversationScores], score: float | None
         reward=_estimate(group, lambda each: sum(filter(None, each.rewards)) / each.turns),
         tokens=_estimate(group, lambda each: sum(each.tokens)),
         turns_leaking=sum(each.leaks for each in group),
+        why_no_score=why,
     )
 
 

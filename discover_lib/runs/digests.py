@@ -6,7 +6,7 @@ Summaries, results and the pages over a run read digests alone: a hundred thousa
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.near_misses import steps_of
@@ -38,10 +38,8 @@ def stored_scores(store: RunStore) -> Iterator[ConversationScores]:
         yield scores
 
 
-def scores_with_steps(store: RunStore) -> Iterator[ConversationScores]:
-    """As `stored_scores`, with the steps of discovery also of conversations whose digest is of an earlier version."""
-    for scores in stored_scores(store):
-        if scores.steps is None:
-            yield dataclasses.replace(scores, steps=steps_of(store.conversation(scores.place)))
-        else:
-            yield scores
+def with_steps(scores: Iterable[ConversationScores], store: RunStore) -> Iterator[ConversationScores]:
+    """The same scores, with the steps of discovery also of conversations whose digest is of an earlier version."""
+    for each in scores:
+        known = each.steps is not None
+        yield each if known else dataclasses.replace(each, steps=steps_of(store.conversation(each.place)))

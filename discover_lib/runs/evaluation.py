@@ -21,12 +21,14 @@ from discover_lib.base.files import rounded, whole_file, write_json
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation, FinalTurn, Message, Reply
 from discover_lib.core.roles import Assistant, RoleError, SeesIntents, ask
+from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.engines.llm.calls.records import ENDS_THE_RUN
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
-from discover_lib.metrics.intervals import INTERVAL
+from discover_lib.metrics.ceiling import ceiling, ceiling_over
+from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.paired import TEST
 from discover_lib.metrics.rescore import SensitivityMap, sensitivity
-from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, results_by_scope, tidy_rows
+from discover_lib.metrics.results import ALL, CSV_COLUMNS, MEASURES, Pool, ScopeResults, results_by_scope, tidy_rows
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, LeaveOut
 from discover_lib.metrics.scorer import Scorer
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
@@ -361,6 +363,23 @@ def load_scores(folder: Path) -> list[ConversationScores]:
         return list(stored_scores(store))
 
 
+def ceilings_of(store: RunStore) -> dict[str, float]:
+    """Artifact → what of its user a perfect reply in every turn of this run would find (`metrics.ceiling`)."""
+    rules, turns = store.rules, store.configuration.get("turns") or MAX_TURNS
+    return {artifact: ceiling(tree, rules, turns) for artifact, tree in store.trees().items()}
+
+
+def ceilings_by_scope(
+    scopes: Mapping[str, ScopeResults], scores: Sequence[ConversationScores], ceilings: Mapping[str, float]
+) -> dict[str, Estimate]:
+    """Scope → the mean ceiling of its artifacts."""
+    found = {
+        scope: ceiling_over(ceilings, {each.artifact for each in scores if scope in (ALL, each.domain)})
+        for scope in scopes
+    }
+    return {scope: estimate for scope, estimate in found.items() if estimate is not None}
+
+
 def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]:
     """The results of a run so far, in plain form: what was run and how it was judged, then every scope's results.
 
@@ -375,6 +394,9 @@ def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]
         failures = store.failures_by_role()
         unassessed = len(set(store.unassessed()))
         spent, outcomes = store.spent(), Outcomes.of_run(store)
+        ceilings = ceilings_of(store)
+    scopes = results_by_scope(scores, leave_out)
+    in_reach = ceilings_by_scope(scopes, scores, ceilings)
     return {
         "format": RESULTS_FORMAT,
         "run": {name: configuration.get(name) for name in _SAID_OF_A_RUN} | {"code": configuration.get("code_version")},
@@ -388,7 +410,8 @@ def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]
         "test": TEST,
         "leaves_left_out": leave_out,
         "measures": {measure.name: measure.meaning for measure in MEASURES},
-        "scopes": [each.to_dict() for each in results_by_scope(scores, leave_out).values()],
+        "ceilings": {scope: each.to_dict() for scope, each in in_reach.items()},
+        "scopes": [each.to_dict() for each in scopes.values()],
     }
 
 

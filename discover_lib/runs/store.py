@@ -469,6 +469,11 @@ class RunStore:
         rows = self._all(f"SELECT place FROM units WHERE {ENDED} AND place NOT IN ({done}) ORDER BY place")
         return [place for (place,) in rows]
 
+    def trees(self) -> dict[str, IntentTree]:
+        """Artifact → its tree."""
+        rows = self._all("SELECT artifact, tree FROM trees")
+        return {artifact: IntentTree.from_dict(json.loads(tree)) for artifact, tree in rows}
+
     def conversation(self, place: int) -> Conversation:
         """One conversation, finished or as far as it is.
 

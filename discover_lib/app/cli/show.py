@@ -16,7 +16,7 @@ from rich.table import Table
 from discover_lib.app.cli.common import DONE, NO_ACCESS, UNFINISHED, code_of_halt, console, one_line
 from discover_lib.core.conversation import Artifact, Conversation, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.metrics.intervals import INTERVAL
+from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.runs.options import LaidOut, within_reach
 from discover_lib.runs.outcomes import closing_lines
@@ -181,6 +181,8 @@ def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
     for summary in summaries:
         table.add_row(*summary.row())
     console().print(table)
+    for why in dict.fromkeys(summary.why_no_score for summary in summaries if summary.score is None):
+        typer.echo(f"eq. 4: not defined: {why}")
     typer.echo(within_reach(run))
 
 
@@ -242,12 +244,20 @@ def _dollars(value: float) -> str:
 # -- an evaluation --------------------------------------------------------------------------------------------------
 
 
-def print_results(screen: Console, results: Mapping[str, ScopeResults], rules: str, leave_out: str) -> None:
-    """The table, the comparisons in words and what was left out, of every scope."""
+def print_results(
+    screen: Console,
+    results: Mapping[str, ScopeResults],
+    rules: str,
+    leave_out: str,
+    ceilings: Mapping[str, Estimate] | None = None,
+) -> None:
+    """The table, the comparisons in words and what was left out, of every scope; and its ceiling, where it is known."""
     for scope in results.values():
         if len(results) > 1:
             screen.print(f"\n[bold]{scope.scope}[/]")
         _print_table(screen, scope, rules)
+        if ceilings and scope.scope in ceilings:
+            screen.print(f"  {ceiling_line(ceilings[scope.scope])}", highlight=False, markup=False)
         _print_comparisons(screen, scope)
         _print_pools(screen, scope)
         for line in _remarks(scope, leave_out):
@@ -267,6 +277,11 @@ def _print_table(screen: Console, scope: ScopeResults, rules: str) -> None:
         row = scope.table[name]
         table.add_row(name, *(str(row[each.name]) if each.name in row else "not scored" for each in MEASURES))
     screen.print(table)
+
+
+def ceiling_line(ceiling: Estimate) -> str:
+    """What a share of hidden intents is read beside."""
+    return f"ceiling of found: {ceiling}, what a perfect reply in every turn would find (n = {ceiling.n_artifacts})"
 
 
 def _best_first(scope: ScopeResults) -> list[str]:
@@ -313,7 +328,10 @@ def _print_pools(screen: Console, scope: ScopeResults) -> None:
 
 def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
     """What does not count, and why."""
-    yield f"eq. 4: {scope.same_for_all} of {scope.users} users left out, on whom all assistants found the same"
+    if why := scope.why_no_eq_4:
+        yield f"eq. 4: not defined: {why}"
+    else:
+        yield f"eq. 4: {scope.same_for_all} of {scope.users} users left out, on whom all assistants found the same"
     counted = f"{scope.leaves_counted} of {scope.leaves} leaves count"
     yield f"satisfaction: {counted}; those that {leave_out} of the assistants satisfied are left out"
     for measure, users in scope.users_of.items():
@@ -364,6 +382,8 @@ def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: b
         RESULTS_FILE,
         SCORES_FILE,
         SENSITIVITY_FILE,
+        ceilings_by_scope,
+        ceilings_of,
         write_evaluation,
         write_sensitivity,
     )
@@ -371,8 +391,9 @@ def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: b
     screen = console()
     scores = write_evaluation(folder, leave_out)
     with RunStore.read(folder) as store:
-        rules = store.rules.name
-    print_results(screen, results_by_scope(scores, leave_out), rules, leave_out)
+        rules, ceilings = store.rules.name, ceilings_of(store)
+    results = results_by_scope(scores, leave_out)
+    print_results(screen, results, rules, leave_out, ceilings_by_scope(results, scores, ceilings))
     written = [RESULTS_FILE, SCORES_FILE]
     if sensitivity:
         print_sensitivity(screen, write_sensitivity(folder))
