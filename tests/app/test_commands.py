@@ -40,6 +40,7 @@ RUNS = {
         (),
     ),
     "evaluate": (RunOptions(("draft",), artifacts=2, trials=2, rules=Rules.authors()), (DOMAIN, "travel_plan")),
+    "a cap": (RunOptions(("draft",), DOMAIN, artifacts=1, rules=Rules.paper().replace(near_miss_cap=2)), ()),
     "a model": (RunOptions(("draft",), DOMAIN, artifacts=1, judge="openai/some-model", turns=2), ()),
 }
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -13,8 +16,9 @@ from llm_server import FakeServer
 
 from discover_lib.engines.llm.calls.records import Answered
 from discover_lib.metrics.scores import ScoringFailure
+from discover_lib.runs.evaluation import RESULTS_FILE
 from discover_lib.runs.outcomes import Outcomes, closing_lines, cost_line
-from discover_lib.runs.store import BEFORE_ANSWERS, FILE, RunStore, Spent
+from discover_lib.runs.store import BEFORE_ANSWERS, FILE, RunStore, Spent, turn_row
 
 DOMAIN = "technical_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -24,8 +28,6 @@ def strays(given: Given) -> str:
     """Every judgement has an entry for an intent that there is not."""
     if given.task != "response_evaluation":
         return given.text
-    import json
-
     data = given.data
     data["intents"].append({"id": "9.9", "reason": "a habit", "engaged": False, "near_misses": []})
     return json.dumps(data)
@@ -87,8 +89,6 @@ def test_a_run_without_models_says_nothing_of_answers(tmp_path: Path) -> None:
 
 
 def test_what_an_earlier_version_asked_is_said_to_be_unknown(tmp_path: Path) -> None:
-    import sqlite3
-
     with FakeServer(brain=answer) as server:
         arguments = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--engine", MODEL, "--artifacts", 1]
         arguments += ["--turns", 2, "--api-base", server.api_base, "--run", tmp_path]
@@ -142,3 +142,45 @@ def test_a_budget_that_is_spent_is_code_3(tmp_path: Path) -> None:
         arguments += ["--api-base", server.api_base, "--run", tmp_path / "run", "--prices", prices]
         stopped = discover(*arguments, "--budget", 0.000001)
     assert stopped.returncode == 3 and "the budget is spent" in stopped.stderr
+
+
+def test_an_alarm_and_a_missing_certificate_are_told_apart(tmp_path: Path) -> None:
+    discover("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--run", tmp_path)
+    uncertified = discover("audit", tmp_path)
+    assert uncertified.returncode == 1 and "No certificate" in uncertified.stdout
+    with RunStore.read(tmp_path) as store:
+        configuration, talk = store.configuration, store.conversation(0)
+    first = talk.turns[0]
+    hidden = next(key for key in talk.tree.intents if key not in first.after.discovered)
+    leaking = dataclasses.replace(first, user_message=f"I want this: {talk.tree.text(hidden)}")
+    with RunStore.write(tmp_path, configuration) as store:
+        store.put_whole(0, [turn_row(each) for each in (leaking, *talk.turns[1:])], talk.stop)
+    alarmed = discover("audit", tmp_path)
+    assert alarmed.returncode == 5 and "alarm" in alarmed.stdout
+
+
+# -- what is not defined, and what could be found at all -----------------------------------------------------------
+
+
+def test_an_evaluation_says_its_ceiling_and_why_eq_4_is_not_defined(tmp_path: Path) -> None:
+    done = discover("evaluate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 2, "--run", tmp_path)
+    assert "eq. 4: not defined: one assistant alone; eq. 4 compares several" in done.stdout
+    results = json.loads((tmp_path / RESULTS_FILE).read_text("utf-8"))
+    assert 0 < results["ceilings"]["all"]["mean"] <= 1 and results["ceilings"]["all"]["n_artifacts"] == 2
+    assert f"ceiling of found: {results['ceilings']['all']['mean']:.2f}" in done.stdout
+    assert results["spent"]["calls"] == 0 and results["answers"]["line"] == ""
+    simulated = discover(
+        "simulate", "--assistant", "draft", "--domain", DOMAIN, "--run", tmp_path / "s", "--artifacts", 1
+    )
+    assert "eq. 4: not defined: one assistant alone" in simulated.stdout
+
+
+def test_a_cap_on_near_misses_is_stored_only_where_it_is_given(tmp_path: Path) -> None:
+    asked = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1]
+    discover(*asked, "--run", tmp_path / "plain")
+    assert discover(*asked, "--near-miss-cap", 1, "--run", tmp_path / "capped").returncode == 0
+    with RunStore.read(tmp_path / "plain") as plain, RunStore.read(tmp_path / "capped") as capped:
+        assert "near_miss_cap" not in plain.configuration["rules"]
+        assert capped.rules.near_miss_cap == 1 and capped.conversation(0).rules == capped.rules
+    other = discover(*asked, "--run", tmp_path / "capped")
+    assert other.returncode == 2 and "another configuration" in other.stderr
