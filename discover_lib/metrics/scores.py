@@ -118,13 +118,17 @@ class ConversationScores(Record):
     def to_dict(self) -> dict[str, Any]:
         """The plain form; `place` stands in the run's table already, and behaviours are one letter a turn."""
         data = super().to_dict()
-        del data["place"]
+        del data["place"], data["steps"]
         behaviours = None if self.behaviours is None else letters(self.behaviours)
         return {"version": VERSION, **data, "behaviours": behaviours}
 
+    def digest(self) -> dict[str, Any]:
+        """The plain form with the steps of discovery, as a run's store keeps it."""
+        return {**self.to_dict(), "steps": self.steps}
+
     @classmethod
     def from_json(cls, text: str, place: int) -> ConversationScores | None:
-        """The scores whose `to_dict` was written as `text`; None if another version of the form wrote it."""
+        """The scores whose `digest` was written as `text`; None if another version of the form wrote it."""
         try:
             plain = _PLAIN.decode(text)
         except msgspec.ValidationError:

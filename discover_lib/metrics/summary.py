@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.discovery import discovery_scores, why_undefined
@@ -50,6 +51,10 @@ class Summary:
     why_no_score: str = ""  # in words, where eq. 4 is not defined
 
     COLUMNS: ClassVar = ("assistant", "discovered", "share of hidden", "eq. 4", "reward per turn", "tokens", "leaks")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers in plain form."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if name != "why_no_score"}
 
     def row(self) -> tuple[str, ...]:
         """The summary as the cells of a table, under `COLUMNS`."""

@@ -16,7 +16,7 @@ from discover_lib.runs.store import RunStore, record_json
 
 def digest_of(conversation: Conversation, place: int) -> str:
     """The digest of a finished conversation that was not assessed."""
-    return record_json(scores_of(conversation, place).to_dict())
+    return record_json(scores_of(conversation, place).digest())
 
 
 def add_digests(store: RunStore) -> None:

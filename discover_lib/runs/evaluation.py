@@ -226,7 +226,7 @@ def _assess_chunk(chunk: _Chunk) -> list[tuple[int, dict[str, Any], dict[str, An
     rows = []
     for place, conversation, final in zip(chunk.places, conversations, finals, strict=True):
         assessment = assessed(conversation, engines.scorer(conversation.setting["domain"]), final)
-        rows.append((place, assessment.to_dict(), scores_of(conversation, place, assessment).to_dict()))
+        rows.append((place, assessment.to_dict(), scores_of(conversation, place, assessment).digest()))
     return rows
 
 
@@ -252,7 +252,7 @@ def _assess_in_threads(
                 if kind not in ENDS_THE_RUN:
                     raise
                 return keep.ended(kind, str(error))
-            keep(waiting[done], assessment.to_dict(), digest.to_dict())
+            keep(waiting[done], assessment.to_dict(), digest.digest())
             if stop.is_set():
                 return keep.ended("stopped")
     finally:

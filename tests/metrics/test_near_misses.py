@@ -61,7 +61,7 @@ def test_a_digest_keeps_the_steps_and_an_old_one_has_none() -> None:
     from discover_lib.metrics.scores import ConversationScores
     from discover_lib.runs.store import record_json
 
-    plain = scores.to_dict()
+    plain = scores.digest()
     assert ConversationScores.from_json(record_json(plain), 3) == scores
     old = {name: value for name, value in plain.items() if name != "steps"}
     read = ConversationScores.from_json(record_json(old), 3)
