@@ -6,7 +6,7 @@ A `ConversationScores` is small and plain: a thousand are read in a moment, with
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -80,7 +80,7 @@ class ConversationScores(Record):
     behaviours: tuple[Behaviour | None, ...] | None = None
     leaks: int = 0
     failed: tuple[str, ...] = ()
-    steps: Steps | None = None
+    steps: Steps | None = field(default=None, compare=False)  # known or not: the scores are the same
 
     @property
     def unit(self) -> str:

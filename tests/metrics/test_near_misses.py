@@ -62,7 +62,8 @@ def test_a_digest_keeps_the_steps_and_an_old_one_has_none() -> None:
     from discover_lib.runs.store import record_json
 
     plain = scores.digest()
-    assert ConversationScores.from_json(record_json(plain), 3) == scores
+    kept = ConversationScores.from_json(record_json(plain), 3)
+    assert kept == scores and kept.steps == scores.steps == (5, 3, 3, 1)
     old = {name: value for name, value in plain.items() if name != "steps"}
     read = ConversationScores.from_json(record_json(old), 3)
     assert read is not None and read.steps is None and near_misses_of([read])[0].unknown == 1
