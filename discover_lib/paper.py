@@ -39,7 +39,14 @@ from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
 from discover_lib.metrics.results import results_by_scope
 from discover_lib.metrics.scores import ConversationScores
-from discover_lib.runs.evaluation import assess, evaluate, lay_out_evaluation, load_scores
+from discover_lib.runs.evaluation import (
+    assess,
+    ceilings_by_scope,
+    ceilings_of,
+    evaluate,
+    lay_out_evaluation,
+    load_scores,
+)
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out_together
 from discover_lib.runs.store import RunStore
 from discover_lib.train import Progress, jobs
@@ -372,8 +379,13 @@ class Paper:
 def evaluation_results(folder: Path, labels: Mapping[str, str]) -> dict[str, Any]:
     """The tables of an evaluation, what its simulated user is worth, and how often assistants broke the notation."""
     certificate = read_certificate(folder)
+    scores = labelled_scores(folder, labels)
+    scopes = results_by_scope(scores)
+    with RunStore.read(folder) as store:
+        ceilings = ceilings_by_scope(scopes, scores, ceilings_of(store))
     return {
-        "scopes": [each.to_dict() for each in results_by_scope(labelled_scores(folder, labels)).values()],
+        "scopes": [each.to_dict() for each in scopes.values()],
+        "ceilings": {scope: each.to_dict() for scope, each in ceilings.items()},
         "certificate": certificate.to_dict() if certificate else None,
         "broken": broken_shares(folder, labels),
     }

@@ -23,13 +23,17 @@ with app.setup(hide_code=True):
     from discover_lib.app.live import Calls, Errand, StagedBuild
     from discover_lib.base.files import data_folder, outputs_folder, write_json
     from discover_lib.core.roles import BuildError, BuiltTree, Recognised
+    from discover_lib.core.rollout import MAX_TURNS
     from discover_lib.core.view import leaked_words
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
+    from discover_lib.metrics.ceiling import ceiling
     from discover_lib.runs.doctor import check_connection
     from discover_lib.runs.recorded import find_recorded, recorded_index
     from discover_lib.views import conversation as show
     from discover_lib.views.figures import tree as viz
+    from discover_lib.views.html import plain_list, tag
+    from discover_lib.views.html import progress as progress_bar
 
     SOURCES = ("hand-written", "generated", "recorded", "your own")
 
@@ -328,6 +332,9 @@ def show_forest(forest, layout_choice):
 
 @app.cell(hide_code=True)
 def show_request(built):
+    def _item(note):
+        return tag("li", note)
+
     mo.stop(built is None)
     _tree = built.tree
     _told = "; ".join(_tree.text(key).lower() for key in _tree.initially_discovered)
@@ -337,14 +344,20 @@ def show_request(built):
         _tree.initial_request, _tree, initial_state(_tree, Rules.paper()), [each.content for each in _implied]
     )
     _shared = ", ".join(_leaks) or "none"
-    mo.md(f"""
+    _reach = ceiling(_tree)
+    _text = mo.md(f"""
     ## 4. The initial request
 
     > {_tree.initial_request}
 
     It names **{_told}**: {len(_tree.initially_discovered)} of {len(_tree)} intents start discovered, the other
     {_hidden} have yet to form. Words that it shares with hidden intents alone, type and topic aside: {_shared}.
+
+    **Ceiling**: a perfect reply in each of {MAX_TURNS} turns would find {_reach:.0%} of the hidden intents, since the
+    judge is shown one tree a turn; no assistant can find more.
     """)
+    _cut = show.panel("What was mended or cut while it was built", plain_list(map(_item, built.notes)))
+    mo.vstack([_text, mo.Html(show.styled(progress_bar(_reach), _cut if built.notes else show.EMPTY))])
     return
 
 

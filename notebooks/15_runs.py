@@ -23,6 +23,7 @@ with app.setup(hide_code=True):
     from discover_lib.engines.spec import MINIATURE
     from discover_lib.metrics.summary import ListedSummary, summarise_listing
     from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
+    from discover_lib.runs.outcomes import Outcomes
     from discover_lib.runs.store import RunStore, StoreError
     from discover_lib.views import audit as show_audit
     from discover_lib.views import conversation as show
@@ -129,11 +130,12 @@ def check_readable(clock, run_choice):
 def read_run(folder):
     with RunStore.read(folder) as store:
         configuration, counts, spent = store.configuration, store.counts(), store.spent()
+        outcomes = Outcomes.of_run(store)
         rows = store.listing()  # a line per conversation
         failures, lengths = store.failures(), store.call_lengths()
     by_assistant = summarise_listing(rows)
     mo.show_code()
-    return by_assistant, configuration, counts, failures, lengths, spent
+    return by_assistant, configuration, counts, failures, lengths, outcomes, spent
 
 
 @app.cell(hide_code=True)
@@ -144,12 +146,12 @@ def read_flaws(configuration, folder):
 
 
 @app.cell(hide_code=True)
-def show_run(by_assistant, configuration, counts, folder, lengths, spent):
+def show_run(by_assistant, configuration, counts, folder, lengths, outcomes, spent):
     _head = [column.capitalize() for column in ListedSummary.COLUMNS]
     _rows = [summary.row() for summary in by_assistant]
     _caption = "Means with 95 % intervals, bootstrapped over artifacts"
     _parts = [
-        show.panel("The run", show.table(("", ""), show_runs.facts(configuration, counts, spent))),
+        show.panel("The run", show.table(("", ""), show_runs.facts(configuration, counts, spent, outcomes))),
         show_audit.certificate_line(folder),
         show.panel("How each assistant did", show.table(_head, _rows, _caption)),
     ]

@@ -27,6 +27,8 @@ with app.setup(hide_code=True):
     from discover_lib.base.files import outputs_folder
     from discover_lib.engines.miniature.assistants import SCRIPTED
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+    from discover_lib.metrics.ceiling import ceiling_over
+    from discover_lib.metrics.near_misses import near_misses_of, suspects, worst_turns
     from discover_lib.metrics.paired import compare
     from discover_lib.metrics.rescore import RESCORED
     from discover_lib.metrics.results import (
@@ -41,8 +43,10 @@ with app.setup(hide_code=True):
         table_of,
         values_of,
     )
+    from discover_lib.runs.digests import with_steps
     from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
     from discover_lib.runs.options import RunOptions, RunOptionsError
+    from discover_lib.runs.store import RunStore
     from discover_lib.views import audit as show_audit
     from discover_lib.views import conversation as show
     from discover_lib.views import scores as show_scores
@@ -97,9 +101,9 @@ def read_scores(get_folder, get_progress):
     get_progress()
     folder = get_folder()
     _run = EvaluatedRun.of_run(folder)
-    configuration, scores = _run.configuration, _run.scores
+    ceilings, configuration, scores = _run.ceilings, _run.configuration, _run.scores
     mo.stop(not scores, mo.Html(show.styled(_run.missing)))
-    return configuration, folder, scores
+    return ceilings, configuration, folder, scores
 
 
 @app.cell(hide_code=True)
@@ -169,13 +173,14 @@ def lead_behind(folder, leave_out, measure, pool_choice, scope_choice):
 
 
 @app.cell(hide_code=True)
-def show_table(behind, marks, measure, pool, table):
+def show_table(behind, ceilings, marks, measure, pool, table):
     _users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
-    _table = show_scores.results(table, _users_of, marks, measure.name)
+    in_reach = ceiling_over(ceilings, set(pool.artifact_of.values()))
+    _table = show_scores.results(table, _users_of, marks, measure.name, ceiling=in_reach, why_no_eq_4=pool.why_no_eq_4)
     mo.ui.anywidget(
         controls.pickable(show_scores.styled(show.panel("How each assistant did", _table)), leads_to=behind)
     )
-    return
+    return (in_reach,)
 
 
 @app.cell(hide_code=True)
@@ -209,6 +214,47 @@ def show_pools(marks, pool, table):
                 show_scores.styled(
                     show.panel("Eq. 4 in every smaller pool", show_scores.pools(table, pools_without(pool), marks)),
                     show.panel("What is left out", show_scores.left_out(pool, marks)),
+                )
+            ),
+        ]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def count_near_misses(folder, in_pool):
+    with RunStore.read(folder) as _store:
+        shares = near_misses_of(with_steps(in_pool, _store))
+        farmed = worst_turns(((each, _store.conversation(each)) for each in suspects(in_pool, 10)), 5)
+    return farmed, shares
+
+
+@app.cell(hide_code=True)
+def show_near_misses(farmed, folder, leave_out, marks, scope_choice, pool_choice, shares):
+    def address(turn):
+        return address_of(
+            "61_behind_a_number.py",
+            str(folder.relative_to(outputs_folder())),
+            domain=scope_choice.value,
+            pool=pool_choice.value,
+            leave_out=leave_out,
+            pick=show_scores.pick("cell", turn.assistant, "proportion"),
+            conversation=turn.place,
+            turn=turn.turn,
+        )
+
+    mo.vstack(
+        [
+            mo.md("""
+    ### What came by near misses?
+
+    Four distinct near misses in one reply always move an intent (p = 0.25, θ below 1): an assistant can collect
+    discoveries by listing alternatives. `--near-miss-cap 1` counts one a reply; the map below says what that changes.
+    """),
+            mo.Html(
+                show_scores.styled(
+                    show.panel("Steps that near misses made", show_scores.near_misses(shares, marks)),
+                    show.panel("The turns with most of them", show_scores.farmed_turns(farmed, address)),
                 )
             ),
         ]
@@ -309,7 +355,7 @@ def show_paper(configuration, pool, scope_choice, table):
 
 
 @app.cell(hide_code=True)
-def take_elsewhere(compared, folder, leave_out, marks, measure, pool, provenance, table):
+def take_elsewhere(compared, folder, in_reach, leave_out, marks, measure, pool, provenance, shares, table):
     def _report():
         """This page's tables and figures as one file."""
         users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
@@ -324,7 +370,15 @@ def take_elsewhere(compared, folder, leave_out, marks, measure, pool, provenance
                 ),
                 (
                     "How each assistant did",
-                    show_scores.results(table, users_of, marks, measure.name, pressable=False),
+                    show_scores.results(
+                        table,
+                        users_of,
+                        marks,
+                        measure.name,
+                        pressable=False,
+                        ceiling=in_reach,
+                        why_no_eq_4=pool.why_no_eq_4,
+                    ),
                 ),
                 (
                     f"Pairs in {measure.label}",
@@ -332,6 +386,7 @@ def take_elsewhere(compared, folder, leave_out, marks, measure, pool, provenance
                 ),
                 ("Eq. 4 in every smaller pool", show_scores.pools(table, pools_without(pool), marks)),
                 ("What is left out", show_scores.left_out(pool, marks)),
+                ("What came by near misses", show_scores.near_misses(shares, marks)),
                 (measure.label, charts.intervals(table, measure, marks)),
                 ("Turn by turn", charts.turn_curves(curves, marks, "Turn by turn")),
                 ("Three turns in a row", charts.families({name: manners[name] for name in best_first(table)}, marks)),
@@ -372,6 +427,7 @@ def choose_others():
     trials = mo.ui.dropdown([1, 2, 3, 5], value=1, label="Trials")
     turns = mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8, 10], value=5, label="Turns")
     rules = mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules")
+    cap_of_near_misses = mo.ui.dropdown({"all": None, "1": 1, "2": 2, "3": 3}, value="all", label="Near misses a reply")
     seed = mo.ui.dropdown(list(range(30)), value=0, label="Seed")
     trained_choice = mo.ui.multiselect(controls.trained_assistants(), label="Trained here")
     others_text = mo.ui.text(
@@ -385,17 +441,46 @@ def choose_others():
 
     Every assistant chosen meets the same users of every domain chosen.
     """),
-            mo.hstack([domains, scripts, artifacts, trials, turns, rules, seed], justify="start", gap=1.5, wrap=True),
+            mo.hstack(
+                [domains, scripts, artifacts, trials, turns, rules, cap_of_near_misses, seed],
+                justify="start",
+                gap=1.5,
+                wrap=True,
+            ),
             *([trained_choice] if trained_choice.options else []),
             others_text,
             mo.accordion({"Let language models take part (nothing is asked before you say so)": models_form}),
         ]
     )
-    return artifacts, domains, models_form, others_text, rules, scripts, seed, trained_choice, trials, turns
+    return (
+        artifacts,
+        cap_of_near_misses,
+        domains,
+        models_form,
+        others_text,
+        rules,
+        scripts,
+        seed,
+        trained_choice,
+        trials,
+        turns,
+    )
 
 
 @app.cell(hide_code=True)
-def read_others(artifacts, domains, models_form, others_text, rules, scripts, seed, trained_choice, trials, turns):
+def read_others(
+    artifacts,
+    cap_of_near_misses,
+    domains,
+    models_form,
+    others_text,
+    rules,
+    scripts,
+    seed,
+    trained_choice,
+    trials,
+    turns,
+):
     def _asked_for():
         """What the controls ask for (options, who plays), or a line that says why it cannot be."""
         numbers = {"artifacts": artifacts.value, "trials": trials.value, "turns": turns.value, "seed": seed.value}
@@ -406,7 +491,10 @@ def read_others(artifacts, domains, models_form, others_text, rules, scripts, se
             if not names or not domains.value:
                 raise RunOptionsError("choose at least one domain and one assistant")
             roles = {"judge": choice.judge, "voice": choice.voice}
-            options = RunOptions(tuple(dict.fromkeys(names)), **roles, **numbers, rules=Rules.named(rules.value))
+            named_rules = Rules.named(rules.value)
+            if cap_of_near_misses.value is not None:
+                named_rules = named_rules.replace(near_miss_cap=cap_of_near_misses.value)
+            options = RunOptions(tuple(dict.fromkeys(names)), **roles, **numbers, rules=named_rules)
         except (controls.ChoiceError, RunOptionsError) as error:
             return None, None, str(error)
         return options, choice, ""

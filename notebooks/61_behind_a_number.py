@@ -218,6 +218,13 @@ def list_conversations(measure, pick, pool, sort_choice):
         if not any(row[_name] for row in _rows):
             for _row in _rows:
                 del _row[_name]
+
+    def _opened(rows):
+        """Have the address name the conversation; the turn that it named was one of another."""
+        if rows:
+            mo.query_params().remove("turn")
+            mo.query_params().set("conversation", str(rows[0]["no."]))
+
     _asked = mo.query_params().get("conversation")
     _places = [str(row["no."]) for row in _rows]
     conversations_table = mo.ui.table(
@@ -228,7 +235,7 @@ def list_conversations(measure, pick, pool, sort_choice):
         show_column_summaries=False,
         show_data_types=False,
         show_download=False,
-        on_change=lambda rows: mo.query_params().set("conversation", str(rows[0]["no."])) if rows else None,
+        on_change=_opened,
         label=f"{len(_rows)} conversations",
     )
     conversations_table if _rows else mo.md("No conversation is behind this number.")
@@ -266,7 +273,9 @@ def open_sides(beside_choice, folder, marks, picked_scores, place, pool):
         _other = pool.by_user[beside_choice.value][picked_scores.unit]
         theirs, theirs_assessed = _opened_side(_other.place, beside_choice.value)
     _longest = max(len(side.conversation.turns) for side in (ours, theirs) if side)
-    turn_slider = mo.ui.slider(0, max(1, _longest), 1, value=_longest, label="After turn", show_value=True)
+    _turn = mo.query_params().get("turn") or ""  # page 60 leads to single turns
+    _at = min(int(_turn), _longest) if _turn.isdecimal() else _longest
+    turn_slider = mo.ui.slider(0, max(1, _longest), 1, value=_at, label="After turn", show_value=True)
     return ours, ours_assessed, theirs, theirs_assessed, turn_slider
 
 

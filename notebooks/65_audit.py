@@ -34,10 +34,13 @@ with app.setup(hide_code=True):
     )
     from discover_lib.audit.certificate import CertificateError, certify_run, lay_out_panel, read_certificate
     from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, load_corpus, score
+    from discover_lib.audit.failures import failures_of_run
     from discover_lib.audit.leaks import audit, finished_conversations
     from discover_lib.audit.tables import beside, derived, does_not_follow, our_results, paper_checks
     from discover_lib.base.files import outputs_folder
     from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+    from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
+    from discover_lib.runs.digests import stored_scores, with_steps
     from discover_lib.runs.evaluation import RESULTS_FILE
     from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out, write_results
     from discover_lib.runs.recorded import load_recorded, recorded_index
@@ -252,6 +255,33 @@ def show_cases(corpus, corpus_scored, kind_choice, wrong_only):
     _shown = _all[:: max(1, len(_all) // 6)][:6] or [show.quiet("None of this kind.")]
     mo.Html(show_audit.styled(show.tag("div", *_shown, class_="da-cases")))
     return
+
+
+@app.cell(hide_code=True)
+def introduce_failures(folder):
+    mo.stop(folder is None)
+    mo.md("""
+    ### What failed while the run was made?
+
+    A turn that failed, a reply without a judgement, an answer that contradicts itself: a score is taken over what is
+    left. And discoveries that came by near misses alone are worth a second look.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def show_failures(folder):
+    mo.stop(folder is None)
+    with RunStore.read(folder) as _store:
+        run_failures = failures_of_run(_store)
+        _scores = list(with_steps(stored_scores(_store), _store))
+    _near = show.table(NEAR_MISS_COLUMNS, (each.row() for each in near_misses_of(_scores)))
+    mo.Html(
+        show_audit.styled(
+            show.panel("What failed", show_audit.failures(run_failures)), show.panel("What came by near misses", _near)
+        )
+    )
+    return (run_failures,)
 
 
 @app.cell(hide_code=True)

@@ -17,12 +17,14 @@ from __future__ import annotations
 import json
 import re
 import threading
+import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import llm_brain
+from llm_server import Cut
 
 from discover_lib.base.tokens import count_tokens
 
@@ -105,7 +107,7 @@ def _as_the_prompts_ask(task: str, messages: list[dict[str, Any]], text: str) ->
 
 def denies_an_edge(given: Given) -> str:
     """Of every forest one edge is said not to hold, without a better place."""
-    if given.task != "superset_check":
+    if given.task != "superset_check" or isinstance(given.text, Cut):
         return given.text
     data = given.data
     pair = data["pairs"][len(given.prompt) % len(data["pairs"])]  # the same in every run
@@ -115,7 +117,7 @@ def denies_an_edge(given: Given) -> str:
 
 def leaks_in_the_request(given: Given) -> str:
     """Every first message gives a hidden intent away, also when asked again."""
-    if given.task != "initial_request":
+    if given.task != "initial_request" or isinstance(given.text, Cut):
         return given.text
     data = given.data
     data["request"] = f"hi, could you make me something? {_LATENT.findall(given.prompt)[-1].lower()}"
@@ -133,6 +135,74 @@ def sees_leaks(given: Given) -> str:
 def checks_nothing(given: Given) -> str:
     """Of leaks it never says anything that can be read."""
     return "Hard to say!" if given.task == "leak_check" else given.text
+
+
+# -- habits of every role ------------------------------------------------------------------------------------------
+
+THOUGHT = '<think>Perhaps {"draft": true}? No, better look again.</think>\n'
+SAYS_NONE = (["none"], ["n/a"], [""])
+LISTS = {"response_evaluation": "intents", "satisfaction_judge": "scores", "behaviour_annotation": "turns"}
+
+
+class CutsTheTenth:
+    """About a tenth of all replies ends in the middle, with the finish reason "length"; asked again, none does."""
+
+    __name__ = "cuts_the_tenth"
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+
+    def __call__(self, given: Given) -> str:
+        with self._lock:
+            known = (given.task, given.prompt) in self._seen
+            self._seen.add((given.task, given.prompt))
+        tenth = zlib.crc32(f"{given.task}|{given.prompt}".encode()) % 10 == 0  # the same in every run
+        return Cut(given.text[: len(given.text) // 2]) if tenth and not known and not given.asked_again else given.text
+
+
+def gives_stray_ids(given: Given) -> str:
+    """Every list about intents or turns has an entry that was not asked for."""
+    if given.task not in LISTS or isinstance(given.text, Cut):
+        return given.text
+    data = given.data
+    strange = {"id": "99.9", "turn": 99}
+    entry = data[LISTS[given.task]][0]
+    data[LISTS[given.task]].append({name: strange.get(name, value) for name, value in entry.items()})
+    return json.dumps(data, ensure_ascii=False)
+
+
+def contradicts_itself(given: Given) -> str:
+    """Whatever is met together with something more specific is said to be missed."""
+    if given.task != "response_evaluation" or isinstance(given.text, Cut):
+        return given.text
+    data = given.data
+    met = [entry["id"] for entry in data["intents"] if entry["engaged"]]
+    for entry in data["intents"]:
+        if entry["engaged"] and any(other.startswith(entry["id"] + ".") for other in met):
+            entry |= {"engaged": False, "near_misses": ["something else"]}
+    return json.dumps(data, ensure_ascii=False)
+
+
+def lists_none(given: Given) -> str:
+    """Where there is no near miss the list says so in words."""
+    if given.task != "response_evaluation" or isinstance(given.text, Cut):
+        return given.text
+    data = given.data
+    for at, entry in enumerate(data["intents"]):
+        entry["near_misses"] = entry["near_misses"] or list(SAYS_NONE[at % len(SAYS_NONE)])
+    return json.dumps(data, ensure_ascii=False)
+
+
+def thinks_aloud(given: Given) -> str:
+    """Every answer and every reply begins with a draft between tags."""
+    return given.text if isinstance(given.text, Cut) else THOUGHT + given.text
+
+
+def contrary_in_everything() -> Contrary:
+    """All habits together."""
+    builder = (denies_an_edge, leaks_in_the_request)
+    return Contrary((CutsTheTenth(), *builder, gives_stray_ids, contradicts_itself, lists_none, thinks_aloud))
 
 
 willing = Contrary()

@@ -84,6 +84,10 @@ def echo(messages: Messages, body: dict[str, Any]) -> tuple[str, int]:
     return text, len(text.split())
 
 
+class Cut(str):
+    """A brain's text that its limit of tokens cut off: sent with the finish reason "length"."""
+
+
 class _CutError(Exception):
     """Close the connection here."""
 
@@ -296,12 +300,13 @@ def _error(message: str, kind: str) -> dict[str, Any]:
 
 def _reply(body: Mapping[str, Any], text: str, tokens: int, *, with_usage: bool) -> dict[str, Any]:
     prompt = sum(len(str(message["content"]).split()) for message in body["messages"])
+    ended = "length" if isinstance(text, Cut) else "stop"
     reply: dict[str, Any] = {
         "id": "chatcmpl-fake",
         "object": "chat.completion",
         "created": int(time.time()),
         "model": body["model"],
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": ended}],
     }
     if with_usage:
         reply["usage"] = {"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}

@@ -94,7 +94,14 @@ class ScriptedAssistant:
 # The same examples on every run, so that the gate does not depend on luck.
 modest = settings(max_examples=40, deadline=None, derandomize=True)
 
-RULES = st.sampled_from([Rules.paper(), Rules.authors(), Rules.paper().replace(near_misses="per_conversation")])
+RULES = st.sampled_from(
+    [
+        Rules.paper(),
+        Rules.authors(),
+        Rules.paper().replace(near_misses="per_conversation"),
+        Rules.paper().replace(near_miss_cap=1),
+    ]
+)
 
 
 @st.composite

@@ -29,10 +29,11 @@ def run_command(folder: Path, configuration: Mapping[str, Any]) -> str:
     """
     try:
         options = RunOptions.from_configuration(configuration)
-        named = Rules.named(options.rules.name)
+        named = Rules.named(options.rules.name.partition(" ")[0])
     except (RunOptionsError, ValueError):
         return ""
-    if named != options.rules:
+    cap = options.rules.near_miss_cap
+    if options.rules not in (named, named.replace(near_miss_cap=cap)):
         return ""
     words = ["discover", configuration["kind"], "--run", shown_path(folder)]
     for domain in domains_of(configuration) or (options.domain,):
@@ -40,7 +41,8 @@ def run_command(folder: Path, configuration: Mapping[str, Any]) -> str:
     for name in options.assistants:
         words += ["--assistant", name]
     words += ["--split", options.split, "--artifacts", str(options.artifacts), "--trials", str(options.trials)]
-    words += ["--turns", str(options.turns), "--rules", options.rules.name, "--seed", str(options.seed)]
+    words += ["--turns", str(options.turns), "--rules", named.name, "--seed", str(options.seed)]
+    words += ["--near-miss-cap", str(cap)] if cap is not None else []
     words += ["--candidates", str(options.candidates)] if options.candidates is not None else []
     if options.look_ahead:
         words += ["--look-ahead", str(options.look_ahead), "--reward-assistant", options.reward_assistant]

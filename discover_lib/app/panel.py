@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +43,9 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.rows import Origin
 from discover_lib.metrics.scores import ConversationScores
-from discover_lib.runs.evaluation import load_scores
+from discover_lib.runs.evaluation import ceilings_of, load_scores
 from discover_lib.runs.options import RunOptions, RunOptionsError
+from discover_lib.runs.outcomes import closing_lines
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.train import jobs as training
 from discover_lib.train.jobs import TrainingJob
@@ -226,12 +227,16 @@ class Asked:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a run is; `assessed` of the finished conversations are scored, None where none is to be."""
+    """How far a run is; `assessed` of the finished conversations are scored, None where none is to be.
+
+    `asked` says what language models were asked and how their answers came about; nothing where none takes part.
+    """
 
     units: int
     finished: int
     failed: int
     assessed: int | None
+    asked: tuple[str, ...] = ()
 
     @classmethod
     def of_run(cls, folder: Path) -> Standing | None:
@@ -240,9 +245,10 @@ class Standing:
             with RunStore.read(folder) as store:
                 counts, scored = store.counts(), bool(domains_of(store.configuration))
                 assessed = counts.finished - len(store.unassessed()) if scored else None
+                asked = tuple(closing_lines(store))
         except StoreError:
             return None
-        return cls(counts.units, counts.finished, counts.failed, assessed)
+        return cls(counts.units, counts.finished, counts.failed, assessed, asked)
 
     @property
     def read(self) -> int:
@@ -265,7 +271,8 @@ class Standing:
         state = " · being made; what is finished is on disk" if going else state
         bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(self.share)
         words = f": {self.finished} of {self.units} conversations{scored}{failed}{state}"
-        return Markup("<b>{}</b>{}{}").format(name, words, bar if going or not self.complete else "")
+        asked = Markup("").join(show.quiet(line) for line in self.asked)
+        return Markup("<b>{}</b>{}{}{}").format(name, words, bar if going or not self.complete else "", asked)
 
 
 class RunPanel(Panel):
@@ -431,17 +438,18 @@ class EvaluatedRun:
     configuration: Mapping[str, Any]
     scores: list[ConversationScores]
     missing: Markup
+    ceilings: Mapping[str, float] = field(default_factory=dict)  # artifact → what could be found of its user at all
 
     @classmethod
     def of_run(cls, folder: Path) -> EvaluatedRun:
         try:
             with RunStore.read(folder) as store:
-                configuration = store.configuration
+                configuration, ceilings = store.configuration, ceilings_of(store)
             scores = load_scores(folder)
         except StoreError as error:
             return cls({}, [], show.error_line(str(error)))
         missing = show.EMPTY if scores else show.quiet("No conversation of this evaluation is finished yet.")
-        return cls(configuration, scores, missing)
+        return cls(configuration, scores, missing, ceilings)
 
 
 # -- training ----------------------------------------------------------------------------------------------------------

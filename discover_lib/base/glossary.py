@@ -58,6 +58,8 @@ TERMS = _by_name(
     Term("frontier", "Intents that a reply could move now: in focus, not discovered, under a discovered one."),
     Term("engaged", "The reply meets this intent: it builds it, or asks about exactly this.", "section 3.2"),
     Term("near miss", "The reply shows another value of the same kind: a dog, where a cat is wanted.", "section 3.2"),
+    Term("near-miss cap", "How many near misses of one intent count in one reply; the paper counts all."),
+    Term("share by near misses", "Of the steps that intents were moved up by replies, those that near misses made."),
     Term("near-miss weight", "What one near miss counts against the threshold.", "section 3.2", "p"),
     Term(
         "threshold",
@@ -84,6 +86,7 @@ TERMS = _by_name(
         "section 5, eq. 4",
         "eq. 4",
     ),
+    Term("ceiling", "The share of the hidden intents that a perfect reply in every turn would have found."),
     Term("found", "Share of the hidden intents that the user discovered; one still emerging counts half.", "section 5"),
     Term("satisfaction", "Share of the most specific intents that the final piece satisfies.", "section 5"),
     Term("interactivity", "How well the assistant works with the user: rated 1 to 3, shown as 0 to 1.", "section 5"),

@@ -38,11 +38,8 @@ def initial_state(
     }
     if rules.thresholds == 2:
         return authors.initial_state(tree, start, seed, given)
-    numbers = {intent_id: _checked_threshold(intent_id, value) for intent_id, value in given.items()}
-    drawn: dict[str, Threshold] = {
-        intent_id: numbers[intent_id] if intent_id in numbers else unit_uniform(seed, "theta", intent_id)
-        for intent_id in tree.intents
-    }
+    drawn: dict[str, Threshold] = {intent_id: unit_uniform(seed, "theta", intent_id) for intent_id in tree.intents}
+    drawn |= {intent_id: _checked_threshold(intent_id, value) for intent_id, value in given.items()}
     return IntentState(start, frozenset(), drawn, drawn)
 
 
@@ -205,7 +202,7 @@ class _Update:
 
     def _approach(self, verdict: Verdict) -> None:
         intent_id = verdict.intent_id
-        score = self.rules.p * self._near_misses(verdict)
+        score = self.rules.p * min(self._near_misses(verdict), self.rules.near_miss_cap or len(verdict.near_misses))
         theta = self._theta(intent_id)
         if score == 0 or theta is None:
             return

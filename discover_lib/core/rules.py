@@ -14,7 +14,7 @@ from discover_lib.base.records import Record
 
 
 @dataclass(frozen=True)
-class Rules(Record):
+class Rules(Record, omit=("near_miss_cap",)):
     """The rules of one run.  Defaults are the paper's."""
 
     name: str = "paper"
@@ -26,6 +26,7 @@ class Rules(Record):
     focus: Literal["undiscovered", "unsatisfied_leaf"] = "undiscovered"  # which root the judge is shown first
     gate: Literal["parent_discovered", "parent_passed"] = "parent_discovered"  # which intents a reply can move
     near_misses: Literal["per_reply", "per_conversation"] = "per_reply"  # a repeated near miss counts again, or once
+    near_miss_cap: int | None = None  # how many near misses of one intent count in one reply; None: all
     satisfaction_scope: Literal["discovered", "focus"] = "discovered"  # where a discovered intent can be satisfied
 
     # -- what the user sees of themselves --
@@ -44,6 +45,8 @@ class Rules(Record):
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
                 raise ValueError(f"rules: {name} must be a number of at least 0, got {value!r}")
+        if self.near_miss_cap is not None and not (type(self.near_miss_cap) is int and self.near_miss_cap >= 1):
+            raise ValueError(f"rules: near_miss_cap must be a whole number of at least 1, got {self.near_miss_cap!r}")
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"rules: {name} must be one of {choices}, got {getattr(self, name)!r}")

@@ -6,7 +6,7 @@ the assistant is.  A share of hidden intents found is read beside this ceiling.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import fmean
 
 from discover_lib.core.advance import advance, initial_state, walk
@@ -14,6 +14,7 @@ from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, Verdict
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 
 
 def ceiling(tree: IntentTree, rules: Rules | None = None, turns: int = MAX_TURNS) -> float:
@@ -42,6 +43,12 @@ def mean_ceiling(trees: Iterable[IntentTree], rules: Rules | None = None, turns:
         ValueError: there is no tree.
     """
     return fmean(ceiling(tree, rules, turns) for tree in trees)
+
+
+def ceiling_over(ceilings: Mapping[str, float], artifacts: Iterable[str]) -> Estimate | None:
+    """The mean ceiling of these artifacts with its interval, to stand beside a mean share; None where none is known."""
+    known = {artifact: [ceilings[artifact]] for artifact in artifacts if artifact in ceilings}
+    return bootstrap_mean(known) if known else None
 
 
 def _met(intent: Intent) -> Verdict:

@@ -73,6 +73,20 @@ def discovery_scores(levels: Mapping[str, Mapping[str, Levels]]) -> DiscoverySco
     return DiscoveryScores(scores, tuple(left_out))
 
 
+def why_undefined(assistants: int, users: int, left_out: int) -> str:
+    """Why eq. 4 is defined on no user at all, in words; "" where it is on some.
+
+    Args:
+        users: whom all assistants met.
+        left_out: those of them on whom all assistants found the same.
+    """
+    if assistants < 2:
+        return "one assistant alone; eq. 4 compares several"
+    if not users:
+        return "no user has finished with every assistant"
+    return f"all assistants found the same, on each of {users} users" if left_out == users else ""
+
+
 def leave_one_out(levels: Mapping[str, Mapping[str, Levels]]) -> dict[str, DiscoveryScores]:
     """The discovery scores of the others in every pool that lacks one assistant: ``{left out: scores}``.
 

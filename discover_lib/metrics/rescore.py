@@ -64,6 +64,8 @@ def settings_around(rules: Rules, turns: int) -> list[Setting]:
     ]
     repeated = "per_conversation" if rules.near_misses == "per_reply" else "per_reply"
     found.append(Setting("near misses count", repeated.replace("_", " "), rules.replace(near_misses=repeated)))
+    cap, of_a_reply = (1, "1 of a reply") if rules.near_miss_cap is None else (None, "all of a reply")
+    found.append(Setting("near misses count", of_a_reply, rules.replace(near_miss_cap=cap)))
     focus = "unsatisfied_leaf" if rules.focus == "undiscovered" else "undiscovered"
     found.append(Setting("focus", focus.replace("_", " "), rules.replace(focus=focus)))
     other = Rules.paper() if rules.name.startswith("authors") else Rules.authors()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.base.glossary import meaning
 from discover_lib.base.records import Record
 from discover_lib.metrics.behaviour import FAMILIES, Family, letters, trigrams
-from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores
+from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores, why_undefined
 from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.satisfaction import SATISFIED, LeaveOut, SatisfactionScores, satisfaction_scores
@@ -143,6 +143,11 @@ class Pool:
             for name, row in zip(assistants, shares, strict=True)
         }
         return DiscoveryScores(per_user, tuple(user for user in users if user not in per_user[assistants[0]]))
+
+    @property
+    def why_no_eq_4(self) -> str:
+        """Why eq. 4 is defined on no user, in words; "" where it is."""
+        return why_undefined(len(self.assistants), len(self.shared()), len(self.discovery.left_out))
 
     @cached_property
     def satisfaction(self) -> SatisfactionScores:
@@ -331,6 +336,12 @@ class ScopeResults(Record):
     stops: Mapping[str, Mapping[str, int]]
     unscored: Mapping[str, Mapping[str, int]]
     leaks: Mapping[str, int]
+
+    @property
+    def why_no_eq_4(self) -> str:
+        """As of `Pool`."""
+        scored = self.users_of.get("discovery", 0)
+        return why_undefined(len(self.assistants), scored + self.same_for_all, self.same_for_all)
 
     def comparison(self, measure: str, ours: str, theirs: str) -> Comparison | None:
         """The comparison of two assistants, in the order in which it was made."""

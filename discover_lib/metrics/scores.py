@@ -6,7 +6,7 @@ A `ConversationScores` is small and plain: a thousand are read in a moment, with
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from discover_lib.core.conversation import Conversation, FinalTurn, Stop
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.behaviour import Behaviour, TurnBehaviour, letters
+from discover_lib.metrics.near_misses import Steps, steps_of
 from discover_lib.metrics.satisfaction import LeafScore
 from discover_lib.metrics.scorer import InteractivityRating
 
@@ -61,6 +62,7 @@ class ConversationScores(Record):
         behaviours: per turn, or None.
         leaks: user messages that said what the user could not know.
         failed: parts of the assessment that could not be had.
+        steps: see `discover_lib.metrics.near_misses`; None in a digest of an earlier version.
     """
 
     place: int
@@ -78,6 +80,7 @@ class ConversationScores(Record):
     behaviours: tuple[Behaviour | None, ...] | None = None
     leaks: int = 0
     failed: tuple[str, ...] = ()
+    steps: Steps | None = field(default=None, compare=False)  # known or not: the scores are the same
 
     @property
     def unit(self) -> str:
@@ -115,13 +118,17 @@ class ConversationScores(Record):
     def to_dict(self) -> dict[str, Any]:
         """The plain form; `place` stands in the run's table already, and behaviours are one letter a turn."""
         data = super().to_dict()
-        del data["place"]
+        del data["place"], data["steps"]
         behaviours = None if self.behaviours is None else letters(self.behaviours)
         return {"version": VERSION, **data, "behaviours": behaviours}
 
+    def digest(self) -> dict[str, Any]:
+        """The plain form with the steps of discovery, as a run's store keeps it."""
+        return {**self.to_dict(), "steps": self.steps}
+
     @classmethod
     def from_json(cls, text: str, place: int) -> ConversationScores | None:
-        """The scores whose `to_dict` was written as `text`; None if another version of the form wrote it."""
+        """The scores whose `digest` was written as `text`; None if another version of the form wrote it."""
         try:
             plain = _PLAIN.decode(text)
         except msgspec.ValidationError:
@@ -144,6 +151,7 @@ class ConversationScores(Record):
             _behaviours(plain.behaviours),
             plain.leaks,
             plain.failed,
+            plain.steps,
         )
 
 
@@ -165,6 +173,7 @@ class _Plain(msgspec.Struct, gc=False):
     behaviours: str | None
     leaks: int
     failed: tuple[str, ...]
+    steps: tuple[int, int, int, int] | None = None
 
 
 _PLAIN = msgspec.json.Decoder(_Plain)
@@ -205,6 +214,7 @@ def scores_of(conversation: Conversation, place: int, assessment: Assessment | N
         behaviours=None if assessed.behaviour is None else tuple(each.behaviour for each in assessed.behaviour),
         leaks=sum(bool(turn.leaks) for turn in turns),
         failed=tuple(each.part for each in assessed.failures),
+        steps=steps_of(conversation),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from discover_lib.core.conversation import Conversation
-from discover_lib.metrics.discovery import discovery_scores
+from discover_lib.metrics.discovery import discovery_scores, why_undefined
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.scores import ConversationScores
 
@@ -47,8 +48,13 @@ class Summary:
     reward: Estimate  # per turn
     tokens: Estimate  # per conversation
     turns_leaking: int  # user messages that said what the user could not know
+    why_no_score: str = ""  # in words, where eq. 4 is not defined
 
     COLUMNS: ClassVar = ("assistant", "discovered", "share of hidden", "eq. 4", "reward per turn", "tokens", "leaks")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers in plain form."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if name != "why_no_score"}
 
     def row(self) -> tuple[str, ...]:
         """The summary as the cells of a table, under `COLUMNS`."""
@@ -69,7 +75,8 @@ def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
         name: {each.unit: each.levels() for each in group if each.unit in shared} for name, group in groups.items()
     }
     pooled = discovery_scores(levels)
-    return [_summary(name, group, pooled.mean(name)) for name, group in groups.items()]
+    why = why_undefined(len(groups), len(shared), len(pooled.left_out))
+    return [_summary(name, group, pooled.mean(name), why) for name, group in groups.items()]
 
 
 @dataclass(frozen=True)
@@ -115,7 +122,7 @@ def newly_discovered(conversation: Conversation) -> int:
     return len(conversation.state.discovered) - len(conversation.start.discovered)
 
 
-def _summary(name: str, group: Sequence[ConversationScores], score: float | None) -> Summary:
+def _summary(name: str, group: Sequence[ConversationScores], score: float | None, why: str) -> Summary:
     return Summary(
         assistant=name,
         discovered=_estimate(group, lambda each: each.discovered),
@@ -124,6 +131,7 @@ def _summary(name: str, group: Sequence[ConversationScores], score: float | None
         reward=_estimate(group, lambda each: sum(filter(None, each.rewards)) / each.turns),
         tokens=_estimate(group, lambda each: sum(each.tokens)),
         turns_leaking=sum(each.leaks for each in group),
+        why_no_score=why,
     )
 
 

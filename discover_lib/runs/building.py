@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from discover_lib.core.roles import BuildError, Recognised, TreeBuilder
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.ceiling import ceiling
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
+from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.runner import ENDS_THE_RUN, failed_call, failure_of
 from discover_lib.runs.store import RunStore, Spent, to_json
 
@@ -82,7 +83,9 @@ class BuildReport:
     Attributes:
         failures: one line for each artifact without a tree.
         spent: of the store of calls, over all commands; None without a model.
+        outcomes: how the answers in that store came about.
         halted: "budget", "stopped" or "auth" if it ended early, with the reason in `message`.
+        kinds: why artifacts have no tree: "file" for one that cannot be read, else as of `Failure`.
     """
 
     built: tuple[BuiltFile, ...]
@@ -90,6 +93,8 @@ class BuildReport:
     spent: Spent | None = None
     halted: str | None = None
     message: str = ""
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    kinds: frozenset[str] = frozenset()
 
     @property
     def totals(self) -> CallTotals | None:
@@ -172,7 +177,8 @@ class _Building:
                 failures.append(str(error))
             else:
                 self._on_built(built[-1])
-        return BuildReport(tuple(built), tuple(failures))
+        kinds = frozenset({"file"} if failures else ())
+        return BuildReport(tuple(built), tuple(failures), kinds=kinds)
 
     def several_at_a_time(self, concurrency: int, stop: threading.Event) -> BuildReport:
         from discover_lib.engines.llm.calls.records import LLMError
@@ -180,6 +186,7 @@ class _Building:
         assert self._store is not None
         built: dict[Path, BuiltFile] = {}
         failures: dict[Path, str] = {}
+        kinds: set[str] = set()
         halted: tuple[str, str] | None = None
         with ThreadPoolExecutor(max(1, min(concurrency, len(self._targets)))) as pool:
             under_way: dict[Future[BuiltFile], Path] = {
@@ -194,6 +201,7 @@ class _Building:
                         built[source] = done.result()
                     except (ArtifactFileError, BuildError) as error:
                         failures[source] = str(error)
+                        kinds.add(_kind(error))
                         if isinstance(error, BuildError):  # what came back is of no use: the same command asks anew
                             self._store.forget_answers(failure_of(error, 0).came_back)
                     except LLMError as error:
@@ -211,12 +219,16 @@ class _Building:
                 if not isinstance(error, KeyboardInterrupt):
                     raise
                 halted = ("stopped", "")
+        self._store.put_answers()
+        why_ended: tuple[str | None, str] = halted or (None, "")
         in_order = [source for source in self._targets if source in built]
         return BuildReport(
             tuple(built[source] for source in in_order),
             tuple(failures[source] for source in self._targets if source in failures),
             self._store.spent(),
-            *(halted or (None, "")),
+            *why_ended,
+            outcomes=Outcomes.of_run(self._store),
+            kinds=frozenset(kinds),
         )
 
     def _build(self, source: Path) -> BuiltFile:
@@ -227,6 +239,8 @@ class _Building:
             return existing
         builder, counting = self._new_builder()
         built = builder.build(artifact)
+        if self._store is not None:
+            self._store.put_answers()  # before the tree: what it rests on is not asked again
         totals = counting.totals if counting is not None else None
         data = {
             "tree": built.tree.to_dict(),
@@ -248,6 +262,10 @@ class _Building:
             "engine": self._options.engine,
             "prompts": _digest(to_json(dict(sorted(self._hashes.items())))) if self._hashes else "",
         }
+
+
+def _kind(error: ArtifactFileError | BuildError) -> str:
+    return "file" if isinstance(error, ArtifactFileError) else failure_of(error, 0).kind
 
 
 @contextmanager

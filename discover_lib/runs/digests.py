@@ -5,16 +5,18 @@ Summaries, results and the pages over a run read digests alone: a hundred thousa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterable, Iterator
 
 from discover_lib.core.conversation import Conversation
+from discover_lib.metrics.near_misses import steps_of
 from discover_lib.metrics.scores import Assessment, ConversationScores, scores_of
 from discover_lib.runs.store import RunStore, record_json
 
 
 def digest_of(conversation: Conversation, place: int) -> str:
     """The digest of a finished conversation that was not assessed."""
-    return record_json(scores_of(conversation, place).to_dict())
+    return record_json(scores_of(conversation, place).digest())
 
 
 def add_digests(store: RunStore) -> None:
@@ -34,3 +36,10 @@ def stored_scores(store: RunStore) -> Iterator[ConversationScores]:
             data = store.assessment(place)
             scores = scores_of(store.conversation(place), place, Assessment.from_dict(data) if data else None)
         yield scores
+
+
+def with_steps(scores: Iterable[ConversationScores], store: RunStore) -> Iterator[ConversationScores]:
+    """The same scores, with the steps of discovery also of conversations whose digest is of an earlier version."""
+    for each in scores:
+        known = each.steps is not None
+        yield each if known else dataclasses.replace(each, steps=steps_of(store.conversation(each.place)))

@@ -21,12 +21,14 @@ from discover_lib.base.files import rounded, whole_file, write_json
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation, FinalTurn, Message, Reply
 from discover_lib.core.roles import Assistant, RoleError, SeesIntents, ask
+from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.engines.llm.calls.records import ENDS_THE_RUN
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
-from discover_lib.metrics.intervals import INTERVAL
+from discover_lib.metrics.ceiling import ceiling, ceiling_over
+from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.paired import TEST
 from discover_lib.metrics.rescore import SensitivityMap, sensitivity
-from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, results_by_scope, tidy_rows
+from discover_lib.metrics.results import ALL, CSV_COLUMNS, MEASURES, Pool, ScopeResults, results_by_scope, tidy_rows
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS, LeaveOut
 from discover_lib.metrics.scorer import Scorer
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
@@ -42,6 +44,7 @@ from discover_lib.runs.options import (
     model_engines,
     processes_for,
 )
+from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.runner import Halt, Progress, Report, failed_call, failure_of
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import map_in_processes
@@ -229,7 +232,7 @@ def _assess_chunk(chunk: _Chunk) -> list[tuple[int, dict[str, Any], dict[str, An
     rows = []
     for place, conversation, final in zip(chunk.places, conversations, finals, strict=True):
         assessment = assessed(conversation, engines.scorer(conversation.setting["domain"]), final)
-        rows.append((place, assessment.to_dict(), scores_of(conversation, place, assessment).to_dict()))
+        rows.append((place, assessment.to_dict(), scores_of(conversation, place, assessment).digest()))
     return rows
 
 
@@ -261,7 +264,7 @@ def _assess_in_threads(
                 if kind not in ENDS_THE_RUN:
                     raise
                 return keep.ended(kind, str(error))
-            keep(waiting[done], assessment.to_dict(), digest.to_dict())
+            keep(waiting[done], assessment.to_dict(), digest.digest())
             if stop.is_set():
                 return keep.ended("stopped")
     finally:
@@ -375,6 +378,23 @@ def load_scores(folder: Path) -> list[ConversationScores]:
         return list(stored_scores(store))
 
 
+def ceilings_of(store: RunStore) -> dict[str, float]:
+    """Artifact → what of its user a perfect reply in every turn of this run would find (`metrics.ceiling`)."""
+    rules, turns = store.rules, store.configuration.get("turns") or MAX_TURNS
+    return {artifact: ceiling(tree, rules, turns) for artifact, tree in store.trees().items()}
+
+
+def ceilings_by_scope(
+    scopes: Mapping[str, ScopeResults], scores: Sequence[ConversationScores], ceilings: Mapping[str, float]
+) -> dict[str, Estimate]:
+    """Scope → the mean ceiling of its artifacts."""
+    found = {
+        scope: ceiling_over(ceilings, {each.artifact for each in scores if scope in (ALL, each.domain)})
+        for scope in scopes
+    }
+    return {scope: estimate for scope, estimate in found.items() if estimate is not None}
+
+
 def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]:
     """The results of a run so far, in plain form: what was run and how it was judged, then every scope's results.
 
@@ -388,6 +408,10 @@ def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]
         configuration, counts = store.configuration, store.counts()
         failures = store.failures_by_role()
         unassessed = len(set(store.unassessed()))
+        spent, outcomes = store.spent(), Outcomes.of_run(store)
+        ceilings = ceilings_of(store)
+    scopes = results_by_scope(scores, leave_out)
+    in_reach = ceilings_by_scope(scopes, scores, ceilings)
     return {
         "format": RESULTS_FORMAT,
         "run": {name: configuration.get(name) for name in _SAID_OF_A_RUN} | {"code": configuration.get("code_version")},
@@ -395,11 +419,14 @@ def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]
         "conversations": {"planned": counts.units, "finished": counts.finished, "failed": counts.failed},
         "failures_by_role": failures,
         "unassessed": unassessed,
+        "spent": dataclasses.asdict(spent),
+        "answers": outcomes.to_dict(),
         "interval": INTERVAL,
         "test": TEST,
         "leaves_left_out": leave_out,
         "measures": {measure.name: measure.meaning for measure in MEASURES},
-        "scopes": [each.to_dict() for each in results_by_scope(scores, leave_out).values()],
+        "ceilings": {scope: each.to_dict() for scope, each in in_reach.items()},
+        "scopes": [each.to_dict() for each in scopes.values()],
     }
 
 

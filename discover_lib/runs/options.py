@@ -231,7 +231,7 @@ def check_access(run: LaidOut, settings: ClientSettings | None) -> None:
             try:
                 client.warm_up(model)
             except LLMError as error:
-                raise RunOptionsError(str(error)) from None
+                raise RunOptionsError(str(error)) from error
 
 
 def execute(
@@ -306,7 +306,7 @@ def write_results(folder: Path) -> list[Summary]:
         write_json(folder / "run.json", store.configuration)
         write_text_lines(folder / "conversations.jsonl", store.lines())
         summaries = summarise(stored_scores(store))
-    write_json(folder / "summary.json", [dataclasses.asdict(each) for each in summaries])
+    write_json(folder / "summary.json", [each.to_dict() for each in summaries])
     return summaries
 
 

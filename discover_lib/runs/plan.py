@@ -28,6 +28,7 @@ from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.core.view import UserView
+from discover_lib.engines.llm.builder import STAGES
 from discover_lib.engines.llm.calls.prices import Price, price_of
 from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
 from discover_lib.engines.llm.leak_check import PURPOSE as LEAK_CHECK
@@ -104,14 +105,15 @@ ASSUMED_BASIS = "assumed"
 FIRST_TOKEN_SECONDS = Span(0.4, 1.0, 3.0)
 SECONDS_PER_TOKEN = Span(1 / 150, 1 / 70, 1 / 25)
 # Building one tree: prompt and completion tokens of each stage, for an artifact of some 800 tokens.
-BUILDING = {
-    "synthesis": (Span(1500, 2200, 3500), Span(500, 900, 1800)),
-    "abstraction": (Span(1200, 1800, 3000), Span(800, 1600, 3500)),
-    "hierarchy": (Span(1500, 2300, 4000), Span(600, 1200, 2500)),
-    "superset check": (Span(1000, 1800, 3500), Span(500, 1200, 3000)),
-    "initial request": (Span(900, 1300, 2200), Span(60, 120, 250)),
-    LEAK_CHECK: (Span(700, 1000, 1800), CHECK),
-}
+_BUILT_IN = (
+    (Span(1500, 2200, 3500), Span(500, 900, 1800)),
+    (Span(1200, 1800, 3000), Span(800, 1600, 3500)),
+    (Span(1500, 2300, 4000), Span(600, 1200, 2500)),
+    (Span(1000, 1800, 3500), Span(500, 1200, 3000)),
+    (Span(900, 1300, 2200), Span(60, 120, 250)),
+    (Span(700, 1000, 1800), CHECK),
+)
+BUILDING = dict(zip((*STAGES, LEAK_CHECK), _BUILT_IN, strict=True))
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 
 if TYPE_CHECKING:
-    from discover_lib.engines.llm.calls.records import Completion, Request
+    from discover_lib.engines.llm.calls.records import Answered, Completion, Request
 
 FILE = "run.sqlite"
 LOCK = "run.lock"
@@ -64,7 +64,10 @@ ADDED_LATER = {
     "digests": """(place INTEGER PRIMARY KEY REFERENCES units, turns INTEGER NOT NULL, discovered INTEGER NOT NULL,
         reward REAL NOT NULL, tokens INTEGER NOT NULL, unscored INTEGER NOT NULL, leaks INTEGER NOT NULL,
         data TEXT NOT NULL)""",
+    "answers": "(key TEXT PRIMARY KEY, purpose TEXT NOT NULL, outcome TEXT, remarks TEXT NOT NULL)",
 }
+OF_UNITS = ("turns", "assessments", "digests")  # tables with what is known of a conversation
+BEFORE_ANSWERS = "calls before answers"  # how many calls a version made that kept no note of its answers
 # The sums over the turns of every unit: read off its digest where there is one.
 SUMS = "count(turn), total(discovered), total(reward), total(tokens), total(unscored), total(leaks > 0)"
 NUMBERS = f"""SELECT place, turns, discovered, reward, tokens, unscored, leaks FROM digests UNION ALL
@@ -197,6 +200,8 @@ class RunStore:
         self._connection = connection
         self._lock_file = lock_file
         self._lock = threading.RLock()  # one connection serves all threads of the writing process
+        self._answers: dict[str, Answered] = {}  # noted, to be written with what is committed next
+        self._calls_before = 0  # of a file that an earlier version made, while it is only read
 
     # -- opening and closing ---------------------------------------------------------------------------------------
 
@@ -246,6 +251,8 @@ class RunStore:
 
     def close(self) -> None:
         with self._lock:
+            if self._answers and not self._connection.in_transaction:
+                self.put_answers()
             self._connection.close()
             if self._lock_file is not None:
                 self._lock_file.close()
@@ -284,6 +291,10 @@ class RunStore:
         existing = {name for (name,) in self._all("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for name in ADDED_LATER.keys() - existing:
             self._connection.execute(f"CREATE {kind} TABLE {name} {ADDED_LATER[name]}")
+        if "answers" not in existing:
+            self._calls_before = self.spent().calls
+            if self._calls_before and not kind:
+                self._connection.execute("INSERT INTO run VALUES (?, ?)", (BEFORE_ANSWERS, str(self._calls_before)))
 
     def _is_blank(self) -> bool:
         """Nothing was committed to the file yet: it is new, or its creation was cut off."""
@@ -363,7 +374,7 @@ class RunStore:
     ) -> None:
         """Commit a conversation that was run from the start, in place of what was there of it."""
         with self._transaction():
-            for table in ("turns", *ADDED_LATER):
+            for table in OF_UNITS:
                 self._connection.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
             self.put_turns(place, turns, stop, failures, digest)
 
@@ -413,6 +424,9 @@ class RunStore:
         """Drop the cached calls that were answered so, so that they are asked anew."""
         hashes = {(_hash(text),) for text in texts}
         with self._transaction():
+            self._connection.executemany(
+                "DELETE FROM answers WHERE key IN (SELECT key FROM calls WHERE reply_hash = ?)", hashes
+            )
             self._connection.executemany("DELETE FROM calls WHERE reply_hash = ?", hashes)
 
     def put_assessment(self, place: int, data: Mapping[str, Any], digest: Mapping[str, Any], *, failed: bool) -> None:
@@ -454,6 +468,11 @@ class RunStore:
         done = "SELECT place FROM assessments WHERE NOT failed"
         rows = self._all(f"SELECT place FROM units WHERE {ENDED} AND place NOT IN ({done}) ORDER BY place")
         return [place for (place,) in rows]
+
+    def trees(self) -> dict[str, IntentTree]:
+        """Artifact → its tree."""
+        rows = self._all("SELECT artifact, tree FROM trees")
+        return {artifact: IntentTree.from_dict(json.loads(tree)) for artifact, tree in rows}
 
     def conversation(self, place: int) -> Conversation:
         """One conversation, finished or as far as it is.
@@ -601,6 +620,24 @@ class RunStore:
             for of, turn, role, kind, message, texts, ended in rows
         ]
 
+    def unscored(self) -> dict[str, int]:
+        """What could not be scored → how often: "judge" for candidates, else the part of an assessment."""
+        (candidates,) = self._one(f"SELECT total(unscored) FROM ({NUMBERS})")
+        parts = self._all(
+            """SELECT json_extract(failure.value, '$.part'), count(*)
+            FROM assessments, json_each(assessments.data, '$.failures') AS failure WHERE failed GROUP BY 1 ORDER BY 1"""
+        )
+        return ({"judge": int(candidates)} if candidates else {}) | dict(parts)
+
+    def scoring_failures(self, limit: int) -> list[tuple[int, dict[str, Any]]]:
+        """(place, `ScoringFailure` in plain form) of the first parts of assessments that could not be had."""
+        rows = self._all(
+            """SELECT place, failure.value FROM assessments, json_each(assessments.data, '$.failures') AS failure
+            WHERE failed ORDER BY place LIMIT ?""",
+            (limit,),
+        )
+        return [(place, json.loads(failure)) for place, failure in rows]
+
     def failures_by_role(self) -> dict[str, int]:
         """How many failures stand, per role, most first."""
         rows = self._all("SELECT role, count(*) FROM failures WHERE NOT retried GROUP BY role ORDER BY 2 DESC, 1")
@@ -679,6 +716,40 @@ class RunStore:
                 ),
             )
 
+    # -- notes on answers (the client's `KeepsAnswers`) ------------------------------------------------------------
+
+    def put_answer(self, answer: Answered) -> None:
+        """Note how an answer came about; on disk with whatever is committed next, so before the turn that rests on it.
+
+        The same call asked for again, as by a resumed run, replaces its note.
+        """
+        with self._lock:
+            self._answers[answer.key] = answer
+
+    def put_answers(self) -> None:
+        """Commit what is noted."""
+        with self._transaction():
+            pass
+
+    def answers(self) -> tuple[dict[tuple[str, str], int], dict[str, int], int]:
+        """(purpose, outcome) → answers; remark → how often; calls of an earlier version, which noted nothing."""
+        outcomes = self._all(
+            "SELECT purpose, outcome, count(*) FROM answers WHERE outcome IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        remarks = self._all("SELECT each.key, sum(each.value) FROM answers, json_each(remarks) AS each GROUP BY 1")
+        before = self._one("SELECT value FROM run WHERE name = ?", (BEFORE_ANSWERS,))
+        counted = {(purpose, outcome): count for purpose, outcome, count in outcomes}
+        return counted, dict(remarks), int(before[0]) if before else self._calls_before
+
+    def answers_with(self, remark: str, limit: int) -> list[tuple[str, str]]:
+        """(purpose, text) of the first answers in which that was seen."""
+        rows = self._all(
+            """SELECT answers.purpose, reply FROM answers JOIN calls USING (key), json_each(remarks) AS each
+            WHERE each.key = ? ORDER BY calls.rowid LIMIT ?""",
+            (remark, limit),
+        )
+        return [(purpose, json.loads(reply)["text"]) for purpose, reply in rows]
+
     # -- SQL -------------------------------------------------------------------------------------------------------
 
     def _one(self, sql: str, values: Any = ()) -> Any:
@@ -698,11 +769,17 @@ class RunStore:
                 return
             self._connection.execute("BEGIN IMMEDIATE")
             try:
+                if self._answers:
+                    notes = [
+                        (each.key, each.purpose, each.outcome, to_json(each.remarks)) for each in self._answers.values()
+                    ]
+                    self._connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", notes)
                 yield
             except BaseException:
                 self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
+            self._answers.clear()
 
 
 def turn_row(turn: Turn) -> TurnRow:

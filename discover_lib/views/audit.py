@@ -11,12 +11,13 @@ from pathlib import Path
 from discover_lib.audit.agreement import KIND, Agreement, Disagreement, Flips
 from discover_lib.audit.certificate import Certificate, Tested, certificate_warning, read_certificate
 from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, Case, Scored
+from discover_lib.audit.failures import Example, RunFailures
 from discover_lib.audit.leaks import Audit, Finding
 from discover_lib.audit.tables import BESIDE_COLUMNS, BESIDE_NOTE, CHECK_COLUMNS, METRICS, THE_PAPER, BesideRow, Check
 from discover_lib.core.conversation import Conversation
 from discover_lib.views import conversation as show
 from discover_lib.views.figures.charts import Span, span_of, strip
-from discover_lib.views.html import EMPTY, Markup, cells, chip, grid, notice, quiet, tag
+from discover_lib.views.html import EMPTY, Markup, cells, chip, code, grid, joined, more, notice, plain_list, quiet, tag
 from discover_lib.views.html import styled as styled
 
 MARKS = {"held": ("✓", "good"), "violated": ("✗", "bad"), "not distinguishable": ("?", "open")}
@@ -170,6 +171,21 @@ def case(planted: Case, leak: Finding | None, intent_text: str) -> Markup:
         tag("span", f"{planted.talk}, turn {planted.turn}"),
     ]
     return _case(head, message, tag("span", f"hidden: {intent_text}") if intent_text else EMPTY)
+
+
+# -- failures ---------------------------------------------------------------------------------------------------------
+
+
+def failures(found: RunFailures) -> Markup:
+    """What failed in a run: the counts, and examples with the answers as they came."""
+    lines = [line for line in (found.line, found.outcomes.line) if line]
+    counts = joined(tag("p", f"{line[:1].upper()}{line[1:]}.") for line in lines)
+    return counts + plain_list(map(_example, found.examples))
+
+
+def _example(each: Example) -> Markup:
+    back = more("what came back", *map(code, each.came_back)) if each.came_back else EMPTY
+    return tag("li", tag("b", each.what), f", {each.where}: {each.line} ", back)
 
 
 # -- agreement --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,7 @@ class Part:
     scopes: Mapping[str, ScopeResults]
     certificate: Certificate | None
     broken: Mapping[str, Share]
+    ceilings: Mapping[str, Estimate] = field(default_factory=dict)  # scope → what could be found at all
 
     @property
     def whole(self) -> ScopeResults:
@@ -129,6 +130,7 @@ def _part(folder: Path, results: Mapping[str, Any]) -> Part:
         {each.scope: each for each in scopes},
         Certificate.from_dict(certificate) if certificate else None,
         {name: share_of(each["broken"], each["replies"]) for name, each in results["broken"].items()},
+        {scope: Estimate.from_dict(each) for scope, each in results.get("ceilings", {}).items()},
     )
 
 
@@ -378,7 +380,9 @@ def score_table(run: PaperRun, scope: ScopeResults) -> Markup:
     """Assistants × measures as in table 1, with intervals, n, and verdicts against the base and the best scripted."""
     scripted = run.best_scripted(scope)
     against = [BASE, *([scripted] if scripted else [])]
-    head: list[str] = ["assistant", *(measure_head(each, scope.table, scope.users_of) for each in MEASURES)]
+    ceiling, why = run.evaluation.ceilings.get(scope.scope), scope.why_no_eq_4
+    head: list[str] = ["assistant"]
+    head += [measure_head(each, scope.table, scope.users_of, ceiling, why) for each in MEASURES]
     head += [f"discovery − {BASE}"]
     head += [tag("span", f"discovery − {scripted}", tag("small", "the best scripted one"))] if scripted else []
     rows = []

@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import Counts, Failure, Spent
 from discover_lib.views.html import EMPTY, Markup, code, more, plain_list, quiet, table, tag
 
 SHOWN_FAILURES = 30
 
 
-def facts(configuration: Mapping[str, Any], counts: Counts, spent: Spent) -> list[tuple[str, str]]:
+def facts(
+    configuration: Mapping[str, Any], counts: Counts, spent: Spent, outcomes: Outcomes | None = None
+) -> list[tuple[str, str]]:
     """What was run, who played, under which rules, how far it is and what it cost: the rows of a table."""
     engine = configuration.get("engine", {})
     players = ", ".join(f"{role}: {who}" for role, who in engine.items()) or "see the conversations"
@@ -22,6 +25,7 @@ def facts(configuration: Mapping[str, Any], counts: Counts, spent: Spent) -> lis
         ("Rules", configuration["rules"]["name"]),
         ("How far", _how_far(counts)),
         ("Cost", _cost(spent)),
+        *([("Answers", outcomes.line.removeprefix("answers: "))] if outcomes and outcomes.line else []),
     ]
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from discover_lib.base.glossary import meaning
 from discover_lib.metrics.intervals import INTERVAL, Estimate
+from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, NearMisses
 from discover_lib.metrics.paired import Comparison
 from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout, Table, best_first
 from discover_lib.metrics.satisfaction import choices_of
@@ -132,14 +134,18 @@ def results(
     order_by: str = "discovery",
     *,
     pressable: bool = True,
+    ceiling: Estimate | None = None,
+    why_no_eq_4: str = "",
 ) -> Markup:
     """Assistants × measures, every number with its interval and n.
 
     Args:
         users_of: how many users each measure is taken over.
         pressable: every cell stands for its conversations.
+        ceiling: of these users, which the share found is read beside.
+        why_no_eq_4: why the discovery score is not defined, where it is not.
     """
-    head = ["assistant", *(measure_head(each, table, users_of) for each in MEASURES)]
+    head = ["assistant", *(measure_head(each, table, users_of, ceiling, why_no_eq_4) for each in MEASURES)]
     spans = {each.name: span_of(row[each.name] for row in table.values() if each.name in row) for each in MEASURES}
     rows = (
         row(
@@ -152,11 +158,23 @@ def results(
     return captioned(head, rows, f"Means over artifacts; {INTERVAL}.{hint}", "ds-results")
 
 
-def measure_head(measure: Measure, table: Table, users_of: Mapping[str, int]) -> Markup:
+def measure_head(
+    measure: Measure,
+    table: Table,
+    users_of: Mapping[str, int],
+    ceiling: Estimate | None = None,
+    why_no_eq_4: str = "",
+) -> Markup:
     """A measure as the heading of a column, with its n; what it means where it is pointed at."""
     sizes = {row[measure.name].n_artifacts for row in table.values() if measure.name in row}
     n = f"n = {max(sizes)} artifacts, {users_of.get(measure.name, 0):,} users" if sizes else "not scored"
-    return explained(measure.label, measure.meaning) + tag("small", n)
+    if measure.name == "discovery" and not sizes and why_no_eq_4:
+        n = f"not defined: {why_no_eq_4}"
+    head = explained(measure.label, measure.meaning) + tag("small", n)
+    if measure.name == "proportion" and ceiling is not None:
+        in_reach = f"ceiling {ceiling} (n = {ceiling.n_artifacts} artifacts)"
+        head += tag("small", explained(in_reach, meaning("ceiling")))
+    return head
 
 
 def _result(name: str, measure: Measure, estimate: Estimate | None, span: Span, pressable: bool) -> Markup:
@@ -272,7 +290,8 @@ def _furthest(table: Table, without: Sequence[PoolWithout]) -> float:
 
 def _shifted(mean: float | None, whole: float | None, itself: bool) -> Markup:
     if itself or mean is None or whole is None:
-        return tag("span", "–" if itself else "not defined", class_="dl-quiet")
+        why = None if itself else "those that stay all found the same, on every user"
+        return tag("span", "–" if itself else "not defined", class_="dl-quiet", title=why)
     shift = mean - whole
     size = tag("small", signed(round(shift, 2)), class_="ds-shift", data_far=int(abs(shift) >= 0.03))
     return tag("span", f"{mean:.2f} ", size if round(shift, 2) else EMPTY)
@@ -286,8 +305,12 @@ def left_out(pool: Pool, marks: Mapping[str, Look]) -> Markup:
     same, users = len(pool.discovery.left_out), len(pool.users)
     satisfaction = pool.satisfaction
     shared = len(pool.shared())
+    why = pool.why_no_eq_4
     lines = [
-        f"eq. 4: {same} of {shared} users left out, on whom all assistants found the same (its denominator is 0 there)",
+        f"eq. 4: not defined: {why}"
+        if why
+        else f"eq. 4: {same} of {shared} users left out, on whom all assistants found the same (its denominator is 0 "
+        "there)",
         f"satisfaction: {satisfaction.n_counted} of {satisfaction.n_leaves} leaves count; left out are those that "
         f"{satisfaction.leave_out} of the assistants satisfied",
     ]
@@ -311,6 +334,23 @@ def _endings(pool: Pool, name: str) -> tuple[str, ...]:
         ", ".join(unscored) or "nothing",
         str(sum(each.leaks for each in members)),
     )
+
+
+# -- what was collected by near misses --------------------------------------------------------------------------------
+
+
+def near_misses(shares: Sequence[NearMisses], marks: Mapping[str, Look]) -> Markup:
+    """How much of what each assistant made users discover came by near misses."""
+    rows = [row(named(each.assistant, marks[each.assistant]), map(cell, each.row()[1:])) for each in shares]
+    caption = f"{meaning('share by near misses')} {INTERVAL}."
+    return captioned(NEAR_MISS_COLUMNS, rows, caption, "ds-plain")
+
+
+def farmed_turns(turns: Sequence[FarmedTurn], address: Callable[[FarmedTurn], str]) -> Markup:
+    """The turns that moved most by near misses, each a link to its conversation."""
+    if not turns:
+        return quiet("No intent was moved by a near miss.")
+    return bullets(tag("a", each.line, href=address(each)) for each in turns)
 
 
 # -- what would change under other rules ------------------------------------------------------------------------------

@@ -178,6 +178,61 @@ def test_a_repeated_near_miss(counting: str, left: float) -> None:
     assert state.thresholds["1.2"] == pytest.approx(left)
 
 
+@pytest.mark.parametrize("theta", [0.0, 0.3, 0.6, 0.9, 0.999])
+def test_four_distinct_near_misses_always_move_an_intent(theta: float) -> None:
+    after = step(artifact(n1_2=4), state_of(TREE, KNOWN, theta=theta))
+    assert after["1.2"] is Discovery.EMERGING  # 4 × 0.25 = 1, and θ is below 1
+
+
+@pytest.mark.parametrize(
+    ("cap", "misses", "left", "level"),
+    [
+        pytest.param(None, 4, 0.9, "emerging", id="no cap: 1.0 crosses 0.9, and θ starts anew"),
+        pytest.param(1, 4, 0.65, "undiscovered", id="one counts: 0.9 − 0.25"),
+        pytest.param(2, 4, 0.4, "undiscovered", id="two count: 0.9 − 0.5"),
+        pytest.param(3, 2, 0.4, "undiscovered", id="fewer than the cap: 0.9 − 0.5"),
+        pytest.param(4, 4, 0.9, "emerging", id="a cap of as many changes nothing"),
+    ],
+)
+def test_a_cap_limits_the_near_misses_that_count_in_a_reply(
+    cap: int | None, misses: int, left: float, level: str
+) -> None:
+    after = step(artifact(n1_2=misses), state_of(TREE, KNOWN, theta=0.9), PAPER.replace(near_miss_cap=cap))
+    assert after.thresholds["1.2"] == pytest.approx(left)
+    assert after["1.2"].name.lower() == level
+
+
+def test_with_a_cap_of_one_an_intent_takes_as_many_replies_as_near_misses() -> None:
+    rules, state = PAPER.replace(near_miss_cap=1), state_of(TREE, KNOWN, theta=0.9)
+    seen = []
+    for reply in range(4):
+        verdict = Verdict("1.2", False, tuple(f"animal {reply}.{number}" for number in range(4)))
+        state = step(Evaluation("artifact", [verdict]), state, rules)
+        seen.append((round(state.thresholds["1.2"], 2), state["1.2"].name))
+    assert seen == [(0.65, "UNDISCOVERED"), (0.4, "UNDISCOVERED"), (0.15, "UNDISCOVERED"), (0.9, "EMERGING")]
+
+
+def test_the_cap_holds_for_new_near_misses_and_for_the_authors_rules_too() -> None:
+    once = PAPER.replace(near_misses="per_conversation", near_miss_cap=1)
+    state = state_of(TREE, KNOWN, theta=0.9)
+    for misses in (("a dog", "a hen"), ("a dog", "a hen", "a fox", "an ox")):  # one of two, then one of the two new
+        state = step(Evaluation("artifact", [Verdict("1.2", False, misses)]), state, once)
+    assert state.thresholds["1.2"] == pytest.approx(0.4)
+    authors = Rules.authors().replace(near_miss_cap=1)
+    start = initial_state(TREE, authors, thresholds={"1": (0.9, 0.9)})
+    after, _ = advance(TREE, start, Evaluation("artifact", [Verdict("1", False, ("a", "a", "b"))]), authors)
+    assert after.thresholds["1"] == pytest.approx((0.65, 0.9))
+
+
+def test_a_cap_is_written_only_where_there_is_one() -> None:
+    assert "near_miss_cap" not in PAPER.to_dict()
+    capped = PAPER.replace(near_miss_cap=2)
+    assert capped.name == "paper with near_miss_cap=2" and Rules.from_dict(capped.to_dict()) == capped
+    for wrong in (0, -1, 1.5, True, "1"):
+        with pytest.raises(ValueError, match="near_miss_cap must be a whole number"):
+            PAPER.replace(near_miss_cap=wrong)
+
+
 def test_the_same_alternative_counts_for_each_intent_that_it_misses() -> None:
     rules = PAPER.replace(near_misses="per_conversation")
     state = step(artifact(n1_2=1), state_of(TREE, KNOWN, theta=0.9), rules)

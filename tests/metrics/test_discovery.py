@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from discover_lib import discovery_scores
-from discover_lib.metrics.discovery import leave_one_out
+from discover_lib.metrics.discovery import leave_one_out, why_undefined
 
 
 def pool(**levels: list[float]) -> dict[str, dict[str, dict[str, float]]]:
@@ -112,3 +112,16 @@ def test_a_pool_that_lost_its_only_difference_leaves_the_artifact_out() -> None:
     found = leave_one_out(pool(a=[1, 1], b=[1, 0], c=[1, 0]))
     assert found["a"].left_out == ("art",) and found["a"].mean("b") is None
     assert found["b"].left_out == ()
+
+
+@pytest.mark.parametrize(
+    ("assistants", "users", "left_out", "why"),
+    [
+        (1, 5, 5, "one assistant alone; eq. 4 compares several"),
+        (2, 0, 0, "no user has finished with every assistant"),
+        (2, 5, 5, "all assistants found the same, on each of 5 users"),
+        (2, 5, 4, ""),
+    ],
+)
+def test_where_eq_4_is_not_defined_it_says_why(assistants: int, users: int, left_out: int, why: str) -> None:
+    assert why_undefined(assistants, users, left_out) == why

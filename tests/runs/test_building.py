@@ -111,7 +111,7 @@ def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path)
         arguments = ["build", *files, "--type", "field guide", "--engine", MODEL, "--api-base", server.api_base]
         arguments += ["--out", tmp_path / "out", "--prices", prices, "--concurrency", 1]
         stopped = discover(*arguments, "--budget", 0.012)
-        assert stopped.returncode == 1 and "the budget is spent" in stopped.stderr, stopped
+        assert stopped.returncode == 3 and "the budget is spent" in stopped.stderr, stopped
         with RunStore.read(tmp_path / "out" / CALLS) as store:
             assert 0 < store.spent().cost <= 0.012
         done = discover(*arguments, "--budget", 10)

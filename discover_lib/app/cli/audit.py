@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from discover_lib.app.cli.common import client_settings, console, with_flags
+from discover_lib.app.cli.common import ALARM, DONE, UNFINISHED, client_settings, console, one_line, with_flags
 from discover_lib.audit.agreement import (
     Agreement,
     JudgeFactory,
@@ -32,6 +32,7 @@ from discover_lib.audit.agreement import (
 )
 from discover_lib.audit.certificate import ARTIFACTS, certificate_warning, certify_run, lay_out_panel, read_certificate
 from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, load_corpus, score
+from discover_lib.audit.failures import failures_of_run
 from discover_lib.audit.leaks import audit, finished_conversations
 from discover_lib.audit.tables import CHECK_COLUMNS, derived, does_not_follow, paper_checks
 from discover_lib.base.errors import DiscoverError
@@ -39,11 +40,17 @@ from discover_lib.base.files import write_json
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.metrics.intervals import INTERVAL
+from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
+from discover_lib.runs.digests import stored_scores, with_steps
 from discover_lib.runs.options import is_model
+from discover_lib.runs.outcomes import Outcomes, cost_line
 from discover_lib.runs.plan import plan_run
-from discover_lib.runs.store import RunStore
+from discover_lib.runs.store import RunStore, Spent
 
 FINDINGS_SHOWN = 10
+FARMED_SHOWN = 3
+EXCERPT = 200  # characters of an answer
 JUDGED = 40  # conversations that further judges are asked about, unless told otherwise
 IN_FLIGHT = 16  # conversations with language models at a time
 
@@ -81,11 +88,11 @@ class AuditFlags:
 
 @with_flags(AuditFlags)
 def audit_run(flags: AuditFlags) -> None:
-    """Leaks in a run's user turns, its certificate, and how far judges agree. Exit 1: an alarm, or not certified."""
+    """Leaks in a run's user turns, its certificate, and how far judges agree. Exit 1: not certified, 5: an alarm."""
     if flags.run is None and not flags.corpus:
         raise DiscoverError("give a run's folder, or --corpus")
     result: dict[str, Any] = {}
-    failed = False
+    code = DONE
     if flags.corpus:
         result["corpus"] = _print_corpus()
     if flags.run is not None:
@@ -95,14 +102,14 @@ def audit_run(flags: AuditFlags) -> None:
             _write_sheet(few, flags.label_sheet)
             return
         result["leaks"], alarmed = _print_leaks(talks)
+        result["failures"], result["near misses"] = _print_failures(flags.run), _print_near_misses(flags.run)
         result["certificate"], certified = _certificate(flags.run, flags)
         if flags.judge or flags.labels:
             result["agreement"] = _print_agreement(few if flags.judge else talks, flags)
-        failed = alarmed or not certified
+        code = ALARM if alarmed else DONE if certified else UNFINISHED
     if flags.out is not None:
         write_json(flags.out, result)
-    if failed:
-        raise typer.Exit(1)
+    raise typer.Exit(code)
 
 
 def _read(run: Path) -> dict[str, Conversation]:
@@ -126,6 +133,33 @@ def _print_leaks(talks: Mapping[str, Conversation]) -> tuple[dict[str, Any], boo
     if len(leaks.findings) > FINDINGS_SHOWN:
         typer.echo(f"  and {len(leaks.findings) - FINDINGS_SHOWN} more (--out writes all)")
     return leaks.to_dict(), bool(leaks.alarms)
+
+
+def _print_failures(run: Path) -> dict[str, Any]:
+    with RunStore.read(run) as store:
+        failures = failures_of_run(store)
+    typer.echo(failures.line)
+    if failures.outcomes.line:
+        typer.echo(failures.outcomes.line)
+    for each in failures.examples:
+        typer.echo(f"  {each.what}, {each.where}: {one_line(each.line)}")
+        for text in each.came_back[-1:]:
+            typer.echo(f"    came back: {one_line(text)[:EXCERPT]}")
+    return failures.to_dict()
+
+
+def _print_near_misses(run: Path) -> dict[str, Any]:
+    """How much of what was discovered came by near misses, by assistant, with the worst turns."""
+    with RunStore.read(run) as store:
+        scores = list(with_steps(stored_scores(store), store))
+        suspected = suspects(scores, FINDINGS_SHOWN)
+        turns = worst_turns(((place, store.conversation(place)) for place in suspected), FARMED_SHOWN)
+    shares = near_misses_of(scores)
+    title = f"steps of discovery that near misses made; {INTERVAL}"
+    _table(title, NEAR_MISS_COLUMNS, (each.row() for each in shares))
+    for turn in turns:
+        typer.echo(f"  most by near misses: {turn.line}")
+    return {"assistants": [each.to_dict() for each in shares], "turns": [each.to_dict() for each in turns]}
 
 
 def _print_corpus() -> dict[str, Any]:
@@ -237,6 +271,17 @@ def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> l
         for domain, moments in by_domain.items():
             judges = {name: _factory(name, domain, client) for name in names}
             labels += ask_judges(moments, judges, repeats)
+        if client is not None and (said := Outcomes.of_usage(client.usage)).line:
+            spent = client.usage.total
+            cost = Spent(
+                spent.calls,
+                spent.attempts,
+                spent.prompt_tokens,
+                spent.completion_tokens,
+                spent.cost,
+                spent.calls_of_unknown_price,
+            )
+            typer.echo(f"asked now: {cost_line(cost)}; {said.line}")
         return labels
 
 

@@ -8,14 +8,25 @@ from typing import Annotated
 
 import typer
 
-from discover_lib.app.cli.common import ApiBase, KeyVariable, Prompts, client_settings, writable
+from discover_lib.app.cli.common import (
+    DONE,
+    NO_ACCESS,
+    UNFINISHED,
+    USAGE_ERROR,
+    ApiBase,
+    KeyVariable,
+    Prompts,
+    client_settings,
+    code_of,
+    code_of_halt,
+    writable,
+)
 from discover_lib.base.files import outputs_folder
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.prices import read_prices
 from discover_lib.engines.llm.calls.records import LLMError
 from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files
-
-FAILED, HALTED, STOPPED = 2, 1, 130  # exit codes
+from discover_lib.runs.outcomes import cost_line
 
 
 def build(
@@ -66,7 +77,7 @@ def build_and_tell(
         )
     except LLMError as error:
         typer.echo(f"discover: {' '.join(str(error).split())}", err=True)
-        return FAILED
+        return code_of(error)
     return report_build(report, folder)
 
 
@@ -96,13 +107,15 @@ def report_build(report: BuildReport, folder: Path) -> int:
         typer.echo(f"{len(report.built)} trees: {report.totals.line}")
         typer.echo(f"{reach:.0%} of their hidden intents are within reach of five perfect turns")
     if report.spent is not None and report.spent.calls:
-        unknown = f" and {report.spent.unpriced} calls of unknown price" if report.spent.unpriced else ""
-        typer.echo(f"paid so far for {folder}: {report.spent.calls} calls, ${report.spent.cost:.4f}{unknown}")
+        typer.echo(f"paid so far for {folder}: {cost_line(report.spent)}")
+        typer.echo(report.outcomes.line)
     for failure in report.failures:
         typer.echo(f"discover: {' '.join(failure.split())}", err=True)
     if report.halted is not None:
         why = {"budget": "the budget is spent", "auth": "no access"}.get(report.halted, report.halted)
         detail = f": {' '.join(report.message.split())}" if report.message else ""
         typer.echo(f"{why}{detail}; the same command goes on", err=True)
-        return STOPPED if report.halted == "stopped" else HALTED
-    return FAILED if report.failures else 0
+        return code_of_halt(report.halted)
+    if "file" in report.kinds:
+        return USAGE_ERROR
+    return NO_ACCESS if report.kinds == {"connection"} else UNFINISHED if report.failures else DONE

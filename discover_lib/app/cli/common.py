@@ -25,8 +25,19 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Flags = TypeVar("Flags")
 
+# Exit codes, as the help of `discover` lists them.
+DONE = 0
+UNFINISHED = 1  # it ended by itself, and something failed or is missing
 USAGE_ERROR = 2
-STOPPED = 130  # exit code of what was stopped before its end
+OVER_BUDGET = 3
+NO_ACCESS = 4  # a key is missing or refused, or a server cannot be reached
+ALARM = 5  # of an audit
+STOPPED = 130
+EXIT_CODES = (
+    "Exit codes: 0 all done; 1 finished, but something failed (of `audit`: not certified; of `doctor`: something "
+    "chosen cannot work); 2 what was asked for cannot be done; 3 the budget is spent; 4 a key is missing or refused, "
+    "or a server cannot be reached; 5 `audit` raised an alarm; 130 stopped by Ctrl-C."
+)
 PIPE_COLUMNS = 160  # a pipe has no width of its own; tables then need more room than the 80 columns of rich
 
 
@@ -53,11 +64,19 @@ class RulesName(StrEnum):
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
 Turns = Annotated[int, typer.Option(min=1, max=50)]
 Engine = Annotated[str, typer.Option(help="Who judges and speaks for the user: miniature, or a LiteLLM model.")]
+NearMissCap = Annotated[
+    int | None, typer.Option(min=1, help="Near misses of one intent that count in one reply, at most; default: all.")
+]
 RoleModel = Annotated[str | None, typer.Option(help="Model for this role, instead of --engine.")]
 Prompts = Annotated[Path | None, typer.Option(help="A folder of prompts in place of ours.")]
 ApiBase = Annotated[str | None, typer.Option(help="An OpenAI-compatible server, for models named openai/NAME.")]
 KeyVariable = Annotated[str | None, typer.Option(help="Environment variable that holds the key for --api-base.")]
 RunBudget = Annotated[float | None, typer.Option(min=0, help="Dollars for the whole run; stops cleanly.")]
+
+
+def capped(rules: Rules, near_miss_cap: int | None) -> Rules:
+    """The rules, with a cap on near misses where one is given."""
+    return rules if near_miss_cap is None else rules.replace(near_miss_cap=near_miss_cap)
 
 
 def with_flags(flags: type[Flags]) -> Callable[[Callable[[Flags], T]], Callable[..., T]]:
@@ -97,14 +116,14 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
-    """Turn the errors that a person can mend into one line and exit code 2."""
+    """Turn the errors that a person can mend into one line and an exit code: 4 if a model cannot be asked, else 2."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return command(*args, **kwargs)
         except DiscoverError as error:
-            fail(str(error))
+            fail(str(error), code_of(error))
         except BrokenPipeError:
             raise  # the reader has gone, as `| head` does: nobody is left to tell
         except OSError as error:
@@ -116,9 +135,26 @@ def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
-def fail(message: str) -> NoReturn:
+def fail(message: str, code: int = USAGE_ERROR) -> NoReturn:
     typer.echo(f"discover: {one_line(message)}", err=True)
-    raise typer.Exit(USAGE_ERROR)
+    raise typer.Exit(code)
+
+
+CODE_OF = {"budget": OVER_BUDGET, "stopped": STOPPED, "auth": NO_ACCESS, "connection": NO_ACCESS}
+
+
+def code_of(error: BaseException | None) -> int:
+    """The exit code for an error: by the model call behind it, if there is one."""
+    while error is not None:
+        if (kind := getattr(error, "kind", None)) in CODE_OF:
+            return CODE_OF[kind]
+        error = error.__cause__
+    return USAGE_ERROR
+
+
+def code_of_halt(halt: str) -> int:
+    """The exit code of a run that ended early: "budget", "auth", "stopped"; else something failed."""
+    return CODE_OF.get(halt, UNFINISHED)
 
 
 def one_line(message: str) -> str:

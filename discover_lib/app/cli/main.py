@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from discover_lib.app.cli.common import one_line_errors
+from discover_lib.app.cli.common import EXIT_CODES, one_line_errors
 
 
 class Entry(NamedTuple):
@@ -61,7 +61,7 @@ COMMANDS = {
     "audit": Entry(
         "audit",
         "audit_run",
-        "Leaks in a run's user turns, its certificate, and how far judges agree. Exit 1: an alarm, or not certified.",
+        "Leaks in a run's user turns, its certificate, and how far judges agree. Exit 1: not certified, 5: an alarm.",
     ),
     "paper": Entry(
         "audit", "paper", "The paper's printed figures, recomputed from each other: which follow and which do not."
@@ -120,6 +120,7 @@ app = typer.Typer(
     name="discover",
     cls=LazyGroup,
     help="See, run and train intent discovery.",
+    epilog=EXIT_CODES,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

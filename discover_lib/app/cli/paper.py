@@ -54,7 +54,7 @@ def _show(paper: Paper) -> None:
     for name, part in (("evaluation", run.evaluation), ("generalisation", run.generalisation)):
         if part is not None:
             screen.print(f"\n[bold]{name}[/]")
-            print_results(screen, part.scopes, "paper", "none")
+            print_results(screen, part.scopes, "paper", "none", part.ceilings)
     seconds = paper.seconds()
     typer.echo(
         f"\n{sum(seconds.values()) / 60:.1f} minutes: " + ", ".join(f"{k} {v:.0f} s" for k, v in seconds.items())

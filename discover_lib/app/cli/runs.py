@@ -16,6 +16,7 @@ from discover_lib.app.cli.common import (
     ApiBase,
     Engine,
     KeyVariable,
+    NearMissCap,
     Prompts,
     RoleModel,
     RulesName,
@@ -23,6 +24,7 @@ from discover_lib.app.cli.common import (
     Seed,
     SplitName,
     Turns,
+    capped,
     client_settings,
     with_flags,
     writable,
@@ -109,6 +111,7 @@ class RunFlags:
     trials: int | None = None
     turns: Turns = MAX_TURNS
     rules: RulesName = RulesName.paper
+    near_miss_cap: NearMissCap = None
     seed: Seed = 0
     prompts: Prompts = None
     leak_check: LeakCheckModel = None
@@ -163,7 +166,7 @@ class MakeFlags(RunFlags):
             artifacts=self.artifacts,
             trials=self.trials,
             turns=self.turns,
-            rules=self.rules.rules,
+            rules=capped(self.rules.rules, self.near_miss_cap),
             seed=self.seed,
             prompts=self.prompts,
             leak_check=self.leak_check,
@@ -305,6 +308,7 @@ def evaluate(flags: EvaluateFlags) -> None:
         code = max(code, show.print_assessment(ended))
     if report.last.counts.finished:
         show.write_and_print_results(folder, flags.leave_out.value, sensitivity=flags.sensitivity)
+    show.print_closing(folder)
     raise typer.Exit(code)
 
 
@@ -358,7 +362,9 @@ def _run(flags: SimulateFlags) -> NoReturn:
         show.print_summary(summaries, run)
     if run.options.candidates is not None:
         show.print_table_3(folder)
-    raise typer.Exit(show.print_report(report, folder))
+    code = show.print_report(report, folder)
+    show.print_closing(folder)
+    raise typer.Exit(code)
 
 
 def _run_folder(folder: Path, run: LaidOut, settings: ClientSettings) -> Path:

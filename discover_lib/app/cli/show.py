@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from discover_lib.app.cli.common import STOPPED, console, one_line
+from discover_lib.app.cli.common import DONE, NO_ACCESS, UNFINISHED, code_of_halt, console, one_line
 from discover_lib.core.conversation import Artifact, Conversation, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.metrics.intervals import INTERVAL
+from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.runs.options import LaidOut, within_reach
+from discover_lib.runs.outcomes import closing_lines
 from discover_lib.runs.runner import Halt, Report, Snapshot
 from discover_lib.runs.runner import Progress as OnProgress
 from discover_lib.runs.store import RunStore, Spent
@@ -137,21 +138,28 @@ def print_table_3(folder: Path) -> None:
 
 def print_report(report: Report, folder: Path) -> int:
     """Say how a run ended; returns the exit code."""
-    counts, spent = report.last.counts, report.last.spent
-    if spent.calls:
-        tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
-        typer.echo(f"{spent.calls} calls, {tokens}, {spent_line(spent)}")
+    counts = report.last.counts
     typer.echo(f"{counts.finished} of {counts.units} conversations finished → {folder}")
     if counts.failed:
         roles = ", ".join(f"{count} by the {role}" for role, count in report.last.failures.items())
         typer.echo(f"{counts.failed} failed ({roles}); the same command tries them again", err=True)
         with RunStore.read(folder) as store:
-            place, last = store.failures()[-1]
+            failures = store.failures()
+            place, last = failures[-1]
             artifact = store.listing()[place].artifact
         typer.echo(f"for example {artifact}: {one_line(last.line)}", err=True)
+    unreachable = bool(counts.failed) and {failure.kind for _, failure in failures if failure.ended} == {"connection"}
     if report.halted is not None:
-        return _print_halt(report.halted, report.message)
-    return 1 if counts.failed else 0
+        code = _print_halt(report.halted, report.message)
+        return NO_ACCESS if report.halted == "failing" and unreachable else code
+    return NO_ACCESS if unreachable else UNFINISHED if counts.failed else DONE
+
+
+def print_closing(folder: Path) -> None:
+    """What the whole run took and how its answers came about; nothing where no model was asked."""
+    with RunStore.read(folder) as store:
+        for line in closing_lines(store):
+            typer.echo(line)
 
 
 def _print_halt(halt: Halt, message: str, of: str = "") -> int:
@@ -159,7 +167,7 @@ def _print_halt(halt: Halt, message: str, of: str = "") -> int:
     reason = {"budget": "the budget is spent", "auth": "no access", "failing": "given up"}.get(halt, halt)
     detail = f": {one_line(message)}" if message else ""
     typer.echo(f"{of}{reason}{detail}; the same command resumes it", err=True)
-    return STOPPED if halt == "stopped" else 1
+    return code_of_halt(halt)
 
 
 def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
@@ -173,6 +181,8 @@ def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
     for summary in summaries:
         table.add_row(*summary.row())
     console().print(table)
+    for why in dict.fromkeys(summary.why_no_score for summary in summaries if summary.score is None):
+        typer.echo(f"eq. 4: not defined: {why}")
     typer.echo(within_reach(run))
 
 
@@ -234,12 +244,20 @@ def _dollars(value: float) -> str:
 # -- an evaluation --------------------------------------------------------------------------------------------------
 
 
-def print_results(screen: Console, results: Mapping[str, ScopeResults], rules: str, leave_out: str) -> None:
-    """The table, the comparisons in words and what was left out, of every scope."""
+def print_results(
+    screen: Console,
+    results: Mapping[str, ScopeResults],
+    rules: str,
+    leave_out: str,
+    ceilings: Mapping[str, Estimate] | None = None,
+) -> None:
+    """The table, the comparisons in words and what was left out, of every scope; and its ceiling, where it is known."""
     for scope in results.values():
         if len(results) > 1:
             screen.print(f"\n[bold]{scope.scope}[/]")
         _print_table(screen, scope, rules)
+        if ceilings and scope.scope in ceilings:
+            screen.print(f"  {ceiling_line(ceilings[scope.scope])}", highlight=False, markup=False)
         _print_comparisons(screen, scope)
         _print_pools(screen, scope)
         for line in _remarks(scope, leave_out):
@@ -259,6 +277,11 @@ def _print_table(screen: Console, scope: ScopeResults, rules: str) -> None:
         row = scope.table[name]
         table.add_row(name, *(str(row[each.name]) if each.name in row else "not scored" for each in MEASURES))
     screen.print(table)
+
+
+def ceiling_line(ceiling: Estimate) -> str:
+    """What a share of hidden intents is read beside."""
+    return f"ceiling of found: {ceiling}, what a perfect reply in every turn would find (n = {ceiling.n_artifacts})"
 
 
 def _best_first(scope: ScopeResults) -> list[str]:
@@ -305,7 +328,10 @@ def _print_pools(screen: Console, scope: ScopeResults) -> None:
 
 def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
     """What does not count, and why."""
-    yield f"eq. 4: {scope.same_for_all} of {scope.users} users left out, on whom all assistants found the same"
+    if why := scope.why_no_eq_4:
+        yield f"eq. 4: not defined: {why}"
+    else:
+        yield f"eq. 4: {scope.same_for_all} of {scope.users} users left out, on whom all assistants found the same"
     counted = f"{scope.leaves_counted} of {scope.leaves} leaves count"
     yield f"satisfaction: {counted}; those that {leave_out} of the assistants satisfied are left out"
     for measure, users in scope.users_of.items():
@@ -326,8 +352,8 @@ def print_assessment(ended: Assessed) -> int:
     if ended.failed:
         message = f"{ended.failed} conversations could not be scored in full; the same command tries them again"
         typer.echo(message, err=True)
-        return 1
-    return 0
+        return UNFINISHED
+    return DONE
 
 
 def print_sensitivity(screen: Console, changes: SensitivityMap) -> None:
@@ -357,6 +383,8 @@ def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: b
         RESULTS_FILE,
         SCORES_FILE,
         SENSITIVITY_FILE,
+        ceilings_by_scope,
+        ceilings_of,
         write_evaluation,
         write_sensitivity,
     )
@@ -364,8 +392,9 @@ def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: b
     screen = console()
     scores = write_evaluation(folder, leave_out)
     with RunStore.read(folder) as store:
-        rules, choices = store.rules.name, choices_of(store.configuration)
-    print_results(screen, results_by_scope(scores, leave_out), rules, leave_out)
+        rules, ceilings, choices = store.rules.name, ceilings_of(store), choices_of(store.configuration)
+    results = results_by_scope(scores, leave_out)
+    print_results(screen, results, rules, leave_out, ceilings_by_scope(results, scores, ceilings))
     screen.print("; ".join(f"{name.lower()}: {whose}" for name, whose in choices))
     written = [RESULTS_FILE, SCORES_FILE]
     if sensitivity:

@@ -52,6 +52,7 @@ MAX_TOPIC_WORDS = 3
 MAX_REQUEST_WORDS = 40
 # Of these a tree file keeps a hash; not of `leak_check`, so that trees built before there was one are built no more.
 PROMPTS = ("requirement_synthesis", "abstraction", "hierarchy", "superset_check", "initial_request")
+STAGES = ("synthesis", "abstraction", "organisation", "direction", "initial request")  # as their calls are named
 
 _NEGATION = re.compile(r"\b(?:not|never|avoids?|avoiding|lacks?|lacking)\b|n['’]t\b", re.IGNORECASE)
 

@@ -37,5 +37,5 @@ def test_a_server_that_is_down_is_one_line(tmp_path):
     with FakeServer(brain=answer) as server:
         gone = server.api_base
     code, said = build(tmp_path, gone, tmp_path / "piece.md")
-    assert code == 2 and len(said.strip().splitlines()) == 1
+    assert code == 4 and len(said.strip().splitlines()) == 1
     assert not list((tmp_path / "out").glob("*.json"))

@@ -138,7 +138,7 @@ class LLMClient:
         self._rng = rng or random.Random()
         self._lock = threading.Lock()
         self._in_flight: dict[str, concurrent.futures.Future[Completion]] = {}
-        self._meter = Meter()
+        self._meter = Meter(cache)
         self._prepared: dict[str, Wire] = {}
         self._wires: dict[str, Wire] = {}
         self._gates: dict[str, _Gate] = {}  # touched in the loop only
@@ -232,13 +232,13 @@ class LLMClient:
             completion = replace(shared.result(), cached=True)
         except Exception as error:
             raise copy.copy(error) from None  # each thread its own traceback
-        self._meter.cached(request)
+        self._meter.cached(request, completion)
         return completion
 
     def _fetch(self, request: Request, key: str, on_text: OnText | None) -> Completion:
         found = self._cache.get(key) if self._cache else None
         if found is not None:
-            self._meter.cached(request)
+            self._meter.cached(request, found)
             if on_text:
                 on_text(found.text)
             return replace(found, cached=True)

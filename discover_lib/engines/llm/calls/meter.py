@@ -1,18 +1,40 @@
-"""Totals of what a client does."""
+"""Totals of what a client does, and a note of every answer for whoever keeps them."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections import Counter
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
-from discover_lib.engines.llm.calls.records import Completion, Kind, LLMError, Lost, Request, Tally, Usage
+from discover_lib.engines.llm.calls.records import Answered, Completion, Kind, LLMError, Lost, Request, Tally, Usage
+
+
+@runtime_checkable
+class KeepsAnswers(Protocol):
+    """Keeps how answers came about, one note per key; a later note on a key replaces the one before."""
+
+    def put_answer(self, answer: Answered) -> None: ...
+
+
+class _Here(threading.local):
+    """The answer that this thread got last: what is said of an answer is said by the thread that asked for it."""
+
+    answer: Answered | None = None
 
 
 class Meter:
-    """Adds up what the client does; thread-safe."""
+    """Adds up what the client does; thread-safe.
 
-    def __init__(self) -> None:
+    Args:
+        keeper: is given a note of every answer, also of one that comes from the cache: a resumed run that asks the
+            same again notes the same again.
+    """
+
+    def __init__(self, keeper: object = None) -> None:
+        self._keeper = keeper if isinstance(keeper, KeepsAnswers) else None
+        self._here = _Here()
         self._lock = threading.Lock()
         self._tallies: dict[str, Tally] = {}
         self._failures: Counter[str] = Counter()
@@ -22,6 +44,7 @@ class Meter:
         self._left_out: dict[str, tuple[str, ...]] = {}
 
     def done(self, request: Request, completion: Completion) -> None:
+        self._begin(request)
         self.remark(request.purpose, "cut", completion.finish_reason == "length")
         counted = completion.prompt_tokens is not None and completion.completion_tokens is not None
         self._add(
@@ -35,10 +58,13 @@ class Meter:
             calls_of_unknown_price=completion.cost is None,
         )
 
-    def cached(self, request: Request) -> None:
+    def cached(self, request: Request, completion: Completion) -> None:
+        self._begin(request)
+        self._note("cut", completion.finish_reason == "length")
         self._add(request, cached=1)
 
     def failed(self, request: Request, error: LLMError) -> None:
+        self._begin(request)
         self._add(request, failed=1, attempts=error.attempts)
         self.remark(request.purpose, "cut", error.cut)
         with self._lock:
@@ -61,11 +87,13 @@ class Meter:
     def structured(self, purpose: str, outcome: str) -> None:
         with self._lock:
             self._structured.setdefault(purpose, Counter())[outcome] += 1
+        self._note("outcome", outcome)
 
     def remark(self, purpose: str, what: str, times: int) -> None:
         with self._lock:
             if times:
                 self._remarks.setdefault(purpose, Counter())[what] += times
+        self._note(what, times)
 
     def left_out(self, model: str, parameters: tuple[str, ...]) -> None:
         with self._lock:
@@ -88,6 +116,20 @@ class Meter:
                 dict(self._left_out),
                 {purpose: dict(remarks) for purpose, remarks in self._remarks.items()},
             )
+
+    def _begin(self, request: Request) -> None:
+        self._here.answer = Answered(request.key, request.purpose) if self._keeper else None
+
+    def _note(self, what: str, value: str | int) -> None:
+        answer = self._here.answer
+        if answer is None or self._keeper is None or not value:
+            return
+        if what == "outcome":
+            answer = replace(answer, outcome=str(value))
+        else:
+            answer = replace(answer, remarks={**answer.remarks, what: answer.remarks.get(what, 0) + int(value)})
+        self._here.answer = answer
+        self._keeper.put_answer(answer)
 
     def _add(self, request: Request, **more: float) -> None:
         with self._lock:

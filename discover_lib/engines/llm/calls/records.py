@@ -164,6 +164,22 @@ class Tally:
 
 
 @dataclass(frozen=True)
+class Answered:
+    """How one answer came about: what is kept of it beside the calls.
+
+    Attributes:
+        key: of the last call that it took.
+        outcome: clean, repaired, reasked or failed; None of an answer without a form, or one that was given up.
+        remarks: what was seen in it, and how often; see `Usage`.
+    """
+
+    key: str
+    purpose: str
+    outcome: str | None = None
+    remarks: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Usage:
     """What a client has done so far."""
 

@@ -1,0 +1,152 @@
+"""How much of what was discovered came by near misses, which an assistant can collect: several alternatives in a reply.
+
+With p = 0.25 and θ below 1, four distinct near misses in one reply always move an intent (paper, section 3.2), wanted
+or not.  A score that rests on them says less than one that rests on replies that met what the user wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from discover_lib.base.records import Record
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.state import Discovery
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+
+if TYPE_CHECKING:
+    from discover_lib.metrics.scores import ConversationScores
+
+Steps = tuple[int, int, int, int]  # steps up, those by near misses, intents discovered, those by near misses alone
+
+
+def steps_of(conversation: Conversation) -> Steps:
+    """How the intents of a conversation were moved up, in the replies that it went on with."""
+    causes: dict[str, set[str]] = {}
+    discovered: set[str] = set()
+    steps = by_near_misses = 0
+    for turn in conversation.turns:
+        for each in turn.candidate.transitions:
+            if each.moved:
+                steps, by_near_misses = steps + 1, by_near_misses + (each.cause == "tangential")
+                causes.setdefault(each.intent_id, set()).add(each.cause)
+                if each.after is Discovery.DISCOVERED:
+                    discovered.add(each.intent_id)
+    alone = sum(causes[intent_id] == {"tangential"} for intent_id in discovered)
+    return steps, by_near_misses, len(discovered), alone
+
+
+@dataclass(frozen=True)
+class NearMisses(Record):
+    """What one assistant's conversations owe to near misses.
+
+    Attributes:
+        steps, by_near_misses: how often an intent was moved up one state or two, and how often a near miss did it.
+        discovered, alone: intents discovered, and those of them that near misses alone moved.
+        share: of the steps, over conversations that have one; None where no intent was moved.
+        share_alone: of the discovered intents, over conversations with one; None where nothing was discovered.
+        unknown: conversations whose steps are not known.
+    """
+
+    assistant: str
+    steps: int
+    by_near_misses: int
+    discovered: int
+    alone: int
+    share: Estimate | None
+    share_alone: Estimate | None
+    unknown: int = 0
+
+    def row(self) -> tuple[str, ...]:
+        """The cells of a table, under `NEAR_MISS_COLUMNS`."""
+        return (
+            self.assistant,
+            f"{self.by_near_misses} of {self.steps}",
+            "nothing moved" if self.share is None else _with_n(self.share),
+            f"{self.alone} of {self.discovered}",
+            "nothing discovered" if self.share_alone is None else _with_n(self.share_alone),
+        )
+
+
+NEAR_MISS_COLUMNS = ("assistant", "steps by near misses", "share", "discovered by them alone", "share of discovered")
+
+
+def near_misses_of(scores: Iterable[ConversationScores]) -> list[NearMisses]:
+    """By assistant, in the order in which they come."""
+    groups: dict[str, list[ConversationScores]] = {}
+    for each in scores:
+        groups.setdefault(each.assistant, []).append(each)
+    return [_of_group(name, group) for name, group in groups.items()]
+
+
+def _of_group(name: str, group: Sequence[ConversationScores]) -> NearMisses:
+    known = [(each.artifact, each.steps) for each in group if each.steps is not None]
+    steps, by_near_misses, discovered, alone = (sum(steps[at] for _, steps in known) for at in range(4))
+    return NearMisses(
+        name,
+        steps,
+        by_near_misses,
+        discovered,
+        alone,
+        _share(known, lambda steps: (steps[1], steps[0])),
+        _share(known, lambda steps: (steps[3], steps[2])),
+        len(group) - len(known),
+    )
+
+
+def _share(known: Iterable[tuple[str, Steps]], part: Callable[[Steps], tuple[int, int]]) -> Estimate | None:
+    by_artifact: dict[str, list[float]] = {}
+    for artifact, steps in known:
+        some, all_ = part(steps)
+        if all_:
+            by_artifact.setdefault(artifact, []).append(some / all_)
+    return bootstrap_mean(by_artifact) if by_artifact else None
+
+
+def _with_n(estimate: Estimate) -> str:
+    n = "" if estimate.low is None else f" (n = {estimate.n_artifacts})"
+    return f"{estimate}{n}"
+
+
+@dataclass(frozen=True)
+class FarmedTurn(Record):
+    """A reply that moved intents by near misses: which, and how many near misses they had."""
+
+    place: int
+    assistant: str
+    artifact: str
+    turn: int
+    moved: Mapping[str, int]  # intent id → its near misses in the reply
+    texts: Mapping[str, str]
+
+    @property
+    def line(self) -> str:
+        moved = "; ".join(f"[{key}] {self.texts[key]}: {count} near misses" for key, count in self.moved.items())
+        return f"conversation {self.place}, {self.assistant}, {self.artifact}, turn {self.turn}: {moved}"
+
+
+def suspects(scores: Iterable[ConversationScores], limit: int) -> list[int]:
+    """Places of the conversations with most steps by near misses; those whose steps are not known come last."""
+    ranked = sorted(scores, key=lambda each: (each.steps is None, -(each.steps or (0, 0))[1], each.place))
+    return [each.place for each in ranked if each.steps is None or each.steps[1]][:limit]
+
+
+def worst_turns(conversations: Iterable[tuple[int, Conversation]], limit: int = 10) -> list[FarmedTurn]:
+    """The turns that moved most intents by near misses; of equals the one with more near misses, then the earlier."""
+    turns = []
+    for place, conversation in conversations:
+        for turn in conversation.turns:
+            evaluation = turn.candidate.evaluation
+            moved = {}
+            for each in turn.candidate.transitions:
+                if each.moved and each.cause == "tangential" and evaluation is not None:
+                    verdict = evaluation.verdict(each.intent_id)
+                    moved[each.intent_id] = len(verdict.near_misses) if verdict else 0
+            if moved:
+                texts = {key: conversation.tree.text(key) for key in moved}
+                setting = conversation.setting
+                name = "+".join(setting.get("assistants") or (turn.reply.assistant,))
+                turns.append(FarmedTurn(place, name, setting.get("artifact", ""), turn.index, moved, texts))
+    turns.sort(key=lambda each: (-len(each.moved), -sum(each.moved.values()), each.place, each.turn))
+    return turns[:limit]

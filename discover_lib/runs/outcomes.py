@@ -1,0 +1,102 @@
+"""How the answers of language models came about, over a whole run: the one line that closes every command that asks.
+
+The notes are kept beside the calls (`RunStore.answers`), so the line is the same however often a run was interrupted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from discover_lib.base.records import Record
+from discover_lib.runs.store import RunStore, Spent
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.records import Usage
+
+Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, reasked or failed → answers
+
+
+@dataclass(frozen=True)
+class Outcomes(Record, derived=("line",)):
+    """What became of the structured answers of a run; parts that are nothing are not spoken of.
+
+    Attributes:
+        answers: purpose → outcome → how many answers; "failed" are those that were no better when asked for again.
+        remarks: what was seen in answers, and how often: "cut" by their limit, "stray ids", "contradicted".
+        unscored: candidates whose judgement failed, and parts of assessments that could not be had.
+        calls_before: calls of an earlier version, whose answers were not noted.
+    """
+
+    answers: Structured = field(default_factory=dict)
+    remarks: Mapping[str, int] = field(default_factory=dict)
+    unscored: int = 0
+    calls_before: int = 0
+
+    @classmethod
+    def of_run(cls, store: RunStore) -> Outcomes:
+        """Over all sessions of a run."""
+        counted, remarks, before = store.answers()
+        answers: dict[str, dict[str, int]] = {}
+        for (purpose, outcome), count in counted.items():
+            answers.setdefault(purpose, {})[outcome] = count
+        return cls(answers, remarks, sum(store.unscored().values()), before)
+
+    @classmethod
+    def of_usage(cls, usage: Usage) -> Outcomes:
+        """Of what one client did, where nothing is kept."""
+        remarks: Counter[str] = Counter()
+        for seen in usage.remarks.values():
+            remarks.update(seen)
+        return cls(usage.structured_by_purpose, dict(remarks))
+
+    @property
+    def line(self) -> str:
+        """In words; "" where no model was asked."""
+        parts = [
+            _counted(self._total("clean"), "clean"),
+            _counted(self._total("repaired"), "repaired"),
+            self._by_role("reasked", "asked again"),
+            self._by_role("failed", "no better when asked again"),
+            _counted(self.remarks.get("contradicted", 0), "contradicted"),
+            _counted(self.remarks.get("cut", 0), "cut"),
+            _counted(self.remarks.get("stray ids", 0), "stray ids left out"),
+            _counted(self.unscored, "unscored"),
+        ]
+        said = ", ".join(filter(None, parts))
+        earlier = f" (an earlier version made {self.calls_before:,} calls, and noted nothing of them)"
+        return f"answers: {said or 'none noted'}{earlier if self.calls_before else ''}" if said or self.asked else ""
+
+    @property
+    def asked(self) -> bool:
+        return bool(self.answers or self.calls_before)
+
+    def _total(self, outcome: str) -> int:
+        return sum(row.get(outcome, 0) for row in self.answers.values())
+
+    def _by_role(self, outcome: str, words: str) -> str:
+        rows = {purpose: row[outcome] for purpose, row in self.answers.items() if row.get(outcome)}
+        if not rows:
+            return ""
+        most_first = sorted(rows, key=lambda purpose: -rows[purpose])
+        roles = ", ".join(f"{purpose.removeprefix('builder: ')} {rows[purpose]}" for purpose in most_first)
+        return f"{sum(rows.values()):,} {words} ({roles})"
+
+
+def _counted(number: int, words: str) -> str:
+    return f"{number:,} {words}" if number else ""
+
+
+def cost_line(spent: Spent) -> str:
+    """What all finished calls took, those of the scorers included; calls of unknown price are counted apart."""
+    unknown = f" + {spent.unpriced:,} calls of unknown price" if spent.unpriced else ""
+    tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
+    return f"{spent.calls:,} calls, {tokens}, ${spent.cost:.4f}{unknown}"
+
+
+def closing_lines(store: RunStore) -> list[str]:
+    """What a command says of its calls when it ends, over the whole run; nothing where no model was asked."""
+    spent = store.spent()
+    return [line for line in (cost_line(spent), Outcomes.of_run(store).line) if line] if spent.calls else []

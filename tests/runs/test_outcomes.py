@@ -1,0 +1,186 @@
+"""One line says how the answers of a run came about, also after it was interrupted."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+from command_line import discover
+from llm_brain import answer
+from llm_contrary import Contrary, Given
+from llm_server import FakeServer
+
+from discover_lib.engines.llm.calls.records import Answered
+from discover_lib.metrics.scores import ScoringFailure
+from discover_lib.runs.evaluation import RESULTS_FILE
+from discover_lib.runs.outcomes import Outcomes, closing_lines, cost_line
+from discover_lib.runs.store import BEFORE_ANSWERS, FILE, RunStore, Spent, turn_row
+
+DOMAIN = "technical_writing"
+MODEL = f"openai/miniature:{DOMAIN}"
+
+
+def strays(given: Given) -> str:
+    """Every judgement has an entry for an intent that there is not."""
+    if given.task != "response_evaluation":
+        return given.text
+    data = given.data
+    data["intents"].append({"id": "9.9", "reason": "a habit", "engaged": False, "near_misses": []})
+    return json.dumps(data)
+
+
+def test_the_line_leaves_out_what_is_nothing() -> None:
+    answers = {
+        "judge": {"clean": 20, "reasked": 2},
+        "voice": {"clean": 11, "repaired": 2, "reasked": 1},
+        "satisfaction": {"reasked": 1},
+    }
+    seen = {"contradicted": 1, "cut": 1, "stray ids": 3}
+    assert Outcomes(answers, seen, unscored=2).line == (
+        "answers: 31 clean, 2 repaired, 4 asked again (judge 2, voice 1, satisfaction 1), 1 contradicted, 1 cut, "
+        "3 stray ids left out, 2 unscored"
+    )
+    assert Outcomes({"voice": {"clean": 1}}).line == "answers: 1 clean"
+    assert Outcomes({"voice": {"failed": 1}}).line == "answers: 1 no better when asked again (voice 1)"
+    assert Outcomes().line == ""
+
+
+def test_the_cost_names_calls_of_unknown_price() -> None:
+    assert cost_line(Spent(1200, 1300, 40_000, 9_000, 0.5, 0)) == "1,200 calls, 40,000 + 9,000 tokens, $0.5000"
+    assert cost_line(Spent(2, 2, 10, 5, 0.0, 2)).endswith("$0.0000 + 2 calls of unknown price")
+
+
+def test_the_same_call_asked_for_again_replaces_its_note(tmp_path: Path) -> None:
+    with RunStore.write(tmp_path, {"rules": {}}) as store:
+        store.put_answer(Answered("one", "judge", "reasked", {"stray ids": 2}))
+        store.put_answer(Answered("two", "voice", "clean"))
+        store.put_answers()
+        store.put_answer(Answered("one", "judge", "clean"))
+    with RunStore.read(tmp_path) as store:
+        assert store.answers() == ({("judge", "clean"): 1, ("voice", "clean"): 1}, {}, 0)
+
+
+def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) -> None:
+    with FakeServer(brain=Contrary(habits=(strays,))) as server:
+        arguments = ["evaluate", "--assistant", "draft", "--domain", DOMAIN, "--engine", MODEL, "--artifacts", 1]
+        arguments += ["--trials", 1, "--turns", 3, "--api-base", server.api_base, "--run", tmp_path]
+        done = discover(*arguments)
+        asked = server.counts["requests"]
+        with RunStore.read(tmp_path) as store:
+            lines = closing_lines(store)
+            assert store.spent().calls == asked
+            assert {purpose for purpose, _ in store.answers()[0]} >= {"judge", "voice", "satisfaction", "interactivity"}
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-2:] == lines and f"{asked} calls" in lines[0]
+        judged = server.brain.counts["strays"]
+        assert lines[1] == f"answers: {asked} clean, {judged} stray ids left out"
+        again = discover(*arguments)
+        assert again.stdout.splitlines()[-2:] == lines, "a run that goes on tells of its earlier sessions"
+        assert server.counts["requests"] == asked
+
+
+def test_a_run_without_models_says_nothing_of_answers(tmp_path: Path) -> None:
+    done = discover("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--run", tmp_path)
+    assert done.returncode == 0 and "answers:" not in done.stdout and "calls" not in done.stdout
+
+
+def test_what_an_earlier_version_asked_is_said_to_be_unknown(tmp_path: Path) -> None:
+    with FakeServer(brain=answer) as server:
+        arguments = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--engine", MODEL, "--artifacts", 1]
+        arguments += ["--turns", 2, "--api-base", server.api_base, "--run", tmp_path]
+        discover(*arguments)
+        calls = server.counts["requests"]
+        with sqlite3.connect(tmp_path / FILE) as file:
+            file.execute("DROP TABLE answers")  # as that version left it
+        file.close()
+        with RunStore.read(tmp_path) as store:
+            said = f"answers: none noted (an earlier version made {calls} calls, and noted nothing of them)"
+            assert Outcomes.of_run(store).line == said
+        assert discover(*arguments).stdout.splitlines()[-1] == said
+    with sqlite3.connect(tmp_path / FILE) as file:
+        assert file.execute("SELECT value FROM run WHERE name = ?", (BEFORE_ANSWERS,)).fetchall() == [(str(calls),)]
+    file.close()
+
+
+def test_unscored_counts_candidates_and_parts_of_assessments(tmp_path: Path) -> None:
+    discover("evaluate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--trials", 1, "--run", tmp_path)
+    with RunStore.read(tmp_path) as store:
+        configuration, data = store.configuration, store.assessment(0)
+        assert data is not None and store.unscored() == {}
+    data["failures"] = [ScoringFailure("satisfaction", "no answer").to_dict()]
+    with RunStore.write(tmp_path, configuration) as store:
+        store.put_assessment(0, data, {}, failed=True)
+        assert store.unscored() == {"satisfaction": 1} and Outcomes.of_run(store).unscored == 1
+
+
+# -- exit codes ----------------------------------------------------------------------------------------------------
+
+
+def test_the_help_lists_the_exit_codes() -> None:
+    said = " ".join(re.sub(r"[│╭╰╮╯─]", " ", discover("--help").stdout).split())
+    for code in ("0 all done", "1 finished, but", "2 what was asked", "3 the budget", "4 a key", "5 `audit`", "130"):
+        assert code in said, code
+
+
+def test_a_missing_key_and_a_server_that_is_down_are_code_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    asked = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--turns", 1]
+    no_key = discover(*asked, "--engine", "openai/gpt-4.1", "--run", tmp_path / "key")
+    assert no_key.returncode == 4 and "OPENAI_API_KEY" in no_key.stderr
+    assert discover(*asked, "--engine", "gpt-9", "--run", tmp_path / "none").returncode == 2
+
+
+def test_a_budget_that_is_spent_is_code_3(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(f"as_of: 2026-01-01\ndollars_per_million_tokens:\n  {MODEL}: {{input: 1, output: 1}}\n")
+    with FakeServer(brain=answer) as server:
+        arguments = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--engine", MODEL, "--artifacts", 1]
+        arguments += ["--api-base", server.api_base, "--run", tmp_path / "run", "--prices", prices]
+        stopped = discover(*arguments, "--budget", 0.000001)
+    assert stopped.returncode == 3 and "the budget is spent" in stopped.stderr
+
+
+def test_an_alarm_and_a_missing_certificate_are_told_apart(tmp_path: Path) -> None:
+    discover("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--run", tmp_path)
+    uncertified = discover("audit", tmp_path)
+    assert uncertified.returncode == 1 and "No certificate" in uncertified.stdout
+    with RunStore.read(tmp_path) as store:
+        configuration, talk = store.configuration, store.conversation(0)
+    first = talk.turns[0]
+    hidden = next(key for key in talk.tree.intents if key not in first.after.discovered)
+    leaking = dataclasses.replace(first, user_message=f"I want this: {talk.tree.text(hidden)}")
+    with RunStore.write(tmp_path, configuration) as store:
+        store.put_whole(0, [turn_row(each) for each in (leaking, *talk.turns[1:])], talk.stop)
+    alarmed = discover("audit", tmp_path)
+    assert alarmed.returncode == 5 and "alarm" in alarmed.stdout
+
+
+# -- what is not defined, and what could be found at all -----------------------------------------------------------
+
+
+def test_an_evaluation_says_its_ceiling_and_why_eq_4_is_not_defined(tmp_path: Path) -> None:
+    done = discover("evaluate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 2, "--run", tmp_path)
+    assert "eq. 4: not defined: one assistant alone; eq. 4 compares several" in done.stdout
+    results = json.loads((tmp_path / RESULTS_FILE).read_text("utf-8"))
+    assert 0 < results["ceilings"]["all"]["mean"] <= 1 and results["ceilings"]["all"]["n_artifacts"] == 2
+    assert f"ceiling of found: {results['ceilings']['all']['mean']:.2f}" in done.stdout
+    assert results["spent"]["calls"] == 0 and results["answers"]["line"] == ""
+    simulated = discover(
+        "simulate", "--assistant", "draft", "--domain", DOMAIN, "--run", tmp_path / "s", "--artifacts", 1
+    )
+    assert "eq. 4: not defined: one assistant alone" in simulated.stdout
+
+
+def test_a_cap_on_near_misses_is_stored_only_where_it_is_given(tmp_path: Path) -> None:
+    asked = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1]
+    discover(*asked, "--run", tmp_path / "plain")
+    assert discover(*asked, "--near-miss-cap", 1, "--run", tmp_path / "capped").returncode == 0
+    with RunStore.read(tmp_path / "plain") as plain, RunStore.read(tmp_path / "capped") as capped:
+        assert "near_miss_cap" not in plain.configuration["rules"]
+        assert capped.rules.near_miss_cap == 1 and capped.conversation(0).rules == capped.rules
+    other = discover(*asked, "--run", tmp_path / "capped")
+    assert other.returncode == 2 and "another configuration" in other.stderr
