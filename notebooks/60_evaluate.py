@@ -405,7 +405,7 @@ def read_others(artifacts, domains, models_form, others_text, rules, scripts, se
             names = (*scripts.value, *trained_choice.value, *named, *([choice.assistant] if choice.assistant else []))
             if not names or not domains.value:
                 raise RunOptionsError("choose at least one domain and one assistant")
-            roles = {"judge": choice.judge, "voice": choice.voice}
+            roles = {"judge": choice.judge, "voice": choice.voice, "role_options": choice.options}
             options = RunOptions(tuple(dict.fromkeys(names)), **roles, **numbers, rules=Rules.named(rules.value))
         except (controls.ChoiceError, RunOptionsError) as error:
             return None, None, str(error)

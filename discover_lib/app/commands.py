@@ -44,7 +44,8 @@ def run_command(folder: Path, configuration: Mapping[str, Any]) -> str:
     words += ["--candidates", str(options.candidates)] if options.candidates is not None else []
     if options.look_ahead:
         words += ["--look-ahead", str(options.look_ahead), "--reward-assistant", options.reward_assistant]
-    return shlex.join([*words, "--judge", str(options.judge), "--voice", str(options.voice)])
+    words += ["--judge", str(options.judge), "--voice", str(options.voice)]
+    return shlex.join([*words, *options.role_options.words()])
 
 
 def export_command(

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
+from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.metrics.scorer import Scorer
 
 if TYPE_CHECKING:
@@ -25,20 +26,25 @@ class EngineSpec:
 
     Attributes:
         prompts: a folder whose files replace the prompts of the same name.
+        options: how the models are asked, where that differs from the roles' defaults.
     """
 
     builder: str = MINIATURE
     judge: str = MINIATURE
     voice: str = MINIATURE
     prompts: str | None = None
+    options: RoleOptions = NO_OPTIONS
 
     def models(self, assistants: Sequence[str] = ()) -> list[str]:
         """The language models that take part and are reached through an API, each once."""
-        from discover_lib.engines.miniature.assistants import SCRIPTED
-
-        ours = {*SCRIPTED, *local_models(assistants)}
-        asked = [model_of(name) for name in assistants if name not in ours]
+        asked = [model_of(name) for name in asked_assistants(assistants)]
         return list(dict.fromkeys(each for each in (self.builder, self.judge, self.voice, *asked) if each != MINIATURE))
+
+    def players(self, assistants: Sequence[str] = ()) -> dict[str, str]:
+        """Who of a run is such a model, as `RoleOptions` name them: role, or an assistant's name → role."""
+        engines = {"judge": self.judge, "voice": self.voice, "scorer": self.judge}
+        roles = {role: role for role, engine in engines.items() if engine != MINIATURE}
+        return roles | dict.fromkeys(asked_assistants(assistants), "assistant")
 
 
 class Engines(Protocol):
@@ -77,21 +83,23 @@ class RoleEngines:
             return _miniature(domain).builder
         from discover_lib.engines.llm.builder import LLMBuilder
 
-        return LLMBuilder(self._needed(self.spec.builder), self.spec.builder, prompts=self._prompts)
+        return LLMBuilder(
+            self._needed(self.spec.builder), self.spec.builder, prompts=self._prompts, **self._how("builder")
+        )
 
     def judge(self, domain: str) -> Judge:
         if self.spec.judge == MINIATURE:
             return _miniature(domain).judge
         from discover_lib.engines.llm.judge import LLMJudge
 
-        return LLMJudge(self._needed(self.spec.judge), self.spec.judge, prompts=self._prompts)
+        return LLMJudge(self._needed(self.spec.judge), self.spec.judge, prompts=self._prompts, **self._how("judge"))
 
     def voice(self, domain: str) -> UserVoice:
         if self.spec.voice == MINIATURE:
             return _miniature(domain).voice
         from discover_lib.engines.llm.voice import LLMVoice
 
-        return LLMVoice(self._needed(self.spec.voice), self.spec.voice, prompts=self._prompts)
+        return LLMVoice(self._needed(self.spec.voice), self.spec.voice, prompts=self._prompts, **self._how("voice"))
 
     def scorer(self, domain: str) -> Scorer:
         """Who judges the turns scores the whole, too."""
@@ -101,7 +109,7 @@ class RoleEngines:
             return MiniatureScorer(domain)
         from discover_lib.engines.llm.scoring import LLMScorer
 
-        return LLMScorer(self._needed(self.spec.judge), self.spec.judge, prompts=self._prompts)
+        return LLMScorer(self._needed(self.spec.judge), self.spec.judge, prompts=self._prompts, **self._how("scorer"))
 
     def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
         from discover_lib.engines.local.names import is_local, local_assistant
@@ -113,13 +121,16 @@ class RoleEngines:
             return scripted_assistant(name, domain)
         from discover_lib.engines.llm.assistants import llm_assistant
 
-        return llm_assistant(self._client, name, prompts=self._prompts)
+        return llm_assistant(self._client, name, prompts=self._prompts, **self._how("assistant", name))
 
     @cached_property
     def _prompts(self) -> PromptSet:
         from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 
         return PromptSet(Path(self.spec.prompts)) if self.spec.prompts else default_prompts()
+
+    def _how(self, role: str, assistant: str = "") -> dict[str, Any]:
+        return self.spec.options.of(role, assistant)
 
     def _needed(self, model: str) -> LLMClient:
         if self._client is None:
@@ -137,6 +148,14 @@ def local_models(assistants: Sequence[str]) -> list[str]:
     from discover_lib.engines.local.names import is_local
 
     return [name for name in unscripted if is_local(name)]
+
+
+def asked_assistants(assistants: Sequence[str]) -> list[str]:
+    """Those assistants that are language models behind an API."""
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+
+    ours = {*SCRIPTED, *local_models(assistants)}
+    return [name for name in assistants if name not in ours]
 
 
 def model_of(assistant: str) -> str:

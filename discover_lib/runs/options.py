@@ -20,7 +20,8 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, local_models
+from discover_lib.engines.options import NO_OPTIONS, RoleOptions
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.digests import stored_scores
@@ -56,6 +57,7 @@ class RunOptions:
             turn of one conversation, this many times each; the one with the highest reward continues.
         prompts: folder of prompts in place of ours.
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
+        role_options: how the models are asked, where that differs from the roles' defaults.
     """
 
     assistants: tuple[str, ...]
@@ -74,6 +76,7 @@ class RunOptions:
     split: Literal["train", "eval"] = "eval"
     look_ahead: int = 0
     reward_assistant: str = ""
+    role_options: RoleOptions = NO_OPTIONS
 
     @property
     def everyone(self) -> tuple[str, ...]:
@@ -86,6 +89,7 @@ class RunOptions:
             judge=self.judge or self.engine,
             voice=self.voice or self.engine,
             prompts=str(self.prompts) if self.prompts else None,
+            options=self.role_options,
         )
 
     @classmethod
@@ -110,6 +114,7 @@ class RunOptions:
             voice=configuration["engine"]["voice"],
             artifacts=len(artifacts) // len(domains),
             rules=Rules.from_dict(configuration["rules"]),
+            role_options=RoleOptions.from_dict(configuration.get("options", {})),
             **{name: configuration[name] for name in ("trials", "turns", "seed")},
             **{name: configuration[name] for name in of_one_domain if configuration.get(name) is not None},
         )
@@ -139,7 +144,7 @@ def lay_out(options: RunOptions) -> LaidOut:
     """Check what was asked for and lay its conversations out.  Spends nothing.
 
     Raises:
-        RunOptionsError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
+        RunOptionsError, RoleOptionError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
     """
     spec = options.spec
     for role, engine in (("engine", options.engine), ("judge", spec.judge), ("voice", spec.voice)):
@@ -147,6 +152,7 @@ def lay_out(options: RunOptions) -> LaidOut:
             raise RunOptionsError(
                 f"unknown {role} {engine!r}; give 'miniature' or a LiteLLM model name such as openai/NAME"
             )
+    spec.options.check_names(asked_assistants(options.everyone))
     trees = _generated(options) if options.domain is not None and options.trees is None else _from_folder(options)
     for domain in sorted({domain for domain, _ in trees.values()}):
         _check_assistants(options, domain)
@@ -407,6 +413,8 @@ def _configuration(
         from discover_lib.engines.local.names import fingerprint
 
         extra["local"] = {name: fingerprint(name) for name in local}
+    if changed := spec.options.to_store(spec.players(options.everyone)):
+        extra["options"] = changed
     return extra | {
         "format": FORMAT,
         "code_version": VERSION,

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from discover_lib.app.cli.common import client_settings, console, with_flags
+from discover_lib.app.cli.common import ModelFlags, client_settings, console, with_flags
 from discover_lib.audit.agreement import (
     Agreement,
     JudgeFactory,
@@ -38,6 +38,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
+from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.runs.options import is_model
 from discover_lib.runs.plan import plan_run
@@ -49,7 +50,7 @@ IN_FLIGHT = 16  # conversations with language models at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditFlags:
+class AuditFlags(ModelFlags):
     run: Annotated[Path | None, typer.Argument(help="A run's folder.")] = None
     corpus: Annotated[bool, typer.Option("--corpus", help="How good the leak audit is, on planted leaks.")] = False
     certify: Annotated[bool, typer.Option("--certify", help="Run the scripted panel with this run's user.")] = False
@@ -82,6 +83,7 @@ class AuditFlags:
 @with_flags(AuditFlags)
 def audit_run(flags: AuditFlags) -> None:
     """Leaks in a run's user turns, its certificate, and how far judges agree. Exit 1: an alarm, or not certified."""
+    flags.role_options.check_names(())
     if flags.run is None and not flags.corpus:
         raise DiscoverError("give a run's folder, or --corpus")
     result: dict[str, Any] = {}
@@ -216,7 +218,7 @@ def _print_agreement(talks: Mapping[str, Conversation], flags: AuditFlags) -> di
 
 def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> list[Label]:
     """What the judges of these names say, domain by domain; models only within a budget."""
-    names, repeats, budget = flags.judge, flags.repeats, flags.budget
+    names, repeats, budget, options = flags.judge, flags.repeats, flags.budget, flags.role_options
     by_domain: dict[str, list[Moment]] = {}
     for name, talk in talks.items():
         by_domain.setdefault(talk.setting.get("domain") or "", []).extend(moments_of({name: talk}))
@@ -235,13 +237,13 @@ def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> l
     with _client(flags.settings, budget if models else None) as client:
         labels: list[Label] = []
         for domain, moments in by_domain.items():
-            judges = {name: _factory(name, domain, client) for name in names}
+            judges = {name: _factory(name, domain, client, options) for name in names}
             labels += ask_judges(moments, judges, repeats)
         return labels
 
 
-def _factory(name: str, domain: str, client: LLMClient | None) -> JudgeFactory:
-    return lambda repeat: RoleEngines(EngineSpec(judge=name), client).judge(domain)
+def _factory(name: str, domain: str, client: LLMClient | None, options: RoleOptions) -> JudgeFactory:
+    return lambda repeat: RoleEngines(EngineSpec(judge=name, options=options), client).judge(domain)
 
 
 @contextmanager

@@ -8,11 +8,22 @@ from typing import Annotated
 
 import typer
 
-from discover_lib.app.cli.common import ApiBase, KeyVariable, Prompts, client_settings, writable
+from discover_lib.app.cli.common import (
+    ApiBase,
+    KeyVariable,
+    MaxTokens,
+    Prompts,
+    ReasoningEffort,
+    Temperature,
+    Timeout,
+    client_settings,
+    writable,
+)
 from discover_lib.base.files import outputs_folder
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.prices import read_prices
 from discover_lib.engines.llm.calls.records import LLMError
+from discover_lib.engines.options import RoleOptions
 from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files
 
 FAILED, HALTED, STOPPED = 2, 1, 130  # exit codes
@@ -31,12 +42,19 @@ def build(
     prices: Annotated[Path | None, typer.Option(help="Own prices (YAML), before LiteLLM's table.")] = None,
     api_base: ApiBase = None,
     key_variable: KeyVariable = None,
+    max_tokens: MaxTokens = [],  # noqa: B006
+    temperature: Temperature = [],  # noqa: B006
+    timeout: Timeout = [],  # noqa: B006
+    reasoning_effort: ReasoningEffort = [],  # noqa: B006
 ) -> None:
     """Build intent trees from artifact files; the same command again goes on, and passes over what is there."""
     folder = writable(out or outputs_folder() / "trees")
     own_prices = read_prices(prices) if prices else {}
     settings = client_settings(api_base=api_base, key_variable=key_variable, prices=own_prices)
-    options = BuildOptions(artifact_type, engine, prompts)
+    role_options = RoleOptions.read(
+        max_tokens=max_tokens, temperature=temperature, timeout=timeout, reasoning_effort=reasoning_effort
+    )
+    options = BuildOptions(artifact_type, engine, prompts, role_options)
     raise typer.Exit(build_and_tell(files, folder, options, settings, budget, concurrency))
 
 

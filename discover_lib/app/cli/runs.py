@@ -16,6 +16,7 @@ from discover_lib.app.cli.common import (
     ApiBase,
     Engine,
     KeyVariable,
+    ModelFlags,
     Prompts,
     RoleModel,
     RulesName,
@@ -80,7 +81,7 @@ PerMinute = Annotated[float | None, typer.Option(min=1, help="A limit per provid
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunFlags:
+class RunFlags(ModelFlags):
     """Options of every command about a run, in the order of their help; subclasses narrow the wide ones."""
 
     assistant: Assistants
@@ -151,6 +152,7 @@ class MakeFlags(RunFlags):
             seed=self.seed,
             prompts=self.prompts,
             split=self.split.value,
+            role_options=self.role_options,
         )
 
     def lay_out(self) -> LaidOut:

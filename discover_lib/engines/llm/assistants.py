@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Unpack
 
 from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
-from discover_lib.engines.llm.asking import Model, failing_as
+from discover_lib.engines.llm.asking import Effort, Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.cut import ask_whole
 from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking
@@ -42,11 +43,12 @@ class LLMAssistant:
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         sample: int = 0,
+        **effort: Unpack[Effort],
     ) -> None:
         self.name = name or model
         self.system = system
         self.sample = sample
-        self.model = Model(client, model, temperature, max_tokens)
+        self.model = Model(client, model, temperature, max_tokens, **effort)
 
     def reply(self, messages: Sequence[Message], seed: int) -> Reply:
         request = self._request(messages, seed)
@@ -126,6 +128,7 @@ def llm_assistant(
     temperature: float | None = TEMPERATURE,
     max_tokens: int | None = MAX_TOKENS,
     prompts: PromptSet | None = None,
+    **effort: Unpack[Effort],
 ) -> LLMAssistant:
     """The assistant that a command line names: "MODEL" as it is, or "MODEL+STYLE" with a style of `STYLES`.
 
@@ -135,5 +138,5 @@ def llm_assistant(
     model, style = model_and_style(name)
     system = (prompts or default_prompts()).render(STYLES[style])[0]["content"] if style else ""
     return LLMAssistant(
-        client, model, name, system=system, temperature=temperature, max_tokens=max_tokens, sample=sample
+        client, model, name, system=system, temperature=temperature, max_tokens=max_tokens, sample=sample, **effort
     )

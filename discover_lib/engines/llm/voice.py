@@ -13,13 +13,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Unpack
 
 from discover_lib.base.leaks import find_leaks, giving_away
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import VoiceError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.answers import UserMessage
-from discover_lib.engines.llm.asking import Model, failing_as
+from discover_lib.engines.llm.asking import Effort, Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.structured import StructuredError
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, one_line, transcript
@@ -59,8 +60,9 @@ class LLMVoice:
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
+        **effort: Unpack[Effort],
     ) -> None:
-        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts())
+        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
 
     def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
         heard: list[str] = []

@@ -40,7 +40,7 @@ from discover_lib.engines.llm.calls.records import (
     Tally,
     Usage,
 )
-from discover_lib.engines.llm.calls.wire import OnText, Wire, WireReply
+from discover_lib.engines.llm.calls.wire import OnText, Wire, WireReply, sent_parameters
 
 __all__ = [
     "Budget",
@@ -140,6 +140,7 @@ class LLMClient:
         self._in_flight: dict[str, concurrent.futures.Future[Completion]] = {}
         self._meter = Meter()
         self._prepared: dict[str, Wire] = {}
+        self._not_taken: dict[str, tuple[str, ...]] = {}  # model → parameters
         self._wires: dict[str, Wire] = {}
         self._gates: dict[str, _Gate] = {}  # touched in the loop only
         self._calls = CallsInFlight(self._stop)
@@ -246,7 +247,9 @@ class LLMClient:
         try:
             if self._stop.is_set():
                 raise LLMError(f"{request.model}: stopped before the call", "stopped")
-            completion = self._send(request, self._wire(request.model), on_text, bill)
+            wire, asked = self._wire(request.model), sent_parameters(request)
+            self._meter.left_out(request.model, [name for name in self._not_taken[request.model] if name in asked])
+            completion = self._send(request, wire, on_text, bill)
         except LLMError as error:
             self._meter.failed(request, error)
             raise
@@ -302,7 +305,7 @@ class LLMClient:
             if name not in self._wires:
                 self._wires[name] = _new_wire(settings, address, own)
             wire = self._wires[name]
-        self._meter.left_out(model, wire.prepare(model))
+        self._not_taken[model] = wire.prepare(model)
         self._prepared[model] = wire
         return wire
 
@@ -361,7 +364,7 @@ class LLMClient:
         raise AssertionError("the loop returns or raises")
 
     async def _attempt(self, request: Request, wire: Wire, on_text: OnText | None, bill: _Bill) -> WireReply:
-        limit = self.settings.timeout_seconds
+        limit = request.timeout_seconds or self.settings.timeout_seconds
         try:
             async with asyncio.timeout(limit) as deadline:
                 if on_text is None:

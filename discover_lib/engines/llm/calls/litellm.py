@@ -25,7 +25,7 @@ from discover_lib.engines.llm.calls.wire import (
 )
 
 NativeSchema = Literal["auto", "always", "never"]
-SENT = ("temperature", "max_tokens", "seed")
+SENT = ("temperature", "max_tokens", "seed", "reasoning_effort")
 # Some client libraries insist on a key, also for servers that want none.
 NO_KEY = "none"
 # LiteLLM wraps what the provider said in the names of its own exceptions.
@@ -89,8 +89,13 @@ class LiteLLMWire:
                 "bad_request",
             ) from None
         self._check_key(litellm, model)
-        taken = litellm.get_supported_openai_params(model) or SENT
+        taken = [*(litellm.get_supported_openai_params(model) or SENT), *self._passed_on]
         return tuple(name for name in SENT if name not in taken)
+
+    @property
+    def _passed_on(self) -> list[str]:
+        """What a server of one's own is sent although LiteLLM does not know whether its model takes it."""
+        return ["reasoning_effort"] if self._api_base else []
 
     def _check_key(self, litellm: ModuleType, model: str) -> None:
         if self._api_base:
@@ -121,9 +126,11 @@ class LiteLLMWire:
             "model": request.model,
             "messages": sent_messages(request),
             "num_retries": 0,  # retries have one owner, and it is the client
-            "timeout": self._timeout_seconds,
+            "timeout": request.timeout_seconds or self._timeout_seconds,
         }
         arguments |= sent_parameters(request)
+        if request.reasoning_effort is not None and self._passed_on:
+            arguments["allowed_openai_params"] = self._passed_on
         if self._api_base:
             # Never the provider's own key: it is not this server's business.
             key = os.environ.get(self._key_variable) if self._key_variable else None

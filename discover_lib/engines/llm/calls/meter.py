@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
+from collections.abc import Sequence
 
 from discover_lib.engines.llm.calls.records import Completion, Kind, LLMError, Lost, Request, Tally, Usage
 
@@ -67,11 +68,12 @@ class Meter:
             if times:
                 self._remarks.setdefault(purpose, Counter())[what] += times
 
-    def left_out(self, model: str, parameters: tuple[str, ...]) -> None:
+    def left_out(self, model: str, parameters: Sequence[str]) -> None:
         with self._lock:
-            if parameters and model not in self._left_out:
-                self._left_out[model] = parameters
-                logging.getLogger(__name__).warning("%s does not take %s", model, ", ".join(parameters))
+            known = self._left_out.get(model, ())
+            if new := [name for name in parameters if name not in known]:
+                self._left_out[model] = (*known, *new)
+                logging.getLogger(__name__).warning("%s does not take %s", model, ", ".join(new))
 
     def snapshot(self) -> Usage:
         with self._lock:

@@ -73,7 +73,12 @@ def _whole_characters(text: str) -> str:
 
 def sent_parameters(request: Request) -> dict[str, Any]:
     """What is sent beside the messages, under OpenAI's names."""
-    values = {"temperature": request.temperature, "max_tokens": request.max_tokens, "seed": request.sent_seed}
+    values = {
+        "temperature": request.temperature,
+        "max_tokens": request.max_tokens,
+        "seed": request.sent_seed,
+        "reasoning_effort": request.reasoning_effort,
+    }
     return {name: value for name, value in values.items() if value is not None}
 
 
