@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Candidate, Message, Reply, Stop, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import Judge, JudgeError, RoleError
+from discover_lib.core.roles import AssistantError, Judge, JudgeError, RoleError
 from discover_lib.core.rollout import Map
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
@@ -328,9 +328,11 @@ class _ThreadedRun:
         so_far = self._store.conversation(unit.place)
         simulator = simulator_of(unit, self._engines, so_far)
         judge = simulator.judge = _WatchedJudge(simulator.judge)
+        left_out: list[AssistantError] = []
 
         def keep(turn: Turn) -> None:
-            unscored = [failure_of(error, turn.index, ended=False) for error in judge.taken()]
+            unscored = [failure_of(error, turn.index, ended=False) for error in (*left_out, *judge.taken())]
+            left_out.clear()
             conversation = simulator.conversation
             digest = digest_of(conversation, unit.place) if conversation.stop else None
             self._store.put_turns(unit.place, [turn_row(turn)], conversation.stop, unscored, digest)
@@ -340,7 +342,14 @@ class _ThreadedRun:
                 raise _Ending
 
         try:
-            run_unit(unit, self._engines, simulator=simulator, on_turn=keep, parallel_map=parallel_map)
+            run_unit(
+                unit,
+                self._engines,
+                simulator=simulator,
+                on_turn=keep,
+                parallel_map=parallel_map,
+                on_left_out=left_out.append,
+            )
         except RoleError as error:
             if not self._ending:  # what breaks while everything is being given up is no failure
                 failure = failure_of(

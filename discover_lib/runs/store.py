@@ -141,7 +141,7 @@ class Listed:
     discovered: int  # intents discovered beyond the initial ones
     reward: float  # sum over turns
     tokens: int
-    unscored: int  # candidates whose judgement failed
+    unscored: int  # candidates without a judgement
     leaks: int  # user messages that said what the user could not know
 
 
