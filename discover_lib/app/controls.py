@@ -43,7 +43,7 @@ STYLES = {
     "with the clarifying prompt": "clarifying",
 }
 OPTIONS = {  # field of the form → what it is called and what stands in it while it is empty
-    "max_tokens": ("at most so many tokens", "default"),
+    "max_tokens": ("longest answer in tokens", "default"),
     "temperature": ("temperature", "default"),
     "timeout": ("seconds to wait", "120"),
     "reasoning_effort": ("reasoning effort", "provider’s"),

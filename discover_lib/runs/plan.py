@@ -35,7 +35,7 @@ from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.options import EFFORTS, RoleOptions, role_defaults
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of
 from discover_lib.metrics.satisfaction import FINAL_REQUEST
-from discover_lib.runs.evaluation import assess, assessed, final_question, final_turns, is_evaluation
+from discover_lib.runs.evaluation import SCORING, assess, assessed, final_question, final_turns, is_evaluation
 from discover_lib.runs.options import RunOptionsError, execute, within_reach
 from discover_lib.runs.store import RunStore, Spent
 from discover_lib.runs.units import Unit, run_unit
@@ -99,7 +99,6 @@ GRADE = Span(20, 35, 65)  # one leaf of the finished piece: reason and score
 RATING = Span(40, 80, 160)  # of a conversation's interactivity, and why
 ANNOTATION = Span(18, 28, 50)  # what one turn does, and why
 FINAL = "final reply"  # the stage; its calls are metered with the assistant's others
-SCORING = ("satisfaction", "interactivity", "behaviour")
 REASKED = Span(0.0, 0.02, 0.15)  # share of structured answers that are asked for again
 TURNS_TAKEN = Span(0.8, 1.0, 1.0)  # a conversation in which everything is discovered ends early
 COUNTED = 0.15  # what our way of counting tokens may be off by
@@ -534,7 +533,7 @@ def _minutes(stages: Sequence[Stage], run: LaidOut, concurrency: int, settings: 
     candidates = len(run.units[0].assistants)
     chain = NOTHING
     for stage in stages:
-        at_once = candidates if stage.name in ("assistant", "judge") and candidates > 1 else 1
+        at_once = candidates if stage.name in ("assistant", "judge") else len(SCORING) if stage.name in SCORING else 1
         chain = chain + stage.calls * stage.length.duration * (1 / at_once)
     waves = math.ceil(len(run.units) / concurrency) / len(run.units)
     floors = [chain * (waves / 60)]

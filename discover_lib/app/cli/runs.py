@@ -108,7 +108,7 @@ class RunFlags(ModelFlags):
     prices: Annotated[Path | None, typer.Option(help="Own prices (YAML), before LiteLLM's table.")] = None
 
     def client_settings(self, candidates: int | None = None) -> ClientSettings:
-        """How language models are reached; `candidates` of one conversation are asked for at once."""
+        """How language models are reached; `candidates`, or scores, of one conversation are asked for at once."""
         from discover_lib.engines.llm.calls.prices import read_prices
 
         at_once = max(1, len(self.assistant)) * (candidates or 1)
@@ -264,9 +264,9 @@ def synthesize(flags: SynthesizeFlags) -> None:
 @with_flags(EvaluateFlags)
 def evaluate(flags: EvaluateFlags) -> None:
     """Score assistants on artifacts × trials from identical states, with intervals and paired comparisons."""
-    from discover_lib.runs.evaluation import assess
+    from discover_lib.runs.evaluation import SCORING, assess
 
-    run, settings = flags.lay_out(), flags.client_settings()
+    run, settings = flags.lay_out(), flags.client_settings(len(SCORING))
     folder = _run_folder(flags.run, run, settings)
     how: dict[str, Any] = {
         "concurrency": flags.in_flight(run),
