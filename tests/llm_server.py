@@ -105,6 +105,7 @@ class FakeServer:
     counts: Counter[str] = field(default_factory=Counter)
     received: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=1000))
     headers: dict[str, str] = field(default_factory=dict)
+    sessions: Counter[str] = field(default_factory=Counter)  # X-Session-ID → requests
     port: int = 0
 
     def __post_init__(self) -> None:
@@ -163,6 +164,7 @@ class FakeServer:
             while True:
                 method, path, headers, body = await _read_request(reader)
                 self.headers = headers
+                self.sessions[headers.get("x-session-id", "")] += 1
                 if method == "POST" and path.endswith("/chat/completions"):
                     self._busy += 1
                     self.counts["peak"] = max(self.counts["peak"], self._busy)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
@@ -50,6 +53,10 @@ class EngineSpec:
 class Engines(Protocol):
     """The roles of a run by the domain of the tree ("" for a tree of no miniature domain).  Thread-safe."""
 
+    def for_conversation(self, setting: Mapping[str, Any], seed: int) -> Self:
+        """The same roles, told which conversation they play in."""
+        ...
+
     def builder(self, domain: str) -> TreeBuilder: ...
 
     def judge(self, domain: str) -> Judge: ...
@@ -77,6 +84,14 @@ class RoleEngines:
     def __init__(self, spec: EngineSpec, client: LLMClient | None = None) -> None:
         self.spec = spec
         self._client = client
+        self._session = ""
+
+    def for_conversation(self, setting: Mapping[str, Any], seed: int) -> Self:
+        """The same roles, all of whose calls carry the name of one conversation, the same when it is resumed."""
+        parts = [seed, *(setting.get(name) for name in ("domain", "artifact", "assistants", "trial"))]
+        roles = copy.copy(self)
+        roles._session = hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).hexdigest()
+        return roles
 
     def builder(self, domain: str) -> TreeBuilder:
         if self.spec.builder == MINIATURE:
@@ -130,7 +145,7 @@ class RoleEngines:
         return PromptSet(Path(self.spec.prompts)) if self.spec.prompts else default_prompts()
 
     def _how(self, role: str, assistant: str = "") -> dict[str, Any]:
-        return self.spec.options.of(role, assistant)
+        return self.spec.options.of(role, assistant) | ({"session": self._session} if self._session else {})
 
     def _needed(self, model: str) -> LLMClient:
         if self._client is None:

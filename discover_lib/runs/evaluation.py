@@ -235,9 +235,10 @@ def _assess_in_threads(
 
     def work(place: int) -> tuple[Assessment, ConversationScores]:
         conversation = store.conversation(place)
-        (final,) = final_turns([conversation], engines)
+        roles = engines.for_conversation(conversation.setting, conversation.seed)
+        (final,) = final_turns([conversation], roles)
         with beside(len(SCORING) - 1) as parallel_map:
-            scorer = engines.scorer(conversation.setting["domain"])
+            scorer = roles.scorer(conversation.setting["domain"])
             assessment = assessed(conversation, scorer, final, parallel_map=parallel_map)
         return assessment, scores_of(conversation, place, assessment)
 

@@ -328,7 +328,8 @@ class _ThreadedRun:
 
     def _run(self, unit: Unit, parallel_map: Map) -> None:
         so_far = self._store.conversation(unit.place)
-        simulator = simulator_of(unit, self._engines, so_far)
+        engines = self._engines.for_conversation(unit.setting, unit.seed)
+        simulator = simulator_of(unit, engines, so_far)
         judge = simulator.judge = _WatchedJudge(simulator.judge)
         left_out: list[AssistantError] = []
 
@@ -346,7 +347,7 @@ class _ThreadedRun:
         try:
             run_unit(
                 unit,
-                self._engines,
+                engines,
                 simulator=simulator,
                 on_turn=keep,
                 parallel_map=parallel_map,

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from discover_lib.app.cli.common import ModelFlags, client_settings, console, with_flags
+from discover_lib.app.cli.common import ApiBase, ModelFlags, client_settings, console, with_flags
 from discover_lib.audit.agreement import (
     Agreement,
     JudgeFactory,
@@ -72,7 +72,7 @@ class AuditFlags(ModelFlags):
     out: Annotated[Path | None, typer.Option(help="Write everything found as JSON.")] = None
     budget: Annotated[float | None, typer.Option(min=0, help="Dollars; needed to call language models.")] = None
     prompts: Annotated[Path | None, typer.Option(help="The folder of prompts that the run was made with.")] = None
-    api_base: Annotated[str | None, typer.Option(help="An OpenAI-compatible server of your own.")] = None
+    api_base: ApiBase = None
     key_variable: Annotated[str | None, typer.Option(help="Environment variable with that server's key.")] = None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -56,7 +56,13 @@ Turns = Annotated[int, typer.Option(min=1, max=50)]
 Engine = Annotated[str, typer.Option(help="Who judges and speaks for the user: miniature, or a LiteLLM model.")]
 RoleModel = Annotated[str | None, typer.Option(help="Model for this role, instead of --engine.")]
 Prompts = Annotated[Path | None, typer.Option(help="A folder of prompts in place of ours.")]
-ApiBase = Annotated[str | None, typer.Option(help="An OpenAI-compatible server, for models named openai/NAME.")]
+ApiBase = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="An OpenAI-compatible server, for models named openai/NAME; repeatable: conversations are shared out "
+        "among servers of the same models."
+    ),
+]
 KeyVariable = Annotated[str | None, typer.Option(help="Environment variable that holds the key for --api-base.")]
 MaxTokens = Annotated[
     list[str],
@@ -172,8 +178,8 @@ def writable(folder: Path) -> Path:
     return folder
 
 
-def client_settings(**options: Any) -> ClientSettings:
-    """How language models are reached; arguments as of `ClientSettings`.
+def client_settings(api_base: Sequence[str] | None, **options: Any) -> ClientSettings:
+    """How language models are reached: at these addresses; further arguments as of `ClientSettings`.
 
     Raises:
         DiscoverError: an address that cannot be one.
@@ -181,7 +187,8 @@ def client_settings(**options: Any) -> ClientSettings:
     from discover_lib.engines.llm.calls.client import ClientSettings
 
     try:
-        return ClientSettings(**options)
+        first, *more = api_base or (None,)
+        return ClientSettings(first, tuple(each for each in more if each), **options)
     except ValueError as error:
         raise DiscoverError(str(error)) from None
 

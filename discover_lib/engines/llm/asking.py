@@ -26,6 +26,7 @@ class Effort(TypedDict, total=False):
 
     reasoning_effort: str | None
     timeout_seconds: float | None
+    session: str
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Model:
         max_tokens: of one answer; an answer that is cut off is a failure, never guessed at.
         reasoning_effort: how long it may think, as providers name it; None leaves it to them.
         timeout_seconds: of one attempt; None: the client's.
+        session: the conversation that the calls belong to.
     """
 
     client: LLMClient
@@ -47,6 +49,7 @@ class Model:
     prompts: PromptSet = field(default_factory=default_prompts)
     reasoning_effort: str | None = None
     timeout_seconds: float | None = None
+    session: str = ""
 
     def request(self, messages: WireMessages, purpose: str, *, seed: int | None = None, sample: int = 0) -> Request:
         return Request(
@@ -59,6 +62,7 @@ class Model:
             seed=seed,
             reasoning_effort=self.reasoning_effort,
             timeout_seconds=self.timeout_seconds,
+            session=self.session,
         )
 
     def answer(

@@ -40,6 +40,7 @@ from discover_lib.engines.llm.calls.records import (
     Tally,
     Usage,
 )
+from discover_lib.engines.llm.calls.servers import Servers
 from discover_lib.engines.llm.calls.wire import OnText, Wire, WireReply, sent_parameters
 
 __all__ = [
@@ -67,6 +68,7 @@ class ClientSettings:
     Args:
         api_base: address of an OpenAI-compatible server, for "openai/<name>" models only, so that others can take part
             in the same run (OpenAI's own as "gpt-4.1"); None: the providers' own addresses.
+        more_api_bases: further servers of the same models; conversations are shared out among all (`Servers`).
         key_variable: environment variable with the key for `api_base`; the provider's own key is never sent there.
         wire: "auto" goes straight to `api_base` where there is one and to a server of one's own that LiteLLM's
             variables name (hosted_vllm/, lm_studio/, llamafile/), and through LiteLLM else; "litellm" always.
@@ -83,6 +85,7 @@ class ClientSettings:
     """
 
     api_base: str | None = None
+    more_api_bases: tuple[str, ...] = ()
     key_variable: str | None = None
     wire: Literal["auto", "litellm"] = "auto"
     native_schema: NativeSchema = "auto"
@@ -99,15 +102,26 @@ class ClientSettings:
     env_file: Path | None = Path(".env")
 
     def __post_init__(self) -> None:
-        if self.api_base is not None and not self.api_base.startswith(("http://", "https://")):
-            raise ValueError(f"api_base is a URL such as http://localhost:8000/v1, got {self.api_base!r}")
-        if self.api_base is not None and "@" in self.api_base.split("/")[2]:
-            raise ValueError("api_base holds no password; put the key in an environment variable (key_variable)")
+        for address in self._own:
+            if not address.startswith(("http://", "https://")):
+                raise ValueError(f"api_base is a URL such as http://localhost:8000/v1, got {address!r}")
+            if "@" in address.split("/")[2]:
+                raise ValueError("api_base holds no password; put the key in an environment variable (key_variable)")
+        if len(set(self._own)) < len(self._own):
+            raise ValueError("an api_base is given twice")
         if min(self.max_attempts, self.concurrency) < 1 or self.timeout_seconds <= 0:
             raise ValueError("max_attempts, concurrency and timeout_seconds are positive")
 
+    @property
+    def _own(self) -> tuple[str, ...]:
+        return () if self.api_base is None else (self.api_base, *self.more_api_bases)
+
+    def addresses_of(self, model: str) -> tuple[str, ...]:
+        """Where `model` is asked; ("",): at its provider's own address."""
+        return (self._own if model.startswith(PREFIX) else ()) or ("",)
+
     def address_of(self, model: str) -> str | None:
-        """Where `model` is asked; None: at its provider's own address."""
+        """Where `model` is asked first of all; None: at its provider's own address."""
         return self.api_base if model.startswith(PREFIX) else None
 
 
@@ -139,7 +153,8 @@ class LLMClient:
         self._lock = threading.Lock()
         self._in_flight: dict[str, concurrent.futures.Future[Completion]] = {}
         self._meter = Meter()
-        self._prepared: dict[str, Wire] = {}
+        self._prepared: dict[tuple[str, str], Wire] = {}  # model and address
+        self._servers = Servers()
         self._not_taken: dict[str, tuple[str, ...]] = {}  # model → parameters
         self._wires: dict[str, Wire] = {}
         self._gates: dict[str, _Gate] = {}  # touched in the loop only
@@ -172,7 +187,8 @@ class LLMClient:
         Raises:
             LLMError: kind "auth" (a key is missing: its variable is named) or "bad_request" (no such provider).
         """
-        self._wire(model)
+        for address in self.settings.addresses_of(model):
+            self._wire(model, address)
 
     @property
     def usage(self) -> Usage:
@@ -247,9 +263,7 @@ class LLMClient:
         try:
             if self._stop.is_set():
                 raise LLMError(f"{request.model}: stopped before the call", "stopped")
-            wire, asked = self._wire(request.model), sent_parameters(request)
-            self._meter.left_out(request.model, [name for name in self._not_taken[request.model] if name in asked])
-            completion = self._send(request, wire, on_text, bill)
+            completion = self._send(request, on_text, bill)
         except LLMError as error:
             self._meter.failed(request, error)
             raise
@@ -270,9 +284,31 @@ class LLMClient:
                 asked = replace(request, purpose=f"{request.purpose} (lost)")
                 self._cache.put(LOST_KEY + uuid.uuid4().hex, asked, empty)
 
-    def _send(self, request: Request, wire: Wire, on_text: OnText | None, bill: _Bill) -> Completion:
+    def _send(self, request: Request, on_text: OnText | None, bill: _Bill) -> Completion:
+        """Send to the conversation's server; from one that cannot be reached any more it moves to another."""
+        addresses, tried, attempts = self.settings.addresses_of(request.model), list[str](), 0
+        while True:
+            address = self._servers.begin(request.session, addresses, tried)
+            try:
+                completion = self._send_to(address, request, on_text, bill)
+                return replace(completion, attempts=completion.attempts + attempts)
+            except LLMError as error:
+                tried.append(address)
+                attempts += error.attempts
+                if error.kind != "connection" or len(tried) == len(addresses):
+                    error.attempts = attempts
+                    raise
+                self._servers.unreachable(address)
+                self._meter.retried(error.kind)
+            finally:
+                self._servers.end(address)
+
+    def _send_to(self, address: str, request: Request, on_text: OnText | None, bill: _Bill) -> Completion:
+        wire, asked = self._wire(request.model, address), sent_parameters(request)
+        self._meter.left_out(request.model, [name for name in self._not_taken[request.model] if name in asked])
+        gate = address or provider_of(request.model)
         texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        handle = self._calls.submit(self._call(request, wire, texts.put if on_text else None, bill))
+        handle = self._calls.submit(self._call(request, wire, gate, texts.put if on_text else None, bill))
         try:
             if on_text:
                 handle.add_done_callback(lambda _: texts.put(None))
@@ -288,16 +324,15 @@ class LLMClient:
             bill.lose("stopped")
             raise
 
-    def _wire(self, model: str) -> Wire:
+    def _wire(self, model: str, address: str) -> Wire:
         """The way to `model`, made ready: imports and the check for its key happen here, once."""
-        if model in self._prepared:
-            return self._prepared[model]
+        if (model, address) in self._prepared:
+            return self._prepared[model, address]
         settings = self.settings
         if settings.env_file and settings.env_file.is_file():
             from dotenv import load_dotenv
 
             load_dotenv(settings.env_file, override=False)
-        address = settings.address_of(model)
         own = OwnServer.of(model) if settings.wire == "auto" else None
         way = "straight" if own or (settings.wire == "auto" and address) else "through LiteLLM"
         name = f"{way} to {own or address or 'providers'}"
@@ -306,19 +341,19 @@ class LLMClient:
                 self._wires[name] = _new_wire(settings, address, own)
             wire = self._wires[name]
         self._not_taken[model] = wire.prepare(model)
-        self._prepared[model] = wire
+        self._prepared[model, address] = wire
         return wire
 
     # -- in the loop ---------------------------------------------------------------------------------------------
 
-    async def _call(self, request: Request, wire: Wire, on_text: OnText | None, bill: _Bill) -> Completion:
+    async def _call(self, request: Request, wire: Wire, gate: str, on_text: OnText | None, bill: _Bill) -> Completion:
         began = time.monotonic()
         prompt, expected = self._expected_tokens(request)
         estimate = bill.cost(prompt, expected)
         put_aside = await self.budget.put_by(estimate, request.model) if self.budget else 0.0
         costs: list[float | None] = []  # of the reply; a call that fails has none
         try:
-            reply, attempts = await self._attempts(request, wire, prompt + expected, on_text, bill)
+            reply, attempts = await self._attempts(request, wire, self._gate(gate), prompt + expected, on_text, bill)
             cost = bill.cost(reply.prompt_tokens, reply.completion_tokens)
             costs.append(cost)
         finally:
@@ -338,10 +373,9 @@ class LLMClient:
         )
 
     async def _attempts(
-        self, request: Request, wire: Wire, tokens: int, on_text: OnText | None, bill: _Bill
+        self, request: Request, wire: Wire, gate: _Gate, tokens: int, on_text: OnText | None, bill: _Bill
     ) -> tuple[WireReply, int]:
         """Try until there is a text, an error that stays, or no attempt left; returns the reply and the attempts."""
-        gate = self._gate(request.model)
         for attempt in range(1, self.settings.max_attempts + 1):
             try:
                 async with gate.slots:
@@ -397,8 +431,7 @@ class LLMClient:
         prompt = sum(count_tokens(message["content"]) for message in request.messages)
         return prompt, request.max_tokens or self.settings.expected_completion_tokens
 
-    def _gate(self, model: str) -> _Gate:
-        provider = self.settings.address_of(model) or provider_of(model)
+    def _gate(self, provider: str) -> _Gate:
         if provider not in self._gates:
             self._gates[provider] = _Gate(self.settings)
         return self._gates[provider]
@@ -449,12 +482,12 @@ class _Gate:
         return reply
 
 
-def _new_wire(settings: ClientSettings, address: str | None, own: OwnServer | None) -> Wire:
+def _new_wire(settings: ClientSettings, address: str, own: OwnServer | None) -> Wire:
     if own:
         return DirectWire(own.address, own.key_variable, settings.native_schema == "always", key_needed=False)
     if address and settings.wire == "auto":
         return DirectWire(address, settings.key_variable, settings.native_schema == "always")
-    return LiteLLMWire(address, settings.key_variable, settings.native_schema, settings.timeout_seconds)
+    return LiteLLMWire(address or None, settings.key_variable, settings.native_schema, settings.timeout_seconds)
 
 
 def _empty(request: Request, reply: WireReply) -> LLMError:

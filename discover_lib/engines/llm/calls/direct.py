@@ -23,6 +23,7 @@ from discover_lib.engines.llm.calls.wire import (
     seconds_of,
     sent_messages,
     sent_parameters,
+    session_header,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class DirectWire:
 
         body = self._body(request, streamed=on_text is not None)
         try:
-            async with self._open().post(self._url, json=body, headers=self._headers()) as response:
+            async with self._open().post(self._url, json=body, headers=self._headers(request)) as response:
                 if response.status != 200:
                     said = (await response.read()).decode("utf-8", "replace")
                     raise _refusal(request, response.status, said, response.headers.get("retry-after"))
@@ -110,9 +111,9 @@ class DirectWire:
             self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=BIGGEST_LINE)
         return self._session
 
-    def _headers(self) -> dict[str, str]:
+    def _headers(self, request: Request) -> dict[str, str]:
         key = os.environ.get(self._key_variable) if self._key_variable else None
-        return {"Authorization": f"Bearer {key}"} if key else {}
+        return session_header(request) | ({"Authorization": f"Bearer {key}"} if key else {})
 
     def _body(self, request: Request, streamed: bool) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model.partition("/")[2], "messages": sent_messages(request)}

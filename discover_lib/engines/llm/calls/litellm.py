@@ -22,6 +22,7 @@ from discover_lib.engines.llm.calls.wire import (
     seconds_of,
     sent_messages,
     sent_parameters,
+    session_header,
 )
 
 NativeSchema = Literal["auto", "always", "never"]
@@ -137,6 +138,8 @@ class LiteLLMWire:
             arguments |= {"api_base": self._api_base, "api_key": key or NO_KEY}
         if request.schema is not None and self._takes_schema(litellm, request.model):
             arguments["response_format"] = response_format(request.schema)
+        if header := session_header(request):
+            arguments["extra_headers"] = header
         if streamed:
             arguments |= {"stream": True, "stream_options": {"include_usage": True}}
         return arguments

@@ -82,6 +82,11 @@ def sent_parameters(request: Request) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def session_header(request: Request) -> dict[str, str]:
+    """What says to which conversation a call belongs; a router before several servers can keep these together."""
+    return {"X-Session-ID": request.session} if request.session else {}
+
+
 def kind_of_status(status: int, message: str = "") -> Kind:
     """The kind of error that an HTTP status stands for."""
     if status in (401, 402, 403) or (status == 429 and "insufficient_quota" in message):
