@@ -95,6 +95,9 @@ class FakeServer:
     `script` holds faults (or None) for the next requests, one each, before `faults` applies.
     `counts` holds: requests, served (complete replies without a fault), one count per fault, peak (most requests
     answered at once).  `received` keeps the last bodies, `headers` the last request's headers.
+
+    JSON schemas are "taken" (the brain sees them), "ignored" (it does not), or "refused", as by servers that know of
+    none: with 400, counted as "schema refused" and as nothing else.
     """
 
     brain: Brain = echo
@@ -106,6 +109,7 @@ class FakeServer:
     received: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=1000))
     headers: dict[str, str] = field(default_factory=dict)
     sessions: Counter[str] = field(default_factory=Counter)  # X-Session-ID → requests
+    schemas: str = "refused"
     port: int = 0
 
     def __post_init__(self) -> None:
@@ -183,6 +187,12 @@ class FakeServer:
 
     async def _completion(self, writer: asyncio.StreamWriter, raw: bytes) -> None:
         body = json.loads(raw)
+        if "response_format" in body and self.schemas == "refused":
+            self.counts["schema refused"] += 1
+            await _send(writer, 400, _error("response_format: unknown parameter", "invalid_request_error"))
+            return
+        if self.schemas == "ignored":
+            body.pop("response_format", None)
         self.counts["requests"] += 1
         self.received.append(body)
         # Counted by digest: a long soak must not grow this process.

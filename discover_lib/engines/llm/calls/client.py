@@ -22,13 +22,15 @@ from types import TracebackType
 from typing import Any, Literal
 
 from discover_lib.base.tokens import count_tokens
+from discover_lib.engines.llm.calls import probe
 from discover_lib.engines.llm.calls.direct import PREFIX, DirectWire, OwnServer
 from discover_lib.engines.llm.calls.limits import Budget, Pace
-from discover_lib.engines.llm.calls.litellm import LiteLLMWire, NativeSchema
+from discover_lib.engines.llm.calls.litellm import LiteLLMWire
 from discover_lib.engines.llm.calls.loop import CallsInFlight
 from discover_lib.engines.llm.calls.meter import Meter
 from discover_lib.engines.llm.calls.prices import Price, price_of, provider_of
 from discover_lib.engines.llm.calls.records import (
+    ENDS_THE_RUN,
     LOST_KEY,
     RETRIED,
     CallCache,
@@ -41,7 +43,7 @@ from discover_lib.engines.llm.calls.records import (
     Usage,
 )
 from discover_lib.engines.llm.calls.servers import Servers
-from discover_lib.engines.llm.calls.wire import OnText, Wire, WireReply, sent_parameters
+from discover_lib.engines.llm.calls.wire import NativeSchema, OnText, Wire, WireReply, sent_parameters
 
 __all__ = [
     "Budget",
@@ -72,7 +74,8 @@ class ClientSettings:
         key_variable: environment variable with the key for `api_base`; the provider's own key is never sent there.
         wire: "auto" goes straight to `api_base` where there is one and to a server of one's own that LiteLLM's
             variables name (hosted_vllm/, lm_studio/, llamafile/), and through LiteLLM else; "litellm" always.
-        native_schema: whether the JSON schema of structured answers is sent; "auto": where it is known to be taken.
+        native_schema: whether the JSON schema of structured answers is sent; "auto": where it is known to be taken,
+            and to a server of one's own where a probe shows that it obeys it: one tiny call per server and model.
         timeout_seconds: of one attempt; of a stream, the longest pause.
         max_attempts: requests sent for one call at most.
         concurrency: requests in flight per provider.
@@ -155,6 +158,7 @@ class LLMClient:
         self._meter = Meter()
         self._prepared: dict[tuple[str, str], Wire] = {}  # model and address
         self._servers = Servers()
+        self._schema_obeyed: dict[tuple[str, str], concurrent.futures.Future[bool]] = {}  # model and server
         self._not_taken: dict[str, tuple[str, ...]] = {}  # model → parameters
         self._wires: dict[str, Wire] = {}
         self._gates: dict[str, _Gate] = {}  # touched in the loop only
@@ -259,7 +263,7 @@ class LLMClient:
             if on_text:
                 on_text(found.text)
             return replace(found, cached=True)
-        bill = _Bill(price_of(request.model, self.settings.prices, self.settings.address_of(request.model)))
+        bill = self._new_bill(request)
         try:
             if self._stop.is_set():
                 raise LLMError(f"{request.model}: stopped before the call", "stopped")
@@ -307,8 +311,61 @@ class LLMClient:
         wire, asked = self._wire(request.model, address), sent_parameters(request)
         self._meter.left_out(request.model, [name for name in self._not_taken[request.model] if name in asked])
         gate = address or provider_of(request.model)
+        if request.schema is not None and wire.probes_schema and not self._obeys_schema(request, wire, gate):
+            request = replace(request, schema=None)
+        return self._send_by(wire, gate, request, on_text, bill, self.settings.max_attempts)
+
+    def _obeys_schema(self, request: Request, wire: Wire, gate: str) -> bool:
+        """What the probe of this server and model said; the first to ask sends it, the others wait for it."""
+        place = request.model, gate
+        with self._lock:
+            shared = self._schema_obeyed.get(place)
+            if shared is None:
+                mine = self._schema_obeyed[place] = concurrent.futures.Future[bool]()
+        if shared is not None:
+            return shared.result()
+        verdict: probe.Verdict = "undecided"
+        try:
+            verdict = self._probe(probe.probe_of(request), wire, gate)
+        finally:
+            if verdict == "undecided":
+                with self._lock:
+                    del self._schema_obeyed[place]
+            mine.set_result(verdict == "obeyed")
+        return verdict == "obeyed"
+
+    def _probe(self, request: Request, wire: Wire, gate: str) -> probe.Verdict:
+        """Send a probe, once, and count it; a refusal is an answer, no failure.
+
+        Raises:
+            LLMError: of a kind that ends the run.
+        """
+        bill = self._new_bill(request)
+        try:
+            completion = self._send_by(wire, gate, request, None, bill, attempts=1)
+        except LLMError as error:
+            self._meter.sent(request, error.attempts)
+            if error.kind in ENDS_THE_RUN:
+                raise
+            verdict = probe.verdict_on(error)
+        else:
+            if self._cache:
+                self._cache.put(probe.KEY + uuid.uuid4().hex, request, completion)
+            self._meter.done(request, completion)
+            verdict = probe.verdict_on(completion.text)
+        finally:
+            self._keep_lost(request, tuple(bill.lost))
+        self._meter.remark(request.purpose, verdict, 1)
+        return verdict
+
+    def _new_bill(self, request: Request) -> _Bill:
+        return _Bill(price_of(request.model, self.settings.prices, self.settings.address_of(request.model)))
+
+    def _send_by(
+        self, wire: Wire, gate: str, request: Request, on_text: OnText | None, bill: _Bill, attempts: int
+    ) -> Completion:
         texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        handle = self._calls.submit(self._call(request, wire, gate, texts.put if on_text else None, bill))
+        handle = self._calls.submit(self._call(request, wire, gate, texts.put if on_text else None, bill, attempts))
         try:
             if on_text:
                 handle.add_done_callback(lambda _: texts.put(None))
@@ -346,14 +403,18 @@ class LLMClient:
 
     # -- in the loop ---------------------------------------------------------------------------------------------
 
-    async def _call(self, request: Request, wire: Wire, gate: str, on_text: OnText | None, bill: _Bill) -> Completion:
+    async def _call(
+        self, request: Request, wire: Wire, gate: str, on_text: OnText | None, bill: _Bill, most: int
+    ) -> Completion:
         began = time.monotonic()
         prompt, expected = self._expected_tokens(request)
         estimate = bill.cost(prompt, expected)
         put_aside = await self.budget.put_by(estimate, request.model) if self.budget else 0.0
         costs: list[float | None] = []  # of the reply; a call that fails has none
         try:
-            reply, attempts = await self._attempts(request, wire, self._gate(gate), prompt + expected, on_text, bill)
+            reply, attempts = await self._attempts(
+                request, wire, self._gate(gate), prompt + expected, on_text, bill, most
+            )
             cost = bill.cost(reply.prompt_tokens, reply.completion_tokens)
             costs.append(cost)
         finally:
@@ -373,10 +434,10 @@ class LLMClient:
         )
 
     async def _attempts(
-        self, request: Request, wire: Wire, gate: _Gate, tokens: int, on_text: OnText | None, bill: _Bill
+        self, request: Request, wire: Wire, gate: _Gate, tokens: int, on_text: OnText | None, bill: _Bill, most: int
     ) -> tuple[WireReply, int]:
-        """Try until there is a text, an error that stays, or no attempt left; returns the reply and the attempts."""
-        for attempt in range(1, self.settings.max_attempts + 1):
+        """Try until there is a text, an error that stays, or none of `most` attempts left; returns the reply and the attempts."""
+        for attempt in range(1, most + 1):
             try:
                 async with gate.slots:
                     reply = await gate.pass_through(tokens, self._attempt(request, wire, on_text, bill))
@@ -391,7 +452,7 @@ class LLMClient:
                     bill.lose(error.kind)
                 wait = error.retry_after_seconds or 0.0
                 final = error.kind not in RETRIED or wait > self.settings.patience_seconds
-            if final or attempt == self.settings.max_attempts:
+            if final or attempt == most:
                 raise _after(error, attempt)
             self._meter.retried(error.kind)
             await asyncio.sleep(self._wait_seconds(attempt, error.retry_after_seconds))
@@ -484,9 +545,9 @@ class _Gate:
 
 def _new_wire(settings: ClientSettings, address: str, own: OwnServer | None) -> Wire:
     if own:
-        return DirectWire(own.address, own.key_variable, settings.native_schema == "always", key_needed=False)
+        return DirectWire(own.address, own.key_variable, settings.native_schema, key_needed=False)
     if address and settings.wire == "auto":
-        return DirectWire(address, settings.key_variable, settings.native_schema == "always")
+        return DirectWire(address, settings.key_variable, settings.native_schema)
     return LiteLLMWire(address or None, settings.key_variable, settings.native_schema, settings.timeout_seconds)
 
 

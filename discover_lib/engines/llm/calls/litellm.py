@@ -10,10 +10,11 @@ import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 from discover_lib.engines.llm.calls.records import LLMError, Request
 from discover_lib.engines.llm.calls.wire import (
+    NativeSchema,
     OnText,
     WireReply,
     failure,
@@ -25,7 +26,6 @@ from discover_lib.engines.llm.calls.wire import (
     session_header,
 )
 
-NativeSchema = Literal["auto", "always", "never"]
 SENT = ("temperature", "max_tokens", "seed", "reasoning_effort")
 # Some client libraries insist on a key, also for servers that want none.
 NO_KEY = "none"
@@ -64,7 +64,8 @@ class LiteLLMWire:
     Args:
         api_base: address of one's own, handed to the provider's client.
         key_variable: environment variable that holds the key for `api_base`.
-        native_schema: "auto" sends the schema of a structured answer where LiteLLM says that the model takes one.
+        native_schema: "auto" sends the schema of a structured answer where LiteLLM says that the model takes one, and
+            to `api_base` if the request still holds one after a probe.
         timeout_seconds: of one attempt.
     """
 
@@ -79,6 +80,10 @@ class LiteLLMWire:
         self._key_variable = key_variable
         self._native_schema = native_schema
         self._timeout_seconds = timeout_seconds
+
+    @property
+    def probes_schema(self) -> bool:
+        return self._native_schema == "auto" and self._api_base is not None
 
     def prepare(self, model: str) -> tuple[str, ...]:
         litellm = load()
@@ -145,9 +150,9 @@ class LiteLLMWire:
         return arguments
 
     def _takes_schema(self, litellm: ModuleType, model: str) -> bool:
-        if self._native_schema == "auto":
+        if self._native_schema == "auto" and self._api_base is None:
             return bool(litellm.supports_response_schema(model))
-        return self._native_schema == "always"
+        return self._native_schema != "never"
 
 
 def _read_whole(request: Request, answer: Any) -> WireReply:

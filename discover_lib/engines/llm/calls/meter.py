@@ -39,6 +39,10 @@ class Meter:
     def cached(self, request: Request) -> None:
         self._add(request, cached=1)
 
+    def sent(self, request: Request, attempts: int) -> None:
+        """Count requests that brought no completion and are no failure either."""
+        self._add(request, attempts=attempts)
+
     def failed(self, request: Request, error: LLMError) -> None:
         self._add(request, failed=1, attempts=error.attempts)
         self.remark(request.purpose, "cut", error.cut)

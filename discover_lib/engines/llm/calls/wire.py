@@ -6,11 +6,12 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from discover_lib.engines.llm.calls.records import Kind, LLMError, Request
 
 OnText = Callable[[str], None]
+NativeSchema = Literal["auto", "always", "never"]
 LINE_LENGTH = 300  # characters of a provider's message that an error keeps
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
@@ -36,6 +37,11 @@ class WireReply:
 
 class Wire(Protocol):
     """One way to send a request.  Sends once; retries have another owner."""
+
+    @property
+    def probes_schema(self) -> bool:
+        """Whether only a probe tells if a schema is taken; a request that holds one is then sent with it."""
+        ...
 
     def prepare(self, model: str) -> tuple[str, ...]:
         """Check, before anything is sent, that `model` can be asked; returns the parameters that it does not take.
