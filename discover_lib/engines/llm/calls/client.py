@@ -436,7 +436,7 @@ class LLMClient:
     async def _attempts(
         self, request: Request, wire: Wire, gate: _Gate, tokens: int, on_text: OnText | None, bill: _Bill, most: int
     ) -> tuple[WireReply, int]:
-        """Try until there is a text, an error that stays, or none of `most` attempts left; returns the reply and the attempts."""
+        """Try, at `most` so often, until there is a text or an error that stays; returns the reply and the attempts."""
         for attempt in range(1, most + 1):
             try:
                 async with gate.slots:
