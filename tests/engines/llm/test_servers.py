@@ -80,7 +80,8 @@ def test_every_call_of_a_conversation_reaches_one_server(tmp_path: Path) -> None
     options = RunOptions((MODEL + ":adaptive", MODEL + ":draft"), domain=DOMAIN, engine=MODEL, artifacts=3, turns=2)
     run = lay_out_evaluation(dataclasses.replace(options, domain=None), [DOMAIN])
     with FakeServer(llm_brain.answer) as one, FakeServer(llm_brain.answer) as two:
-        settings = ClientSettings(api_base=one.api_base, more_api_bases=(two.api_base,), env_file=None)
+        addresses = {"api_base": one.api_base, "more_api_bases": (two.api_base,)}
+        settings = ClientSettings(**addresses, native_schema="never", env_file=None)
         report, ended = evaluate(run, tmp_path, settings=settings, concurrency=6)
         assert report.halted is None and (ended.done, ended.failed) == (6, 0)
     assert len(one.sessions) == len(two.sessions) == 3 and "" not in one.sessions + two.sessions
