@@ -130,7 +130,7 @@ def test_a_server_that_dies_under_way_loses_no_conversation() -> None:
 
 
 def test_where_no_server_is_left_the_call_fails_with_all_its_attempts() -> None:
-    settings = ClientSettings(api_base=DEAD, more_api_bases=("http://127.0.0.1:1/v1",), **QUICK)
+    settings = ClientSettings(api_base="http://127.0.0.1:7/v1", more_api_bases=("http://127.0.0.1:1/v1",), **QUICK)
     with LLMClient(settings) as client, pytest.raises(LLMError, match="no answer from") as error:
         client.complete(request("a"))
     assert (error.value.kind, error.value.attempts) == ("connection", 4)

@@ -42,7 +42,7 @@ from discover_lib.engines.llm.calls.records import (
     Tally,
     Usage,
 )
-from discover_lib.engines.llm.calls.servers import Servers
+from discover_lib.engines.llm.calls.servers import SERVERS
 from discover_lib.engines.llm.calls.wire import NativeSchema, OnText, Wire, WireReply, sent_parameters
 
 __all__ = [
@@ -157,7 +157,6 @@ class LLMClient:
         self._in_flight: dict[str, concurrent.futures.Future[Completion]] = {}
         self._meter = Meter()
         self._prepared: dict[tuple[str, str], Wire] = {}  # model and address
-        self._servers = Servers()
         self._schema_obeyed: dict[tuple[str, str], concurrent.futures.Future[bool]] = {}  # model and server
         self._not_taken: dict[str, tuple[str, ...]] = {}  # model → parameters
         self._wires: dict[str, Wire] = {}
@@ -292,7 +291,7 @@ class LLMClient:
         """Send to the conversation's server; from one that cannot be reached any more it moves to another."""
         addresses, tried, attempts = self.settings.addresses_of(request.model), list[str](), 0
         while True:
-            address = self._servers.begin(request.session, addresses, tried)
+            address = SERVERS.begin(request.session, addresses, tried)
             try:
                 completion = self._send_to(address, request, on_text, bill)
                 return replace(completion, attempts=completion.attempts + attempts)
@@ -302,10 +301,10 @@ class LLMClient:
                 if error.kind != "connection" or len(tried) == len(addresses):
                     error.attempts = attempts
                     raise
-                self._servers.unreachable(address)
+                SERVERS.unreachable(address)
                 self._meter.retried(error.kind)
             finally:
-                self._servers.end(address)
+                SERVERS.end(address)
 
     def _send_to(self, address: str, request: Request, on_text: OnText | None, bill: _Bill) -> Completion:
         wire, asked = self._wire(request.model, address), sent_parameters(request)

@@ -48,3 +48,6 @@ class Servers:
         """Leave this address alone for a while."""
         with self._lock:
             self._down_until[address] = time.monotonic() + DOWN_SECONDS
+
+
+SERVERS = Servers()  # of the whole process: a run's conversations and their scores are asked for by two clients
