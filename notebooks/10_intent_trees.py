@@ -165,7 +165,7 @@ def take_piece(by_model, domain, own_type, piece_choice, source, written):
 def prepare_stages(by_model, calls, piece, players, source):
     # Another piece or another builder: another build, from its first stage on.
     asked = by_model and piece is not None and source != "recorded"
-    build = StagedBuild(piece, players.builder, players.client_settings, calls) if asked else None
+    build = StagedBuild(piece, players.builder, players.client_settings, calls, players.options) if asked else None
     progress, set_progress = mo.state(0)
     build_note, set_build_note = mo.state("")
     return asked, build, build_note, progress, set_build_note, set_progress

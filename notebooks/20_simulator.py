@@ -229,6 +229,7 @@ def apply_setting(
             voice=players.voice,
             api_base=players.api_base,
             key_variable=players.key_variable,
+            options=players.options.to_dict(),
         )
         if wanted == used:
             return

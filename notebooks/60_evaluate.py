@@ -490,7 +490,7 @@ def read_others(
             names = (*scripts.value, *trained_choice.value, *named, *([choice.assistant] if choice.assistant else []))
             if not names or not domains.value:
                 raise RunOptionsError("choose at least one domain and one assistant")
-            roles = {"judge": choice.judge, "voice": choice.voice}
+            roles = {"judge": choice.judge, "voice": choice.voice, "role_options": choice.options}
             named_rules = Rules.named(rules.value)
             if cap_of_near_misses.value is not None:
                 named_rules = named_rules.replace(near_miss_cap=cap_of_near_misses.value)

@@ -99,6 +99,9 @@ class FakeServer:
     `script` holds faults (or None) for the next requests, one each, before `faults` applies.
     `counts` holds: requests, served (complete replies without a fault), one count per fault, peak (most requests
     answered at once).  `received` keeps the last bodies, `headers` the last request's headers.
+
+    JSON schemas are "taken" (the brain sees them), "ignored" (it does not), or "refused", as by servers that know of
+    none: with 400, counted as "schema refused" and as nothing else.
     """
 
     brain: Brain = echo
@@ -109,6 +112,8 @@ class FakeServer:
     counts: Counter[str] = field(default_factory=Counter)
     received: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=1000))
     headers: dict[str, str] = field(default_factory=dict)
+    sessions: Counter[str] = field(default_factory=Counter)  # X-Session-ID → requests
+    schemas: str = "refused"
     port: int = 0
 
     def __post_init__(self) -> None:
@@ -167,6 +172,7 @@ class FakeServer:
             while True:
                 method, path, headers, body = await _read_request(reader)
                 self.headers = headers
+                self.sessions[headers.get("x-session-id", "")] += 1
                 if method == "POST" and path.endswith("/chat/completions"):
                     self._busy += 1
                     self.counts["peak"] = max(self.counts["peak"], self._busy)
@@ -185,6 +191,12 @@ class FakeServer:
 
     async def _completion(self, writer: asyncio.StreamWriter, raw: bytes) -> None:
         body = json.loads(raw)
+        if "response_format" in body and self.schemas == "refused":
+            self.counts["schema refused"] += 1
+            await _send(writer, 400, _error("response_format: unknown parameter", "invalid_request_error"))
+            return
+        if self.schemas == "ignored":
+            body.pop("response_format", None)
         self.counts["requests"] += 1
         self.received.append(body)
         # Counted by digest: a long soak must not grow this process.

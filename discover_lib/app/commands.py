@@ -49,7 +49,8 @@ def run_command(folder: Path, configuration: Mapping[str, Any]) -> str:
     words += ["--leak-check", options.leak_check] if options.leak_check else []
     for name in ("interactivity", "final_request"):
         words += [f"--{name.replace('_', '-')}", getattr(options, name)] if getattr(options, name) != "ours" else []
-    return shlex.join([*words, "--judge", str(options.judge), "--voice", str(options.voice)])
+    words += ["--judge", str(options.judge), "--voice", str(options.voice)]
+    return shlex.join([*words, *options.role_options.words()])
 
 
 def export_command(

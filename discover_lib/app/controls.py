@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -18,6 +18,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
+from discover_lib.engines.options import EFFORTS, NO_OPTIONS, RoleOptionError, RoleOptions, typed
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import plan_units
@@ -41,6 +42,12 @@ STYLES = {
     "with the co-creation prompt": "co-creation",
     "with the clarifying prompt": "clarifying",
 }
+OPTIONS = {  # field of the form → what it is called and what stands in it while it is empty
+    "max_tokens": ("longest answer in tokens", "default"),
+    "temperature": ("temperature", "default"),
+    "timeout": ("seconds to wait", "120"),
+    "reasoning_effort": ("reasoning effort", "provider’s"),
+}
 _AS_WRITTEN = {"svg": "SVG", "dataviz": "data-viz"}
 _PROBLEMS = {
     "int_from_float": "a whole number is needed, not",
@@ -62,6 +69,7 @@ class Choice:
     assistant: str | None = None
     api_base: str = ""
     key_variable: str = ""
+    options: RoleOptions = NO_OPTIONS
 
     @property
     def client_settings(self) -> ClientSettings:
@@ -116,6 +124,7 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
     elements["key_variable"] = mo.ui.text(
         value=now.key_variable, placeholder="none", label="Variable with that server’s key", full_width=True
     )
+    more = {f"{role}_{name}": shown for role in roles for name, shown in _option_fields(role, now.options).items()}
     row = '<div style="display:flex;flex-wrap:wrap;gap:8px 16px;align-items:center">{}</div>'
     grid = (
         '<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(250px,1fr));gap:8px 16px;'
@@ -123,12 +132,33 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
     )
     first = row.format("".join(f"{{{name}}}" for name in roles))
     second = grid.format("".join(f"<div>{{{name}}}</div>" for name in elements if name not in roles))
+    folded = "".join(row.format("".join(f"{{{role}_{name}}}" for name in OPTIONS)) for role in roles)
+    folded = (
+        f'<details><summary>More about each role</summary><div style="display:grid;gap:8px">{folded}</div></details>'
+    )
     note = (
         '<p style="opacity:.75;font-size:13px;margin:6px 0 0">Keys are read from the environment or <code>.env</code> '
         "(ANTHROPIC_API_KEY, OPENAI_API_KEY …) and are never shown, stored or exported.</p>"
     )
-    layout = mo.Html(f'<div style="display:grid;gap:10px">{first}{second}{note}</div>')
-    return layout.batch(**elements).form(submit_button_label=submit)
+    layout = mo.Html(f'<div style="display:grid;gap:10px">{first}{second}{folded}{note}</div>')
+    return layout.batch(**elements, **more).form(submit_button_label=submit)
+
+
+def _option_fields(role: str, options: RoleOptions) -> dict[str, Any]:
+    """What a role's model is asked with: option → control, empty where it is the default."""
+    import marimo as mo
+
+    now, fields = {name.removesuffix("_seconds"): value for name, value in options.of(role).items()}, {}
+    for name, (label, empty) in OPTIONS.items():
+        said = f"{role}: {label}"
+        value = typed(now[name]) if name in now else ""
+        if name == "reasoning_effort":
+            fields[name] = mo.ui.dropdown(
+                {empty: "", **{each: each for each in EFFORTS}}, value=value or empty, label=said
+            )
+        else:
+            fields[name] = mo.ui.text(value=value, placeholder=empty, label=said)
+    return fields
 
 
 def placed(control: Any) -> Markup:
@@ -173,10 +203,23 @@ def read_choice(values: Mapping[str, Any] | None) -> Choice:
         assistant=(f"{answering}+{style}" if style else answering) if "assistant" in asked else None,
         api_base=values["api_base"].strip() if asked else "",
         key_variable=values["key_variable"].strip() if asked else "",
+        options=_read_options(values, asked),
     )
     if asked:
         _ = choice.client_settings
     return choice
+
+
+def _read_options(values: Mapping[str, Any], asked: Collection[str]) -> RoleOptions:
+    """What is asked of the models of these roles; a form without such fields asks nothing."""
+    given = {
+        name: [f"{role}={text}" for role in sorted(asked) if (text := str(values.get(f"{role}_{name}") or "").strip())]
+        for name in OPTIONS
+    }
+    try:
+        return RoleOptions.read(**given)
+    except RoleOptionError as error:
+        raise ChoiceError(str(error)) from error
 
 
 def connection_lines(lines: Iterable[Line]) -> Markup:
@@ -191,7 +234,9 @@ def conversation_plan(tree: IntentTree, domain: str, rules: Rules, turns: int, c
     from discover_lib.runs.plan import plan_run
 
     trees = {"this one": (domain, tree)}
-    options = RunOptions((assistant,), judge=choice.judge, voice=choice.voice, turns=turns, rules=rules)
+    options = RunOptions(
+        (assistant,), judge=choice.judge, voice=choice.voice, turns=turns, rules=rules, role_options=choice.options
+    )
     units = plan_units(trees, (assistant,), trials=1, turns=turns, rules=rules, seed=0)
     return plan_run(LaidOut(options, trees, tuple(units), {}), settings=choice.client_settings)
 
@@ -199,13 +244,12 @@ def conversation_plan(tree: IntentTree, domain: str, rules: Rules, turns: int, c
 def builder_stages(choice: Choice) -> list[Stage]:
     """What building one tree will take, stage by stage."""
     from discover_lib.engines.llm.calls.prices import price_of
-    from discover_lib.runs.plan import ASSUMED_BASIS, BUILDING, REASKED, Length, Span, Stage
+    from discover_lib.runs.plan import ASSUMED_BASIS, BUILDING, REASKED, Length, Limits, Span, Stage
 
     price = price_of(choice.builder, choice.client_settings.prices, choice.api_base or None)
-    calls = Span.exactly(1.0) + REASKED
-    return [
-        Stage(name, choice.builder, calls, Length(*spans, ASSUMED_BASIS), price) for name, spans in BUILDING.items()
-    ]
+    calls, limits = Span.exactly(1.0) + REASKED, Limits.of("builder", choice.options)
+    lengths = {name: limits.applied(Length(*spans, ASSUMED_BASIS)) for name, spans in BUILDING.items()}
+    return [Stage(name, choice.builder, calls, length, price, limits) for name, length in lengths.items()]
 
 
 def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Choice) -> Markup:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import BuiltTree, Recognised, RoleError
+from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 
 if TYPE_CHECKING:
@@ -88,8 +89,15 @@ class StagedBuild:
 
     STAGES = ("synthesis", "abstraction", "organisation", "initial request")
 
-    def __init__(self, artifact: Artifact, model: str, settings: ClientSettings, calls: Calls) -> None:
-        self.artifact, self.model = artifact, model
+    def __init__(
+        self,
+        artifact: Artifact,
+        model: str,
+        settings: ClientSettings,
+        calls: Calls,
+        options: RoleOptions = NO_OPTIONS,
+    ) -> None:
+        self.artifact, self.model, self._options = artifact, model, options
         self.done: tuple[Stage, ...] = ()
         self._settings, self._calls = settings, calls
         self._stop = threading.Event()
@@ -135,7 +143,7 @@ class StagedBuild:
 
         self._stop = stop = threading.Event()
         with LLMClient(self._settings, cache=self._calls, stop=stop) as client:
-            builder = LLMBuilder(client, self.model)
+            builder = LLMBuilder(client, self.model, **self._options.of("builder"))
             last = self.done[-1] if self.done else None
             try:
                 match last:

@@ -409,7 +409,7 @@ class Session:
         asked = (settings.assistant, *assistants)
         try:
             with open_roles(settings.spec, asked, settings.api_base, settings.key_variable, self.calls, stop) as roles:
-                yield roles
+                yield roles.for_conversation(self.conversation.setting, self.conversation.seed)
         except RoleError as error:
             raise refusal(error) from error
         except LLMError as error:

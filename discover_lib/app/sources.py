@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, outputs_folder
@@ -18,6 +18,7 @@ from discover_lib.core.conversation import Artifact, Conversation
 from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import RoleError
 from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec
 from discover_lib.metrics.replay import replay
 from discover_lib.metrics.rescore import NAMED_RULES
@@ -45,6 +46,7 @@ class Settings:
         turns: assistant turns until a conversation is over.
         judge, voice: "miniature", or a LiteLLM model.
         api_base, key_variable: of a server of one's own; the key itself stays in the environment.
+        options: how models are asked, as `RoleOptions.to_dict` has it.
     """
 
     source: SourceKind = "miniature"
@@ -58,6 +60,7 @@ class Settings:
     voice: str = MINIATURE
     api_base: str = ""
     key_variable: str = ""
+    options: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.source not in get_args(SourceKind):
@@ -69,7 +72,7 @@ class Settings:
 
     @property
     def spec(self) -> EngineSpec:
-        return EngineSpec(judge=self.judge, voice=self.voice)
+        return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions.from_dict(self.options))
 
     @property
     def models(self) -> list[str]:
@@ -78,7 +81,7 @@ class Settings:
 
     def same_start(self, other: Settings) -> bool:
         """Whether both open the same conversation; who plays the roles does not matter."""
-        names = ("assistant", "judge", "voice", "api_base", "key_variable")
+        names = ("assistant", "judge", "voice", "api_base", "key_variable", "options")
         return dataclasses.replace(self, **{name: getattr(other, name) for name in names}) == other
 
 

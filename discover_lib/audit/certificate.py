@@ -23,6 +23,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery
+from discover_lib.engines.options import ROLES, RoleOptions
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out, prompts_as_in
@@ -238,6 +239,7 @@ def lay_out_panel(folder: Path, *, artifacts: int = ARTIFACTS, seed: int = 0, pr
         old.unlink()
     for artifact, (_, tree) in trees.items():
         write_json(kept / f"{artifact}.json", tree.to_dict())
+    asked = {role: own for role, own in configuration.get("options", {}).items() if role in ROLES}
     options = RunOptions(
         PANEL,
         trees=kept,
@@ -248,6 +250,7 @@ def lay_out_panel(folder: Path, *, artifacts: int = ARTIFACTS, seed: int = 0, pr
         rules=Rules.from_dict(configuration["rules"]),
         seed=seed,
         prompts=prompts,
+        role_options=RoleOptions.from_dict(asked),
     )
     return prompts_as_in(lay_out(options), configuration)
 

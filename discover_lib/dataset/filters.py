@@ -14,6 +14,7 @@ from discover_lib.dataset.rows import Example
 REASONS: Mapping[str, str] = {
     "unfinished": "the conversation did not come to its end",
     "one_candidate": "only one candidate: nothing to prefer it to",
+    "failed_assistant": "an assistant failed: fewer than two candidates were judged",
     "failed_judgement": "fewer than two candidates were judged",
     "tie": "equal rewards: no label",
     "empty": "a reply without text",

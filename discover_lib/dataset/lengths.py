@@ -48,7 +48,8 @@ class Table3:
         wins: assistant → turns in which it alone had the highest reward; with `shared` and `ties` they add up to turns.
         ties: turns in which all candidates were worth the same: no pair.
         shared: turns that make a pair, but whose highest reward several assistants share.
-        one_candidate, failed: turns left out, with one candidate only, or with fewer than two that were judged.
+        one_candidate, no_reply, failed: turns left out, with one candidate only, or with fewer than two that were
+            judged, because an assistant failed or the judge did.
         focus_moved: turns labelled under other rules whose judge was shown another tree than these rules would show.
     """
 
@@ -63,6 +64,7 @@ class Table3:
     one_candidate: int
     failed: int
     focus_moved: int
+    no_reply: int = 0
 
     def share(self, count: int) -> float:
         """Of all turns; nan without turns."""
@@ -82,6 +84,7 @@ class Table3:
         left_out = (
             ("highest reward shared by several assistants", self.shared),
             ("left out: one candidate", self.one_candidate),
+            ("left out: assistant failed", self.no_reply),
             ("left out: judgement failed", self.failed),
             ("judge was shown another tree than these rules would show", self.focus_moved),
         )
@@ -99,7 +102,7 @@ def table_3(conversations: Iterable[Conversation], rules: Rules | None = None) -
         for each in labelled_turns(conversation, rules):
             names |= dict.fromkeys(candidate.reply.assistant for candidate in each.turn.candidates)
             outcomes["focus_moved"] += not each.focus_kept
-            if each.label.problem in ("one_candidate", "failed_judgement"):
+            if each.label.problem in ("one_candidate", "failed_assistant", "failed_judgement"):
                 outcomes[each.label.problem] += 1
                 continue
             artifacts.append(str(conversation.setting.get("artifact", "")))
@@ -120,6 +123,7 @@ def table_3(conversations: Iterable[Conversation], rules: Rules | None = None) -
         one_candidate=outcomes["one_candidate"],
         failed=outcomes["failed_judgement"],
         focus_moved=outcomes["focus_moved"],
+        no_reply=outcomes["failed_assistant"],
     )
 
 

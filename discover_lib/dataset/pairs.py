@@ -13,11 +13,12 @@ from typing import Literal
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Candidate, Conversation, Turn
+from discover_lib.core.roles import AssistantError
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import choose_candidate
 from discover_lib.metrics.replay import replay
 
-Unlabelled = Literal["one_candidate", "failed_judgement", "tie"]
+Unlabelled = Literal["one_candidate", "failed_assistant", "failed_judgement", "tie"]
 DIGITS = 12  # rewards that agree so far are equal: sums of λ·tokens differ in the last bits
 
 
@@ -76,7 +77,8 @@ def label(turn: Turn, rules: Rules, conversation_seed: int) -> Label:
     if len(turn.candidates) < 2:
         return Label(problem="one_candidate")
     if len(totals) < 2:
-        return Label(problem="failed_judgement")
+        without_reply = any((each.error or "").startswith(f"{AssistantError.role}: ") for each in turn.candidates)
+        return Label(problem="failed_assistant" if without_reply else "failed_judgement")
     highest, lowest = max(totals.values()), min(totals.values())
     leaders = tuple(place for place, total in totals.items() if total == highest)
     best = choose_candidate(turn.candidates, rules, derive_seed(conversation_seed, "tie", turn.index))

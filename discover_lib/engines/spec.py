@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
+from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.metrics.scorer import Scorer
 
 if TYPE_CHECKING:
@@ -27,6 +31,7 @@ class EngineSpec:
         prompts: a folder whose files replace the prompts of the same name.
         leak_check: a model that checks the voice's messages for paraphrases of what the user cannot know, if any.
         interactivity: whose scale a language model rates interactivity on, "ours" or "paper" (E.8).
+        options: how the models are asked, where that differs from the roles' defaults.
     """
 
     builder: str = MINIATURE
@@ -35,19 +40,27 @@ class EngineSpec:
     prompts: str | None = None
     leak_check: str | None = None
     interactivity: str = "ours"
+    options: RoleOptions = NO_OPTIONS
 
     def models(self, assistants: Sequence[str] = ()) -> list[str]:
         """The language models that take part and are reached through an API, each once."""
-        from discover_lib.engines.miniature.assistants import SCRIPTED
-
-        ours = {*SCRIPTED, *local_models(assistants)}
-        asked = [model_of(name) for name in assistants if name not in ours]
+        asked = [model_of(name) for name in asked_assistants(assistants)]
         roles = (self.builder, self.judge, self.voice, self.leak_check or MINIATURE)
         return list(dict.fromkeys(each for each in (*roles, *asked) if each != MINIATURE))
+
+    def players(self, assistants: Sequence[str] = ()) -> dict[str, str]:
+        """Who of a run is such a model, as `RoleOptions` name them: role, or an assistant's name → role."""
+        engines = {"judge": self.judge, "voice": self.voice, "scorer": self.judge}
+        roles = {role: role for role, engine in engines.items() if engine != MINIATURE}
+        return roles | dict.fromkeys(asked_assistants(assistants), "assistant")
 
 
 class Engines(Protocol):
     """The roles of a run by the domain of the tree ("" for a tree of no miniature domain).  Thread-safe."""
+
+    def for_conversation(self, setting: Mapping[str, Any], seed: int) -> Self:
+        """The same roles, told which conversation they play in."""
+        ...
 
     def builder(self, domain: str) -> TreeBuilder: ...
 
@@ -76,20 +89,30 @@ class RoleEngines:
     def __init__(self, spec: EngineSpec, client: LLMClient | None = None) -> None:
         self.spec = spec
         self._client = client
+        self._session = ""
+
+    def for_conversation(self, setting: Mapping[str, Any], seed: int) -> Self:
+        """The same roles, all of whose calls carry the name of one conversation, the same when it is resumed."""
+        parts = [seed, *(setting.get(name) for name in ("domain", "artifact", "assistants", "trial"))]
+        roles = copy.copy(self)
+        roles._session = hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).hexdigest()
+        return roles
 
     def builder(self, domain: str) -> TreeBuilder:
         if self.spec.builder == MINIATURE:
             return _miniature(domain).builder
         from discover_lib.engines.llm.builder import LLMBuilder
 
-        return LLMBuilder(self._needed(self.spec.builder), self.spec.builder, prompts=self._prompts)
+        return LLMBuilder(
+            self._needed(self.spec.builder), self.spec.builder, prompts=self._prompts, **self._how("builder")
+        )
 
     def judge(self, domain: str) -> Judge:
         if self.spec.judge == MINIATURE:
             return _miniature(domain).judge
         from discover_lib.engines.llm.judge import LLMJudge
 
-        return LLMJudge(self._needed(self.spec.judge), self.spec.judge, prompts=self._prompts)
+        return LLMJudge(self._needed(self.spec.judge), self.spec.judge, prompts=self._prompts, **self._how("judge"))
 
     def voice(self, domain: str) -> UserVoice:
         if self.spec.voice == MINIATURE:
@@ -99,7 +122,7 @@ class RoleEngines:
 
         client, checker = self._needed(self.spec.voice), self.spec.leak_check
         check = LeakCheck(client, checker, prompts=self._prompts) if checker else None
-        return LLMVoice(client, self.spec.voice, prompts=self._prompts, leak_check=check)
+        return LLMVoice(client, self.spec.voice, prompts=self._prompts, leak_check=check, **self._how("voice"))
 
     def scorer(self, domain: str) -> Scorer:
         """Who judges the turns scores the whole, too."""
@@ -110,7 +133,8 @@ class RoleEngines:
         from discover_lib.engines.llm.scoring import LLMScorer
 
         judge, scale = self.spec.judge, self.spec.interactivity
-        return LLMScorer(self._needed(judge), judge, prompts=self._prompts, interactivity=scale)
+        client = self._needed(judge)
+        return LLMScorer(client, judge, prompts=self._prompts, interactivity=scale, **self._how("scorer"))
 
     def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
         from discover_lib.engines.local.names import is_local, local_assistant
@@ -122,13 +146,16 @@ class RoleEngines:
             return scripted_assistant(name, domain)
         from discover_lib.engines.llm.assistants import llm_assistant
 
-        return llm_assistant(self._client, name, prompts=self._prompts)
+        return llm_assistant(self._client, name, prompts=self._prompts, **self._how("assistant", name))
 
     @cached_property
     def _prompts(self) -> PromptSet:
         from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 
         return PromptSet(Path(self.spec.prompts)) if self.spec.prompts else default_prompts()
+
+    def _how(self, role: str, assistant: str = "") -> dict[str, Any]:
+        return self.spec.options.of(role, assistant) | ({"session": self._session} if self._session else {})
 
     def _needed(self, model: str) -> LLMClient:
         if self._client is None:
@@ -146,6 +173,14 @@ def local_models(assistants: Sequence[str]) -> list[str]:
     from discover_lib.engines.local.names import is_local
 
     return [name for name in unscripted if is_local(name)]
+
+
+def asked_assistants(assistants: Sequence[str]) -> list[str]:
+    """Those assistants that are language models behind an API."""
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+
+    ours = {*SCRIPTED, *local_models(assistants)}
+    return [name for name in assistants if name not in ours]
 
 
 def model_of(assistant: str) -> str:

@@ -22,6 +22,7 @@ from discover_lib.base.files import write_json
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import BuildError, Recognised, TreeBuilder
+from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.ceiling import ceiling
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
@@ -47,11 +48,13 @@ class BuildOptions:
         artifact_type: in people's words, e.g. "svg drawing".
         engine: "miniature", or a LiteLLM model.
         prompts: folder of prompts in place of ours.
+        role_options: how the model is asked, where that differs from the builder's defaults.
     """
 
     artifact_type: str
     engine: str = MINIATURE
     prompts: Path | None = None
+    role_options: RoleOptions = NO_OPTIONS
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,7 @@ def build_files(
         StoreError: another process builds into this folder.
         LLMError: the model cannot be reached at all (no key, no such provider).
     """
+    options.role_options.check_names(())
     targets = target_files(files, folder)
     if options.engine == MINIATURE:
         domain = domain_of_type(options.artifact_type)
@@ -138,10 +142,11 @@ def build_files(
 
         prompts = _prompts(options)
         hashes = {name: prompts[name].sha for name in PROMPTS}
+        how = options.role_options.of("builder")
 
         def new_builder() -> tuple[TreeBuilder, CountingClient]:
             counting = CountingClient(client)
-            return LLMBuilder(counting, options.engine, prompts=prompts), counting
+            return LLMBuilder(counting, options.engine, prompts=prompts, **how), counting
 
         building = _Building(options, "", hashes, new_builder, targets, on_built, store)
         return building.several_at_a_time(concurrency, stop)
@@ -255,7 +260,9 @@ class _Building:
 
     def _made_from(self, source: Path, artifact: Artifact) -> dict[str, Any]:
         """What decides the tree, and the file that it is of."""
-        return {
+        model = {} if self._options.engine == MINIATURE else {"builder": "builder"}
+        changed = self._options.role_options.to_store(model)
+        return ({"options": changed["builder"]} if changed else {}) | {
             "file": _label(source),
             "artifact": _digest(artifact.text),
             "artifact_type": artifact.type,

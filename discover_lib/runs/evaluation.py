@@ -45,7 +45,7 @@ from discover_lib.runs.options import (
     processes_for,
 )
 from discover_lib.runs.outcomes import Outcomes
-from discover_lib.runs.runner import Halt, Progress, Report, failed_call, failure_of
+from discover_lib.runs.runner import Halt, ParallelMap, Progress, Report, beside, failed_call, failure_of
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import map_in_processes
 
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 RESULTS_FORMAT = "discover-results/1"
 RESULTS_FILE, SCORES_FILE, SENSITIVITY_FILE = "results.json", "scores.csv", "sensitivity.json"
 _SAID_OF_A_RUN = ("domain", "engine", "assistants", "trials", "turns", "seed", "kind")
+SCORING = ("satisfaction", "interactivity", "behaviour")  # of a conversation, in the order of their records
 CHUNK = 32  # conversations assessed at once where nothing is waited for
 T = TypeVar("T")
 
@@ -245,12 +246,15 @@ def _assess_in_threads(
     concurrency: int,
     stop: threading.Event,
 ) -> Assessed:
-    """One conversation a thread: its few calls wait on one another, the conversations do not."""
+    """One conversation a thread, and one for each of its scores: they wait for the final piece, not on one another."""
 
     def work(place: int) -> tuple[Assessment, ConversationScores]:
         conversation = store.conversation(place)
-        (final,) = final_turns([conversation], engines, request)
-        assessment = assessed(conversation, engines.scorer(conversation.setting["domain"]), final)
+        roles = engines.for_conversation(conversation.setting, conversation.seed)
+        (final,) = final_turns([conversation], roles, request)
+        with beside(len(SCORING) - 1) as parallel_map:
+            scorer = roles.scorer(conversation.setting["domain"])
+            assessment = assessed(conversation, scorer, final, parallel_map=parallel_map)
         return assessment, scores_of(conversation, place, assessment)
 
     pool = ThreadPoolExecutor(max(1, min(concurrency, len(places) or 1)))
@@ -331,30 +335,26 @@ def final_question(conversation: Conversation, request: str = FINAL_REQUEST) -> 
     return (*messages, Message("user", request)), derive_seed(conversation.seed, "final")
 
 
-def assessed(conversation: Conversation, scorer: Scorer, final: FinalTurn | ScoringFailure) -> Assessment:
-    """Everything that an evaluation wants to know about a finished conversation; what fails is unscored."""
-    failures: list[ScoringFailure] = []
+def assessed(
+    conversation: Conversation, scorer: Scorer, final: FinalTurn | ScoringFailure, *, parallel_map: ParallelMap = map
+) -> Assessment:
+    """Everything that an evaluation wants to know about a finished conversation; what fails is unscored.
 
-    def part(name: str, score: Callable[[], T]) -> T | None:
-        found = _tried(name, score)
-        if isinstance(found, ScoringFailure):
-            failures.append(found)
-            return None
-        return found
+    Args:
+        parallel_map: how the scores are asked for; it must keep their order.
+    """
 
-    satisfaction = None
-    if isinstance(final, ScoringFailure):
-        failures.append(final)
-    else:
-        satisfaction = part("satisfaction", lambda: scorer.satisfaction(conversation.tree, final.reply))
-    return Assessment(
-        scorer.name,
-        None if isinstance(final, ScoringFailure) else final,
-        satisfaction,
-        part("interactivity", lambda: scorer.interactivity(conversation)),
-        part("behaviour", lambda: scorer.behaviour(conversation)),
-        tuple(failures),
-    )
+    def score(name: str) -> Any:
+        if name == "satisfaction":
+            if isinstance(final, ScoringFailure):
+                return final
+            return _tried(name, lambda: scorer.satisfaction(conversation.tree, final.reply))
+        return _tried(name, lambda: getattr(scorer, name)(conversation))
+
+    scores = list(parallel_map(score, SCORING))
+    failures = tuple(each for each in scores if isinstance(each, ScoringFailure))
+    finished, *parts = (None if isinstance(each, ScoringFailure) else each for each in (final, *scores))
+    return Assessment(scorer.name, finished, **dict(zip(SCORING, parts, strict=True)), failures=failures)
 
 
 def _tried(name: str, score: Callable[[], T]) -> T | ScoringFailure:

@@ -20,7 +20,8 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, local_models
+from discover_lib.engines.options import NO_OPTIONS, RoleOptions
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.satisfaction import FINAL_REQUESTS
 from discover_lib.metrics.summary import Summary, summarise
@@ -59,6 +60,7 @@ class RunOptions:
         leak_check: who checks the messages of a language model's voice for paraphrases: a model, "judge", or nobody.
         interactivity, final_request: the paper's scale and wording or ours, in an evaluation.
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
+        role_options: how the models are asked, where that differs from the roles' defaults.
     """
 
     assistants: tuple[str, ...]
@@ -80,6 +82,7 @@ class RunOptions:
     leak_check: str | None = None
     interactivity: str = "ours"
     final_request: str = "ours"
+    role_options: RoleOptions = NO_OPTIONS
 
     @property
     def everyone(self) -> tuple[str, ...]:
@@ -94,6 +97,7 @@ class RunOptions:
             prompts=str(self.prompts) if self.prompts else None,
             leak_check=(self.judge or self.engine) if self.leak_check == "judge" else self.leak_check,
             interactivity=self.interactivity,
+            options=self.role_options,
         )
 
     @classmethod
@@ -119,6 +123,7 @@ class RunOptions:
             voice=configuration["engine"]["voice"],
             artifacts=len(artifacts) // len(domains),
             rules=Rules.from_dict(configuration["rules"]),
+            role_options=RoleOptions.from_dict(configuration.get("options", {})),
             **{name: configuration[name] for name in ("trials", "turns", "seed")},
             final_request=next(
                 (name for name, text in FINAL_REQUESTS.items() if text == configuration.get("final_request")), "ours"
@@ -151,7 +156,7 @@ def lay_out(options: RunOptions) -> LaidOut:
     """Check what was asked for and lay its conversations out.  Spends nothing.
 
     Raises:
-        RunOptionsError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
+        RunOptionsError, RoleOptionError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
     """
     spec = options.spec
     for role, engine in (("engine", options.engine), ("judge", spec.judge), ("voice", spec.voice)):
@@ -163,6 +168,7 @@ def lay_out(options: RunOptions) -> LaidOut:
         raise RunOptionsError("a leak check is a language model's, of messages that a language model speaks")
     if options.interactivity == "paper" and spec.judge == MINIATURE:
         raise RunOptionsError("the paper's scale of interactivity is for a language model that judges; give --judge")
+    spec.options.check_names(asked_assistants(options.everyone))
     trees = _generated(options) if options.domain is not None and options.trees is None else _from_folder(options)
     for domain in sorted({domain for domain, _ in trees.values()}):
         _check_assistants(options, domain)
@@ -427,6 +433,8 @@ def _configuration(
         extra["leak_check"] = spec.leak_check
     if spec.interactivity != "ours":
         extra["interactivity"] = spec.interactivity
+    if changed := spec.options.to_store(spec.players(options.everyone)):
+        extra["options"] = changed
     return extra | {
         "format": FORMAT,
         "code_version": VERSION,

@@ -34,9 +34,10 @@ from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
 from discover_lib.engines.llm.leak_check import PURPOSE as LEAK_CHECK
 from discover_lib.engines.local.names import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
+from discover_lib.engines.options import EFFORTS, RoleOptions, role_defaults
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
-from discover_lib.runs.evaluation import assess, assessed, final_question, final_turns, is_evaluation
+from discover_lib.runs.evaluation import SCORING, assess, assessed, final_question, final_turns, is_evaluation
 from discover_lib.runs.options import RunOptionsError, execute, within_reach
 from discover_lib.runs.store import RunStore, Spent
 from discover_lib.runs.units import Unit, run_unit
@@ -84,6 +85,14 @@ def sum_of(spans: Iterable[Span]) -> Span:
 
 # What models write, in tokens, where nothing was measured.
 REPLY = Span(250, 450, 800)  # an assistant's; the paper's own conversations of five turns took 1.7-2.9 thousand
+THINKING = {  # tokens that are billed with a call's completion and not shown, by reasoning effort
+    "none": Span(0, 0, 0),
+    "minimal": Span(0, 100, 400),
+    "low": Span(100, 500, 1500),
+    "medium": Span(300, 1500, 5000),
+    "high": Span(1000, 4000, 15000),
+    "xhigh": Span(2000, 8000, 30000),
+}
 USER_MESSAGE = Span(20, 28, 50)  # about 20 words are asked for, at most 40
 CHECK = Span(15, 30, 60)  # whether it leaks, and why
 THOUGHT = Span(20, 45, 120)  # beside the user's message
@@ -93,7 +102,6 @@ GRADE = Span(20, 35, 65)  # one leaf of the finished piece: reason and score
 RATING = Span(40, 80, 160)  # of a conversation's interactivity, and why
 ANNOTATION = Span(18, 28, 50)  # what one turn does, and why
 FINAL = "final reply"  # the stage; its calls are metered with the assistant's others
-SCORING = ("satisfaction", "interactivity", "behaviour")
 REASKED = Span(0.0, 0.02, 0.15)  # share of structured answers that are asked for again
 TURNS_TAKEN = Span(0.8, 1.0, 1.0)  # a conversation in which everything is discovered ends early
 COUNTED = 0.15  # what our way of counting tokens may be off by
@@ -131,6 +139,34 @@ class Length:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What bounds a call's completion, and how long the model is asked to think."""
+
+    max_tokens: int | None = None
+    effort: str | None = None
+
+    @classmethod
+    def of(cls, role: str, options: RoleOptions, assistants: Sequence[str] = ("",)) -> Limits:
+        """Those of a role, or of assistants by name; of several the widest."""
+        hows = [role_defaults(role) | options.of(role, name) for name in assistants]
+        limits = [how["max_tokens"] for how in hows]
+        efforts = [how["reasoning_effort"] for how in hows if "reasoning_effort" in how]
+        return cls(None if None in limits else max(limits), max(efforts, key=EFFORTS.index, default=None))
+
+    @property
+    def thinking(self) -> Span:
+        """Tokens that are billed with the completion and not shown, as assumed for the effort that is asked for."""
+        return THINKING[self.effort] if self.effort else NOTHING
+
+    def applied(self, length: Length, *, measured: bool = False) -> Length:
+        """The length within these limits; what was measured holds its thinking already."""
+        completion = length.completion if measured else length.completion + self.thinking
+        if self.max_tokens is not None:
+            completion = Span(*(min(tokens, self.max_tokens) for tokens in dataclasses.astuple(completion)))
+        return dataclasses.replace(length, completion=completion)
+
+
+@dataclass(frozen=True)
 class Stage:
     """One line of a plan: calls of one purpose to one model."""
 
@@ -139,6 +175,7 @@ class Stage:
     calls: Span
     length: Length
     price: Price | None  # None: unknown, which is not free
+    limits: Limits = Limits()
 
     @property
     def tokens(self) -> Span:
@@ -212,12 +249,15 @@ def plan_run(
     if measured and "assistant" in measured:
         lengths[FINAL] = measured["assistant"]  # metered together
     calls = _calls(run, turns, builder)
-    stages = tuple(
-        Stage(purpose, model, count, lengths[purpose], price_of(model, settings.prices, settings.api_base))
-        for (purpose, model), count in calls.items()
-    )
-    assumptions = (*_assumptions(stages), within_reach(run))
-    return Plan(units, turns, stages, _minutes(stages, run, concurrency, settings), assumptions)
+    stages = []
+    for (purpose, model), count in calls.items():
+        limits = _limits(run, purpose, model)
+        length = limits.applied(lengths[purpose], measured=bool(measured and (purpose in measured or purpose == FINAL)))
+        stages.append(Stage(purpose, model, count, length, price_of(model, settings.prices, settings.api_base), limits))
+    players = run.options.spec.players(run.options.everyone) | ({"builder": "builder"} if builder else {})
+    options = run.options.role_options.lines(players)
+    assumptions = (*_assumptions(stages), *(f"as asked for, {line}" for line in options), within_reach(run))
+    return Plan(units, turns, tuple(stages), _minutes(stages, run, concurrency, settings), assumptions)
 
 
 def measured_lengths(folder: Path) -> dict[str, Length]:
@@ -320,6 +360,13 @@ def _calls(run: LaidOut, turns: Span, builder: str | None) -> dict[tuple[str, st
         if spec.judge != MINIATURE:  # who judges the turns scores the whole, too
             calls |= {(purpose, spec.judge): asked_again * units for purpose in SCORING}
     return calls
+
+
+def _limits(run: LaidOut, purpose: str, model: str) -> Limits:
+    """What the calls of a stage are bounded by."""
+    role = "scorer" if purpose in SCORING else purpose.partition(":")[0].replace(FINAL, "assistant")
+    named = [name for name in run.options.everyone if _models_of([name]) == [model]]
+    return Limits.of(role, run.options.role_options, named if role == "assistant" else [""])
 
 
 def _models_of(assistants: Iterable[str]) -> list[str]:
@@ -502,7 +549,7 @@ def _minutes(stages: Sequence[Stage], run: LaidOut, concurrency: int, settings: 
     candidates = len(run.units[0].assistants)
     chain = NOTHING
     for stage in stages:
-        at_once = candidates if stage.name in ("assistant", "judge") and candidates > 1 else 1
+        at_once = candidates if stage.name in ("assistant", "judge") else len(SCORING) if stage.name in SCORING else 1
         chain = chain + stage.calls * stage.length.duration * (1 / at_once)
     waves = math.ceil(len(run.units) / concurrency) / len(run.units)
     floors = [chain * (waves / 60)]
@@ -521,9 +568,16 @@ def _assumptions(stages: Sequence[Stage]) -> tuple[str, ...]:
         f"re-asked structured answers: {_percent(REASKED)}",
         f"turns taken of those planned: {_percent(TURNS_TAKEN)}",
         "prices: " + ("; ".join(_price_lines(stages)) or "none needed"),
-        "discounts for cached prompts, thinking that is billed but not shown, and failed calls are left out",
+        "discounts for cached prompts, thinking beyond what is named here, and failed calls are left out",
     )
-    return (*bases, *general)
+    thinking = (
+        f"{stage.name}: thinking tokens at {stage.limits.effort} effort "
+        f"{stage.limits.thinking.low:,.0f} / {stage.limits.thinking.expected:,.0f} / {stage.limits.thinking.high:,.0f} "
+        "a call, assumed and within the limit of an answer"
+        for stage in stages
+        if stage.limits.effort and not stage.length.basis.startswith("the mean of")
+    )
+    return (*bases, *dict.fromkeys(thinking), *general)
 
 
 def _price_lines(stages: Sequence[Stage]) -> Iterator[str]:

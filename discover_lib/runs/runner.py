@@ -15,13 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.core.conversation import Candidate, Message, Reply, Stop, Turn
+from discover_lib.core.conversation import Message, Reply, Stop, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import Judge, JudgeError, RoleError
+from discover_lib.core.roles import AssistantError, Judge, JudgeError, RoleError
 from discover_lib.core.rollout import Map
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
@@ -30,6 +29,9 @@ from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
 from discover_lib.runs.digests import add_digests, digest_of
 from discover_lib.runs.store import Counts, Failure, RunStore, Spent, TurnRow, UnitRow, turn_row
 from discover_lib.runs.units import Unit, map_in_processes, run_unit, simulator_of
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 Halt = Literal["stopped", "budget", "auth", "failing", "crashed"]
 FAILING_STREAK = 20  # conversations that fail one after the other, with no turn finished between, end the run
@@ -315,7 +317,7 @@ class _ThreadedRun:
         if unit is None:
             return
         try:
-            with self._watch.one_running(), _beside(len(unit.assistants) - 1) as parallel_map:
+            with self._watch.one_running(), beside(len(unit.assistants) - 1) as parallel_map:
                 self._run(unit, parallel_map)
         except _Ending:
             return
@@ -326,11 +328,14 @@ class _ThreadedRun:
 
     def _run(self, unit: Unit, parallel_map: Map) -> None:
         so_far = self._store.conversation(unit.place)
-        simulator = simulator_of(unit, self._engines, so_far)
+        engines = self._engines.for_conversation(unit.setting, unit.seed)
+        simulator = simulator_of(unit, engines, so_far)
         judge = simulator.judge = _WatchedJudge(simulator.judge)
+        left_out: list[AssistantError] = []
 
         def keep(turn: Turn) -> None:
-            unscored = [failure_of(error, turn.index, ended=False) for error in judge.taken()]
+            unscored = [failure_of(error, turn.index, ended=False) for error in (*left_out, *judge.taken())]
+            left_out.clear()
             conversation = simulator.conversation
             digest = digest_of(conversation, unit.place) if conversation.stop else None
             self._store.put_turns(unit.place, [turn_row(turn)], conversation.stop, unscored, digest)
@@ -340,7 +345,14 @@ class _ThreadedRun:
                 raise _Ending
 
         try:
-            run_unit(unit, self._engines, simulator=simulator, on_turn=keep, parallel_map=parallel_map)
+            run_unit(
+                unit,
+                engines,
+                simulator=simulator,
+                on_turn=keep,
+                parallel_map=parallel_map,
+                on_left_out=left_out.append,
+            )
         except RoleError as error:
             if not self._ending:  # what breaks while everything is being given up is no failure
                 failure = failure_of(
@@ -362,25 +374,35 @@ class _ThreadedRun:
             self._halt("failing", f"{self._streak} conversations failed one after the other; the last: {failure.line}")
 
 
+class ParallelMap(Protocol):
+    """The builtin `map`, or one that does its work in parallel and keeps the order."""
+
+    def __call__(self, function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterable[Result]: ...
+
+
 @contextmanager
-def _beside(helpers: int) -> Iterator[Map]:
+def beside(helpers: int) -> Iterator[ParallelMap]:
     """`map` with this many threads to help.  At its end what was begun is waited for: its calls are paid for."""
     if not helpers:
         yield map
         return
     with ThreadPoolExecutor(helpers) as pool:
-        yield partial(_map_beside, pool)
+
+        def parallel_map(function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
+            return _map_beside(pool, function, items)
+
+        yield parallel_map
 
 
 def _map_beside(
-    pool: ThreadPoolExecutor, function: Callable[[int], Candidate], places: Iterable[int], /
-) -> Iterator[Candidate]:
-    """`map` that works on the first place itself while the pool works on the others; results come in order.
+    pool: ThreadPoolExecutor, function: Callable[[Item], Result], items: Iterable[Item]
+) -> Iterator[Result]:
+    """`map` that works on the first item itself while the pool works on the others; results come in order.
 
     A thread for every candidate would be one more for every conversation, waiting and keeping its memory.
     """
-    first, *others = places
-    futures = [pool.submit(function, place) for place in others]
+    first, *others = items
+    futures = [pool.submit(function, item) for item in others]
     try:
         yield function(first)
         for future in futures:

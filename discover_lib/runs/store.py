@@ -15,7 +15,9 @@ import itertools
 import json
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -69,6 +71,7 @@ ADDED_LATER = {
 OF_UNITS = ("turns", "assessments", "digests")  # tables with what is known of a conversation
 BEFORE_ANSWERS = "calls before answers"  # how many calls a version made that kept no note of its answers
 # The sums over the turns of every unit: read off its digest where there is one.
+INSERT_CALL = "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 SUMS = "count(turn), total(discovered), total(reward), total(tokens), total(unscored), total(leaks > 0)"
 NUMBERS = f"""SELECT place, turns, discovered, reward, tokens, unscored, leaks FROM digests UNION ALL
     SELECT place, {SUMS} FROM units LEFT JOIN turns USING (place)
@@ -144,7 +147,7 @@ class Listed:
     discovered: int  # intents discovered beyond the initial ones
     reward: float  # sum over turns
     tokens: int
-    unscored: int  # candidates whose judgement failed
+    unscored: int  # candidates without a judgement
     leaks: int  # user messages that said what the user could not know
 
 
@@ -202,6 +205,7 @@ class RunStore:
         self._lock = threading.RLock()  # one connection serves all threads of the writing process
         self._answers: dict[str, Answered] = {}  # noted, to be written with what is committed next
         self._calls_before = 0  # of a file that an earlier version made, while it is only read
+        self._calls_to_write: deque[tuple[tuple[Any, ...], Future[None]]] = deque()
 
     # -- opening and closing ---------------------------------------------------------------------------------------
 
@@ -702,19 +706,39 @@ class RunStore:
 
     def put(self, key: str, request: Request, completion: Completion) -> None:
         """Keep a finished call.  The request holds no key: those never leave the environment."""
-        asked = {name: value for name, value in vars(request).items() if name != "schema"}  # long, and always the same
+        unsaid = ["schema", "timeout_seconds", "session"]  # long and always the same, or not of the question
+        unsaid += ["reasoning_effort"] if request.reasoning_effort is None else []
+        asked = {name: value for name, value in vars(request).items() if name not in unsaid}
         reply: dict[str, Any] = {"text": completion.text, "finish_reason": completion.finish_reason}
         if completion.reasoning_tokens is not None:
             reply["reasoning_tokens"] = completion.reasoning_tokens
-        with self._transaction():
-            self._connection.execute(
-                "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(key, request.purpose, request.model, request.sample, to_json(asked), to_json(reply)),
-                    *(_hash(completion.text), completion.prompt_tokens, completion.completion_tokens),
-                    *(completion.cost, completion.seconds, completion.attempts),
-                ),
-            )
+        row = (
+            *(key, request.purpose, request.model, request.sample, to_json(asked), to_json(reply)),
+            *(_hash(completion.text), completion.prompt_tokens, completion.completion_tokens),
+            *(completion.cost, completion.seconds, completion.attempts),
+        )
+        self._put_with_others(row)
+
+    def _put_with_others(self, row: tuple[Any, ...]) -> None:
+        """Write the row of a call, on disk when this ends, with those of all threads that wait to write theirs.
+
+        Waiting for the disk takes as long for many rows as for one, and calls that begin together end together.
+        """
+        written: Future[None] = Future()
+        self._calls_to_write.append((row, written))
+        with self._lock:
+            if not written.done():
+                waiting = [self._calls_to_write.popleft() for _ in range(len(self._calls_to_write))]
+                try:
+                    with self._transaction():
+                        self._connection.executemany(INSERT_CALL, [values for values, _ in waiting])
+                except BaseException as error:
+                    for _, other in waiting:
+                        other.set_exception(error)
+                    raise
+                for _, other in waiting:
+                    other.set_result(None)
+        written.result()
 
     # -- notes on answers (the client's `KeepsAnswers`) ------------------------------------------------------------
 

@@ -11,14 +11,17 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from discover_lib.base.seeds import derive_seed
-from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.base.tokens import COUNTING
+from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import IntentTree
+from discover_lib.core.roles import AssistantError
 from discover_lib.core.rollout import Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
@@ -135,8 +138,14 @@ def run_unit(
     simulator: UserSimulator | None = None,
     on_turn: Callable[[Turn], None] | None = None,
     parallel_map: Map = map,
+    on_left_out: Callable[[AssistantError], None] = lambda _: None,
 ) -> Conversation:
     """Run one unit of work, from the start or from where `simulator` stands; the miniature plays unless told otherwise.
+
+    Of several candidates of a turn one without a reply is left out: it stays unscored and never wins.
+
+    Args:
+        on_left_out: takes why, in the order of the candidates.
 
     Raises:
         RoleError: a role could not do its part; what was taken so far is in `simulator`.
@@ -147,9 +156,39 @@ def run_unit(
     ahead = None
     if unit.look_ahead:
         ahead = LookAhead(unit.look_ahead, engines.assistant(unit.reward_assistant, unit.domain))
+    candidates = partial(_without_failed, unit, simulator, parallel_map, on_left_out)
     return continue_conversation(
-        simulator, assistants, turns=unit.turns, on_turn=on_turn, parallel_map=parallel_map, ahead=ahead
+        simulator, assistants, turns=unit.turns, on_turn=on_turn, parallel_map=candidates, ahead=ahead
     )
+
+
+def _without_failed(
+    unit: Unit,
+    simulator: UserSimulator,
+    parallel_map: Map,
+    on_left_out: Callable[[AssistantError], None],
+    function: Callable[[int], Candidate],
+    places: Iterable[int],
+    /,
+) -> list[Candidate]:
+    """The candidates of a turn, unscored where an assistant failed; if all failed, the turn fails with the first."""
+    errors: dict[int, AssistantError] = {}
+
+    def candidate(place: int) -> Candidate:
+        try:
+            return function(place)
+        except AssistantError as error:
+            errors[place] = error
+            reply = Reply("", 0, COUNTING, unit.assistants[place])
+            return Candidate(reply, None, simulator.state, error=f"{error.role}: {error}")
+
+    candidates = list(parallel_map(candidate, places))
+    failed = [errors[place] for place in sorted(errors)]
+    if len(failed) == len(candidates):
+        raise failed[0]
+    for error in failed:
+        on_left_out(error)
+    return candidates
 
 
 def run_units(units: Sequence[Unit], processes: int = 1) -> Iterator[Conversation]:

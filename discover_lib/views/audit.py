@@ -176,11 +176,11 @@ def case(planted: Case, leak: Finding | None, intent_text: str) -> Markup:
 # -- failures ---------------------------------------------------------------------------------------------------------
 
 
-def failures(found: RunFailures) -> Markup:
+def failures(failed: RunFailures) -> Markup:
     """What failed in a run: the counts, and examples with the answers as they came."""
-    lines = [line for line in (found.line, found.outcomes.line) if line]
+    lines = [line for line in (failed.line, failed.outcomes.line) if line]
     counts = joined(tag("p", f"{line[:1].upper()}{line[1:]}.") for line in lines)
-    return counts + plain_list(map(_example, found.examples))
+    return counts + plain_list(map(_example, failed.examples))
 
 
 def _example(each: Example) -> Markup:

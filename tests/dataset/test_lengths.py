@@ -1,5 +1,6 @@
 """Table 3 against figures by hand; length as a predictor, planted and absent."""
 
+import dataclasses
 import math
 import random
 import statistics
@@ -8,6 +9,8 @@ import pytest
 from scripted import EchoVoice, ScriptedJudge, artifact, forest, question
 
 from discover_lib import Conversation, Reply, Rules, UserSimulator
+from discover_lib.base.tokens import COUNTING
+from discover_lib.core.conversation import Candidate
 from discover_lib.dataset.lengths import PairLength, _auc, length_report, table_3
 from discover_lib.dataset.rows import Origin, examples
 
@@ -32,6 +35,16 @@ HAND_MADE = [
     conversation("c", [said("one", "x"), said("one", "y"), said("nothing", "x")]),
     conversation("d", [said("one", "x")], [said("nothing", "x"), said("cannot be read", "y")]),
 ]
+
+
+def test_a_turn_in_which_an_assistant_failed_is_left_out_and_says_so() -> None:
+    talk = conversation("e", [said("one", "x"), said("two", "y")])
+    turn = talk.turns[0]
+    failed = Candidate(Reply("", 0, COUNTING, "y"), None, turn.before, error="assistant: y did not reply")
+    short = dataclasses.replace(turn, candidates=(turn.candidates[0], failed), chosen=0)
+    table = table_3([dataclasses.replace(talk, turns=(short,))])
+    assert (table.turns, table.no_reply, table.failed) == (0, 1, 0)
+    assert ("left out: assistant failed", "1") in table.rows()
 
 
 def test_table_3_by_hand() -> None:

@@ -1,6 +1,8 @@
 """Evaluations by language models: the miniature behind the wire gives the miniature's scores, faults and all."""
 
+import dataclasses
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,13 @@ import llm_brain
 import pytest
 from llm_server import FakeServer
 
-from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.core.conversation import FinalTurn
+from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.engines.llm.scoring import each_once
-from discover_lib.runs.evaluation import assess, evaluate, lay_out_evaluation, load_scores
-from discover_lib.runs.options import LaidOut, RunOptions
+from discover_lib.metrics.scorer import ScoreError
+from discover_lib.runs.evaluation import assess, assessed, evaluate, lay_out_evaluation, load_scores
+from discover_lib.runs.options import LaidOut, RunOptions, execute
+from discover_lib.runs.runner import beside
 from discover_lib.runs.store import RunStore
 
 pytestmark = pytest.mark.slow
@@ -47,8 +52,6 @@ def run(options: RunOptions = OPTIONS) -> LaidOut:
 @pytest.fixture(scope="module")
 def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same evaluation by the miniature itself."""
-    import dataclasses
-
     folder = tmp_path_factory.mktemp("truth")
     evaluate(run(dataclasses.replace(OPTIONS, engine="miniature")), folder)
     return folder
@@ -71,6 +74,63 @@ def test_a_language_model_that_tells_the_truth_gives_the_miniatures_scores(truth
         assert {call.purpose for call in store.calls()} == {
             *("judge", "voice", "satisfaction", "interactivity", "behaviour"),
         }
+
+
+def test_the_scores_of_a_conversation_are_asked_for_at_once(tmp_path: Path) -> None:
+    with FakeServer(Brain(), latency_seconds=0.3) as server:
+        report = execute(run(), tmp_path, concurrency=1, settings=settings(server))
+        assert report.halted is None and server.counts["peak"] == 1
+        assert assess(run(), tmp_path, concurrency=1, settings=settings(server)).done == 4
+        assert server.counts["peak"] == 3
+
+
+def test_failures_stand_in_the_order_of_the_scores_whoever_fails_first(truth: Path) -> None:
+    class Failing:
+        name = "failing"
+
+        def satisfaction(self, tree: Any, reply: Any) -> Any:
+            time.sleep(0.2)
+            raise ScoreError("first")
+
+        def interactivity(self, conversation: Any) -> Any:
+            time.sleep(0.1)
+            raise ScoreError("second")
+
+        def behaviour(self, conversation: Any) -> Any:
+            raise ScoreError("third")
+
+    with RunStore.read(truth) as store:
+        conversation = store.conversation(0)
+    assert conversation
+    final = FinalTurn("The whole, please.", conversation.turns[-1].reply)
+    with beside(2) as parallel_map:
+        assessment = assessed(conversation, Failing(), final, parallel_map=parallel_map)
+    assert assessment == assessed(conversation, Failing(), final)
+    assert [(each.part, each.message) for each in assessment.failures] == [
+        ("satisfaction", "first"),
+        ("interactivity", "second"),
+        ("behaviour", "third"),
+    ]
+
+
+def test_a_budget_that_ends_between_the_scores_keeps_what_was_paid(tmp_path: Path) -> None:
+    brain, prices = Brain(), {MODEL: Price(0.0, 1.0)}
+    with FakeServer(brain) as server:
+        how = {"settings": dataclasses.replace(settings(server), prices=prices)}
+        (tmp_path / "whole").mkdir()
+        evaluate(run(), tmp_path / "whole", **how)
+        with RunStore.read(tmp_path / "whole") as store:
+            whole, calls = store.spent().cost, sum(brain.asked.values())
+    short, brain = tmp_path / "short", Brain()
+    short.mkdir()
+    with FakeServer(brain) as server:
+        how = {"settings": dataclasses.replace(settings(server), prices=prices)}
+        _, ended = evaluate(run(), short, budget_dollars=0.9 * whole, **how)
+        assert ended.halted == "budget" and ended.done < 4
+        _, ended = evaluate(run(), short, budget_dollars=1.0, **how)
+        assert ended.halted is None
+    assert sum(brain.asked.values()) == calls  # nothing is paid for twice
+    assert load_scores(short) == load_scores(tmp_path / "whole")
 
 
 def test_a_scorer_that_talks_nonsense_leaves_conversations_unscored_and_is_asked_again(tmp_path: Path) -> None:

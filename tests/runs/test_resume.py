@@ -16,7 +16,7 @@ import llm_brain
 import pytest
 from llm_server import FakeServer, Faults
 
-from discover_lib.core.roles import JudgeError, VoiceError
+from discover_lib.core.roles import AssistantError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.calls import records
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient, LLMError, Price
@@ -223,7 +223,7 @@ def units_of(trees, *assistants, candidates=None, trials=1):
 
 
 class Breaking(RoleEngines):
-    """The miniature, with a judge and a voice that break when told to: `breaks(role, seen)` raises or does nothing."""
+    """The miniature, with roles that break when told to: `breaks(role, seen)` raises or does nothing."""
 
     def __init__(self, breaks) -> None:
         super().__init__(EngineSpec())
@@ -238,6 +238,16 @@ class Breaking(RoleEngines):
                 return whole.evaluate(tree, state, messages, reply, rules)
 
         return Judge()
+
+    def assistant(self, name, domain):
+        whole, breaks = super().assistant(name, domain), self.breaks
+
+        class Assistant:
+            def reply(self, messages, seed):
+                breaks("assistant", (None, messages, name))
+                return whole.reply(messages, seed)
+
+        return Assistant()
 
     def voice(self, domain):
         whole, breaks = super().voice(domain), self.breaks
@@ -305,6 +315,57 @@ def test_a_judgement_that_cannot_be_read_leaves_its_candidate_unscored(trees, tm
     assert all(turn.reply.assistant == "adaptive" for talk in finished for turn in talk.turns)
     assert len(failures) == sum(len(talk.turns) for talk in finished)
     assert not any(failure.ended for _, failure in failures)
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_candidate_without_a_reply_is_left_out_and_counted(concurrency, trees, tmp_path):
+    units = units_of(trees, "adaptive", "ask", "draft", candidates=1)
+
+    def breaks(role, seen):
+        if role == "assistant" and seen[2] == "draft":
+            cause = unusable("server")
+            cause.raw = ("cut", "cut again")
+            raise raised(AssistantError("draft did not reply"), cause)
+
+    report, finished, failures = run(tmp_path, units, Breaking(breaks), concurrency=concurrency)
+    assert report.last.counts.finished == len(units)
+    alone = [run_unit(dataclasses.replace(unit, assistants=("adaptive", "ask"))) for unit in units]
+    for talk, without in zip(finished, alone, strict=True):
+        for turn, same in zip(talk.turns, without.turns, strict=True):
+            adaptive, ask, draft = turn.candidates
+            assert (draft.reply.text, draft.evaluation, draft.reward) == ("", None, None)
+            assert draft.error == "assistant: draft did not reply" and draft.after == turn.before
+            assert turn.chosen in (0, 1) and turn.reply == same.reply
+            assert adaptive.evaluation and ask.evaluation
+    told = [(place, each.turn, each.role, each.kind, each.came_back, each.ended) for place, each in failures]
+    turns = [(place, turn.index) for place, talk in enumerate(finished) for turn in talk.turns]
+    assert sorted(told) == [(*at, "assistant", "server", ("cut", "cut again"), False) for at in turns]
+
+
+def test_a_turn_without_any_reply_fails_with_the_first(trees, tmp_path):
+    units = units_of(trees, "adaptive", "draft", candidates=1)
+
+    def breaks(role, seen):
+        if role == "assistant":
+            raise raised(AssistantError(f"{seen[2]} did not reply"), unusable())
+
+    _, finished, failures = run(tmp_path, units, Breaking(breaks))
+    assert not finished
+    assert {(each.line, each.ended) for _, each in failures} == {(failures[0][1].line, True)}
+    assert "adaptive did not reply" in failures[0][1].line
+    _, finished, failures = run(tmp_path, units, Breaking(lambda *_: None))
+    assert finished == whole(units) and not failures
+
+
+def test_a_key_that_is_missing_for_one_candidate_ends_the_run(trees, tmp_path):
+    units = units_of(trees, "adaptive", "draft", candidates=1)
+
+    def breaks(role, seen):
+        if role == "assistant" and seen[2] == "draft":
+            raise LLMError("draft: no key", "auth")
+
+    report, finished, failures = run(tmp_path, units, Breaking(breaks))
+    assert report.halted == "auth" and not finished and not failures
 
 
 def test_an_outage_does_not_decide_between_candidates(trees, tmp_path):

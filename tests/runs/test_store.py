@@ -3,6 +3,9 @@
 import dataclasses
 import json
 import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -18,6 +21,13 @@ from discover_lib.runs.units import plan_units, run_unit
 
 DOMAIN = "technical_writing"
 CONFIGURATION = {"rules": Rules.paper().to_dict(), "assistants": ["adaptive", "draft"], "seed": 0}
+
+
+def wait_until(condition) -> None:
+    ends = time.monotonic() + 10
+    while not condition() and time.monotonic() < ends:
+        time.sleep(0.005)
+    assert condition()
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +57,50 @@ def test_a_conversation_comes_back_as_far_as_it_is(store, units):
     assert (partial.turns, partial.stop, partial.start) == (whole.turns[:2], None, whole.start)
     assert store.conversation(1).turns == () and store.conversation(1).start == run_unit(units[1]).start
     assert (store.counts().open, store.counts().turns_open) == (len(units), 2)
+
+
+def test_calls_that_end_together_are_written_together_and_stand_on_disk_when_put_returns(store, tmp_path):
+    request = Request("openai/m", ({"role": "user", "content": "Hello"},), "judge")
+    commits, everyone = [], threading.Barrier(32)
+
+    def put(number: int) -> bool:
+        everyone.wait()
+        store.put(str(number), request, Completion(f"text {number}", 1, 1, 0.0))
+        with RunStore.read(tmp_path) as reader:
+            return reader.get(str(number)).text == f"text {number}"
+
+    store._connection.set_trace_callback(lambda sql: commits.append(sql) if sql == "COMMIT" else None)
+    with ThreadPoolExecutor(32) as pool:
+        assert all(pool.map(put, range(32)))
+    store._connection.set_trace_callback(None)
+    assert store.spent().calls == 32 and len(commits) < 32
+
+
+def test_a_call_that_cannot_be_written_is_an_error_for_all_that_wrote_it_and_the_next_is_written(store):
+    request = Request("openai/m", ({"role": "user", "content": "Hello"},), "judge")
+    with store._lock, ThreadPoolExecutor(2) as pool:
+        unwritable = pool.submit(store.put, "a", request, Completion("text", 2**70))  # no integer of SQLite
+        wait_until(lambda: len(store._calls_to_write) == 1)
+        beside = pool.submit(store.put, "b", request, Completion("text", 1))
+        wait_until(lambda: len(store._calls_to_write) == 2)
+        store._lock.release()
+        try:
+            assert isinstance(unwritable.exception(10), OverflowError)
+            assert isinstance(beside.exception(10), OverflowError)
+        finally:
+            store._lock.acquire()
+    assert store.get("a") is store.get("b") is None
+    store.put("b", request, Completion("text", 1))
+    assert store.get("b").text == "text"
+
+
+def test_a_stored_request_holds_what_decides_the_reply_and_not_how_it_was_sent(store):
+    asked = Request("openai/m", ({"role": "user", "content": "Hello"},), "judge", timeout_seconds=3.0, session="abc")
+    store.put("a", asked, Completion("text"))
+    store.put("b", dataclasses.replace(asked, reasoning_effort="low"), Completion("text"))
+    plain, with_effort = (json.loads(row[0]) for row in store._all("SELECT request FROM calls ORDER BY key"))
+    assert plain.keys() == {"model", "messages", "purpose", "temperature", "max_tokens", "sample", "seed"}
+    assert with_effort == plain | {"reasoning_effort": "low"}
 
 
 def test_a_turn_is_never_written_twice(store, units):

@@ -15,7 +15,17 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from discover_lib.app.cli.common import ALARM, DONE, UNFINISHED, client_settings, console, one_line, with_flags
+from discover_lib.app.cli.common import (
+    ALARM,
+    DONE,
+    UNFINISHED,
+    ApiBase,
+    ModelFlags,
+    client_settings,
+    console,
+    one_line,
+    with_flags,
+)
 from discover_lib.audit.agreement import (
     Agreement,
     JudgeFactory,
@@ -39,6 +49,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
+from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
@@ -56,7 +67,7 @@ IN_FLIGHT = 16  # conversations with language models at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditFlags:
+class AuditFlags(ModelFlags):
     run: Annotated[Path | None, typer.Argument(help="A run's folder.")] = None
     corpus: Annotated[bool, typer.Option("--corpus", help="How good the leak audit is, on planted leaks.")] = False
     certify: Annotated[bool, typer.Option("--certify", help="Run the scripted panel with this run's user.")] = False
@@ -78,7 +89,7 @@ class AuditFlags:
     out: Annotated[Path | None, typer.Option(help="Write everything found as JSON.")] = None
     budget: Annotated[float | None, typer.Option(min=0, help="Dollars; needed to call language models.")] = None
     prompts: Annotated[Path | None, typer.Option(help="The folder of prompts that the run was made with.")] = None
-    api_base: Annotated[str | None, typer.Option(help="An OpenAI-compatible server of your own.")] = None
+    api_base: ApiBase = None
     key_variable: Annotated[str | None, typer.Option(help="Environment variable with that server's key.")] = None
 
     @property
@@ -89,6 +100,7 @@ class AuditFlags:
 @with_flags(AuditFlags)
 def audit_run(flags: AuditFlags) -> None:
     """Leaks in a run's user turns, its certificate, and how far judges agree. Exit 1: not certified, 5: an alarm."""
+    flags.role_options.check_names(())
     if flags.run is None and not flags.corpus:
         raise DiscoverError("give a run's folder, or --corpus")
     result: dict[str, Any] = {}
@@ -250,7 +262,7 @@ def _print_agreement(talks: Mapping[str, Conversation], flags: AuditFlags) -> di
 
 def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> list[Label]:
     """What the judges of these names say, domain by domain; models only within a budget."""
-    names, repeats, budget = flags.judge, flags.repeats, flags.budget
+    names, repeats, budget, options = flags.judge, flags.repeats, flags.budget, flags.role_options
     by_domain: dict[str, list[Moment]] = {}
     for name, talk in talks.items():
         by_domain.setdefault(talk.setting.get("domain") or "", []).extend(moments_of({name: talk}))
@@ -269,7 +281,7 @@ def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> l
     with _client(flags.settings, budget if models else None) as client:
         labels: list[Label] = []
         for domain, moments in by_domain.items():
-            judges = {name: _factory(name, domain, client) for name in names}
+            judges = {name: _factory(name, domain, client, options) for name in names}
             labels += ask_judges(moments, judges, repeats)
         if client is not None and (said := Outcomes.of_usage(client.usage)).line:
             spent = client.usage.total
@@ -285,8 +297,8 @@ def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> l
         return labels
 
 
-def _factory(name: str, domain: str, client: LLMClient | None) -> JudgeFactory:
-    return lambda repeat: RoleEngines(EngineSpec(judge=name), client).judge(domain)
+def _factory(name: str, domain: str, client: LLMClient | None, options: RoleOptions) -> JudgeFactory:
+    return lambda repeat: RoleEngines(EngineSpec(judge=name, options=options), client).judge(domain)
 
 
 @contextmanager

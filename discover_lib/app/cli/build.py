@@ -15,7 +15,11 @@ from discover_lib.app.cli.common import (
     USAGE_ERROR,
     ApiBase,
     KeyVariable,
+    MaxTokens,
     Prompts,
+    ReasoningEffort,
+    Temperature,
+    Timeout,
     client_settings,
     code_of,
     code_of_halt,
@@ -25,6 +29,7 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.prices import read_prices
 from discover_lib.engines.llm.calls.records import LLMError
+from discover_lib.engines.options import RoleOptions
 from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files
 from discover_lib.runs.outcomes import cost_line
 
@@ -42,12 +47,19 @@ def build(
     prices: Annotated[Path | None, typer.Option(help="Own prices (YAML), before LiteLLM's table.")] = None,
     api_base: ApiBase = None,
     key_variable: KeyVariable = None,
+    max_tokens: MaxTokens = [],  # noqa: B006
+    temperature: Temperature = [],  # noqa: B006
+    timeout: Timeout = [],  # noqa: B006
+    reasoning_effort: ReasoningEffort = [],  # noqa: B006
 ) -> None:
     """Build intent trees from artifact files; the same command again goes on, and passes over what is there."""
     folder = writable(out or outputs_folder() / "trees")
     own_prices = read_prices(prices) if prices else {}
     settings = client_settings(api_base=api_base, key_variable=key_variable, prices=own_prices)
-    options = BuildOptions(artifact_type, engine, prompts)
+    role_options = RoleOptions.read(
+        max_tokens=max_tokens, temperature=temperature, timeout=timeout, reasoning_effort=reasoning_effort
+    )
+    options = BuildOptions(artifact_type, engine, prompts, role_options)
     raise typer.Exit(build_and_tell(files, folder, options, settings, budget, concurrency))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -15,6 +15,7 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rules import Rules
+from discover_lib.engines.options import EFFORTS, RoleOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,14 +70,49 @@ NearMissCap = Annotated[
 ]
 RoleModel = Annotated[str | None, typer.Option(help="Model for this role, instead of --engine.")]
 Prompts = Annotated[Path | None, typer.Option(help="A folder of prompts in place of ours.")]
-ApiBase = Annotated[str | None, typer.Option(help="An OpenAI-compatible server, for models named openai/NAME.")]
+ApiBase = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="An OpenAI-compatible server, for models named openai/NAME; repeatable: conversations are shared out "
+        "among servers of the same models."
+    ),
+]
 KeyVariable = Annotated[str | None, typer.Option(help="Environment variable that holds the key for --api-base.")]
+MaxTokens = Annotated[
+    list[str],
+    typer.Option(metavar="[ROLE=]N", help="Limit of one answer's tokens, thinking included; ROLE=N for one role."),
+]
+Temperature = Annotated[
+    list[str], typer.Option(metavar="[ROLE=]X", help="From 0 to 2, or none: left to the provider; ROLE=X for one role.")
+]
+Timeout = Annotated[
+    list[str],
+    typer.Option(metavar="[ROLE=]SECONDS", help="Of one attempt at a call; default 120; ROLE=S for one role."),
+]
+ReasoningEffort = Annotated[
+    list[str],
+    typer.Option(metavar="[ROLE=]EFFORT", help=f"How long models may think: {', '.join(EFFORTS)}; as --max-tokens."),
+]
 RunBudget = Annotated[float | None, typer.Option(min=0, help="Dollars for the whole run; stops cleanly.")]
 
 
 def capped(rules: Rules, near_miss_cap: int | None) -> Rules:
     """The rules, with a cap on near misses where one is given."""
     return rules if near_miss_cap is None else rules.replace(near_miss_cap=near_miss_cap)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelFlags:
+    """How language models are asked: VALUE for all, or ROLE=VALUE; roles are those of `RoleOptions`."""
+
+    max_tokens: MaxTokens = dataclasses.field(default_factory=list)
+    temperature: Temperature = dataclasses.field(default_factory=list)
+    timeout: Timeout = dataclasses.field(default_factory=list)
+    reasoning_effort: ReasoningEffort = dataclasses.field(default_factory=list)
+
+    @property
+    def role_options(self) -> RoleOptions:
+        return RoleOptions.read(**{each.name: getattr(self, each.name) for each in dataclasses.fields(ModelFlags)})
 
 
 def with_flags(flags: type[Flags]) -> Callable[[Callable[[Flags], T]], Callable[..., T]]:
@@ -178,8 +214,8 @@ def writable(folder: Path) -> Path:
     return folder
 
 
-def client_settings(**options: Any) -> ClientSettings:
-    """How language models are reached; arguments as of `ClientSettings`.
+def client_settings(api_base: Sequence[str] | None, **options: Any) -> ClientSettings:
+    """How language models are reached: at these addresses; further arguments as of `ClientSettings`.
 
     Raises:
         DiscoverError: an address that cannot be one.
@@ -187,7 +223,8 @@ def client_settings(**options: Any) -> ClientSettings:
     from discover_lib.engines.llm.calls.client import ClientSettings
 
     try:
-        return ClientSettings(**options)
+        first, *more = api_base or (None,)
+        return ClientSettings(first, tuple(each for each in more if each), **options)
     except ValueError as error:
         raise DiscoverError(str(error)) from None
 

@@ -16,6 +16,7 @@ from discover_lib.app.cli.common import (
     ApiBase,
     Engine,
     KeyVariable,
+    ModelFlags,
     NearMissCap,
     Prompts,
     RoleModel,
@@ -97,7 +98,7 @@ PerMinute = Annotated[float | None, typer.Option(min=1, help="A limit per provid
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunFlags:
+class RunFlags(ModelFlags):
     """Options of every command about a run, in the order of their help; subclasses narrow the wide ones."""
 
     assistant: Assistants
@@ -126,7 +127,7 @@ class RunFlags:
     prices: Annotated[Path | None, typer.Option(help="Own prices (YAML), before LiteLLM's table.")] = None
 
     def client_settings(self, candidates: int | None = None) -> ClientSettings:
-        """How language models are reached; `candidates` of one conversation are asked for at once."""
+        """How language models are reached; `candidates`, or scores, of one conversation are asked for at once."""
         from discover_lib.engines.llm.calls.prices import read_prices
 
         at_once = max(1, len(self.assistant)) * (candidates or 1)
@@ -171,6 +172,7 @@ class MakeFlags(RunFlags):
             prompts=self.prompts,
             leak_check=self.leak_check,
             split=self.split.value,
+            role_options=self.role_options,
         )
 
     def lay_out(self) -> LaidOut:
@@ -290,9 +292,9 @@ def synthesize(flags: SynthesizeFlags) -> None:
 @with_flags(EvaluateFlags)
 def evaluate(flags: EvaluateFlags) -> None:
     """Score assistants on artifacts × trials from identical states, with intervals and paired comparisons."""
-    from discover_lib.runs.evaluation import assess
+    from discover_lib.runs.evaluation import SCORING, assess
 
-    run, settings = flags.lay_out(), flags.client_settings()
+    run, settings = flags.lay_out(), flags.client_settings(len(SCORING))
     folder = _run_folder(flags.run, run, settings)
     how: dict[str, Any] = {
         "concurrency": flags.in_flight(run),

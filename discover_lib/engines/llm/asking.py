@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
 from pydantic import BaseModel
 
@@ -21,6 +21,14 @@ Check = Callable[[T], str | None]  # one line naming the defect, or None
 EXCERPT = 200  # characters of an unusable answer that an error shows; the whole stands in its cause
 
 
+class Effort(TypedDict, total=False):
+    """What a role's model may be told beside its limit and temperature."""
+
+    reasoning_effort: str | None
+    timeout_seconds: float | None
+    session: str
+
+
 @dataclass(frozen=True)
 class Model:
     """One model as a role uses it.
@@ -29,6 +37,9 @@ class Model:
         name: a LiteLLM model name.
         temperature: None leaves it to the provider.
         max_tokens: of one answer; an answer that is cut off is a failure, never guessed at.
+        reasoning_effort: how long it may think, as providers name it; None leaves it to them.
+        timeout_seconds: of one attempt; None: the client's.
+        session: the conversation that the calls belong to.
     """
 
     client: LLMClient
@@ -36,6 +47,9 @@ class Model:
     temperature: float | None = None
     max_tokens: int | None = None
     prompts: PromptSet = field(default_factory=default_prompts)
+    reasoning_effort: str | None = None
+    timeout_seconds: float | None = None
+    session: str = ""
 
     def request(self, messages: WireMessages, purpose: str, *, seed: int | None = None, sample: int = 0) -> Request:
         return Request(
@@ -46,6 +60,9 @@ class Model:
             max_tokens=self.max_tokens,
             sample=sample,
             seed=seed,
+            reasoning_effort=self.reasoning_effort,
+            timeout_seconds=self.timeout_seconds,
+            session=self.session,
         )
 
     def answer(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Unpack
 
-from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
-from discover_lib.engines.llm.asking import Model, failing_as
+from discover_lib.engines.llm.asking import Effort, Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.cut import ask_whole
 from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking
 from discover_lib.engines.llm.calls.records import Completion, Request
 from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts
+from discover_lib.engines.llm.vocabularies import count_for
 
 TEMPERATURE = 0.7
 MAX_TOKENS = 2048
@@ -47,11 +48,12 @@ class LLMAssistant:
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         sample: int = 0,
+        **effort: Unpack[Effort],
     ) -> None:
         self.name = name or model
         self.system = system
         self.sample = sample
-        self.model = Model(client, model, temperature, max_tokens)
+        self.model = Model(client, model, temperature, max_tokens, **effort)
 
     def reply(self, messages: Sequence[Message], seed: int) -> Reply:
         request = self._request(messages, seed)
@@ -86,16 +88,16 @@ class LLMAssistant:
         if not text:
             line = f"{self.name} replied with nothing (finish reason {completion.finish_reason!r})"
             raise AssistantError(line, (completion.text,))
-        return Reply(text, *_length(text, completion), self.name)
+        return Reply(text, *_length(self.model.name, text, completion), self.name)
 
 
-def _length(text: str, completion: Completion) -> tuple[int, str]:
+def _length(model: str, text: str, completion: Completion) -> tuple[int, str]:
     """Tokens of the text that the user reads, and how they were counted: hidden thinking is no length."""
     counted, hidden = completion.completion_tokens, completion.reasoning_tokens or 0
     if counted is not None and 0 < hidden < counted:
         return counted - hidden, REPORTED_TEXT
     if counted is None or text != completion.text.strip():
-        return count_tokens(text), COUNTING
+        return count_for(model, text)
     return counted, REPORTED
 
 
@@ -131,6 +133,7 @@ def llm_assistant(
     temperature: float | None = TEMPERATURE,
     max_tokens: int | None = MAX_TOKENS,
     prompts: PromptSet | None = None,
+    **effort: Unpack[Effort],
 ) -> LLMAssistant:
     """The assistant that a command line names: "MODEL" as it is, or "MODEL+STYLE" with a style of `STYLES`.
 
@@ -140,5 +143,5 @@ def llm_assistant(
     model, style = model_and_style(name)
     system = (prompts or default_prompts()).render(STYLES[style])[0]["content"] if style else ""
     return LLMAssistant(
-        client, model, name, system=system, temperature=temperature, max_tokens=max_tokens, sample=sample
+        client, model, name, system=system, temperature=temperature, max_tokens=max_tokens, sample=sample, **effort
     )

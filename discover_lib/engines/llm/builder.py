@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Generic
+from typing import Generic, Unpack
 
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.base.words import STOP_WORDS, content_words
@@ -21,7 +21,7 @@ from discover_lib.core.roles import BuildError, BuiltTree, Recognised
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import hidden_texts, known_texts, leaked_words
 from discover_lib.engines.llm import answers
-from discover_lib.engines.llm.asking import Check, T, failing_as
+from discover_lib.engines.llm.asking import Check, Effort, T, failing_as
 from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
 from discover_lib.engines.llm.calls.records import Request
 from discover_lib.engines.llm.calls.structured import Remarks, StructuredError, again, ask_structured
@@ -122,9 +122,10 @@ class LLMBuilder:
         check_paraphrases: bool = True,
         most_trees: int | None = MOST_TREES,
         prompts: PromptSet | None = None,
+        **effort: Unpack[Effort],
     ) -> None:
         self.client = client
-        self.name, self.temperature, self.max_tokens = model, temperature, max_tokens
+        self.name, self.temperature, self.max_tokens, self.effort = model, temperature, max_tokens, effort
         self.prompts = prompts or default_prompts()
         self.check_direction = check_direction
         purpose = "builder: leak check"
@@ -274,6 +275,7 @@ class LLMBuilder:
             temperature=self.temperature,
             max_tokens=self.max_tokens,
             seed=derive_seed(artifact.text, stage),
+            **self.effort,
         )
 
     def _ask(

@@ -7,6 +7,7 @@ The model sees the intents that `walk` may ask about and nothing else of the tre
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Unpack
 
 from discover_lib.core.advance import focus, walk
 from discover_lib.core.conversation import Message, Reply
@@ -15,7 +16,7 @@ from discover_lib.core.roles import JudgeError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.engines.llm.answers import JudgedIntent, ResponseEvaluation
-from discover_lib.engines.llm.asking import Model, failing_as
+from discover_lib.engines.llm.asking import Effort, Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, listed, one_line, quoted, transcript
 
@@ -41,8 +42,9 @@ class LLMJudge:
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
+        **effort: Unpack[Effort],
     ) -> None:
-        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts())
+        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
 
     def evaluate(
         self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Unpack
 
 from discover_lib.core.conversation import Conversation, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.engines.llm.answers import BehaviourAnnotation, Interactivity, PaperInteractivity, SatisfactionScores
-from discover_lib.engines.llm.asking import Model, failing_as
+from discover_lib.engines.llm.asking import Effort, Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, one_line, quoted, transcript
 from discover_lib.metrics.behaviour import TurnBehaviour
@@ -38,10 +39,11 @@ class LLMScorer:
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
         interactivity: str = "ours",
+        **effort: Unpack[Effort],
     ) -> None:
         self.name = model
         self.interactivity_scale = interactivity
-        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts())
+        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
 
     def satisfaction(self, tree: IntentTree, reply: Reply) -> tuple[LeafScore, ...]:
         leaves = tree.leaves()

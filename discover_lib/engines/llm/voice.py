@@ -13,13 +13,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Unpack
 
 from discover_lib.base.leaks import find_leaks, giving_away
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import VoiceError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.answers import UserMessage
-from discover_lib.engines.llm.asking import Model, failing_as
+from discover_lib.engines.llm.asking import Effort, Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.records import Request
 from discover_lib.engines.llm.calls.structured import StructuredError, again, ask_structured
@@ -66,8 +67,9 @@ class LLMVoice:
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
         leak_check: LeakCheck | None = None,
+        **effort: Unpack[Effort],
     ) -> None:
-        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts())
+        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
         self.leak_check = leak_check
 
     def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:

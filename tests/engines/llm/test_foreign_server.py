@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from discover_lib.app.cli.main import app
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.llm.assistants import REPORTED
+from discover_lib.engines.llm.calls import probe
 from discover_lib.engines.llm.calls.client import ClientSettings, Completion, LLMClient, LLMError, Request
 from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.engines.miniature import engine
@@ -134,7 +135,8 @@ def test_nonsense_leaves_a_reply_unscored_and_says_what_came_back(client: LLMCli
     assert candidate.evaluation is None and candidate.reward is None and candidate.after == simulator.state
     assert candidate.error and "the reply could not be judged" in candidate.error and "it said:" in candidate.error
     used = client.usage
-    assert used.total.calls - before.total.calls == 2, "asked once more, and no oftener"
+    assert used.by_purpose["judge"].calls == 2, "asked once more, and no oftener"
+    assert used.remarks[probe.PURPOSE] == {"ignored": 1}
     assert used.structured["failed"] - before.structured.get("failed", 0) == 1 and not used.failures.get("content")
 
 

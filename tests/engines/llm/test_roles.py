@@ -84,7 +84,8 @@ def server(brain: Scripted) -> Iterator[FakeServer]:
 
 @pytest.fixture
 def client(server: FakeServer) -> Iterator[LLMClient]:
-    with LLMClient(ClientSettings(api_base=server.api_base, env_file=None, first_wait_seconds=0.01)) as ready:
+    settings = ClientSettings(api_base=server.api_base, env_file=None, native_schema="never", first_wait_seconds=0.01)
+    with LLMClient(settings) as ready:
         yield ready
 
 

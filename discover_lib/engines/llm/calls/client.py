@@ -22,13 +22,15 @@ from types import TracebackType
 from typing import Any, Literal
 
 from discover_lib.base.tokens import count_tokens
+from discover_lib.engines.llm.calls import probe
 from discover_lib.engines.llm.calls.direct import PREFIX, DirectWire, OwnServer
 from discover_lib.engines.llm.calls.limits import Budget, Pace
-from discover_lib.engines.llm.calls.litellm import LiteLLMWire, NativeSchema
+from discover_lib.engines.llm.calls.litellm import LiteLLMWire
 from discover_lib.engines.llm.calls.loop import CallsInFlight
 from discover_lib.engines.llm.calls.meter import Meter
 from discover_lib.engines.llm.calls.prices import Price, price_of, provider_of
 from discover_lib.engines.llm.calls.records import (
+    ENDS_THE_RUN,
     LOST_KEY,
     RETRIED,
     CallCache,
@@ -40,7 +42,8 @@ from discover_lib.engines.llm.calls.records import (
     Tally,
     Usage,
 )
-from discover_lib.engines.llm.calls.wire import OnText, Wire, WireReply
+from discover_lib.engines.llm.calls.servers import SERVERS
+from discover_lib.engines.llm.calls.wire import NativeSchema, OnText, Wire, WireReply, sent_parameters
 
 __all__ = [
     "Budget",
@@ -67,10 +70,12 @@ class ClientSettings:
     Args:
         api_base: address of an OpenAI-compatible server, for "openai/<name>" models only, so that others can take part
             in the same run (OpenAI's own as "gpt-4.1"); None: the providers' own addresses.
+        more_api_bases: further servers of the same models; conversations are shared out among all (`Servers`).
         key_variable: environment variable with the key for `api_base`; the provider's own key is never sent there.
         wire: "auto" goes straight to `api_base` where there is one and to a server of one's own that LiteLLM's
             variables name (hosted_vllm/, lm_studio/, llamafile/), and through LiteLLM else; "litellm" always.
-        native_schema: whether the JSON schema of structured answers is sent; "auto": where it is known to be taken.
+        native_schema: whether the JSON schema of structured answers is sent; "auto": where it is known to be taken,
+            and to a server of one's own where a probe shows that it obeys it: one tiny call per server and model.
         timeout_seconds: of one attempt; of a stream, the longest pause.
         max_attempts: requests sent for one call at most.
         concurrency: requests in flight per provider.
@@ -83,6 +88,7 @@ class ClientSettings:
     """
 
     api_base: str | None = None
+    more_api_bases: tuple[str, ...] = ()
     key_variable: str | None = None
     wire: Literal["auto", "litellm"] = "auto"
     native_schema: NativeSchema = "auto"
@@ -99,15 +105,26 @@ class ClientSettings:
     env_file: Path | None = Path(".env")
 
     def __post_init__(self) -> None:
-        if self.api_base is not None and not self.api_base.startswith(("http://", "https://")):
-            raise ValueError(f"api_base is a URL such as http://localhost:8000/v1, got {self.api_base!r}")
-        if self.api_base is not None and "@" in self.api_base.split("/")[2]:
-            raise ValueError("api_base holds no password; put the key in an environment variable (key_variable)")
+        for address in self._own:
+            if not address.startswith(("http://", "https://")):
+                raise ValueError(f"api_base is a URL such as http://localhost:8000/v1, got {address!r}")
+            if "@" in address.split("/")[2]:
+                raise ValueError("api_base holds no password; put the key in an environment variable (key_variable)")
+        if len(set(self._own)) < len(self._own):
+            raise ValueError("an api_base is given twice")
         if min(self.max_attempts, self.concurrency) < 1 or self.timeout_seconds <= 0:
             raise ValueError("max_attempts, concurrency and timeout_seconds are positive")
 
+    @property
+    def _own(self) -> tuple[str, ...]:
+        return () if self.api_base is None else (self.api_base, *self.more_api_bases)
+
+    def addresses_of(self, model: str) -> tuple[str, ...]:
+        """Where `model` is asked; ("",): at its provider's own address."""
+        return (self._own if model.startswith(PREFIX) else ()) or ("",)
+
     def address_of(self, model: str) -> str | None:
-        """Where `model` is asked; None: at its provider's own address."""
+        """Where `model` is asked first of all; None: at its provider's own address."""
         return self.api_base if model.startswith(PREFIX) else None
 
 
@@ -139,7 +156,9 @@ class LLMClient:
         self._lock = threading.Lock()
         self._in_flight: dict[str, concurrent.futures.Future[Completion]] = {}
         self._meter = Meter(cache)
-        self._prepared: dict[str, Wire] = {}
+        self._prepared: dict[tuple[str, str], Wire] = {}  # model and address
+        self._schema_obeyed: dict[tuple[str, str], concurrent.futures.Future[bool]] = {}  # model and server
+        self._not_taken: dict[str, tuple[str, ...]] = {}  # model → parameters
         self._wires: dict[str, Wire] = {}
         self._gates: dict[str, _Gate] = {}  # touched in the loop only
         self._calls = CallsInFlight(self._stop)
@@ -171,7 +190,8 @@ class LLMClient:
         Raises:
             LLMError: kind "auth" (a key is missing: its variable is named) or "bad_request" (no such provider).
         """
-        self._wire(model)
+        for address in self.settings.addresses_of(model):
+            self._wire(model, address)
 
     @property
     def usage(self) -> Usage:
@@ -242,11 +262,11 @@ class LLMClient:
             if on_text:
                 on_text(found.text)
             return replace(found, cached=True)
-        bill = _Bill(price_of(request.model, self.settings.prices, self.settings.address_of(request.model)))
+        bill = self._new_bill(request)
         try:
             if self._stop.is_set():
                 raise LLMError(f"{request.model}: stopped before the call", "stopped")
-            completion = self._send(request, self._wire(request.model), on_text, bill)
+            completion = self._send(request, on_text, bill)
         except LLMError as error:
             self._meter.failed(request, error)
             raise
@@ -267,9 +287,84 @@ class LLMClient:
                 asked = replace(request, purpose=f"{request.purpose} (lost)")
                 self._cache.put(LOST_KEY + uuid.uuid4().hex, asked, empty)
 
-    def _send(self, request: Request, wire: Wire, on_text: OnText | None, bill: _Bill) -> Completion:
+    def _send(self, request: Request, on_text: OnText | None, bill: _Bill) -> Completion:
+        """Send to the conversation's server; from one that cannot be reached any more it moves to another."""
+        addresses, tried, attempts = self.settings.addresses_of(request.model), list[str](), 0
+        while True:
+            address = SERVERS.begin(request.session, addresses, tried)
+            try:
+                completion = self._send_to(address, request, on_text, bill)
+                return replace(completion, attempts=completion.attempts + attempts)
+            except LLMError as error:
+                tried.append(address)
+                attempts += error.attempts
+                if error.kind != "connection" or len(tried) == len(addresses):
+                    error.attempts = attempts
+                    raise
+                SERVERS.unreachable(address)
+                self._meter.retried(error.kind)
+            finally:
+                SERVERS.end(address)
+
+    def _send_to(self, address: str, request: Request, on_text: OnText | None, bill: _Bill) -> Completion:
+        wire, asked = self._wire(request.model, address), sent_parameters(request)
+        self._meter.left_out(request.model, [name for name in self._not_taken[request.model] if name in asked])
+        gate = address or provider_of(request.model)
+        if request.schema is not None and wire.probes_schema and not self._obeys_schema(request, wire, gate):
+            request = replace(request, schema=None)
+        return self._send_by(wire, gate, request, on_text, bill, self.settings.max_attempts)
+
+    def _obeys_schema(self, request: Request, wire: Wire, gate: str) -> bool:
+        """What the probe of this server and model said; the first to ask sends it, the others wait for it."""
+        place = request.model, gate
+        with self._lock:
+            shared = self._schema_obeyed.get(place)
+            if shared is None:
+                mine = self._schema_obeyed[place] = concurrent.futures.Future[bool]()
+        if shared is not None:
+            return shared.result()
+        verdict: probe.Verdict = "undecided"
+        try:
+            verdict = self._probe(probe.probe_of(request), wire, gate)
+        finally:
+            if verdict == "undecided":
+                with self._lock:
+                    del self._schema_obeyed[place]
+            mine.set_result(verdict == "obeyed")
+        return verdict == "obeyed"
+
+    def _probe(self, request: Request, wire: Wire, gate: str) -> probe.Verdict:
+        """Send a probe, once, and count it; a refusal is an answer, no failure.
+
+        Raises:
+            LLMError: of a kind that ends the run.
+        """
+        bill = self._new_bill(request)
+        try:
+            completion = self._send_by(wire, gate, request, None, bill, attempts=1)
+        except LLMError as error:
+            self._meter.sent(request, error.attempts)
+            if error.kind in ENDS_THE_RUN:
+                raise
+            verdict = probe.verdict_on(error)
+        else:
+            if self._cache:
+                self._cache.put(probe.KEY + uuid.uuid4().hex, request, completion)
+            self._meter.done(request, completion)
+            verdict = probe.verdict_on(completion.text)
+        finally:
+            self._keep_lost(request, tuple(bill.lost))
+        self._meter.remark(request.purpose, verdict, 1)
+        return verdict
+
+    def _new_bill(self, request: Request) -> _Bill:
+        return _Bill(price_of(request.model, self.settings.prices, self.settings.address_of(request.model)))
+
+    def _send_by(
+        self, wire: Wire, gate: str, request: Request, on_text: OnText | None, bill: _Bill, attempts: int
+    ) -> Completion:
         texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        handle = self._calls.submit(self._call(request, wire, texts.put if on_text else None, bill))
+        handle = self._calls.submit(self._call(request, wire, gate, texts.put if on_text else None, bill, attempts))
         try:
             if on_text:
                 handle.add_done_callback(lambda _: texts.put(None))
@@ -285,16 +380,15 @@ class LLMClient:
             bill.lose("stopped")
             raise
 
-    def _wire(self, model: str) -> Wire:
+    def _wire(self, model: str, address: str) -> Wire:
         """The way to `model`, made ready: imports and the check for its key happen here, once."""
-        if model in self._prepared:
-            return self._prepared[model]
+        if (model, address) in self._prepared:
+            return self._prepared[model, address]
         settings = self.settings
         if settings.env_file and settings.env_file.is_file():
             from dotenv import load_dotenv
 
             load_dotenv(settings.env_file, override=False)
-        address = settings.address_of(model)
         own = OwnServer.of(model) if settings.wire == "auto" else None
         way = "straight" if own or (settings.wire == "auto" and address) else "through LiteLLM"
         name = f"{way} to {own or address or 'providers'}"
@@ -302,20 +396,24 @@ class LLMClient:
             if name not in self._wires:
                 self._wires[name] = _new_wire(settings, address, own)
             wire = self._wires[name]
-        self._meter.left_out(model, wire.prepare(model))
-        self._prepared[model] = wire
+        self._not_taken[model] = wire.prepare(model)
+        self._prepared[model, address] = wire
         return wire
 
     # -- in the loop ---------------------------------------------------------------------------------------------
 
-    async def _call(self, request: Request, wire: Wire, on_text: OnText | None, bill: _Bill) -> Completion:
+    async def _call(
+        self, request: Request, wire: Wire, gate: str, on_text: OnText | None, bill: _Bill, most: int
+    ) -> Completion:
         began = time.monotonic()
         prompt, expected = self._expected_tokens(request)
         estimate = bill.cost(prompt, expected)
         put_aside = await self.budget.put_by(estimate, request.model) if self.budget else 0.0
         costs: list[float | None] = []  # of the reply; a call that fails has none
         try:
-            reply, attempts = await self._attempts(request, wire, prompt + expected, on_text, bill)
+            reply, attempts = await self._attempts(
+                request, wire, self._gate(gate), prompt + expected, on_text, bill, most
+            )
             cost = bill.cost(reply.prompt_tokens, reply.completion_tokens)
             costs.append(cost)
         finally:
@@ -335,11 +433,10 @@ class LLMClient:
         )
 
     async def _attempts(
-        self, request: Request, wire: Wire, tokens: int, on_text: OnText | None, bill: _Bill
+        self, request: Request, wire: Wire, gate: _Gate, tokens: int, on_text: OnText | None, bill: _Bill, most: int
     ) -> tuple[WireReply, int]:
-        """Try until there is a text, an error that stays, or no attempt left; returns the reply and the attempts."""
-        gate = self._gate(request.model)
-        for attempt in range(1, self.settings.max_attempts + 1):
+        """Try, at `most` so often, until there is a text or an error that stays; returns the reply and the attempts."""
+        for attempt in range(1, most + 1):
             try:
                 async with gate.slots:
                     reply = await gate.pass_through(tokens, self._attempt(request, wire, on_text, bill))
@@ -354,14 +451,14 @@ class LLMClient:
                     bill.lose(error.kind)
                 wait = error.retry_after_seconds or 0.0
                 final = error.kind not in RETRIED or wait > self.settings.patience_seconds
-            if final or attempt == self.settings.max_attempts:
+            if final or attempt == most:
                 raise _after(error, attempt)
             self._meter.retried(error.kind)
             await asyncio.sleep(self._wait_seconds(attempt, error.retry_after_seconds))
         raise AssertionError("the loop returns or raises")
 
     async def _attempt(self, request: Request, wire: Wire, on_text: OnText | None, bill: _Bill) -> WireReply:
-        limit = self.settings.timeout_seconds
+        limit = request.timeout_seconds or self.settings.timeout_seconds
         try:
             async with asyncio.timeout(limit) as deadline:
                 if on_text is None:
@@ -394,8 +491,7 @@ class LLMClient:
         prompt = sum(count_tokens(message["content"]) for message in request.messages)
         return prompt, request.max_tokens or self.settings.expected_completion_tokens
 
-    def _gate(self, model: str) -> _Gate:
-        provider = self.settings.address_of(model) or provider_of(model)
+    def _gate(self, provider: str) -> _Gate:
         if provider not in self._gates:
             self._gates[provider] = _Gate(self.settings)
         return self._gates[provider]
@@ -446,12 +542,12 @@ class _Gate:
         return reply
 
 
-def _new_wire(settings: ClientSettings, address: str | None, own: OwnServer | None) -> Wire:
+def _new_wire(settings: ClientSettings, address: str, own: OwnServer | None) -> Wire:
     if own:
-        return DirectWire(own.address, own.key_variable, settings.native_schema == "always", key_needed=False)
+        return DirectWire(own.address, own.key_variable, settings.native_schema, key_needed=False)
     if address and settings.wire == "auto":
-        return DirectWire(address, settings.key_variable, settings.native_schema == "always")
-    return LiteLLMWire(address, settings.key_variable, settings.native_schema, settings.timeout_seconds)
+        return DirectWire(address, settings.key_variable, settings.native_schema)
+    return LiteLLMWire(address or None, settings.key_variable, settings.native_schema, settings.timeout_seconds)
 
 
 def _empty(request: Request, reply: WireReply) -> LLMError:

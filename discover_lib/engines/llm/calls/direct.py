@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from discover_lib.engines.llm.calls.records import LLMError, Request
 from discover_lib.engines.llm.calls.wire import (
+    NativeSchema,
     OnText,
     WireReply,
     failure,
@@ -23,6 +24,7 @@ from discover_lib.engines.llm.calls.wire import (
     seconds_of,
     sent_messages,
     sent_parameters,
+    session_header,
 )
 
 if TYPE_CHECKING:
@@ -58,18 +60,28 @@ class DirectWire:
     Args:
         api_base: such as "http://localhost:8000/v1".
         key_variable: environment variable that holds this server's key, if it wants one.
-        native_schema: send the schema of a structured answer along.
+        native_schema: whether the schema of a structured answer is sent along; "auto": if the request still holds one
+            after a probe.
         key_needed: whether a `key_variable` that is not set is an error.
     """
 
     def __init__(
-        self, api_base: str, key_variable: str | None = None, native_schema: bool = False, *, key_needed: bool = True
+        self,
+        api_base: str,
+        key_variable: str | None = None,
+        native_schema: NativeSchema = "auto",
+        *,
+        key_needed: bool = True,
     ) -> None:
         self._key_needed = key_needed
         self._url = api_base.rstrip("/") + "/chat/completions"
         self._key_variable = key_variable
         self._native_schema = native_schema
         self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def probes_schema(self) -> bool:
+        return self._native_schema == "auto"
 
     def prepare(self, model: str) -> tuple[str, ...]:
         if self._key_needed and self._key_variable and not os.environ.get(self._key_variable):
@@ -82,7 +94,7 @@ class DirectWire:
 
         body = self._body(request, streamed=on_text is not None)
         try:
-            async with self._open().post(self._url, json=body, headers=self._headers()) as response:
+            async with self._open().post(self._url, json=body, headers=self._headers(request)) as response:
                 if response.status != 200:
                     said = (await response.read()).decode("utf-8", "replace")
                     raise _refusal(request, response.status, said, response.headers.get("retry-after"))
@@ -110,14 +122,14 @@ class DirectWire:
             self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=BIGGEST_LINE)
         return self._session
 
-    def _headers(self) -> dict[str, str]:
+    def _headers(self, request: Request) -> dict[str, str]:
         key = os.environ.get(self._key_variable) if self._key_variable else None
-        return {"Authorization": f"Bearer {key}"} if key else {}
+        return session_header(request) | ({"Authorization": f"Bearer {key}"} if key else {})
 
     def _body(self, request: Request, streamed: bool) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model.partition("/")[2], "messages": sent_messages(request)}
         body |= sent_parameters(request)
-        if request.schema is not None and self._native_schema:
+        if request.schema is not None and self._native_schema != "never":
             body["response_format"] = response_format(request.schema)
         if streamed:
             body |= {"stream": True, "stream_options": {"include_usage": True}}

@@ -10,10 +10,11 @@ import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 from discover_lib.engines.llm.calls.records import LLMError, Request
 from discover_lib.engines.llm.calls.wire import (
+    NativeSchema,
     OnText,
     WireReply,
     failure,
@@ -22,10 +23,10 @@ from discover_lib.engines.llm.calls.wire import (
     seconds_of,
     sent_messages,
     sent_parameters,
+    session_header,
 )
 
-NativeSchema = Literal["auto", "always", "never"]
-SENT = ("temperature", "max_tokens", "seed")
+SENT = ("temperature", "max_tokens", "seed", "reasoning_effort")
 # Some client libraries insist on a key, also for servers that want none.
 NO_KEY = "none"
 # LiteLLM wraps what the provider said in the names of its own exceptions.
@@ -63,7 +64,8 @@ class LiteLLMWire:
     Args:
         api_base: address of one's own, handed to the provider's client.
         key_variable: environment variable that holds the key for `api_base`.
-        native_schema: "auto" sends the schema of a structured answer where LiteLLM says that the model takes one.
+        native_schema: "auto" sends the schema of a structured answer where LiteLLM says that the model takes one, and
+            to `api_base` if the request still holds one after a probe.
         timeout_seconds: of one attempt.
     """
 
@@ -79,6 +81,10 @@ class LiteLLMWire:
         self._native_schema = native_schema
         self._timeout_seconds = timeout_seconds
 
+    @property
+    def probes_schema(self) -> bool:
+        return self._native_schema == "auto" and self._api_base is not None
+
     def prepare(self, model: str) -> tuple[str, ...]:
         litellm = load()
         try:
@@ -89,8 +95,13 @@ class LiteLLMWire:
                 "bad_request",
             ) from None
         self._check_key(litellm, model)
-        taken = litellm.get_supported_openai_params(model) or SENT
+        taken = [*(litellm.get_supported_openai_params(model) or SENT), *self._passed_on]
         return tuple(name for name in SENT if name not in taken)
+
+    @property
+    def _passed_on(self) -> list[str]:
+        """What a server of one's own is sent although LiteLLM does not know whether its model takes it."""
+        return ["reasoning_effort"] if self._api_base else []
 
     def _check_key(self, litellm: ModuleType, model: str) -> None:
         if self._api_base:
@@ -121,23 +132,27 @@ class LiteLLMWire:
             "model": request.model,
             "messages": sent_messages(request),
             "num_retries": 0,  # retries have one owner, and it is the client
-            "timeout": self._timeout_seconds,
+            "timeout": request.timeout_seconds or self._timeout_seconds,
         }
         arguments |= sent_parameters(request)
+        if request.reasoning_effort is not None and self._passed_on:
+            arguments["allowed_openai_params"] = self._passed_on
         if self._api_base:
             # Never the provider's own key: it is not this server's business.
             key = os.environ.get(self._key_variable) if self._key_variable else None
             arguments |= {"api_base": self._api_base, "api_key": key or NO_KEY}
         if request.schema is not None and self._takes_schema(litellm, request.model):
             arguments["response_format"] = response_format(request.schema)
+        if header := session_header(request):
+            arguments["extra_headers"] = header
         if streamed:
             arguments |= {"stream": True, "stream_options": {"include_usage": True}}
         return arguments
 
     def _takes_schema(self, litellm: ModuleType, model: str) -> bool:
-        if self._native_schema == "auto":
+        if self._native_schema == "auto" and self._api_base is None:
             return bool(litellm.supports_response_schema(model))
-        return self._native_schema == "always"
+        return self._native_schema != "never"
 
 
 def _read_whole(request: Request, answer: Any) -> WireReply:

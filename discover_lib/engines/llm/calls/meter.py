@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
@@ -63,6 +64,10 @@ class Meter:
         self._note("cut", completion.finish_reason == "length")
         self._add(request, cached=1)
 
+    def sent(self, request: Request, attempts: int) -> None:
+        """Count requests that brought no completion and are no failure either."""
+        self._add(request, attempts=attempts)
+
     def failed(self, request: Request, error: LLMError) -> None:
         self._begin(request)
         self._add(request, failed=1, attempts=error.attempts)
@@ -95,11 +100,12 @@ class Meter:
                 self._remarks.setdefault(purpose, Counter())[what] += times
         self._note(what, times)
 
-    def left_out(self, model: str, parameters: tuple[str, ...]) -> None:
+    def left_out(self, model: str, parameters: Sequence[str]) -> None:
         with self._lock:
-            if parameters and model not in self._left_out:
-                self._left_out[model] = parameters
-                logging.getLogger(__name__).warning("%s does not take %s", model, ", ".join(parameters))
+            known = self._left_out.get(model, ())
+            if new := [name for name in parameters if name not in known]:
+                self._left_out[model] = (*known, *new)
+                logging.getLogger(__name__).warning("%s does not take %s", model, ", ".join(new))
 
     def snapshot(self) -> Usage:
         with self._lock:

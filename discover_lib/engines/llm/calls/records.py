@@ -30,7 +30,8 @@ ENDS_THE_RUN: tuple[Literal["stopped", "budget", "auth"], ...] = ("stopped", "bu
 
 @dataclass(frozen=True)
 class Request:
-    """One prompt to one model: everything that decides the reply, and `purpose`, which only says what it is for.
+    """One prompt to one model: everything that decides the reply; `purpose`, which only says what it is for; and
+    `timeout_seconds` and `session`, which say how it is sent.
 
     `model` is a LiteLLM model name; "openai/<name>" with an `api_base` in the client's settings is any
     OpenAI-compatible server.  `schema` is the JSON schema of the answer, if it is structured.  `sample` tells several
@@ -45,6 +46,9 @@ class Request:
     schema: Mapping[str, Any] | None = None
     sample: int = 0
     seed: int | None = None
+    reasoning_effort: str | None = None
+    timeout_seconds: float | None = None  # of one attempt; None: the client's
+    session: str = ""  # the conversation that it belongs to, sent as a header: servers may keep its prefix warm
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "messages", tuple(dict(message) for message in self.messages))
@@ -69,6 +73,7 @@ class Request:
         mixes configurations.
         """
         parts = [self.model, self.messages, self.temperature, self.max_tokens, self.schema, self.sample, self.seed]
+        parts += [self.reasoning_effort] if self.reasoning_effort is not None else []  # older keys have no such part
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

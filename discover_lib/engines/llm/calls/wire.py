@@ -6,11 +6,12 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from discover_lib.engines.llm.calls.records import Kind, LLMError, Request
 
 OnText = Callable[[str], None]
+NativeSchema = Literal["auto", "always", "never"]
 LINE_LENGTH = 300  # characters of a provider's message that an error keeps
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
@@ -36,6 +37,11 @@ class WireReply:
 
 class Wire(Protocol):
     """One way to send a request.  Sends once; retries have another owner."""
+
+    @property
+    def probes_schema(self) -> bool:
+        """Whether only a probe tells if a schema is taken; a request that holds one is then sent with it."""
+        ...
 
     def prepare(self, model: str) -> tuple[str, ...]:
         """Check, before anything is sent, that `model` can be asked; returns the parameters that it does not take.
@@ -73,8 +79,18 @@ def _whole_characters(text: str) -> str:
 
 def sent_parameters(request: Request) -> dict[str, Any]:
     """What is sent beside the messages, under OpenAI's names."""
-    values = {"temperature": request.temperature, "max_tokens": request.max_tokens, "seed": request.sent_seed}
+    values = {
+        "temperature": request.temperature,
+        "max_tokens": request.max_tokens,
+        "seed": request.sent_seed,
+        "reasoning_effort": request.reasoning_effort,
+    }
     return {name: value for name, value in values.items() if value is not None}
+
+
+def session_header(request: Request) -> dict[str, str]:
+    """What says to which conversation a call belongs; a router before several servers can keep these together."""
+    return {"X-Session-ID": request.session} if request.session else {}
 
 
 def kind_of_status(status: int, message: str = "") -> Kind:

@@ -1,0 +1,193 @@
+"""Options of models, role by role: as they are typed, stored, sent and planned."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import llm_brain
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llm_server import FakeServer
+from typer.testing import CliRunner
+
+from discover_lib.app.cli.main import app
+from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
+from discover_lib.engines.llm.calls.records import LLMError, Request
+from discover_lib.engines.options import EFFORTS, ROLES, RoleOptionError, RoleOptions
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.plan import THINKING, Limits, Span, plan_run
+from discover_lib.runs.store import RunStore
+
+DOMAIN = "creative_writing"
+MODEL = f"openai/miniature:{DOMAIN}"
+ANSWERING = f"{MODEL}:adaptive"
+RUN = RunOptions((ANSWERING,), domain=DOMAIN, engine=MODEL, artifacts=1, turns=2)
+
+
+def test_the_narrowest_wins_whatever_the_order() -> None:
+    options = RoleOptions.read(max_tokens=["openai/a=3", "assistant=2", "1"])
+    assert options.of("judge") == {"max_tokens": 1}
+    assert options.of("assistant", "openai/b") == {"max_tokens": 2}
+    assert options.of("assistant", "openai/a") == {"max_tokens": 3}
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ({"max_tokens": ["many"]}, "--max-tokens: a whole number of tokens from 1, or none, not 'many'"),
+        ({"max_tokens": ["judge=0"]}, "not '0'"),
+        ({"max_tokens": ["4.5"]}, "not '4.5'"),
+        ({"max_tokens": ["=5"]}, "no role before the = in '=5'"),
+        ({"temperature": ["nan"]}, "--temperature: a number from 0 to 2, or none, not 'nan'"),
+        ({"temperature": ["voice=2.1"]}, "not '2.1'"),
+        ({"timeout": ["inf"]}, "--timeout: a number of seconds above 0, not 'inf'"),
+        ({"timeout": ["none"]}, "not 'none'"),
+        ({"reasoning_effort": ["judge=hard"]}, "--reasoning-effort: one of none, minimal, low"),
+        ({"temperature": ["judge=0", "judge=1"]}, "--temperature is given twice for judge"),
+    ],
+)
+def test_a_bad_value_is_one_line(texts: dict[str, list[str]], said: str) -> None:
+    with pytest.raises(RoleOptionError) as error:
+        RoleOptions.read(**texts)
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+PLAYERS = st.sampled_from(["", *ROLES, "openai/a=b+collaborative"])
+GIVEN = st.fixed_dictionaries(
+    {
+        "max_tokens": st.dictionaries(PLAYERS, st.none() | st.integers(1, 10**6)),
+        "temperature": st.dictionaries(PLAYERS, st.none() | st.sampled_from([0.0, 0.25, 1.5])),
+        "timeout": st.dictionaries(PLAYERS, st.sampled_from([0.5, 600.0])),
+        "reasoning_effort": st.dictionaries(PLAYERS, st.sampled_from(EFFORTS)),
+    }
+)
+
+
+@given(GIVEN)
+def test_words_and_plain_form_give_the_same_options_again(values: dict[str, dict[str, Any]]) -> None:
+    texts = {
+        name: [f"{player}={'none' if value is None else value}".removeprefix("=") for player, value in its.items()]
+        for name, its in values.items()
+    }
+    options = RoleOptions.read(**texts)
+    again: dict[str, list[str]] = {}
+    words = options.words()
+    for flag, text in zip(words[::2], words[1::2], strict=True):
+        again.setdefault(flag[2:].replace("-", "_"), []).append(text)
+    for other in (RoleOptions.read(**again), RoleOptions.from_dict(options.to_dict())):
+        assert all(other.of(role) == options.of(role) for role in ROLES)
+        assert other.of("assistant", "openai/a=b+collaborative") == options.of("assistant", "openai/a=b+collaborative")
+
+
+def test_only_what_decides_replies_and_differs_is_stored() -> None:
+    everyone = {"judge": "judge", "voice": "voice", "openai/a": "assistant"}
+    defaults = RoleOptions.read(
+        max_tokens=["judge=8192", "assistant=2048"], temperature=["0.7", "judge=0"], timeout=["9"]
+    )
+    assert defaults.to_store(everyone) == {}
+    options = RoleOptions.read(max_tokens=["8192"], reasoning_effort=["judge=low"])
+    assert options.to_store(everyone) == {
+        "judge": {"reasoning_effort": "low"},
+        "voice": {"max_tokens": 8192},
+        "openai/a": {"max_tokens": 8192},
+    }
+
+
+def test_only_an_effort_that_is_asked_for_enters_a_key() -> None:
+    request = Request("openai/m", ({"role": "user", "content": "Hello"},), "judge", max_tokens=5)
+    assert request.key.startswith("d65345b4283ec030")  # as of stores made before there was an effort
+    same = dataclasses.replace(request, timeout_seconds=3.0, session="abc")
+    assert same.key == request.key
+    assert dataclasses.replace(request, reasoning_effort="low").key != request.key
+
+
+def test_a_run_sends_stores_and_resumes_its_options(tmp_path: Path) -> None:
+    options = RoleOptions.read(
+        max_tokens=["judge=5000", f"{ANSWERING}=300"], temperature=["voice=none"], reasoning_effort=["judge=low"]
+    )
+    run = lay_out(dataclasses.replace(RUN, role_options=options))
+    bodies: list[dict[str, Any]] = []
+
+    def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
+        bodies.append(body)
+        return llm_brain.answer(messages, body)
+
+    with FakeServer(brain) as server:
+        settings = ClientSettings(api_base=server.api_base, env_file=None)
+        assert execute(run, tmp_path, settings=settings).halted is None
+    asked = {(each.get("max_tokens"), each.get("temperature"), each.get("reasoning_effort")) for each in bodies}
+    assert asked == {(5000, 0.0, "low"), (300, 0.7, None), (2048, None, None)}
+    with RunStore.read(tmp_path) as store:
+        stored = store.configuration
+    assert stored["options"] == {
+        "judge": {"max_tokens": 5000, "reasoning_effort": "low"},
+        "voice": {"temperature": None},
+        ANSWERING: {"max_tokens": 300},
+    }
+    again = lay_out(RunOptions.from_configuration(stored))
+    assert again.configuration == run.configuration
+    patient = dataclasses.replace(run.options, role_options=RoleOptions.read(timeout=["7"]))
+    assert "options" not in lay_out(patient).configuration
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wire", ["auto", "litellm"])
+def test_effort_and_time_limit_reach_a_server_by_either_way(wire: Any) -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
+        bodies.append(body)
+        return "Hello.", 2
+
+    request = Request("openai/m", ({"role": "user", "content": "Hello"},), "judge", reasoning_effort="low")
+    with FakeServer(brain, latency_seconds=0.5) as server:
+        settings = ClientSettings(api_base=server.api_base, wire=wire, env_file=None, max_attempts=1)
+        with LLMClient(settings) as client:
+            assert client.complete(request).text == "Hello."
+            assert bodies[0]["reasoning_effort"] == "low" and client.usage.left_out == {}
+            hasty = dataclasses.replace(request, seed=1, timeout_seconds=0.1)
+            with pytest.raises(LLMError, match=r"no answer within 0\.1 s|HTTP 408|imed out"):
+                client.complete(hasty)
+
+
+def test_a_plan_names_options_bounds_answers_and_counts_thinking() -> None:
+    settings = ClientSettings(env_file=None)
+    plain = {stage.name: stage for stage in plan_run(lay_out(RUN), settings=settings).stages}
+    options = RoleOptions.read(max_tokens=["assistant=500"], reasoning_effort=["judge=medium"])
+    plan = plan_run(lay_out(dataclasses.replace(RUN, role_options=options)), settings=settings)
+    stages = {stage.name: stage for stage in plan.stages}
+    replies, before = stages["assistant"].length.completion, plain["assistant"].length.completion
+    assert replies == Span(before.low, before.expected, 500) and before.high > 500
+    thinking, verdicts = stages["judge"].length.completion, plain["judge"].length.completion
+    assert thinking.expected == verdicts.expected + THINKING["medium"].expected
+    assert stages["voice"].length == plain["voice"].length
+    said = "\n".join(plan.assumptions)
+    assert f"as asked for, {ANSWERING}: max tokens 500" in said
+    assert "as asked for, judge: reasoning effort medium" in said
+    assert "judge: thinking tokens at medium effort 300 / 1,500 / 5,000 a call" in said
+
+
+def test_thinking_stays_within_the_limit_of_an_answer() -> None:
+    limits = Limits.of("judge", RoleOptions.read(max_tokens=["1000"], reasoning_effort=["xhigh"]))
+    lengths = plan_run(lay_out(RUN), settings=ClientSettings(env_file=None)).stages
+    completion = limits.applied(lengths[0].length).completion
+    assert (completion.expected, completion.high) == (1000, 1000)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--max-tokens", "jugde=5"), "--max-tokens: no role 'jugde'; write ROLE=VALUE with one of assistant, judge"),
+        (("--max-tokens", "draft=5"), "no role 'draft'"),
+        (("--temperature", "hot"), "--temperature: a number from 0 to 2, or none, not 'hot'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["simulate", "plan"])
+def test_a_command_refuses_before_any_work(command: str, words: tuple[str, str], said: str, tmp_path: Path) -> None:
+    where = ("--run", str(tmp_path / "run")) if command == "simulate" else ()
+    result = CliRunner().invoke(app, [command, "--assistant", "draft", "--domain", DOMAIN, *where, *words])
+    assert result.exit_code == 2 and said in result.output.replace("\n", " ")
+    assert not (tmp_path / "run").exists()
