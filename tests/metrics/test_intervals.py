@@ -3,16 +3,24 @@
 import math
 import random
 import statistics
+from types import ModuleType
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest, nct, norm, permutation_test, t
 from scripted import modest
 
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, share_of, students_t, tail_of
 from discover_lib.metrics.paired import artifacts_needed, compare, detectable_difference, holm, permutation_p
+
+
+@pytest.fixture(scope="session")
+def stats() -> ModuleType:
+    """SciPy's statistics.  They take a second to import: only the worker that runs these tests shall wait for them."""
+    import scipy.stats
+
+    return scipy.stats
 
 
 def single(values: list[float]) -> dict[str, list[float]]:
@@ -35,11 +43,11 @@ def test_no_spread_is_a_point() -> None:
     assert bounds(bootstrap_mean(single([0.25] * 20))) == (0.25, 0.25)
 
 
-def test_successes_give_the_quantiles_of_the_binomial() -> None:
+def test_successes_give_the_quantiles_of_the_binomial(stats: ModuleType) -> None:
     # A resample of 30 ones and 70 zeros holds Binomial(100, 0.3) ones.
     low, high = bounds(bootstrap_mean(single([1] * 30 + [0] * 70)))
-    assert low == pytest.approx(binom.ppf(0.025, 100, 0.3) / 100, abs=0.0101)
-    assert high == pytest.approx(binom.ppf(0.975, 100, 0.3) / 100, abs=0.0101)
+    assert low == pytest.approx(stats.binom.ppf(0.025, 100, 0.3) / 100, abs=0.0101)
+    assert high == pytest.approx(stats.binom.ppf(0.975, 100, 0.3) / 100, abs=0.0101)
 
 
 def test_many_artifacts_give_the_normal_interval() -> None:
@@ -126,10 +134,10 @@ def test_a_difference_needs_the_same_artifacts() -> None:
 
 
 @pytest.mark.parametrize("n", [5, 10, 30, 100])
-def test_on_normal_data_an_interval_is_as_wide_as_students(n: int) -> None:
+def test_on_normal_data_an_interval_is_as_wide_as_students(n: int, stats: ModuleType) -> None:
     # A bootstrap mean of n points spreads by sd·√((n − 1)/n)/√n; at the widened tail that is Student's half width.
     spread = math.sqrt((n - 1) / n)
-    assert -norm.ppf(tail_of(n)) * spread == pytest.approx(t.ppf(0.975, n - 1))
+    assert -stats.norm.ppf(tail_of(n)) * spread == pytest.approx(stats.t.ppf(0.975, n - 1))
 
 
 def test_an_interval_never_leaves_the_data() -> None:
@@ -169,20 +177,20 @@ def test_the_exact_paired_test(differences: list[float], p: float) -> None:
     assert permutation_p(differences) == p
 
 
-def test_the_exact_test_is_scipys() -> None:
+def test_the_exact_test_is_scipys(stats: ModuleType) -> None:
     rng = np.random.default_rng(5)
     for n in (4, 8, 11):
         differences = rng.normal(0.3, 1, n)
-        theirs = permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf).pvalue
+        theirs = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf).pvalue
         assert permutation_p(list(differences)) == pytest.approx(theirs)
 
 
 @pytest.mark.slow
-def test_the_drawn_test_is_scipys_within_chance() -> None:
+def test_the_drawn_test_is_scipys_within_chance(stats: ModuleType) -> None:
     rng = np.random.default_rng(6)
     for shift in (0.0, 0.2, 0.4):
         differences = rng.normal(shift, 1, 40)
-        theirs = permutation_test(
+        theirs = stats.permutation_test(
             (differences,), np.mean, permutation_type="samples", n_resamples=9_999, rng=np.random.default_rng(7)
         ).pvalue
         ours = permutation_p(list(differences))
@@ -239,11 +247,11 @@ def test_equal_assistants_are_told_apart_about_once_in_twenty_times() -> None:
 
 
 @pytest.mark.parametrize("n", [5, 20, 100])
-def test_the_detectable_difference_has_the_power_that_it_names(n: int) -> None:
+def test_the_detectable_difference_has_the_power_that_it_names(n: int, stats: ModuleType) -> None:
     # With that true difference a t test is significant in four of five cases (noncentral t, both tails).
     shift = detectable_difference(0.2, n) / 0.2 * math.sqrt(n)
-    critical = t.ppf(0.975, n - 1)
-    assert nct.sf(critical, n - 1, shift) + nct.cdf(-critical, n - 1, shift) == pytest.approx(0.8, abs=1e-4)
+    critical = stats.t.ppf(0.975, n - 1)
+    assert stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift) == pytest.approx(0.8, abs=1e-4)
 
 
 def test_the_textbook_number_of_artifacts() -> None:
@@ -321,12 +329,12 @@ def test_one_artifact_is_compared_without_a_spread() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 57, 1_000])
-def test_a_share_has_the_wilson_interval_of_scipy(n: int) -> None:
+def test_a_share_has_the_wilson_interval_of_scipy(n: int, stats: ModuleType) -> None:
     for hits in {0, 1, n // 3, n // 2, n - 1, n}:
-        share, theirs = share_of(hits, n), binomtest(hits, n).proportion_ci(method="wilson")
+        share, theirs = share_of(hits, n), stats.binomtest(hits, n).proportion_ci(method="wilson")
         assert (share.low, share.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 29, 99, 100, 499])
-def test_students_t_is_scipys_to_twelve_digits(freedom):
-    assert students_t(0.95, freedom) == pytest.approx(t.ppf(0.975, freedom), rel=1e-12)
+def test_students_t_is_scipys_to_twelve_digits(freedom: int, stats: ModuleType) -> None:
+    assert students_t(0.95, freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-12)
