@@ -3,6 +3,8 @@
 VENV := .venv/bin
 INSTALLED := .venv/.installed
 PARALLEL := $(VENV)/pytest -n 2
+# Set in many containers, it would have every worker of pytest compile all tests anew: half of what its start takes.
+unexport PYTHONDONTWRITEBYTECODE
 SOURCES := pyproject.toml constraints.txt tools/install.py
 
 # Looked up only when something has to be installed.

@@ -61,7 +61,7 @@ class Reply(Record, order=("assistant", "text", "notation", "n_tokens", "countin
     assistant: str = ""
     notation: str | None = None
 
-    @property
+    @cached_property
     def message(self) -> Message:
         """The reply as part of the conversation."""
         return Message("assistant", self.text, self.notation)
@@ -120,6 +120,12 @@ class Turn(Record, omit=("flaws",)):
     def after(self) -> IntentState:
         return self.candidates[self.chosen].after
 
+    @cached_property
+    def messages(self) -> tuple[Message, ...]:
+        """The reply, and the user's answer to it if there is one."""
+        answer = () if self.user_message is None else (Message("user", self.user_message),)
+        return (self.reply.message, *answer)
+
 
 @dataclass(frozen=True)
 class FinalTurn(Record):
@@ -161,18 +167,8 @@ class Conversation(Record, omit=("final",)):
 
     def messages(self, turns: int | None = None) -> tuple[Message, ...]:
         """The messages of the first `turns` turns (all by default), opening with the initial request."""
-        if turns is None:
-            return self._messages
-        messages = [Message("user", self.tree.initial_request)]
-        for turn in self.turns[:turns]:
-            messages.append(turn.reply.message)
-            if turn.user_message is not None:
-                messages.append(Message("user", turn.user_message))
-        return tuple(messages)
-
-    @cached_property
-    def _messages(self) -> tuple[Message, ...]:
-        return self.messages(len(self.turns))
+        request = Message("user", self.tree.initial_request)
+        return (request, *[message for turn in self.turns[:turns] for message in turn.messages])
 
     def to_dict(self) -> dict[str, Any]:
         return {"format": FORMAT} | super().to_dict()

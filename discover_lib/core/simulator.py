@@ -131,9 +131,10 @@ class UserSimulator:
         if conversation.stop is not None:
             raise ValueError(f"the conversation is over ({conversation.stop}); branch from an earlier turn")
         index = len(conversation.turns) + 1
-        if choose is None:
-            tie = derive_seed(conversation.seed, "tie", index) if len(candidates) > 1 else 0
-            choose = choose_candidate(candidates, rules, tie)
+        if choose is None and len(candidates) == 1:
+            choose = 0
+        elif choose is None:
+            choose = choose_candidate(candidates, rules, derive_seed(conversation.seed, "tie", index))
         chosen = candidates[choose]
         if chosen.evaluation is None:
             raise JudgeError(chosen.error or "the chosen reply was not judged")

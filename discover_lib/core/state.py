@@ -113,7 +113,7 @@ class IntentState(Record):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "satisfied", frozenset(self.satisfied))
-        if any(isinstance(value, list) for value in self.thresholds.values()):
+        if list in map(type, self.thresholds.values()):
             thresholds = {
                 key: tuple(value) if isinstance(value, list) else value for key, value in self.thresholds.items()
             }
@@ -126,4 +126,4 @@ class IntentState(Record):
 
     @cached_property
     def discovered(self) -> frozenset[str]:
-        return frozenset(key for key, value in self.discovery.items() if value is Discovery.DISCOVERED)
+        return frozenset([key for key, value in self.discovery.items() if value is Discovery.DISCOVERED])

@@ -137,10 +137,11 @@ class RoleEngines:
         return LLMScorer(client, judge, prompts=self._prompts, interactivity=scale, **self._how("scorer"))
 
     def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
-        from discover_lib.engines.local.names import is_local, local_assistant
         from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
 
-        if is_local(name):
+        if local_models([name]):
+            from discover_lib.engines.local.names import local_assistant
+
             return local_assistant(name, domain)
         if name in SCRIPTED or self._client is None:
             return scripted_assistant(name, domain)

@@ -13,6 +13,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import re
 import sqlite3
 import threading
 from collections import deque
@@ -858,11 +859,10 @@ def record_json(record: Any) -> str:
         text = _ENCODER.encode(record).decode()
     except UnicodeEncodeError:
         return to_json(record)
-    has_small = "0.0000" in text or ("e-" in text and any(part in text for part in _SMALL))
-    return to_json(record) if has_small else text
+    return to_json(record) if "0.0000" in text or _SMALL.search(text) else text
 
 
-_SMALL = ("e-6", "e-7", "e-8", "e-9")  # as "0.0000": Python writes 1e-05, 1e-06 ...
+_SMALL = re.compile(r"e-[6-9]")  # as "0.0000": Python writes 1e-05, 1e-06 ...
 _ENCODER = msgspec.json.Encoder()
 
 

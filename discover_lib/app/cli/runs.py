@@ -349,7 +349,8 @@ def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurren
 def _run(flags: SimulateFlags) -> NoReturn:
     """Make a run, print what came out, and leave with the exit code."""
     run = flags.lay_out()
-    settings = flags.client_settings(run.options.candidates)
+    # What calls models takes as long to import as thirty turns of the miniature.
+    settings = flags.client_settings(run.options.candidates) if run.models or flags.api_base else None
     folder = _run_folder(flags.run, run, settings)
     with show.progress_bar() as on_progress:
         report = execute(
@@ -369,7 +370,7 @@ def _run(flags: SimulateFlags) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _run_folder(folder: Path, run: LaidOut, settings: ClientSettings) -> Path:
+def _run_folder(folder: Path, run: LaidOut, settings: ClientSettings | None) -> Path:
     """The folder of a run.  A new one is made only once every model can be asked; what was begun may be finished."""
     if not (folder / FILE).exists():
         check_access(run, settings)

@@ -72,7 +72,7 @@ def judge_intent(
 
 
 def _shown_for(need: str, option: Mapping[str, str], lexicon: Lexicon) -> str | None:
-    return next((shown for shown in option if lexicon.covers(need, shown)), None)
+    return next((shown for shown in option if need in lexicon.lineages[shown]), None)
 
 
 def _near_misses(
