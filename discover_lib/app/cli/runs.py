@@ -350,7 +350,8 @@ def _run(flags: SimulateFlags) -> NoReturn:
     """Make a run, print what came out, and leave with the exit code."""
     run = flags.lay_out()
     # What calls models takes as long to import as thirty turns of the miniature.
-    settings = flags.client_settings(run.options.candidates) if run.models or flags.api_base else None
+    asked_for = run.models or flags.api_base or flags.prices
+    settings = flags.client_settings(run.options.candidates) if asked_for else None
     folder = _run_folder(flags.run, run, settings)
     with show.progress_bar() as on_progress:
         report = execute(
