@@ -69,9 +69,9 @@ def explain_rules():
     1. **A wish is ○ fog, ◆ a hunch or ● known.** A reply that meets it, by building it or by asking about exactly it,
        makes it ● at once. Every wish that becomes ● earns the reply +1.
     2. **Close helps a little.** Where a fox is wanted, an owl and a cat are two *near misses* of weight {_rules.p:g}
-       each: {_two.score:g} in all. The wish’s own threshold θ, drawn at random and here {_two.theta:g}, is passed, so it
-       goes ○ → ◆, and θ starts again at {_two.theta:g}. One near miss, {_one.score:g}, moves nothing, but wears θ down
-       to {_one.theta_left:.2f}.
+       each: {_two.score:g} in all. The wish’s own threshold θ, drawn at random and here {_two.theta:g}, is passed, so
+       it goes ○ → ◆, and θ starts again at {_two.theta:g}. One near miss, {_one.score:g}, moves nothing, but wears θ
+       down to {_one.theta_left:.2f}.
     3. **One thing at a time.** Wishes hang in trees, and only the tree in focus forms: the first that still has
        something unknown. What a reply shows of another tree does not count yet.
     4. **Broad before narrow.** “A fox” can form only once “an animal” is known.

@@ -81,9 +81,7 @@ def averages(domain: str, people: int) -> dict[str, Estimate]:
     """Share of the hidden intents that each assistant of the story finds, with its 95 % interval over other people."""
     teller = StoryTeller([(domain, index) for index in range(people)])
     return {
-        part.name: bootstrap_mean(
-            {str(person): [_share(teller.conversation(part, person))] for person in range(people)}
-        )
+        part.name: bootstrap_mean({str(index): [_share(teller.conversation(part, index))] for index in range(people)})
         for part in PARTS
     }
 
@@ -136,8 +134,9 @@ def story_widget(people: Sequence[tuple[str, int]], person: int = 0) -> Any:
     widget = Story(story=teller.tell(person), person=person)
 
     def meet(change: Mapping[str, Any]) -> None:
-        widget.mine = {}
-        widget.story = teller.tell(change["new"])
+        with widget.hold_sync():  # both at once: a part of one person's story never stands beside another's
+            widget.mine = {}
+            widget.story = teller.tell(change["new"])
 
     def answer(change: Mapping[str, Any]) -> None:
         if text := str(change["new"].get("text", "")).strip():

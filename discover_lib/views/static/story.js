@@ -114,9 +114,25 @@ function makeColumn(column, story, actions) {
   return { root, show, mark, column };
 }
 
+// Follows the theme of the page around: a widget may live in a shadow tree, which the page's classes do not reach.
+function followTheme(el) {
+  const follow = () => {
+    const jupyter = document.body.dataset.jpThemeLight;
+    const dark = document.querySelector("html.dark, body.dark, .marimo.dark") !== null || jupyter === "false";
+    const light = document.querySelector("html.light, body.light") !== null || jupyter === "true";
+    if (dark || light) el.dataset.theme = dark ? "dark" : "light";
+    else delete el.dataset.theme;
+  };
+  const observer = new MutationObserver(follow);
+  for (const each of [document.documentElement, document.body]) observer.observe(each, { attributes: true });
+  follow();
+  return () => observer.disconnect();
+}
+
 export default {
   render({ model, el }) {
     el.classList.add("dl", "st");
+    const unfollow = followTheme(el);
     let turn = 0;
     let playing = null;
     let open = false;
@@ -282,7 +298,7 @@ export default {
     model.on("change:story", () => {
       stop();
       open = false;
-      turn = 0;
+      turn = Math.min(1, model.get("story").turns);
       build();
     });
     model.on("change:mine", () => {
@@ -295,6 +311,9 @@ export default {
     });
     turn = Math.min(1, model.get("story").turns); // the first screen shows what a reply does
     build();
-    return stop;
+    return () => {
+      stop();
+      unfollow();
+    };
   },
 };
