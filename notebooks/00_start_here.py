@@ -9,91 +9,77 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Start here")
+app = marimo.App(width="full", app_title="Start here")
 
 with app.setup(hide_code=True):
     import marimo as mo
 
+    from discover_lib.app.story import averages, near_misses_on_one_wish, story_widget
     from discover_lib.core.rollout import run_conversation
+    from discover_lib.core.rules import Rules
     from discover_lib.engines.miniature import engine
-    from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
+    from discover_lib.engines.miniature.artifacts import generate_artifact
     from discover_lib.engines.miniature.assistants import scripted_assistant
     from discover_lib.runs.doctor import examine
     from discover_lib.views import conversation as show
+    from discover_lib.views.story import averages_line
 
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md("""
-    # People find out what they want by seeing it
-
-    Ask for “a drawing of a fox” and you do not yet know that you want it mirrored, in two greens, without
-    outlines: you will know when an option touches it. This workbench simulates such a user as a forest of
-    **intents**, broad to specific, that form as an assistant's replies touch them. The number of newly formed intents
-    is a **reward**, and models trained on it learn to explore while a wish is vague and to build once it is clear
-    ([DiscoverLLM](https://arxiv.org/abs/2602.03429)).
-
-    Below is one such conversation, already run. Press *Next turn* and watch the tree.
+    mo.Html("""
+    <h1 style="font-size: 26px; font-weight: 650; margin: 0 0 6px">People find out what they want by seeing it</h1>
+    <p style="margin: 0; max-width: 112ch">One person, three assistants. The person knows only what they write; what
+    they will turn out to want is in nobody’s words yet. Press <i>Play</i>: what a reply lets them see
+    turns from fog ○ over a hunch ◆ into a wish ●, and the picture in their head grows sharp by exactly that much.</p>
     """)
     return
 
 
 @app.cell(hide_code=True)
-def remember_place():
-    get_turn, set_turn = mo.state(1, allow_self_loops=True)
-    get_user, set_user = mo.state(0, allow_self_loops=True)
-    return get_turn, get_user, set_turn, set_user
+def meet_people():
+    # Drawings and stories in which the three assistants differ as they do on average (the line below the stage).
+    people = [("svg_drawing", 11), ("svg_drawing", 46), ("creative_writing", 8), ("svg_drawing", 20)]
+    _asked = mo.query_params().get("person") or "0"
+    stage = story_widget(people, person=int(_asked) if _asked.isdecimal() else 0)
+    stage.observe(lambda change: mo.query_params().set("person", str(change["new"])), "person")
+    stage_view = mo.ui.anywidget(stage)
+    return (stage_view,)
 
 
 @app.cell(hide_code=True)
-def step_through(conversation, get_turn, get_user, set_turn, set_user):
-    turn = min(get_turn(), len(conversation.turns))
-
-    def meet_another(_):
-        set_turn(1)
-        set_user(get_user() + 1)
-
-    next_button = mo.ui.button(
-        label="Next turn ▶",
-        kind="success",
-        disabled=turn == len(conversation.turns),
-        on_click=lambda _: set_turn(turn + 1),
-    )
-    back_button = mo.ui.button(label="◀ Back", disabled=turn == 0, on_click=lambda _: set_turn(turn - 1))
-    other_button = mo.ui.button(label="Another user", on_click=meet_another)
-    _state = conversation.state_after(turn)
-    _where = (
-        f"turn {turn} of {len(conversation.turns)}: {len(_state.discovered)} of {len(conversation.tree)} discovered"
-    )
-    mo.hstack([back_button, next_button, other_button, mo.md(_where)], justify="start", align="center", wrap=True)
-    return (turn,)
+def tell_story(stage_view):
+    stage_view
+    return
 
 
 @app.cell(hide_code=True)
-def show_conversation(conversation, turn):
-    _tree, _state = conversation.tree, conversation.state_after(turn)
-    _last = conversation.turns[turn - 1] if turn else None
-    _outline = show.outline(
-        _tree,
-        _state,
-        conversation.rules,
-        _last.candidate.transitions if _last else (),
-        _last.focus if _last else None,
-    )
-    _earned = (
-        show.receipt(_tree, _last, conversation.rules)
-        if _last
-        else show.quiet("No reply yet. What the request names is discovered; the rest has yet to form.")
-    )
-    mo.Html(
-        show.styled(
-            show.beside(
-                show.panel("What the user wants", show.state_legend(), _outline),
-                show.panel("Conversation", show.chat(conversation, turn), latest=True),
-            ),
-            show.panel("What the last reply earned", _earned),
-        )
-    )
+def say_averages():
+    mo.Html(show.styled(averages_line(averages("svg_drawing", people=30))))
+    return
+
+
+@app.cell(hide_code=True)
+def explain_rules():
+    _rules, _wish = Rules.paper(), near_misses_on_one_wish(theta=0.4)
+    _two, _one = _wish(2), _wish(1)
+    mo.md(f"""
+    ## Six rules of the game
+
+    1. **A wish is ○ fog, ◆ a hunch or ● known.** A reply that meets it, by building it or by asking about exactly it,
+       makes it ● at once. Every wish that becomes ● earns the reply +1.
+    2. **Close helps a little.** Where a fox is wanted, an owl and a cat are two *near misses* of weight {_rules.p:g}
+       each: {_two.score:g} in all. The wish’s own threshold θ, drawn at random and here {_two.theta:g}, is passed, so
+       it goes ○ → ◆, and θ starts again at {_two.theta:g}. One near miss, {_one.score:g}, moves nothing, but wears θ
+       down to {_one.theta_left:.2f}.
+    3. **One thing at a time.** Wishes hang in trees, and only the tree in focus forms: the first that still has
+       something unknown. What a reply shows of another tree does not count yet.
+    4. **Broad before narrow.** “A fox” can form only once “an animal” is known.
+    5. **What a person says is what they know.** Known wishes first, plainly; then hunches, as hints; else only that
+       something is missing. What is ○ is never put into words.
+    6. **Length costs, at most {_rules.penalty_cap:g}.** {_rules.tau:g} tokens are free, each further one costs
+       {_rules.lam:g}: pouring out everything does not pay, and yet no length undoes more than one find.
+    """)
     return
 
 
@@ -101,11 +87,12 @@ def show_conversation(conversation, turn):
 def say_what_it_is():
     mo.callout(
         mo.md("""
-    **What you saw is the miniature.** The user, the judge and the assistant are programs over a small world of eight
-    kinds of things to make: drawings, stories and articles, on which everything is trained and tuned, and travel plans,
-    data-viz code, paper abstracts, image prompts and web components, which are kept unseen to find out what carries
-    over. No language model plays a role and nothing is canned: the judge parses the drawing, states and rewards follow
-    the paper's rules, and the user's words come from what they may know at that moment.
+    **What you saw is the miniature.** The person, the judge and the assistants are programs over a small world of
+    eight kinds of things to make: drawings, stories and articles, on which everything is trained and tuned, and travel
+    plans, data-viz code, paper abstracts, image prompts and web components, which are kept unseen to find out what
+    carries over. No language model plays a role and nothing is canned: the judge parses the drawing, states and
+    rewards follow the paper's rules ([DiscoverLLM](https://arxiv.org/abs/2602.03429)), and the person's words come
+    from what they may know at that moment. With a model's name, any language model plays any of the roles.
     """),
         kind="neutral",
     )
@@ -117,22 +104,39 @@ def explain_the_code():
     mo.md("""
     ## The same in Python
 
-    This is the code that made it. `discover open --edit` opens the page with its cells: change a line, run it, and the
-    picture above follows.
+    `discover open --edit` opens the page with its cells: change a line, run it, and the picture follows.
     """)
     return
 
 
 @app.cell
-def simulate(get_user):
-    domain = "svg_drawing"
-    world = engine(domain)
-    piece = generate_artifact(domain, "eval", get_user() % SPLIT_SIZES["eval"])
-    tree = world.builder.build(piece).tree
-    assistants = [scripted_assistant("adaptive", domain)]
-    conversation = run_conversation(tree, world.judge, world.voice, assistants, seed=get_user())
+def simulate():
+    world = engine("svg_drawing")
+    tree = world.builder.build(generate_artifact("svg_drawing", "eval", 11)).tree
+    assistants = [scripted_assistant("adaptive", "svg_drawing")]
+    conversation = run_conversation(tree, world.judge, world.voice, assistants, seed=11)
     mo.show_code()
     return (conversation,)
+
+
+@app.cell(hide_code=True)
+def show_conversation(conversation):
+    _tree, _last = conversation.tree, conversation.turns[-1]
+    _outline = show.outline(_tree, conversation.state, conversation.rules, _last.candidate.transitions, _last.focus)
+    mo.accordion(
+        {
+            "The whole conversation, its intents and what its last reply earned": mo.Html(
+                show.styled(
+                    show.beside(
+                        show.panel("What the person wants", show.state_legend(), _outline),
+                        show.panel("Conversation", show.chat(conversation), latest=True),
+                    ),
+                    show.panel("What the last reply earned", show.receipt(_tree, _last, conversation.rules)),
+                )
+            )
+        }
+    )
+    return
 
 
 @app.cell(hide_code=True)
