@@ -247,6 +247,8 @@ class PlanFlags(RunFlags):
     candidates: Candidates = None
     look_ahead: LookAheadTurns = 0
     reward_assistant: RewardAssistant = ""
+    interactivity: Interactivity = Whose.ours
+    final_request: FinalRequest = Whose.ours
     builder: Annotated[str | None, typer.Option(help="Count building the trees with this model, too.")] = None
     paper: Annotated[bool, typer.Option("--paper", help="The paper's own cost accounting, and nothing else.")] = False
     like: Annotated[Path | None, typer.Option(help="A run whose measured lengths and times to plan with.")] = None
@@ -264,7 +266,7 @@ class PlanFlags(RunFlags):
         shared = {each.name: getattr(self, each.name) for each in dataclasses.fields(RunFlags)}
         given: dict[str, Any] = {name: value for name, value in shared.items() if value is not None} | {"run": Path()}
         if self.planned_for is PlannedFor.evaluate:
-            return EvaluateFlags(**given).lay_out()
+            return EvaluateFlags(**given, interactivity=self.interactivity, final_request=self.final_request).lay_out()
         if len(self.domain) > 1:
             raise DiscoverError(f"{self.planned_for} takes one --domain; only an evaluation takes several")
         given |= {"domain": self.domain[0] if self.domain else None, "candidates": self.candidates}
