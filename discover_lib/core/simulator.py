@@ -132,8 +132,7 @@ class UserSimulator:
             raise ValueError(f"the conversation is over ({conversation.stop}); branch from an earlier turn")
         index = len(conversation.turns) + 1
         if choose is None:
-            tie = derive_seed(conversation.seed, "tie", index) if len(candidates) > 1 else 0
-            choose = choose_candidate(candidates, rules, tie)
+            choose = choose_candidate(candidates, rules, derive_seed(conversation.seed, "tie", index))
         chosen = candidates[choose]
         if chosen.evaluation is None:
             raise JudgeError(chosen.error or "the chosen reply was not judged")
@@ -149,7 +148,8 @@ class UserSimulator:
 
     def _answered(self, turn: Turn) -> Turn:
         messages = (*self.messages, turn.reply.message)
-        message = self.voice.speak(turn.view, messages, derive_seed(self.conversation.seed, "voice", turn.index))
+        voice = self.voice.of(self.conversation.seed) if hasattr(self.voice, "of") else self.voice  # of many manners
+        message = voice.speak(turn.view, messages, derive_seed(self.conversation.seed, "voice", turn.index))
         leaks = leaked_words(message, self.tree, turn.after, [before.content for before in messages])
         flaws = self.voice.flaws(message, turn.view, messages) if hasattr(self.voice, "flaws") else ()  # ChecksItself
         return dataclasses.replace(turn, user_message=message, leaks=leaks, flaws=flaws)
