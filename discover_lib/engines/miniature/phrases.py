@@ -24,7 +24,7 @@ FITTING, COMMON, STRANGE = 5.0, 2.0, 0.1  # weights of frames that suit the spea
 
 @dataclass(frozen=True)
 class Frame:
-    """One wording with slots, and the temperaments that it suits best (none: everybody)."""
+    """One wording with slots, and the temperaments or assistants that it suits best (none: everybody)."""
 
     text: str
     suits: frozenset[str] = frozenset()
@@ -69,11 +69,19 @@ class Temperament:
 
 @dataclass(frozen=True)
 class PhraseBook:
-    """The frames that can be used in one domain."""
+    """The frames that can be used in one domain.
+
+    Attributes:
+        openings: what assistants say around what they make, by the verb of the move.
+        first_edition: what users said before, by act.
+        held: what the words of all requirements come from; of these a user may say only what the view allows.
+    """
 
     acts: Mapping[str, tuple[Frame, ...]]
+    openings: Mapping[str, tuple[Frame, ...]]
     first_edition: Mapping[str, tuple[str, ...]]
     temperaments: tuple[Temperament, ...]
+    held: frozenset[str]
 
 
 @lru_cache(maxsize=1)
@@ -87,25 +95,29 @@ def _phrases() -> dict[str, Any]:
 def phrase_book(domain: str) -> PhraseBook:
     """The phrases of a domain, without those that its lexicon forbids.
 
-    A frame may hold no word that a requirement of the domain holds, in any inflection, for a user could then say what
-    they cannot know; nor one that assistants would take for a value or a category.
+    No frame holds a word that would be taken for a value or a category, and none of a user's a word that a requirement
+    of the domain holds, in any inflection: the user could then say what they cannot know.
     """
     data, lexicon = _phrases(), load_lexicon(domain)
     kind = data["kinds"].get(domain, data["kinds"]["other"])
     own = kind.get("acts", {})
+    held = frozenset().union(*(roots(value.text) for value in lexicon.values.values()))
     return PhraseBook(
         acts={
-            act: tuple(_frames([*rows, *own.get(act, ())], kind, lexicon)) for act, rows in data["acts"].items()
+            act: tuple(_frames([*rows, *own.get(act, ())], kind, lexicon, held)) for act, rows in data["acts"].items()
         },
+        openings={verb: tuple(_frames(rows, kind, lexicon)) for verb, rows in data["openings"].items()},
         first_edition={act: tuple(rows) for act, rows in data["first_edition"].items()},
         temperaments=tuple(
             Temperament(name, **entry | {"ends": tuple(entry["ends"])}) for name, entry in data["temperaments"].items()
         ),
+        held=held,
     )
 
 
-def _frames(rows: Iterable[str], kind: Mapping[str, Any], lexicon: Lexicon) -> Iterable[Frame]:
-    held = _held(lexicon.domain)
+def _frames(
+    rows: Iterable[str], kind: Mapping[str, Any], lexicon: Lexicon, held: frozenset[str] = frozenset()
+) -> Iterable[Frame]:
     for row in rows:
         text, _, suits = row.partition(" | ")
         for piece in kind["piece"]:
@@ -116,37 +128,32 @@ def _frames(rows: Iterable[str], kind: Mapping[str, Any], lexicon: Lexicon) -> I
                 break
 
 
-@lru_cache(maxsize=16)
-def _held(domain: str) -> frozenset[str]:
-    """What the words of all requirements come from."""
-    return frozenset().union(*(roots(value.text) for value in load_lexicon(domain).values.values()))
-
-
 def _heard(text: str, lexicon: Lexicon) -> bool:
     return bool(lexicon.find_cues(text, talk=True) or lexicon.aspects_in(text))
 
 
 def in_drawn_order(
-    frames: Sequence[Frame], slots: Iterable[str], before: Sequence[str], rng: random.Random, temperament: str = ""
+    frames: Sequence[Frame], slots: Iterable[str], before: Sequence[str], rng: random.Random, speaker: str = ""
 ) -> list[Frame]:
     """The frames whose slots can be filled, in an order drawn by who suits them; those not used yet come first.
 
     Args:
         slots: names of what there is to say.
         before: texts of the same speaker, as `spoken` gives them.
+        speaker: a temperament of users, or an assistant's name.
     """
     filled = frozenset(slots)
     fitting = [frame for frame in frames if frame.slots <= filled]
     used = {frame: any(frame.is_in(text) for text in before) for frame in fitting}
     # The greatest of r^(1/w) is a draw by weight, and the next greatest one from what is left.
-    drawn = {frame: rng.random() ** (1 / _weight(frame, temperament)) for frame in fitting}
+    drawn = {frame: rng.random() ** (1 / _weight(frame, speaker)) for frame in fitting}
     return sorted(fitting, key=lambda frame: (used[frame], -drawn[frame]))
 
 
-def _weight(frame: Frame, temperament: str) -> float:
+def _weight(frame: Frame, speaker: str) -> float:
     if not frame.suits:
         return COMMON
-    return FITTING if temperament in frame.suits else STRANGE
+    return FITTING if speaker in frame.suits else STRANGE
 
 
 def spoken(text: str) -> str:
@@ -154,12 +161,14 @@ def spoken(text: str) -> str:
     return f" {' '.join(words(text))} "
 
 
+_ARTICLE = re.compile(r"\ba (?=[aeiou])")
 _SENTENCE_START = re.compile(r"(^|[.!?]\s+)([a-z])")
 _I = re.compile(r"\bi\b")
 
 
 def in_hand(text: str, temperament: Temperament, rng: random.Random) -> str:
     """A message as a person of this temperament types it."""
+    text = _ARTICLE.sub("an ", text)
     if temperament.capitals:
         text = _SENTENCE_START.sub(lambda found: found[1] + found[2].upper(), _I.sub("I", text))
     end = rng.choice(temperament.ends)

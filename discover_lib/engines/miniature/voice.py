@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import copy
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Literal
 
+from discover_lib.base.leaks import roots
 from discover_lib.base.seeds import derive_rng
 from discover_lib.base.words import STOP_WORDS, words
 from discover_lib.core.conversation import Message
@@ -31,13 +32,14 @@ from discover_lib.engines.miniature.rendering import the
 MAX_NAMED = 2  # things a user says at once
 MAX_WORDS = 22  # with an answer to what the assistant did in front
 LONG = 3  # replies without success that try one's patience
-TALK = 0.7  # share of everyday words from which on a reply without content is talk, below it is nonsense
+TALK = 0.6  # share of everyday words from which on a reply without content is talk, below it is nonsense
 ALONE = 0.5  # how often an answer to what the assistant did stands alone, where there is nothing else to say
 
 Doing = Literal["options", "piece", "same", "blank", "spoken", "asked", "named", "waiting", "refused", "lost"]
 NOTHING_UNDERSTOOD = ("lost", "blank", "refused", "waiting")
 _REFUSALS = ("i'm sorry", "i am sorry", "i can't", "i cannot", "i won't", "i'm unable", "i am unable", "as an ai")
 _NUMBERS = {3: "three", 4: "four", 5: "five", 6: "six"}
+_LETTER = re.compile(r"^([A-H])\.$", re.MULTILINE)  # under which a reply shows a sample
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
@@ -84,7 +86,7 @@ class MiniatureVoice:
         heard = self._hear(messages)
         if content.act == "clear":
             content = Content(self._how_clear(content.names["items"], view, heard, messages), content.names)
-        if heard.doing in NOTHING_UNDERSTOOD:
+        if heard.doing in NOTHING_UNDERSTOOD or (heard.doing == "named" and not view.changed):
             content = _without_praise(content)
         if content.act == "nothing":
             content = Content("another" if heard.doing in ("options", "piece", "same", "blank") else "show")
@@ -159,18 +161,30 @@ class MiniatureVoice:
         if reading.kind == "artifact":
             if not any(reading.options):
                 return Heard("blank")
-            named = _named_options(text, [frozenset(option) for option in reading.options], self.domain)
+            named = self._named_options(text, reading.options)
             earlier = read_reply(replies[-2], self.domain).options if len(replies) > 1 else ()
             if [{*option} for option in reading.options] == [{*option} for option in earlier]:
                 return Heard("same", named)
             return Heard("options" if len(reading.options) > 1 else "piece", named)
+        if "```" in text or "</" in text or "<svg" in text:  # something was to be made
+            return Heard("blank")
         if len(reading.options) > 1:
-            return Heard("spoken", _named_options(text, [frozenset(option) for option in reading.options], self.domain))
+            return Heard("spoken", self._named_options(text, reading.options))
         if reading.dimensions_asked:
             return Heard("asked")
         if reading.options:
             return Heard("named", (("it", frozenset(reading.options[0])),))
         return Heard(_talk(text))
+
+    def _named_options(self, text: str, read: Sequence[Mapping[str, str]]) -> tuple[tuple[str, frozenset[str]], ...]:
+        """The options that can be pointed at, as a user calls them: by letter if they have one, else by place."""
+        options = [frozenset(option) for option in read]
+        letters = _LETTER.findall(text)
+        if letters:  # a whole piece may stand before them
+            return tuple(zip(letters, options[-len(letters) :], strict=False))
+        samples = [option for option in options if not is_whole(option, self.lexicon)] or options
+        places = [f"the {place} one" if self._harmless(place) else "that one" for place in _ORDINALS]
+        return tuple(zip(places, samples, strict=False))
 
     def _how_clear(self, items: str, view: UserView, heard: Heard, messages: Sequence[Message]) -> str:
         """Whether what is wanted was named in talk just now, was asked for before, or is new."""
@@ -184,7 +198,10 @@ class MiniatureVoice:
         self, view: UserView, heard: Heard, content: Content, messages: Sequence[Message], rng: random.Random
     ) -> Content | None:
         """What to say to what the assistant did, before the rest."""
-        reacts, unsure = rng.random() < self.temperament.reacts, content.act in ("category", "liking", "another", "show")
+        reacts, unsure = (
+            rng.random() < self.temperament.reacts,
+            content.act in ("category", "liking", "another", "show"),
+        )
         fresh = self._fresh(view)
         if heard.doing in NOTHING_UNDERSTOOD or (heard.doing == "same" and not fresh):
             return Content(heard.doing)
@@ -206,7 +223,7 @@ class MiniatureVoice:
     def _pointing(
         self, heard: Heard, fresh: frozenset[str], content: Content, view: UserView, rng: random.Random
     ) -> Content | None:
-        """The options that have what was just got right, or that come near to what is half known; by no other measure."""
+        """The options that have what was just got right, or come near to what is half known; by no other measure."""
         if fresh:
             fits = [name for name, values in heard.options if self._shows(values, fresh)]
             if len(fits) == 1:
@@ -224,24 +241,27 @@ class MiniatureVoice:
             return Content("pick_near", {"pick": near[0]}) if len(near) == 1 else None
         if content.act == "clear":
             return None
-        number = _NUMBERS.get(len(heard.options))
-        return Content("none_of", {"n": number} if number else {})
+        number = _NUMBERS.get(len(heard.options), "")
+        return Content("none_of", {"n": number} if number and self._harmless(number) else {})
+
+    def _harmless(self, word: str) -> bool:
+        return roots(word).isdisjoint(self.book.held)
 
     def _shows(self, option: frozenset[str], asked: frozenset[str] | set[str]) -> bool:
         return all(any(self.lexicon.covers(value, shown) for shown in option) for value in asked)
 
     # -- how it is said ------------------------------------------------------------------------------------------------
 
-    def _worded(
-        self, content: Content, answer: Content | None, messages: Sequence[Message], rng: random.Random
-    ) -> str:
+    def _worded(self, content: Content, answer: Content | None, messages: Sequence[Message], rng: random.Random) -> str:
         """The first drawn wording that assistants hear as what it says; see `phrases.yaml`."""
         before = [spoken(message.content) for message in messages if message.role == "user"]
         expected = self._plainly(content)
         fronts = self._wordings(answer, before, rng) if answer else [""]
         backs = self._wordings(content, before, rng)
-        if answer and content.act in ("another", "show", "done") and (
-            answer.act in NOTHING_UNDERSTOOD and content.act == "done" or rng.random() < ALONE
+        if (
+            answer
+            and content.act in ("another", "show", "done")
+            and ((answer.act in NOTHING_UNDERSTOOD and content.act == "done") or rng.random() < ALONE)
         ):
             backs = [""]
         for back in backs:
@@ -285,29 +305,10 @@ def _without_praise(content: Content) -> Content:
 def _talk(text: str) -> Doing:
     """What a reply is that neither makes nor names anything."""
     lowered, said = text.lower().replace("’", "'"), words(text)
-    if "```" in text or "</" in text or "/>" in text:
-        return "blank"
     if any(refusal in lowered for refusal in _REFUSALS):
         return "refused"
     everyday = sum(word in STOP_WORDS for word in said)
     return "waiting" if said and everyday >= TALK * len(said) else "lost"
-
-
-@lru_cache(maxsize=256)
-def _letters(text: str) -> tuple[str, ...]:
-    """The letters under which a reply shows its samples."""
-    return tuple(line[0] for line in text.splitlines() if len(line.rstrip()) == 2 and line[0] in "ABCDEFGH" and line[1] == ".")
-
-
-def _named_options(
-    text: str, options: Sequence[frozenset[str]], domain: str
-) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The options that can be pointed at, with what a user calls them: by letter where they have one, else by place."""
-    letters = _letters(text)
-    if letters:  # a whole piece may stand before them
-        return tuple(zip(letters, options[-len(letters) :], strict=False))
-    samples = [option for option in options if not is_whole(option, load_lexicon(domain))] or options
-    return tuple((f"the {place} one", option) for place, option in zip(_ORDINALS, samples, strict=False))
 
 
 def _listed(names: Sequence[str]) -> str:
