@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
+from discover_lib.engines.miniature import EDITION, Edition
 from discover_lib.metrics.scorer import Scorer
 
 if TYPE_CHECKING:
@@ -25,12 +26,14 @@ class EngineSpec:
 
     Attributes:
         prompts: a folder whose files replace the prompts of the same name.
+        edition: of what the miniature's user and assistants say.
     """
 
     builder: str = MINIATURE
     judge: str = MINIATURE
     voice: str = MINIATURE
     prompts: str | None = None
+    edition: Edition = EDITION
 
     def models(self, assistants: Sequence[str] = ()) -> list[str]:
         """The language models that take part and are reached through an API, each once."""
@@ -88,7 +91,7 @@ class RoleEngines:
 
     def voice(self, domain: str) -> UserVoice:
         if self.spec.voice == MINIATURE:
-            return _miniature(domain).voice
+            return _miniature(domain, self.spec.edition).voice
         from discover_lib.engines.llm.voice import LLMVoice
 
         return LLMVoice(self._needed(self.spec.voice), self.spec.voice, prompts=self._prompts)
@@ -110,7 +113,7 @@ class RoleEngines:
         if is_local(name):
             return local_assistant(name, domain)
         if name in SCRIPTED or self._client is None:
-            return scripted_assistant(name, domain)
+            return scripted_assistant(name, domain, self.spec.edition)
         from discover_lib.engines.llm.assistants import llm_assistant
 
         return llm_assistant(self._client, name, prompts=self._prompts)
@@ -146,7 +149,7 @@ def model_of(assistant: str) -> str:
     return model_and_style(assistant)[0]
 
 
-def _miniature(domain: str) -> Engine:
+def _miniature(domain: str, edition: Edition = EDITION) -> Engine:
     from discover_lib.engines.miniature import engine
 
-    return engine(domain)
+    return engine(domain, edition)

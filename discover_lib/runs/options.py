@@ -20,6 +20,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
+from discover_lib.engines.miniature import EDITION, Edition
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.summary import Summary, summarise
@@ -56,6 +57,7 @@ class RunOptions:
             turn of one conversation, this many times each; the one with the highest reward continues.
         prompts: folder of prompts in place of ours.
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
+        edition: of what the miniature's user and assistants say; a run goes on in the one that it was begun in.
     """
 
     assistants: tuple[str, ...]
@@ -74,6 +76,7 @@ class RunOptions:
     split: Literal["train", "eval"] = "eval"
     look_ahead: int = 0
     reward_assistant: str = ""
+    edition: Edition = EDITION
 
     @property
     def everyone(self) -> tuple[str, ...]:
@@ -86,6 +89,7 @@ class RunOptions:
             judge=self.judge or self.engine,
             voice=self.voice or self.engine,
             prompts=str(self.prompts) if self.prompts else None,
+            edition=self.edition,
         )
 
     @classmethod
@@ -110,6 +114,7 @@ class RunOptions:
             voice=configuration["engine"]["voice"],
             artifacts=len(artifacts) // len(domains),
             rules=Rules.from_dict(configuration["rules"]),
+            edition=configuration.get("edition", 1),
             **{name: configuration[name] for name in ("trials", "turns", "seed")},
             **{name: configuration[name] for name in of_one_domain if configuration.get(name) is not None},
         )
@@ -163,7 +168,7 @@ def lay_out(options: RunOptions) -> LaidOut:
         look_ahead=options.look_ahead,
         reward_assistant=options.reward_assistant,
     )
-    return LaidOut(options, trees, tuple(units), _configuration(options, spec, trees))
+    return _in_edition(LaidOut(options, trees, tuple(units), _configuration(options, spec, trees)), options.edition)
 
 
 def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
@@ -183,8 +188,24 @@ def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
     return LaidOut(parts[0].options, trees, placed, configuration)
 
 
-def prompts_as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
-    """A run whose prompts go by the hashes of a stored configuration, where these mean the same texts."""
+def in_edition(configuration: Mapping[str, Any], edition: Edition) -> dict[str, Any]:
+    """A configuration with an edition of the miniature; the first has no name, as none was stored then."""
+    unnamed = {key: value for key, value in configuration.items() if key != "edition"}
+    return unnamed | ({"edition": edition} if edition > 1 else {})
+
+
+def _in_edition(run: LaidOut, edition: Edition) -> LaidOut:
+    return LaidOut(
+        dataclasses.replace(run.options, edition=edition),
+        run.trees,
+        tuple(dataclasses.replace(unit, edition=edition) for unit in run.units),
+        in_edition(run.configuration, edition),
+    )
+
+
+def as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
+    """A run in a stored configuration's edition, its prompts by the hashes there where these mean the same texts."""
+    run = _in_edition(run, stored.get("edition", 1))
     if not run.configuration["prompts"]:
         return run
     hashes = _prompts(run.options).hashes_as_in(stored.get("prompts") or {})
@@ -192,10 +213,10 @@ def prompts_as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
 
 
 def as_begun(run: LaidOut, folder: Path) -> LaidOut:
-    """A run as its folder knows it, if it was begun there; earlier versions hashed the same prompts otherwise."""
+    """A run as its folder knows it, if it was begun there: earlier versions spoke and hashed prompts otherwise."""
     try:
         with RunStore.read(folder) as store:
-            return prompts_as_in(run, store.configuration)
+            return as_in(run, store.configuration)
     except StoreError:
         return run
 

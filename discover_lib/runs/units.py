@@ -22,6 +22,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
+from discover_lib.engines.miniature import EDITION, Edition
 from discover_lib.engines.spec import MINIATURE, Engines, EngineSpec, RoleEngines
 from discover_lib.metrics.look_ahead import LookAhead
 
@@ -46,6 +47,7 @@ class Unit:
     engine: str = MINIATURE  # who judges and speaks, as the record names it
     look_ahead: int = 0  # turns that candidates are rewarded for beyond their own
     reward_assistant: str = ""  # who plays those turns
+    edition: Edition = EDITION  # of what the miniature says
 
     @property
     def setting(self) -> dict[str, Any]:
@@ -141,7 +143,7 @@ def run_unit(
     Raises:
         RoleError: a role could not do its part; what was taken so far is in `simulator`.
     """
-    engines = engines or RoleEngines(EngineSpec())
+    engines = engines or RoleEngines(EngineSpec(edition=unit.edition))
     assistants = [engines.assistant(name, unit.domain) for name in unit.assistants]
     simulator = simulator or simulator_of(unit, engines)
     ahead = None

@@ -7,12 +7,15 @@ scripted assistants.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from discover_lib.engines.miniature.builder import MiniatureBuilder
     from discover_lib.engines.miniature.judge import MiniatureJudge
     from discover_lib.engines.miniature.voice import MiniatureVoice
+
+Edition = Literal[1, 2]
+EDITION: Edition = 2  # of what is said: the first spoke in thirteen set phrases and opened with three
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,11 @@ class Engine:
     voice: MiniatureVoice
 
 
-def engine(domain: str) -> Engine:
+def engine(domain: str, edition: Edition = EDITION) -> Engine:
     """The miniature engine of a domain.
+
+    Args:
+        edition: a conversation goes on in the one that it was begun in.
 
     Raises:
         LexiconError: unknown domain.
@@ -35,4 +41,4 @@ def engine(domain: str) -> Engine:
     from discover_lib.engines.miniature.judge import MiniatureJudge
     from discover_lib.engines.miniature.voice import MiniatureVoice
 
-    return Engine(domain, MiniatureBuilder(domain), MiniatureJudge(domain), MiniatureVoice(domain))
+    return Engine(domain, MiniatureBuilder(domain), MiniatureJudge(domain), MiniatureVoice(domain, edition))

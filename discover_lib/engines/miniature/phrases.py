@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from string import Formatter
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
@@ -17,8 +17,6 @@ from discover_lib.base.leaks import roots
 from discover_lib.base.words import words
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 
-Edition = Literal[1, 2]
-EDITION: Edition = 2  # 1 spoke in thirteen frames and opened with three sentences
 FITTING, COMMON, STRANGE = 5.0, 2.0, 0.1  # weights of frames that suit the speaker, everybody, somebody else
 
 
