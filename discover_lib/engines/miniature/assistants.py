@@ -42,7 +42,7 @@ class ScriptedAssistant:
             moves = [Move("draft", final_draft(beliefs, rng))]
         else:
             moves = self._policy(beliefs, rng)
-        frames = openings(self.name, self.lexicon.domain, messages, seed) if self.edition > 1 else PLAIN
+        frames = openings(self.name, moves, self.lexicon.domain, messages, seed) if self.edition > 1 else PLAIN
         return make_reply(moves, self.lexicon, self.name, beliefs.known_leaves(), frames)
 
 
@@ -67,8 +67,9 @@ class OracleAssistant:
             if tree.root_of[intent.id] in shown or state[intent.id] is Discovery.DISCOVERED:
                 for value in requirement(intent.text, self.lexicon.domain):
                     wanted += self._realised_by(value, [asked for leaf in leaves for asked in leaf])
-        frames = openings(self.name, self.lexicon.domain, messages, seed) if self.edition > 1 else PLAIN
-        return make_reply([Move("draft", self._that_fit(wanted))], self.lexicon, self.name, frames=frames)
+        moves = [Move("draft", self._that_fit(wanted))]
+        frames = openings(self.name, moves, self.lexicon.domain, messages, seed) if self.edition > 1 else PLAIN
+        return make_reply(moves, self.lexicon, self.name, frames=frames)
 
     def _realised_by(self, value: str, asked: Sequence[str]) -> list[str]:
         """Leaves that the tree itself asks for below `value`, or any one leaf where the tree stops above the leaves."""
@@ -156,14 +157,15 @@ SCRIPTED = (*POLICIES, OracleAssistant.name)
 DEAF = ("random", "silent")  # the others build what they believe as soon as the finished piece is asked for
 
 
-def openings(name: str, domain: str, messages: Sequence[Message], seed: int) -> Mapping[str, str]:
+def openings(
+    name: str, moves: Sequence[Move], domain: str, messages: Sequence[Message], seed: int
+) -> Mapping[str, str]:
     """What an assistant says around its moves in this reply, by verb; nothing twice while there is something else."""
     rng, own = derive_rng(seed, name, "openings"), [each.content for each in messages if each.role == "assistant"]
     said = [spoken(part) for text in own for part in text.split("\n\n") if part[:1] not in "`>"]
-    return {
-        verb: in_drawn_order(frames, ("aspect", "first", "last", "all"), said, rng, name)[0].text
-        for verb, frames in phrase_book(domain).openings.items()
-    }
+    book, names = phrase_book(domain), ("aspect", "first", "last", "all")
+    verbs = dict.fromkeys(move.verb for move in moves)
+    return {verb: next(in_drawn_order(book.openings[verb], names, said, rng, name)).text for verb in verbs}
 
 
 def scripted_assistant(name: str, domain: str, edition: Edition = EDITION) -> ScriptedAssistant | OracleAssistant:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 FITTING, COMMON, STRANGE = 5.0, 2.0, 0.1  # weights of frames that suit the speaker, everybody, somebody else
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one of a kind, and quickly hashed
 class Frame:
     """One wording with slots, and the temperaments or assistants that it suits best (none: everybody)."""
 
@@ -131,27 +131,34 @@ def _heard(text: str, lexicon: Lexicon) -> bool:
 
 
 def in_drawn_order(
-    frames: Sequence[Frame], slots: Iterable[str], before: Sequence[str], rng: random.Random, speaker: str = ""
-) -> list[Frame]:
-    """The frames whose slots can be filled, in an order drawn by who suits them; those not used yet come first.
+    frames: tuple[Frame, ...], names: Collection[str], before: Sequence[str], rng: random.Random, speaker: str = ""
+) -> Iterator[Frame]:
+    """The frames that these names fill, in an order drawn by who suits them; those not used yet come first.
 
     Args:
-        slots: names of what there is to say.
+        names: slots for which there is something to say.
         before: texts of the same speaker, as `spoken` gives them.
         speaker: a temperament of users, or an assistant's name.
     """
-    filled = frozenset(slots)
-    fitting = [frame for frame in frames if frame.slots <= filled]
-    used = {frame: any(frame.is_in(text) for text in before) for frame in fitting}
     # The greatest of r^(1/w) is a draw by weight, and the next greatest one from what is left.
-    drawn = {frame: rng.random() ** (1 / _weight(frame, speaker)) for frame in fitting}
-    return sorted(fitting, key=lambda frame: (used[frame], -drawn[frame]))
+    drawn = [(rng.random() ** power, place) for place, power in enumerate(_powers(frames, speaker))]
+    used = []
+    for _, place in sorted(drawn, reverse=True):
+        frame = frames[place]
+        if not frame.slots.issubset(names):
+            continue
+        if any(frame.is_in(text) for text in before):
+            used.append(frame)
+        else:
+            yield frame
+    yield from used
 
 
-def _weight(frame: Frame, speaker: str) -> float:
-    if not frame.suits:
-        return COMMON
-    return FITTING if speaker in frame.suits else STRANGE
+@lru_cache(maxsize=4096)
+def _powers(frames: tuple[Frame, ...], speaker: str) -> tuple[float, ...]:
+    return tuple(
+        1 / (COMMON if not frame.suits else FITTING if speaker in frame.suits else STRANGE) for frame in frames
+    )
 
 
 def spoken(text: str) -> str:

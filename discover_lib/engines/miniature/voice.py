@@ -12,8 +12,9 @@ from __future__ import annotations
 import copy
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
 from discover_lib.base.leaks import roots
@@ -257,8 +258,8 @@ class MiniatureVoice:
         """The first drawn wording that assistants hear as what it says; see `phrases.yaml`."""
         before = [spoken(message.content) for message in messages if message.role == "user"]
         expected = self._plainly(content)
-        fronts = self._wordings(answer, before, rng) if answer else [""]
-        backs = self._wordings(content, before, rng)
+        fronts = list(islice(self._wordings(answer, before, rng), 3)) if answer else [""]
+        backs: Iterable[str] = self._wordings(content, before, rng)
         if (
             answer
             and content.act in ("another", "show", "done")
@@ -266,25 +267,25 @@ class MiniatureVoice:
         ):
             backs = [""]
         for back in backs:
-            for front in fronts[:3]:
+            for front in (*fronts, ""):
                 message = _joined(front, back)
-                if (not back or len(words(message)) <= MAX_WORDS) and read_user(message, self.domain) == expected:
+                fits = not (front and back) or len(words(message)) <= MAX_WORDS
+                if message and fits and read_user(message, self.domain) == expected:
                     return in_hand(message, self.temperament, rng)
-        for back in backs:
-            if read_user(back, self.domain) == expected:
-                return in_hand(back, self.temperament, rng)
-        return backs[0]
+        return self._plainest(content)
 
-    def _wordings(self, content: Content, before: Sequence[str], rng: random.Random) -> list[str]:
+    def _wordings(self, content: Content, before: Sequence[str], rng: random.Random) -> Iterator[str]:
         frames = in_drawn_order(self.book.acts[content.act], content.names, before, rng, self.temperament.name)
-        return [frame.text.format(**content.names) for frame in frames]
+        return (frame.text.format(**content.names) for frame in frames)
 
     def _plainly(self, content: Content) -> UserReading:
         """What assistants hear of the first edition's wording."""
-        if not content.names:
-            return UserReading()
-        plainest = self.book.first_edition[content.act.partition("_")[0]][0]
-        return read_user(plainest.format(**content.names), self.domain)
+        return read_user(self._plainest(content), self.domain) if content.names else UserReading()
+
+    def _plainest(self, content: Content) -> str:
+        wordings = self.book.first_edition
+        act = content.act.partition("_")[0]
+        return wordings[act if act in wordings else "nothing"][-1 if act == "another" else 0].format(**content.names)
 
     def _in_the_first_edition(self, content: Content, messages: Sequence[Message], rng: random.Random) -> str:
         frames = self.book.first_edition
