@@ -28,7 +28,7 @@ from discover_lib.engines.miniature.beliefs import is_whole
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.phrases import in_drawn_order, in_hand, phrase_book, spoken
-from discover_lib.engines.miniature.reading import UserReading, read_reply, read_user
+from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user
 from discover_lib.engines.miniature.rendering import the
 
 MAX_NAMED = 2  # things a user says at once
@@ -55,7 +55,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Heard:
-    """What the assistant did in its last reply: in one word, and the values of every option with its name."""
+    """What the assistant did in its last reply, and every option: its name ("" where none may be said) and values."""
 
     doing: Doing
     options: tuple[tuple[str, frozenset[str]], ...] = ()
@@ -164,8 +164,7 @@ class MiniatureVoice:
             if not any(reading.options):
                 return Heard("blank")
             named = self._named_options(text, reading.options)
-            earlier = read_reply(replies[-2], self.domain).options if len(replies) > 1 else ()
-            if [{*option} for option in reading.options] == [{*option} for option in earlier]:
+            if len(replies) > 1 and pieces_of(text, self.domain) == pieces_of(replies[-2], self.domain):
                 return Heard("same", named)
             return Heard("options" if len(reading.options) > 1 else "piece", named)
         if "```" in text or "</" in text or "<svg" in text:  # something was to be made
@@ -185,8 +184,9 @@ class MiniatureVoice:
         if letters:  # a whole piece may stand before them
             return tuple(zip(letters, options[-len(letters) :], strict=False))
         samples = [option for option in options if not is_whole(option, self.lexicon)] or options
-        places = [f"the {place} one" if self._harmless(place) else "that one" for place in _ORDINALS]
-        return tuple(zip(places, samples, strict=False))
+        places = [f"the {place} one" for place in _ORDINALS[: len(samples)]]
+        sayable = all(map(self._harmless, places))
+        return tuple(zip(places if sayable else [""] * len(samples), samples, strict=False))
 
     def _how_clear(self, items: str, view: UserView, heard: Heard, messages: Sequence[Message]) -> str:
         """Whether what is wanted was named in talk just now, was asked for before, or is new."""
@@ -200,10 +200,8 @@ class MiniatureVoice:
         self, view: UserView, heard: Heard, content: Content, messages: Sequence[Message], rng: random.Random
     ) -> Content | None:
         """What to say to what the assistant did, before the rest."""
-        reacts, unsure = (
-            rng.random() < self.temperament.reacts,
-            content.act in ("category", "liking", "another", "show"),
-        )
+        reacts = rng.random() < self.temperament.reacts
+        unsure = content.act in ("category", "liking", "another", "show")
         fresh = self._fresh(view)
         if heard.doing in NOTHING_UNDERSTOOD or (heard.doing == "same" and not fresh):
             return Content(heard.doing)
@@ -227,7 +225,7 @@ class MiniatureVoice:
     ) -> Content | None:
         """The options that have what was just got right, or come near to what is half known; by no other measure."""
         if fresh:
-            fits = [name for name, values in heard.options if self._shows(values, fresh)]
+            fits = [name for name, values in heard.options if name and self._shows(values, fresh)]
             if len(fits) == 1:
                 onward = content.act != "narrower" and rng.random() < 1 / 2
                 return Content("go_on" if onward else "pick", {"pick": fits[0]})
@@ -239,15 +237,16 @@ class MiniatureVoice:
             parent = self.lexicon.values[wanted[0]].parent if wanted else None
             if parent is None or parent not in self._known(view):
                 return None
-            near = [name for name, values in heard.options if self._shows(values, {parent})]
+            near = [name for name, values in heard.options if name and self._shows(values, {parent})]
             return Content("pick_near", {"pick": near[0]}) if len(near) == 1 else None
         if content.act == "clear":
             return None
         number = _NUMBERS.get(len(heard.options), "")
         return Content("none_of", {"n": number} if number and self._harmless(number) else {})
 
-    def _harmless(self, word: str) -> bool:
-        return roots(word).isdisjoint(self.book.held)
+    def _harmless(self, said: str) -> bool:
+        """Whether no requirement holds a word of it."""
+        return roots(said).isdisjoint(self.book.held)
 
     def _shows(self, option: frozenset[str], asked: frozenset[str] | set[str]) -> bool:
         return all(any(self.lexicon.covers(value, shown) for shown in option) for value in asked)
@@ -284,8 +283,8 @@ class MiniatureVoice:
 
     def _plainest(self, content: Content) -> str:
         wordings = self.book.first_edition
-        act = content.act.partition("_")[0]
-        return wordings[act if act in wordings else "nothing"][-1 if act == "another" else 0].format(**content.names)
+        rows = wordings.get(content.act.partition("_")[0], wordings["nothing"][-1:])
+        return rows[0].format(**content.names)
 
     def _in_the_first_edition(self, content: Content, messages: Sequence[Message], rng: random.Random) -> str:
         frames = self.book.first_edition
