@@ -17,7 +17,7 @@ from discover_lib.base.leaks import roots
 from discover_lib.base.words import words
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 
-FITTING, COMMON, STRANGE = 5.0, 2.0, 0.1  # weights of frames that suit the speaker, everybody, somebody else
+FITTING, COMMON, STRANGE = 5.0, 2.0, 0.04  # weights of frames that suit the speaker, everybody, somebody else
 
 
 @dataclass(frozen=True, eq=False)  # one of a kind, and quickly hashed

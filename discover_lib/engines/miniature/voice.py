@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
@@ -41,6 +41,7 @@ Doing = Literal["options", "piece", "same", "blank", "spoken", "asked", "named",
 NOTHING_UNDERSTOOD = ("lost", "blank", "refused", "waiting")
 _REFUSALS = ("i'm sorry", "i am sorry", "i can't", "i cannot", "i won't", "i'm unable", "i am unable", "as an ai")
 _NUMBERS = {3: "three", 4: "four", 5: "five", 6: "six"}
+_SAID_ONCE = {"thank", "thanks", "please", "sorry", "show", "again"}
 _LETTER = re.compile(r"^([A-H])\.$", re.MULTILINE)  # under which a reply shows a sample
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
@@ -59,6 +60,7 @@ class Heard:
 
     doing: Doing
     options: tuple[tuple[str, frozenset[str]], ...] = ()
+    asked: tuple[str, ...] = ()  # dimensions
 
 
 class MiniatureVoice:
@@ -131,8 +133,9 @@ class MiniatureVoice:
         aspect = self.lexicon.dimensions[value.dimension].aspect
         if value.parent is None or value.parent not in self._known(view):
             return Content("vague", {"aspect": aspect})
-        broader = the(self.lexicon.values[value.parent]).removeprefix("the ")
-        return Content("narrower", {"aspect": aspect, "broader": broader})
+        parent = self.lexicon.values[value.parent]
+        names = {"aspect": aspect, "broader": the(parent).removeprefix("the "), "a_broader": parent.say}
+        return Content("narrower", names)
 
     def _known(self, view: UserView) -> set[str]:
         """What has been achieved, and all that is broader."""
@@ -172,7 +175,7 @@ class MiniatureVoice:
         if len(reading.options) > 1:
             return Heard("spoken", self._named_options(text, reading.options))
         if reading.dimensions_asked:
-            return Heard("asked")
+            return Heard("asked", asked=reading.dimensions_asked)
         if reading.options:
             return Heard("named", (("it", frozenset(reading.options[0])),))
         return Heard(_talk(text))
@@ -205,7 +208,7 @@ class MiniatureVoice:
         fresh = self._fresh(view)
         if heard.doing in NOTHING_UNDERSTOOD or (heard.doing == "same" and not fresh):
             return Content(heard.doing)
-        if heard.doing == "asked" and (unsure or (reacts and content.act != "done")):
+        if heard.doing == "asked" and content.act != "done" and not self._speaks_of(heard.asked, view):
             return Content("asked")
         if heard.doing == "spoken" and unsure and (reacts or content.act == "show"):
             return Content("spoken_none")
@@ -219,6 +222,11 @@ class MiniatureVoice:
         if unsure and turns >= LONG and rng.random() < self.temperament.loses_patience:
             return Content("impatient")
         return None
+
+    def _speaks_of(self, dimensions: Collection[str], view: UserView) -> bool:
+        """Whether what is wanted is an answer to a question about these dimensions."""
+        values = self._values_of(view.items, view) if view.pursuing in ("clear", "fuzzy") else []
+        return any(self.lexicon.values[value].dimension in dimensions for value in values)
 
     def _pointing(
         self, heard: Heard, fresh: frozenset[str], content: Content, view: UserView, rng: random.Random
@@ -268,7 +276,7 @@ class MiniatureVoice:
         for back in backs:
             for front in (*fronts, ""):
                 message = _joined(front, back)
-                fits = not (front and back) or len(words(message)) <= MAX_WORDS
+                fits = not (front and back) or (len(words(message)) <= MAX_WORDS and not _echoes(front, back))
                 if message and fits and read_user(message, self.domain) == expected:
                     return in_hand(message, self.temperament, rng)
         return self._plainest(content)
@@ -315,6 +323,12 @@ def _talk(text: str) -> Doing:
 def _listed(names: Sequence[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}"
+
+
+def _echoes(front: str, back: str) -> bool:
+    """Whether the second begins with a word of the first, or both say thanks: "good. good, the heron"."""
+    before, after = words(front), words(back)
+    return after[0] in before or bool(_SAID_ONCE & {*before} & {*after})
 
 
 def _joined(front: str, back: str) -> str:
