@@ -20,9 +20,10 @@ from discover_lib.core.roles import BuildError, BuiltTree, JudgeError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.organisation import LEAST_CEILING, MOST_TREES
 from discover_lib.engines.llm.prompting import PromptSet
-from discover_lib.engines.miniature import EDITION, Edition, engine
+from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.miniature.judge import judge_intent, requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply

@@ -32,7 +32,7 @@ from discover_lib.core.roles import RoleError, ask
 from discover_lib.core.simulator import UserSimulator, as_reply
 from discover_lib.core.state import IntentState
 from discover_lib.core.view import UserView, user_view
-from discover_lib.engines.miniature import EDITION, Edition
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.spec import MINIATURE, RoleEngines
 
 FORMAT = "discover-session/1"

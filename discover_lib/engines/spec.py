@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
-from discover_lib.engines.miniature import EDITION, Edition
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.metrics.scorer import Scorer
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
-from discover_lib.engines.miniature import EDITION, Edition
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.summary import Summary, summarise

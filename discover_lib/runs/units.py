@@ -22,7 +22,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.engines.miniature import EDITION, Edition
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.spec import MINIATURE, Engines, EngineSpec, RoleEngines
 from discover_lib.metrics.look_ahead import LookAhead
 

@@ -7,15 +7,14 @@ scripted assistants.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from discover_lib.engines.miniature.edition import EDITION, Edition
 
 if TYPE_CHECKING:
     from discover_lib.engines.miniature.builder import MiniatureBuilder
     from discover_lib.engines.miniature.judge import MiniatureJudge
     from discover_lib.engines.miniature.voice import MiniatureVoice
-
-Edition = Literal[1, 2]
-EDITION: Edition = 2  # of what is said: the first spoke in thirteen set phrases and opened with three
 
 
 @dataclass(frozen=True)

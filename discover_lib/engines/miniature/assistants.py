@@ -14,8 +14,8 @@ from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState
-from discover_lib.engines.miniature import EDITION, Edition
 from discover_lib.engines.miniature.beliefs import Beliefs, believe
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import Move

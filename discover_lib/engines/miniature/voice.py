@@ -23,8 +23,8 @@ from discover_lib.base.words import STOP_WORDS, words
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.view import UserView
-from discover_lib.engines.miniature import EDITION, Edition
 from discover_lib.engines.miniature.beliefs import is_whole
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.phrases import in_drawn_order, in_hand, phrase_book, spoken
