@@ -190,7 +190,7 @@ def test_a_bad_line_alters_nothing() -> None:
         FakeServer(llm_brain.answer, faults=faults) as server,
         LLMClient(replace(settings(server), **patient)) as client,
     ):
-        jobs = [(domain, 6 * number) for domain in DOMAINS for number in range(FEW * 3)]
+        jobs = [(domain, 6 * number) for domain in DOMAINS for number in range(FEW * 4)]
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             whole = sum(pool.map(lambda job: as_undisturbed(client, *job), jobs))
         usage = client.usage
