@@ -96,7 +96,8 @@ PRAISE = re.compile(
 )
 NOT_PRAISE = re.compile(
     r"looks? like|like (?:i said|this|that|into|to see)|a good one|if you('d)? like|would like|i'd like|what you like|"
-    r"keep (?:saying|asking|coming|looking|thinking)|it's like|like to think|yes or no|could be more like|yes\?|and\?",
+    r"keep (?:saying|asking|coming|looking|thinking)|it's like|like to think|"
+    r"no good at|yes or no|could be more like|yes\?|and\?",
     re.IGNORECASE,
 )
 

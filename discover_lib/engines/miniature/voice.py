@@ -32,13 +32,14 @@ from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_
 from discover_lib.engines.miniature.rendering import the
 
 MAX_NAMED = 2  # things a user says at once
-MAX_WORDS = 22  # with an answer to what the assistant did in front
+MAX_WORDS = 22  # with an answer in front that could be left out
 LONG = 3  # replies without success that try one's patience
 TALK = 0.6  # share of everyday words from which on a reply without content is talk, below it is nonsense
 ALONE = 0.5  # how often an answer to what the assistant did stands alone, where there is nothing else to say
 
 Doing = Literal["options", "piece", "same", "blank", "spoken", "asked", "named", "waiting", "refused", "lost"]
 NOTHING_UNDERSTOOD = ("lost", "blank", "refused", "waiting")
+NEEDED = (*NOTHING_UNDERSTOOD, "same", "asked")  # answers that are not left out for the sake of brevity
 _REFUSALS = ("i'm sorry", "i am sorry", "i can't", "i cannot", "i won't", "i'm unable", "i am unable", "as an ai")
 _NUMBERS = {3: "three", 4: "four", 5: "five", 6: "six"}
 _SAID_ONCE = {"thank", "thanks", "please", "sorry", "show", "again"}
@@ -90,8 +91,10 @@ class MiniatureVoice:
         heard = self._hear(messages)
         if content.act == "clear":
             content = Content(self._how_clear(content.names["items"], view, heard, messages), content.names)
-        if heard.doing in NOTHING_UNDERSTOOD or (heard.doing == "named" and not view.changed):
-            content = _without_praise(content)
+        elif content.act != "done" and heard.doing in NOTHING_UNDERSTOOD:
+            content = Content("nothing")  # nobody praises what they could not make out, or goes on as if nothing was
+        elif content.act in ("category", "liking") and heard.doing == "named" and not view.changed:
+            content = Content("nothing")
         if content.act == "nothing":
             content = Content("another" if heard.doing in ("options", "piece", "same", "blank") else "show")
         answer = self._answer(view, heard, content, messages, rng)
@@ -206,7 +209,7 @@ class MiniatureVoice:
         reacts = rng.random() < self.temperament.reacts
         unsure = content.act in ("category", "liking", "another", "show")
         fresh = self._fresh(view)
-        if heard.doing in NOTHING_UNDERSTOOD or (heard.doing == "same" and not fresh):
+        if heard.doing in NOTHING_UNDERSTOOD or (heard.doing == "same" and not fresh and content.act != "done"):
             return Content(heard.doing)
         if heard.doing == "asked" and content.act != "done" and not self._speaks_of(heard.asked, view):
             return Content("asked")
@@ -264,20 +267,16 @@ class MiniatureVoice:
     def _worded(self, content: Content, answer: Content | None, messages: Sequence[Message], rng: random.Random) -> str:
         """The first drawn wording that assistants hear as what it says; see `phrases.yaml`."""
         before = [spoken(message.content) for message in messages if message.role == "user"]
-        expected = self._plainly(content)
-        fronts = list(islice(self._wordings(answer, before, rng), 3)) if answer else [""]
+        expected, needed = self._plainly(content), answer is not None and answer.act in NEEDED
+        fronts = list(islice(self._wordings(answer, before, rng), 3)) if answer else []
         backs: Iterable[str] = self._wordings(content, before, rng)
-        if (
-            answer
-            and content.act in ("another", "show", "done")
-            and ((answer.act in NOTHING_UNDERSTOOD and content.act == "done") or rng.random() < ALONE)
-        ):
+        if answer and content.act in ("another", "show", "done") and (content.act == "done" or rng.random() < ALONE):
             backs = [""]
         for back in backs:
-            for front in (*fronts, ""):
+            for front in fronts if needed else [*fronts, ""]:
                 message = _joined(front, back)
-                fits = not (front and back) or (len(words(message)) <= MAX_WORDS and not _echoes(front, back))
-                if message and fits and read_user(message, self.domain) == expected:
+                too_much = front and back and (_echoes(front, back) or (len(words(message)) > MAX_WORDS and not needed))
+                if message and not too_much and read_user(message, self.domain) == expected:
                     return in_hand(message, self.temperament, rng)
         return self._plainest(content)
 
@@ -302,13 +301,6 @@ class MiniatureVoice:
         asked = reading.kind == "dialogue_act" and bool(reading.dimensions_asked)
         unsure = asked and content.act in ("category", "liking", "nothing")
         return (frames["asked"][0] if unsure else "") + chosen.format(**content.names)
-
-
-def _without_praise(content: Content) -> Content:
-    """The same without what is liked: nobody praises what they could not make out."""
-    if content.act == "category":
-        return Content("vague", {"aspect": content.names["aspect"]})
-    return Content("nothing") if content.act == "liking" else content
 
 
 def _talk(text: str) -> Doing:
