@@ -26,6 +26,7 @@ from discover_lib.app.session import Session
 from discover_lib.audit.certificate import certificate_warning, certify_run, lay_out_panel, read_certificate
 from discover_lib.audit.leaks import audit, finished_conversations
 from discover_lib.core.conversation import Conversation, Message
+from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import read_rows
 from discover_lib.dataset.formats import read_jsonl
@@ -33,6 +34,9 @@ from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.prompting import OVERRIDE_VARIABLE, PromptSet
 from discover_lib.engines.local.lineage import adapter_chain
 from discover_lib.engines.local.names import fingerprint, local_assistant, parse_name
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.metrics.replay import replay
 from discover_lib.metrics.rescore import replayed
 from discover_lib.runs.evaluation import load_scores
@@ -119,11 +123,15 @@ def assert_base_at_hand() -> None:
 
 @pytest.fixture
 def old_prompts(monkeypatch: pytest.MonkeyPatch) -> PromptSet:
-    """The prompts of that version, in place of ours, for the program and for the model that reads them."""
+    """The prompts of that version, in place of ours, for the program and for the model that reads them.
+
+    The model is the miniature's behind the wire: it speaks as it did then, too.
+    """
     prompts = PromptSet(PROMPTS)
     monkeypatch.setenv(OVERRIDE_VARIABLE, str(PROMPTS))
     known = {template.parts[0][1]: name for name, template in prompts.templates.items() if len(template.parts) == 2}
     monkeypatch.setattr(llm_brain, "TASKS", llm_brain.TASKS | known)
+    monkeypatch.setattr(llm_brain, "SPEAKS", 1)
     return prompts
 
 
@@ -446,9 +454,14 @@ def test_a_session_goes_on(place: Path) -> None:
 
 
 def test_a_saved_demo_is_the_conversation_that_its_seed_gives(place: Path) -> None:
+    """In the miniature's edition of then; `discover demo` speaks in today's."""
     kept = json.loads((OUTPUTS / "demo" / "demo.json").read_text("utf-8"))
-    assert discover("demo", "--domain", "svg_drawing", "--seed", 5, "--turns", 3, "--out", "demo").returncode == 0
-    assert json.loads(Path("demo/demo.json").read_text("utf-8")) == kept
+    user, artifact = engine("svg_drawing", edition=1), generate_artifact("svg_drawing", "eval", 5)
+    setting = kept["conversation"]["setting"]
+    assistants = [scripted_assistant(setting["assistants"][0], "svg_drawing", edition=1)]
+    how: dict[str, Any] = {"seed": 5, "turns": 3, "setting": setting}
+    made = run_conversation(user.builder.build(artifact).tree, user.judge, user.voice, assistants, **how)
+    assert {"artifact": artifact.to_dict(), "conversation": made.to_dict()} == kept
     assert len(Conversation.from_dict(kept["conversation"]).turns) == 3
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, write_sensitivity
-from discover_lib.runs.options import LaidOut, RunOptions, check_access, execute, lay_out
+from discover_lib.runs.options import LaidOut, RunOptions, check_access, execute, in_edition, lay_out
 from discover_lib.runs.store import FILE, RunStore, StoreError, first_difference, to_json
 
 if TYPE_CHECKING:
@@ -172,7 +172,8 @@ def _holds(folder: Path, configuration: Mapping[str, Any]) -> bool:
     """Whether the run in a folder was begun with this configuration and so can be gone on with."""
     try:
         with RunStore.read(folder) as store:
-            return first_difference(store.configuration, configuration) is None
+            ours = in_edition(configuration, store.configuration.get("edition", 1))
+            return first_difference(store.configuration, ours) is None
     except StoreError:
         return False
 

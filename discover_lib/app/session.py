@@ -32,6 +32,7 @@ from discover_lib.core.roles import RoleError, ask
 from discover_lib.core.simulator import UserSimulator, as_reply
 from discover_lib.core.state import IntentState
 from discover_lib.core.view import UserView, user_view
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.spec import MINIATURE, RoleEngines
 
 FORMAT = "discover-session/1"
@@ -72,6 +73,7 @@ class Session:
     current: int
     cursor: int
     considered: tuple[Candidate, ...] = ()
+    edition: Edition  # of what the miniature says in it
 
     def __init__(self, settings: Settings, session_id: str | None = None, folder: Path | None = None) -> None:
         self.id = _checked_id(session_id or secrets.token_hex(6))
@@ -294,7 +296,7 @@ class Session:
             SessionError: an unknown artifact or assistant, or an artifact that no tree can be built from.
         """
         start = open_source(settings)
-        self.settings = settings
+        self.settings, self.edition = settings, EDITION
         self.branches = [Branch(start)]
         self._look_at(0, 0)
 
@@ -330,6 +332,7 @@ class Session:
             "format": FORMAT,
             "id": self.id,
             "settings": dataclasses.asdict(self.settings),
+            "edition": self.edition,
             "branches": [
                 {"origin": branch.origin, "conversation": branch.conversation.to_dict()} for branch in self.branches
             ],
@@ -376,6 +379,7 @@ class Session:
         if data["format"] != FORMAT:
             raise ValueError(f"format {data['format']!r}")
         self.settings = Settings(**data["settings"])
+        self.edition = data.get("edition", 1)
         self.branches = [
             Branch(
                 Conversation.from_dict(each["conversation"]),
@@ -406,9 +410,9 @@ class Session:
 
         settings, stop = self.settings, threading.Event()
         self._stop = self._here.stop = stop
-        asked = (settings.assistant, *assistants)
+        asked, spec = (settings.assistant, *assistants), dataclasses.replace(settings.spec, edition=self.edition)
         try:
-            with open_roles(settings.spec, asked, settings.api_base, settings.key_variable, self.calls, stop) as roles:
+            with open_roles(spec, asked, settings.api_base, settings.key_variable, self.calls, stop) as roles:
                 yield roles.for_conversation(self.conversation.setting, self.conversation.seed)
         except RoleError as error:
             raise refusal(error) from error

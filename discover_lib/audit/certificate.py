@@ -26,7 +26,7 @@ from discover_lib.core.state import Discovery
 from discover_lib.engines.options import ROLES, RoleOptions
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean
-from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out, prompts_as_in
+from discover_lib.runs.options import LaidOut, RunOptions, as_in, execute, lay_out
 from discover_lib.runs.runner import Progress
 from discover_lib.runs.store import RunStore, StoreError, to_json
 
@@ -252,7 +252,7 @@ def lay_out_panel(folder: Path, *, artifacts: int = ARTIFACTS, seed: int = 0, pr
         prompts=prompts,
         role_options=RoleOptions.from_dict(asked),
     )
-    return prompts_as_in(lay_out(options), configuration)
+    return as_in(lay_out(options), configuration)
 
 
 def certify_run(
@@ -318,7 +318,7 @@ def subject_of(configuration: Mapping[str, Any]) -> dict[str, Any]:
         "rules": configuration.get("rules"),
         "prompts": asked,
         "code_version": configuration.get("code_version"),
-    }
+    } | {key: configuration[key] for key in ("edition",) if key in configuration}
 
 
 # -- in a run's folder ------------------------------------------------------------------------------------------------

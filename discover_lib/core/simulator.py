@@ -150,7 +150,8 @@ class UserSimulator:
 
     def _answered(self, turn: Turn) -> Turn:
         messages = (*self.messages, turn.reply.message)
-        message = self.voice.speak(turn.view, messages, derive_seed(self.conversation.seed, "voice", turn.index))
+        voice = self.voice.of(self.conversation.seed) if hasattr(self.voice, "of") else self.voice  # of many manners
+        message = voice.speak(turn.view, messages, derive_seed(self.conversation.seed, "voice", turn.index))
         leaks = leaked_words(message, self.tree, turn.after, [before.content for before in messages])
         flaws = self.voice.flaws(message, turn.view, messages) if hasattr(self.voice, "flaws") else ()  # ChecksItself
         return dataclasses.replace(turn, user_message=message, leaks=leaks, flaws=flaws)

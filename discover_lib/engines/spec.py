@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.metrics.scorer import Scorer
 
@@ -32,6 +33,7 @@ class EngineSpec:
         leak_check: a model that checks the voice's messages for paraphrases of what the user cannot know, if any.
         interactivity: whose scale a language model rates interactivity on, "ours" or "paper" (E.8).
         options: how the models are asked, where that differs from the roles' defaults.
+        edition: of what the miniature's user and assistants say.
     """
 
     builder: str = MINIATURE
@@ -41,6 +43,7 @@ class EngineSpec:
     leak_check: str | None = None
     interactivity: str = "ours"
     options: RoleOptions = NO_OPTIONS
+    edition: Edition = EDITION
 
     def models(self, assistants: Sequence[str] = ()) -> list[str]:
         """The language models that take part and are reached through an API, each once."""
@@ -116,7 +119,7 @@ class RoleEngines:
 
     def voice(self, domain: str) -> UserVoice:
         if self.spec.voice == MINIATURE:
-            return _miniature(domain).voice
+            return _miniature(domain, self.spec.edition).voice
         from discover_lib.engines.llm.leak_check import LeakCheck
         from discover_lib.engines.llm.voice import LLMVoice
 
@@ -144,7 +147,7 @@ class RoleEngines:
 
             return local_assistant(name, domain)
         if name in SCRIPTED or self._client is None:
-            return scripted_assistant(name, domain)
+            return scripted_assistant(name, domain, self.spec.edition)
         from discover_lib.engines.llm.assistants import llm_assistant
 
         return llm_assistant(self._client, name, prompts=self._prompts, **self._how("assistant", name))
@@ -191,7 +194,7 @@ def model_of(assistant: str) -> str:
     return model_and_style(assistant)[0]
 
 
-def _miniature(domain: str) -> Engine:
+def _miniature(domain: str, edition: Edition = EDITION) -> Engine:
     from discover_lib.engines.miniature import engine
 
-    return engine(domain)
+    return engine(domain, edition)

@@ -20,6 +20,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
@@ -61,6 +62,7 @@ class RunOptions:
         interactivity, final_request: the paper's scale and wording or ours, in an evaluation.
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
         role_options: how the models are asked, where that differs from the roles' defaults.
+        edition: of what the miniature's user and assistants say; a run goes on in the one that it was begun in.
     """
 
     assistants: tuple[str, ...]
@@ -83,6 +85,7 @@ class RunOptions:
     interactivity: str = "ours"
     final_request: str = "ours"
     role_options: RoleOptions = NO_OPTIONS
+    edition: Edition = EDITION
 
     @property
     def everyone(self) -> tuple[str, ...]:
@@ -98,6 +101,7 @@ class RunOptions:
             leak_check=(self.judge or self.engine) if self.leak_check == "judge" else self.leak_check,
             interactivity=self.interactivity,
             options=self.role_options,
+            edition=self.edition,
         )
 
     @classmethod
@@ -124,6 +128,7 @@ class RunOptions:
             artifacts=len(artifacts) // len(domains),
             rules=Rules.from_dict(configuration["rules"]),
             role_options=RoleOptions.from_dict(configuration.get("options", {})),
+            edition=configuration.get("edition", 1),
             **{name: configuration[name] for name in ("trials", "turns", "seed")},
             final_request=next(
                 (name for name, text in FINAL_REQUESTS.items() if text == configuration.get("final_request")), "ours"
@@ -185,7 +190,7 @@ def lay_out(options: RunOptions) -> LaidOut:
         look_ahead=options.look_ahead,
         reward_assistant=options.reward_assistant,
     )
-    return LaidOut(options, trees, tuple(units), _configuration(options, spec, trees))
+    return _in_edition(LaidOut(options, trees, tuple(units), _configuration(options, spec, trees)), options.edition)
 
 
 def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
@@ -205,8 +210,24 @@ def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
     return LaidOut(parts[0].options, trees, placed, configuration)
 
 
-def prompts_as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
-    """A run whose prompts go by the hashes of a stored configuration, where these mean the same texts."""
+def in_edition(configuration: Mapping[str, Any], edition: Edition) -> dict[str, Any]:
+    """A configuration with an edition of the miniature; the first has no name, as none was stored then."""
+    unnamed = {key: value for key, value in configuration.items() if key != "edition"}
+    return unnamed | ({"edition": edition} if edition > 1 else {})
+
+
+def _in_edition(run: LaidOut, edition: Edition) -> LaidOut:
+    return LaidOut(
+        dataclasses.replace(run.options, edition=edition),
+        run.trees,
+        tuple(dataclasses.replace(unit, edition=edition) for unit in run.units),
+        in_edition(run.configuration, edition),
+    )
+
+
+def as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
+    """A run in a stored configuration's edition, its prompts by the hashes there where these mean the same texts."""
+    run = _in_edition(run, stored.get("edition", 1))
     if not run.configuration["prompts"]:
         return run
     hashes = _prompts(run.options).hashes_as_in(stored.get("prompts") or {}, _chosen_prompts(run.options))
@@ -214,10 +235,10 @@ def prompts_as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
 
 
 def as_begun(run: LaidOut, folder: Path) -> LaidOut:
-    """A run as its folder knows it, if it was begun there; earlier versions hashed the same prompts otherwise."""
+    """A run as its folder knows it, if it was begun there: earlier versions spoke and hashed prompts otherwise."""
     try:
         with RunStore.read(folder) as store:
-            return prompts_as_in(run, store.configuration)
+            return as_in(run, store.configuration)
     except StoreError:
         return run
 

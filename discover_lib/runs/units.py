@@ -25,6 +25,7 @@ from discover_lib.core.roles import AssistantError
 from discover_lib.core.rollout import Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.spec import MINIATURE, Engines, EngineSpec, RoleEngines
 from discover_lib.metrics.look_ahead import LookAhead
 
@@ -49,6 +50,7 @@ class Unit:
     engine: str = MINIATURE  # who judges and speaks, as the record names it
     look_ahead: int = 0  # turns that candidates are rewarded for beyond their own
     reward_assistant: str = ""  # who plays those turns
+    edition: Edition = EDITION  # of what the miniature says
 
     @property
     def setting(self) -> dict[str, Any]:
@@ -150,7 +152,7 @@ def run_unit(
     Raises:
         RoleError: a role could not do its part; what was taken so far is in `simulator`.
     """
-    engines = engines or RoleEngines(EngineSpec())
+    engines = engines or RoleEngines(EngineSpec(edition=unit.edition))
     assistants = [engines.assistant(name, unit.domain) for name in unit.assistants]
     simulator = simulator or simulator_of(unit, engines)
     ahead = None

@@ -18,6 +18,7 @@ from discover_lib.base.files import write_json
 from discover_lib.engines.llm.calls import records
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.voice import MiniatureVoice
 
 DOMAIN = "creative_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -34,6 +35,8 @@ def test_models_that_speak_the_miniatures_truth_give_its_conversation(
 ) -> None:
     # The miniature behind the wire draws from the seed it is sent, so it is sent all of it, not what providers take.
     monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
+    # A user's temperament comes from the seed of the conversation, which does not go over the wire.
+    monkeypatch.setattr(MiniatureVoice, "of", lambda voice, user: voice)
     alone = Session(PLAIN, folder=tmp_path)
     with FakeServer(llm_brain.answer) as server:
         asked = Session(with_models(server), folder=tmp_path)

@@ -271,6 +271,18 @@ def test_the_voice_is_seeded_anew_each_turn() -> None:
     assert first != second
 
 
+def test_a_voice_of_many_manners_speaks_as_the_user_of_the_conversation() -> None:
+    class Many(EchoVoice):
+        def of(self, user: int) -> EchoVoice:
+            assert user == 7
+            return EchoVoice()
+
+        def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
+            raise VoiceError("nobody in particular")
+
+    assert simulator(7, Many()).step("chat").user_message == simulator(7).step("chat").user_message
+
+
 def test_what_the_user_lets_slip_is_recorded() -> None:
     class Chatty(EchoVoice):
         def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:

@@ -30,6 +30,7 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS
+from discover_lib.engines.miniature.voice import MiniatureVoice
 
 POLICIES = (("adaptive",), ("mixed", "draft"), ("options", "adaptive"), ("ask",), ("random", "silent"), ("oracle",))
 ALONE = (0, 3, 6)  # conversations with one candidate a turn
@@ -47,6 +48,12 @@ def settings(server: FakeServer | ServerProcess) -> ClientSettings:
 def whole_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The miniature behind the wire draws from the seed that it is sent, so it is sent the whole of it."""
     monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
+
+
+@pytest.fixture(autouse=True)
+def one_temperament(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user's temperament comes from the seed of the conversation, which does not go over the wire."""
+    monkeypatch.setattr(MiniatureVoice, "of", lambda voice, user: voice)
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +190,7 @@ def test_a_bad_line_alters_nothing() -> None:
         FakeServer(llm_brain.answer, faults=faults) as server,
         LLMClient(replace(settings(server), **patient)) as client,
     ):
-        jobs = [(domain, 6 * number) for domain in DOMAINS for number in range(FEW * 3)]
+        jobs = [(domain, 6 * number) for domain in DOMAINS for number in range(FEW * 4)]
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             whole = sum(pool.map(lambda job: as_undisturbed(client, *job), jobs))
         usage = client.usage

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from discover_lib.engines.miniature.edition import EDITION, Edition
+
 if TYPE_CHECKING:
     from discover_lib.engines.miniature.builder import MiniatureBuilder
     from discover_lib.engines.miniature.judge import MiniatureJudge
@@ -25,8 +27,11 @@ class Engine:
     voice: MiniatureVoice
 
 
-def engine(domain: str) -> Engine:
+def engine(domain: str, edition: Edition = EDITION) -> Engine:
     """The miniature engine of a domain.
+
+    Args:
+        edition: a conversation goes on in the one that it was begun in.
 
     Raises:
         LexiconError: unknown domain.
@@ -35,4 +40,4 @@ def engine(domain: str) -> Engine:
     from discover_lib.engines.miniature.judge import MiniatureJudge
     from discover_lib.engines.miniature.voice import MiniatureVoice
 
-    return Engine(domain, MiniatureBuilder(domain), MiniatureJudge(domain), MiniatureVoice(domain))
+    return Engine(domain, MiniatureBuilder(domain), MiniatureJudge(domain), MiniatureVoice(domain, edition))

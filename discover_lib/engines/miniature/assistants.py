@@ -6,7 +6,7 @@ They see the conversation and nothing else; only the oracle, an upper bound, is 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from discover_lib.base.seeds import derive_rng
 from discover_lib.core.advance import focus
@@ -15,10 +15,12 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.engines.miniature.beliefs import Beliefs, believe
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import Move
-from discover_lib.engines.miniature.rendering import make_reply
+from discover_lib.engines.miniature.phrases import in_drawn_order, phrase_book, spoken
+from discover_lib.engines.miniature.rendering import PLAIN, make_reply
 from discover_lib.metrics.satisfaction import asks_for_final
 
 N_ALTERNATIVES = 3
@@ -28,8 +30,9 @@ Policy = Callable[[Beliefs, random.Random], list[Move]]
 class ScriptedAssistant:
     """An assistant that plays one of `POLICIES` in one domain."""
 
-    def __init__(self, name: str, domain: str) -> None:
+    def __init__(self, name: str, domain: str, edition: Edition = EDITION) -> None:
         self.name = name
+        self.edition = edition
         self.lexicon = load_lexicon(domain)
         self._policy = POLICIES[name]
 
@@ -39,7 +42,8 @@ class ScriptedAssistant:
             moves = [Move("draft", final_draft(beliefs, rng))]
         else:
             moves = self._policy(beliefs, rng)
-        return make_reply(moves, self.lexicon, self.name, beliefs.known_leaves())
+        frames = openings(self.name, moves, self.lexicon.domain, messages, seed) if self.edition > 1 else PLAIN
+        return make_reply(moves, self.lexicon, self.name, beliefs.known_leaves(), frames)
 
 
 class OracleAssistant:
@@ -50,8 +54,9 @@ class OracleAssistant:
 
     name = "oracle"
 
-    def __init__(self, domain: str) -> None:
+    def __init__(self, domain: str, edition: Edition = EDITION) -> None:
         self.lexicon = load_lexicon(domain)
+        self.edition = edition
 
     def reply_knowing(self, tree: IntentTree, state: IntentState, messages: Sequence[Message], seed: int) -> Reply:
         final = asks_for_final(messages[-1].content)
@@ -62,7 +67,9 @@ class OracleAssistant:
             if tree.root_of[intent.id] in shown or state[intent.id] is Discovery.DISCOVERED:
                 for value in requirement(intent.text, self.lexicon.domain):
                     wanted += self._realised_by(value, [asked for leaf in leaves for asked in leaf])
-        return make_reply([Move("draft", self._that_fit(wanted))], self.lexicon, self.name)
+        moves = [Move("draft", self._that_fit(wanted))]
+        frames = openings(self.name, moves, self.lexicon.domain, messages, seed) if self.edition > 1 else PLAIN
+        return make_reply(moves, self.lexicon, self.name, frames=frames)
 
     def _realised_by(self, value: str, asked: Sequence[str]) -> list[str]:
         """Leaves that the tree itself asks for below `value`, or any one leaf where the tree stops above the leaves."""
@@ -150,17 +157,31 @@ SCRIPTED = (*POLICIES, OracleAssistant.name)
 DEAF = ("random", "silent")  # the others build what they believe as soon as the finished piece is asked for
 
 
-def scripted_assistant(name: str, domain: str) -> ScriptedAssistant | OracleAssistant:
+def openings(
+    name: str, moves: Sequence[Move], domain: str, messages: Sequence[Message], seed: int
+) -> Mapping[str, str]:
+    """What an assistant says around its moves in this reply, by verb; nothing twice while there is something else."""
+    rng, own = derive_rng(seed, name, "openings"), [each.content for each in messages if each.role == "assistant"]
+    said = [spoken(part) for text in own for part in text.split("\n\n") if part[:1] not in "`>"]
+    book, names = phrase_book(domain), ("aspect", "first", "last", "all")
+    verbs = dict.fromkeys(move.verb for move in moves)
+    return {verb: next(in_drawn_order(book.openings[verb], names, said, rng, name)).text for verb in verbs}
+
+
+def scripted_assistant(name: str, domain: str, edition: Edition = EDITION) -> ScriptedAssistant | OracleAssistant:
     """The scripted assistant of that name.
+
+    Args:
+        edition: 1 for the set openings of conversations that were begun with them.
 
     Raises:
         ValueError: no such assistant.
     """
     if name == OracleAssistant.name:
-        return OracleAssistant(domain)
+        return OracleAssistant(domain, edition)
     if name not in POLICIES:
         raise ValueError(f"unknown assistant {name!r}; the scripted ones are {', '.join(SCRIPTED)}")
-    return ScriptedAssistant(name, domain)
+    return ScriptedAssistant(name, domain, edition)
 
 
 # -- pieces of policies -------------------------------------------------------------------------------------------

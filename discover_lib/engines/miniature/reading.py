@@ -63,7 +63,7 @@ def read_reply(text: str, domain: str) -> ReplyReading:
     Drafts, samples and mixed replies are artifacts: then only what was really made counts.  Otherwise the reply is a
     dialogue act, and the values that it names are what it surfaces.
     """
-    pieces = _pieces(text, domain)
+    pieces = pieces_of(text, domain)
     if pieces:
         count = "one finished piece" if len(pieces) == 1 else f"{len(pieces)} pieces to choose from"
         return ReplyReading("artifact", f"the reply holds {count}", tuple(_read_piece(each, domain) for each in pieces))
@@ -75,7 +75,8 @@ def read_reply(text: str, domain: str) -> ReplyReading:
     return ReplyReading("dialogue_act", reason, tuple({key: named[key]} for key in named), asked)
 
 
-def _pieces(text: str, domain: str) -> list[str]:
+def pieces_of(text: str, domain: str) -> list[str]:
+    """What was made in a reply, apart from what is said about it: drawings, fenced or quoted parts, or long prose."""
     if is_drawn(domain):
         return [text[start:end] for start, end in drawing_spans(text)]
     marked = _FENCE.findall(text) + [_unquoted(quote) for quote in _QUOTE.findall(text)]

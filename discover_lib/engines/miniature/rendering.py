@@ -5,7 +5,7 @@ The rendering of a value shows that value and no other; `reading` gets it back o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from textwrap import indent
 
@@ -15,6 +15,14 @@ from discover_lib.engines.miniature.lexicon import Form, Lexicon, Value, load_le
 from discover_lib.engines.miniature.notation import COUNTING, TOKENS_PER_WORD, Move, NotationError, in_order
 
 LINES_PER_PARAGRAPH = 3
+PLAIN = {  # what is said around a move, by its verb
+    "draft": "Here is a {piece}.",
+    "show": "Here are a few small samples.",
+    "maybe": "For {aspect}, would you prefer {first} or {last}?",
+    "ask": "What would you want for {aspect}?",
+    "recap": "To go through it once more: {all}.",
+    "pass": "All right.",
+}
 
 
 def is_drawn(domain: str) -> bool:
@@ -87,35 +95,36 @@ def the(value: Value) -> str:
     return f"the {rest}" if head in ("a", "an", "the", "some") else value.say
 
 
-def render_moves(moves: Sequence[Move], lexicon: Lexicon, known: Iterable[str] = ()) -> str:
+def render_moves(
+    moves: Sequence[Move], lexicon: Lexicon, known: Iterable[str] = (), frames: Mapping[str, str] = PLAIN
+) -> str:
     """What people see of a reply.
 
     Args:
         known: leaf values that the user has asked for or liked; drawn samples carry them, so that alternatives differ
             in one thing only.
+        frames: what is said around a move, by its verb.
     """
-    return "\n\n".join(_render_move(move, lexicon, tuple(known)) for move in moves)
+    return "\n\n".join(_render_move(move, lexicon, tuple(known), frames[move.verb]) for move in moves)
 
 
-def _render_move(move: Move, lexicon: Lexicon, known: tuple[str, ...]) -> str:
-    say = [lexicon.values[value].say for value in dict.fromkeys(move.values)] if move.verb in ("maybe", "recap") else []
-    aspect = lexicon.dimensions[move.dimension].aspect if move.dimension else ""
-    match move.verb:
-        case "draft":
-            noun = "drawing" if is_drawn(lexicon.domain) else "draft"
-            return f"Here is a {noun}.\n\n{_exhibit(render_artifact(move.values, lexicon), lexicon)}"
-        case "show":
-            shown = [_sample(value, lexicon, known) for value in move.values]
-            labelled = [f"{letter}.\n\n{sample}" for letter, sample in zip("ABCDEFGH", shown, strict=False)]
-            return "\n\n".join(["Here are a few small samples.", *labelled])
-        case "maybe":
-            *first, last = say
-            return f"For {aspect}, would you prefer {', '.join(first)} or {last}?"
-        case "ask":
-            return f"What would you want for {aspect}?"
-        case "recap":
-            return f"To go through it once more: {', '.join(say)}."
-    return "All right."
+def _render_move(move: Move, lexicon: Lexicon, known: tuple[str, ...], frame: str) -> str:
+    named = list(dict.fromkeys(move.values)) if move.verb in ("maybe", "recap") else []
+    say = [lexicon.values[value].say for value in named]
+    said = frame.format(
+        piece="drawing" if is_drawn(lexicon.domain) else "draft",
+        aspect=lexicon.dimensions[move.dimension].aspect if move.dimension else "",
+        first=", ".join(say[:-1]),
+        last="".join(say[-1:]),
+        all=", ".join(say),
+    )
+    if move.verb == "draft":
+        return f"{said}\n\n{_exhibit(render_artifact(move.values, lexicon), lexicon)}"
+    if move.verb == "show":
+        shown = [_sample(value, lexicon, known) for value in move.values]
+        labelled = [f"{letter}.\n\n{sample}" for letter, sample in zip("ABCDEFGH", shown, strict=False)]
+        return "\n\n".join([said, *labelled])
+    return said
 
 
 def _sample(value: str, lexicon: Lexicon, known: tuple[str, ...]) -> str:
@@ -134,11 +143,17 @@ def _exhibit(text: str, lexicon: Lexicon) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
 
 
-def make_reply(moves: Sequence[Move], lexicon: Lexicon, assistant: str, known: Iterable[str] = ()) -> Reply:
+def make_reply(
+    moves: Sequence[Move],
+    lexicon: Lexicon,
+    assistant: str,
+    known: Iterable[str] = (),
+    frames: Mapping[str, str] = PLAIN,
+) -> Reply:
     """A `Reply` that carries both forms, its length counted on the notation."""
     written = notation.write(moves, lexicon)
     tokens = notation.count_words(written) * TOKENS_PER_WORD
-    return Reply(render_moves(moves, lexicon, known), tokens, COUNTING, assistant, written)
+    return Reply(render_moves(moves, lexicon, known, frames), tokens, COUNTING, assistant, written)
 
 
 def typed_reply(text: str, lexicon: Lexicon, known: Iterable[str] = ()) -> str | Reply:

@@ -1,71 +1,122 @@
 """The miniature's user: a seeded phrase grammar that obeys the view (paper, appendix A.2.3).
 
-At most three frames a kind of message, about twenty words, in a user's lower-case hand.  What is clear is said
-plainly; what is fuzzy is hinted at through the broader thing already known; of what is latent only the category is
-named, and only where something of that category has been achieved; else the user says what they like and that
-something is missing.
+What may be said is decided first, by the view alone.  What is clear is said plainly; what is fuzzy is hinted at through
+the broader thing already known; of what is latent only the category is named, and only where something of that
+category has been achieved; else the user says what they like and asks for more.  Only then a frame of `phrases.yaml` is
+drawn for it, by the user's temperament, and perhaps one for what the assistant did: offered options, asked, sent the
+same thing again, made no sense.  Knowledge never changes with manner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+import random
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal
 
+from discover_lib.base.leaks import roots
 from discover_lib.base.seeds import derive_rng
+from discover_lib.base.words import STOP_WORDS, words
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.view import UserView
+from discover_lib.engines.miniature.beliefs import is_whole
+from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.reading import read_reply
+from discover_lib.engines.miniature.phrases import in_drawn_order, in_hand, phrase_book, spoken
+from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user
 from discover_lib.engines.miniature.rendering import the
 
 MAX_NAMED = 2  # things a user says at once
+MAX_WORDS = 22  # with an answer in front that could be left out
+LONG = 3  # replies without success that try one's patience
+TALK = 0.6  # share of everyday words from which on a reply without content is talk, below it is nonsense
+ALONE = 0.5  # how often an answer to what the assistant did stands alone, where there is nothing else to say
 
-CLEAR = ("i want {items}", "please make it {items}", "it should be {items}")
-FUZZY_WITHIN = (
-    "not sure, maybe {aspect} could be some other kind of {broader}",
-    "hmm, maybe a different kind of {broader} for {aspect}, not sure",
-)
-FUZZY = ("not sure, maybe {aspect} could be different somehow", "hmm, {aspect} could be different maybe, not sure")
-LATENT = (
-    "i like {achieved}, but something about {aspect} feels off",
-    "i like {achieved}, but not quite {aspect} yet",
-)
-SOMETHING = (
-    "i like {achieved}, but something is missing, i can't say what",
-    "i like {achieved}, though something is missing",
-)
-NEARLY_EMPTY = (
-    "it is getting there, but something is missing, i can't say what",
-    "something is missing, though i don't know what",
-)
-ASKED_LATENT = "i'm not sure. "
-DONE = "i like it as it is"
+Doing = Literal["options", "piece", "same", "blank", "spoken", "asked", "named", "waiting", "refused", "lost"]
+NOTHING_UNDERSTOOD = ("lost", "blank", "refused", "waiting")
+NEEDED = (*NOTHING_UNDERSTOOD, "same", "asked")  # answers that are not left out for the sake of brevity
+_REFUSALS = ("i'm sorry", "i am sorry", "i can't", "i cannot", "i won't", "i'm unable", "i am unable", "as an ai")
+_NUMBERS = {3: "three", 4: "four", 5: "five", 6: "six"}
+_SAID_ONCE = {"thank", "thanks", "please", "sorry", "show", "again"}
+_LETTER = re.compile(r"^([A-H])\.$", re.MULTILINE)  # under which a reply shows a sample
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+@dataclass(frozen=True)
+class Content:
+    """What may be said: the act, and what it names."""
+
+    act: str
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the assistant did in its last reply, and every option: its name ("" where none may be said) and values."""
+
+    doing: Doing
+    options: tuple[tuple[str, frozenset[str]], ...] = ()
+    asked: tuple[str, ...] = ()  # dimensions
 
 
 class MiniatureVoice:
-    """Speaks for a user of one domain."""
+    """Speaks for a user of one domain.
 
-    def __init__(self, domain: str) -> None:
+    Args:
+        edition: 1 for the set phrases of conversations that were begun with them.
+    """
+
+    def __init__(self, domain: str, edition: Edition = EDITION) -> None:
         self.domain = domain
+        self.edition = edition
         self.lexicon = load_lexicon(domain)
+        self.book = phrase_book(domain)
+        self.temperament = self.book.temperaments[0]
+
+    def of(self, user: int) -> MiniatureVoice:
+        """The same voice in the temperament of one user, who keeps it from message to message."""
+        voice = copy.copy(self)
+        voice.temperament = derive_rng(user, "temperament").choice(self.book.temperaments)
+        return voice
 
     def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
-        rng = derive_rng(seed, "frame")
+        rng, content = derive_rng(seed, "frame"), self._content(view)
+        if self.edition == 1:
+            return self._in_the_first_edition(content, messages, rng)
+        heard = self._hear(messages)
+        if content.act == "clear":
+            content = Content(self._how_clear(content.names["items"], view, heard, messages), content.names)
+        elif content.act != "done" and heard.doing in NOTHING_UNDERSTOOD:
+            content = Content("nothing")  # nobody praises what they could not make out, or goes on as if nothing was
+        elif content.act in ("category", "liking") and heard.doing == "named" and not view.changed:
+            content = Content("nothing")
+        if content.act == "nothing":
+            content = Content("another" if heard.doing in ("options", "piece", "same", "blank") else "show")
+        answer = self._answer(view, heard, content, messages, rng)
+        return self._worded(content, answer, messages, rng)
+
+    # -- what may be said ----------------------------------------------------------------------------------------------
+
+    def _content(self, view: UserView) -> Content:
         if view.pursuing is None:
-            return DONE
+            return Content("done")
         if view.pursuing == "clear":
-            return rng.choice(CLEAR).format(items=" and ".join(self._most_specific(view)))
-        if view.pursuing == "fuzzy":
-            return self._hint(view.items[0], view, rng.random())
-        unsure = ASKED_LATENT if self._was_asked(messages) else ""
-        return unsure + self._name_category(view, rng.random())
+            return Content("clear", {"items": " and ".join(self._most_specific(view))})
+        return self._hint(view) if view.pursuing == "fuzzy" else self._category(view)
 
     def _values(self, intent_id: str, view: UserView) -> tuple[str, ...]:
         try:
             return requirement(view.texts[intent_id], self.domain)
         except JudgeError:  # a requirement written by hand, in words of its own
             return ()
+
+    def _values_of(self, intent_ids: Sequence[str], view: UserView) -> list[str]:
+        return [value for intent_id in intent_ids for value in self._values(intent_id, view)]
 
     def _most_specific(self, view: UserView) -> list[str]:
         """What is wanted, said at its most specific, a few things at once."""
@@ -76,35 +127,203 @@ class MiniatureVoice:
             sayings.append(", ".join(named) or view.texts[intent_id].lower())
         return sayings
 
-    def _hint(self, intent_id: str, view: UserView, draw: float) -> str:
-        value = self.lexicon.values[self._values(intent_id, view)[0]]
+    def _hint(self, view: UserView) -> Content:
+        """The category of what is half known, and the broader thing above it where the user knows that."""
+        values = self._values(view.items[0], view)
+        if not values:
+            return Content("nothing")
+        value = self.lexicon.values[values[0]]
         aspect = self.lexicon.dimensions[value.dimension].aspect
-        if value.parent is None:
-            return _pick(FUZZY, draw).format(aspect=aspect)
-        broader = the(self.lexicon.values[value.parent]).removeprefix("the ")
-        return _pick(FUZZY_WITHIN, draw).format(aspect=aspect, broader=broader)
+        if value.parent is None or value.parent not in self._known(view):
+            return Content("vague", {"aspect": aspect})
+        parent = self.lexicon.values[value.parent]
+        names = {"aspect": aspect, "broader": the(parent).removeprefix("the "), "a_broader": parent.say}
+        return Content("narrower", names)
 
-    def _name_category(self, view: UserView, draw: float) -> str:
+    def _known(self, view: UserView) -> set[str]:
+        """What has been achieved, and all that is broader."""
+        return {each for value in self._values_of(view.achieved, view) for each in self.lexicon.lineages[value]}
+
+    def _category(self, view: UserView) -> Content:
         """Only what achieved and latent share may be named; without such a category, what was just got right."""
         root = view.items[0].split(".")[0]
         shared = self._values_of([key for key in view.achieved if key.split(".")[0] == root], view)
         if shared:
             latest = self.lexicon.values[shared[-1]]
             aspect = self.lexicon.dimensions[latest.dimension].aspect
-            return _pick(LATENT, draw).format(achieved=the(latest), aspect=aspect)
-        fresh = self._values_of([key for key in view.achieved if key in view.changed], view)[-MAX_NAMED:]
+            return Content("category", {"liked": the(latest), "aspect": aspect})
+        if fresh := self._fresh(view)[-MAX_NAMED:]:
+            return Content("liking", {"liked": " and ".join(the(self.lexicon.values[value]) for value in fresh)})
+        return Content("nothing")
+
+    def _fresh(self, view: UserView) -> list[str]:
+        """What was got right in this turn."""
+        return self._values_of([key for key in view.achieved if key in view.changed], view)
+
+    # -- what the assistant did ----------------------------------------------------------------------------------------
+
+    def _hear(self, messages: Sequence[Message]) -> Heard:
+        replies = [message.content for message in messages if message.role == "assistant"]
+        text = replies[-1] if replies else ""
+        reading = read_reply(text, self.domain)
+        if reading.kind == "artifact":
+            if not any(reading.options):
+                return Heard("blank")
+            named = self._named_options(text, reading.options)
+            if len(replies) > 1 and pieces_of(text, self.domain) == pieces_of(replies[-2], self.domain):
+                return Heard("same", named)
+            return Heard("options" if len(reading.options) > 1 else "piece", named)
+        if "```" in text or "</" in text or "<svg" in text:  # something was to be made
+            return Heard("blank")
+        if len(reading.options) > 1:
+            return Heard("spoken", self._named_options(text, reading.options))
+        if reading.dimensions_asked:
+            return Heard("asked", asked=reading.dimensions_asked)
+        if reading.options:
+            return Heard("named", (("it", frozenset(reading.options[0])),))
+        return Heard(_talk(text))
+
+    def _named_options(self, text: str, read: Sequence[Mapping[str, str]]) -> tuple[tuple[str, frozenset[str]], ...]:
+        """The options that can be pointed at, as a user calls them: by letter if they have one, else by place."""
+        options = [frozenset(option) for option in read]
+        letters = _LETTER.findall(text)
+        if letters:  # a whole piece may stand before them
+            return tuple(zip(letters, options[-len(letters) :], strict=False))
+        samples = [option for option in options if not is_whole(option, self.lexicon)] or options
+        places = [f"the {place} one" for place in _ORDINALS[: len(samples)]]
+        sayable = all(map(self._harmless, places))
+        return tuple(zip(places if sayable else [""] * len(samples), samples, strict=False))
+
+    def _how_clear(self, items: str, view: UserView, heard: Heard, messages: Sequence[Message]) -> str:
+        """Whether what is wanted was named in talk just now, was asked for before, or is new."""
+        wanted = {value for key in view.items[-1:] for value in self._values(key, view)}
+        if heard.doing in ("spoken", "named") and wanted & {value for _, values in heard.options for value in values}:
+            return "clear_chosen"
+        said = any(message.role == "user" and items in message.content for message in messages)
+        return "clear_again" if said else "clear"
+
+    def _answer(
+        self, view: UserView, heard: Heard, content: Content, messages: Sequence[Message], rng: random.Random
+    ) -> Content | None:
+        """What to say to what the assistant did, before the rest."""
+        reacts = rng.random() < self.temperament.reacts
+        unsure = content.act in ("category", "liking", "another", "show")
+        fresh = self._fresh(view)
+        if heard.doing in NOTHING_UNDERSTOOD or (heard.doing == "same" and not fresh and content.act != "done"):
+            return Content(heard.doing)
+        if heard.doing == "asked" and content.act != "done" and not self._speaks_of(heard.asked, view):
+            return Content("asked")
+        if heard.doing == "spoken" and unsure and (reacts or content.act == "show"):
+            return Content("spoken_none")
+        if content.act == "done":
+            return None
+        if heard.doing == "options" and (reacts or rng.random() < self.temperament.reacts):
+            return self._pointing(heard, frozenset(fresh), content, view, rng)
         if fresh:
-            liked = " and ".join(the(self.lexicon.values[value]) for value in fresh)
-            return _pick(SOMETHING, draw).format(achieved=liked)
-        return _pick(NEARLY_EMPTY, draw)
+            return Content("progress") if reacts else None
+        turns = sum(message.role == "assistant" for message in messages)
+        if unsure and turns >= LONG and rng.random() < self.temperament.loses_patience:
+            return Content("impatient")
+        return None
 
-    def _values_of(self, intent_ids: Sequence[str], view: UserView) -> list[str]:
-        return [value for intent_id in intent_ids for value in self._values(intent_id, view)]
+    def _speaks_of(self, dimensions: Collection[str], view: UserView) -> bool:
+        """Whether what is wanted is an answer to a question about these dimensions."""
+        values = self._values_of(view.items, view) if view.pursuing in ("clear", "fuzzy") else []
+        return any(self.lexicon.values[value].dimension in dimensions for value in values)
 
-    def _was_asked(self, messages: Sequence[Message]) -> bool:
+    def _pointing(
+        self, heard: Heard, fresh: frozenset[str], content: Content, view: UserView, rng: random.Random
+    ) -> Content | None:
+        """The options that have what was just got right, or come near to what is half known; by no other measure."""
+        if fresh:
+            fits = [name for name, values in heard.options if name and self._shows(values, fresh)]
+            if len(fits) == 1:
+                onward = content.act != "narrower" and rng.random() < 1 / 2
+                return Content("go_on" if onward else "pick", {"pick": fits[0]})
+            if 1 < len(fits) < len(heard.options):
+                return Content("pick_tie", {"picks": _listed(fits)})
+            return None
+        if view.pursuing == "fuzzy":
+            wanted = self._values(view.items[0], view)
+            parent = self.lexicon.values[wanted[0]].parent if wanted else None
+            if parent is None or parent not in self._known(view):
+                return None
+            near = [name for name, values in heard.options if name and self._shows(values, {parent})]
+            return Content("pick_near", {"pick": near[0]}) if len(near) == 1 else None
+        if content.act == "clear":
+            return None
+        number = _NUMBERS.get(len(heard.options), "")
+        return Content("none_of", {"n": number} if number and self._harmless(number) else {})
+
+    def _harmless(self, said: str) -> bool:
+        """Whether no requirement holds a word of it."""
+        return roots(said).isdisjoint(self.book.held)
+
+    def _shows(self, option: frozenset[str], asked: frozenset[str] | set[str]) -> bool:
+        return all(any(self.lexicon.covers(value, shown) for shown in option) for value in asked)
+
+    # -- how it is said ------------------------------------------------------------------------------------------------
+
+    def _worded(self, content: Content, answer: Content | None, messages: Sequence[Message], rng: random.Random) -> str:
+        """The first drawn wording that assistants hear as what it says; see `phrases.yaml`."""
+        before = [spoken(message.content) for message in messages if message.role == "user"]
+        expected, needed = self._plainly(content), answer is not None and answer.act in NEEDED
+        fronts = list(islice(self._wordings(answer, before, rng), 3)) if answer else []
+        backs: Iterable[str] = self._wordings(content, before, rng)
+        if answer and content.act in ("another", "show", "done") and (content.act == "done" or rng.random() < ALONE):
+            backs = [""]
+        for back in backs:
+            for front in fronts if needed else [*fronts, ""]:
+                message = _joined(front, back)
+                too_much = front and back and (_echoes(front, back) or (len(words(message)) > MAX_WORDS and not needed))
+                if message and not too_much and read_user(message, self.domain) == expected:
+                    return in_hand(message, self.temperament, rng)
+        return self._plainest(content)
+
+    def _wordings(self, content: Content, before: Sequence[str], rng: random.Random) -> Iterator[str]:
+        frames = in_drawn_order(self.book.acts[content.act], content.names, before, rng, self.temperament.name)
+        return (frame.text.format(**content.names) for frame in frames)
+
+    def _plainly(self, content: Content) -> UserReading:
+        """What assistants hear of the first edition's wording."""
+        return read_user(self._plainest(content), self.domain) if content.names else UserReading()
+
+    def _plainest(self, content: Content) -> str:
+        wordings = self.book.first_edition
+        rows = wordings.get(content.act.partition("_")[0], wordings["nothing"][-1:])
+        return rows[0].format(**content.names)
+
+    def _in_the_first_edition(self, content: Content, messages: Sequence[Message], rng: random.Random) -> str:
+        frames = self.book.first_edition
+        wordings = frames[content.act]
+        chosen = rng.choice(wordings) if content.act == "clear" else wordings[int(rng.random() * len(wordings))]
         reading = read_reply(messages[-1].content, self.domain)
-        return reading.kind == "dialogue_act" and bool(reading.dimensions_asked)
+        asked = reading.kind == "dialogue_act" and bool(reading.dimensions_asked)
+        unsure = asked and content.act in ("category", "liking", "nothing")
+        return (frames["asked"][0] if unsure else "") + chosen.format(**content.names)
 
 
-def _pick(frames: Sequence[str], draw: float) -> str:
-    return frames[int(draw * len(frames))]
+def _talk(text: str) -> Doing:
+    """What a reply is that neither makes nor names anything."""
+    lowered, said = text.lower().replace("’", "'"), words(text)
+    if any(refusal in lowered for refusal in _REFUSALS):
+        return "refused"
+    everyday = sum(word in STOP_WORDS for word in said)
+    return "waiting" if said and everyday >= TALK * len(said) else "lost"
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}"
+
+
+def _echoes(front: str, back: str) -> bool:
+    """Whether the second begins with a word of the first, or both say thanks: "good. good, the heron"."""
+    before, after = words(front), words(back)
+    return after[0] in before or bool(_SAID_ONCE & {*before} & {*after})
+
+
+def _joined(front: str, back: str) -> str:
+    if not front or not back:
+        return front or back
+    return f"{front} {back}" if front[-1] in ".!?" else f"{front}. {back}"

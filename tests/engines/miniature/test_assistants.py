@@ -5,13 +5,16 @@ from statistics import mean
 import pytest
 
 from discover_lib import Rules
-from discover_lib.core.conversation import Conversation
+from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
-from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
-from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
-from discover_lib.engines.miniature.notation import parse
+from discover_lib.engines.miniature.assistants import SCRIPTED, ScriptedAssistant, scripted_assistant
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS, load_lexicon
+from discover_lib.engines.miniature.notation import Move, parse
+from discover_lib.engines.miniature.phrases import phrase_book
+from discover_lib.engines.miniature.reading import read_reply
+from discover_lib.engines.miniature.rendering import make_reply
 from discover_lib.metrics.summary import newly_discovered
 
 
@@ -82,6 +85,40 @@ def test_the_paper_s_picture_comes_out_by_itself(domain):
     assert found["ask"] == found["silent"] == 0, "a user cannot answer about what they do not know yet"
     assert found["options"] < found["draft"], "spoken options without building get stuck"
     assert found["draft"] < found["adaptive"] < found["oracle"]
+
+
+@pytest.mark.parametrize("domain", ALL_DOMAINS)
+def test_whatever_an_assistant_opens_with_is_read_as_the_same_move(domain):
+    lexicon = load_lexicon(domain)
+    name, dimension = next(iter(lexicon.dimensions.items()))
+    leaves = dimension.leaves[:2]
+    whole = tuple(each.leaves[0] for each in lexicon.dimensions.values())
+    moves = {
+        "draft": Move("draft", whole),
+        "show": Move("show", leaves, name),
+        "maybe": Move("maybe", leaves, name),
+        "ask": Move("ask", dimension=name),
+        "recap": Move("recap", leaves),
+        "pass": Move("pass"),
+    }
+    for verb, frames in phrase_book(domain).openings.items():
+        plain = read_reply(make_reply([moves[verb]], lexicon, "x").text, domain)
+        for frame in frames:
+            said = make_reply([moves[verb]], lexicon, "x", frames={verb: frame.text}).text
+            assert read_reply(said, domain) == plain, said
+
+
+@pytest.mark.parametrize("name", ["draft", "ask", "options", "adaptive", "silent", "oracle"])
+def test_an_assistant_opens_anew_every_turn(name):
+    texts = [turn.reply.text.split("\n\n")[0] for turn in talk("svg_drawing", name, 4).turns]
+    assert len(set(texts)) == len(texts)
+
+
+def test_in_the_first_edition_an_assistant_opens_with_its_set_sentence():
+    assistant = scripted_assistant("draft", "creative_writing", edition=1)
+    assert isinstance(assistant, ScriptedAssistant)
+    replies = [assistant.reply([Message("user", "a story, please")], seed) for seed in range(5)]
+    assert {reply.text.split("\n\n")[0] for reply in replies} == {"Here is a draft."}
 
 
 def test_an_unknown_assistant_is_named_with_the_known_ones():

@@ -1,63 +1,106 @@
-"""The simulated user never says what they cannot know, and says what they know as the view allows."""
+"""The simulated user never says what they cannot know, says what they know as the view allows, and sounds alive."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discover_lib import Rules
-from discover_lib.base.words import STOP_WORDS, stem, words
+from discover_lib.base.leaks import find_leaks
 from discover_lib.core.conversation import Message
 from discover_lib.core.rollout import run_conversation
-from discover_lib.core.view import UserView, leaked_words
-from discover_lib.engines.miniature import engine, voice
+from discover_lib.core.simulator import UserSimulator
+from discover_lib.core.view import UserView, hidden_texts, known_texts, leaked_words
+from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
-from discover_lib.engines.miniature.assistants import POLICIES, scripted_assistant
-from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
+from discover_lib.engines.miniature.assistants import POLICIES, SCRIPTED, scripted_assistant
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS, load_lexicon
+from discover_lib.engines.miniature.notation import Move
+from discover_lib.engines.miniature.phrases import phrase_book, spoken
+from discover_lib.engines.miniature.reading import read_user
+from discover_lib.engines.miniature.rendering import make_reply
+from discover_lib.engines.miniature.voice import MAX_WORDS, MiniatureVoice
 
-FRAMES = (
-    *voice.CLEAR,
-    *voice.FUZZY_WITHIN,
-    *voice.FUZZY,
-    *voice.LATENT,
-    *voice.SOMETHING,
-    *voice.NEARLY_EMPTY,
-    voice.ASKED_LATENT,
-    voice.DONE,
-)
-GRAMMAR = frozenset(
-    "a about an and as at be but by can can't could don't for here i i'm in is it it's not of or so some something "
-    "that the there this to what with other know say make".split()
-)
+DOZEN = 12
+TALKS = [(name, index) for index in range(4) for name in SCRIPTED]
 
 
-def conversation(domain: str, assistant: str, index: int, seed: int, rules: Rules):
+def conversation(domain: str, assistant: str, index: int, seed: int, rules: Rules | None = None, turns: int = 5):
     user = engine(domain)
     tree = user.builder.build(generate_artifact(domain, "train", index)).tree
+    assistants = [scripted_assistant(assistant, domain)]
     return run_conversation(
-        tree, user.judge, user.voice, [scripted_assistant(assistant, domain)], rules=rules, seed=seed
+        tree, user.judge, user.voice, assistants, rules=rules or Rules.paper(), seed=seed, turns=turns
     )
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_frames_use_no_word_that_a_requirement_could_hold(domain):
-    frame_words = {stem(word) for frame in FRAMES for word in words(frame.replace("{", " ").replace("}", " "))}
-    frame_words -= {"item", "aspect", "broader", "achieved"} | {stem(word) for word in GRAMMAR}
-    held = {stem(word): value.text for value in load_lexicon(domain).values.values() for word in words(value.text)}
-    assert {word: held[word] for word in frame_words if word in held} == {}
+@pytest.fixture(scope="module")
+def figures() -> ModuleType:
+    """tools/voice_figures.py."""
+    path = Path(__file__).parents[3] / "tools" / "voice_figures.py"
+    spec = importlib.util.spec_from_file_location("voice_figures", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["voice_figures"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+# -- the phrase book ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", ALL_DOMAINS)
+def test_every_act_has_a_dozen_manners_in_every_domain(domain):
+    book = phrase_book(domain)
+    assert {act: len(frames) for act, frames in book.acts.items() if len(frames) < DOZEN} == {}
+    assert {verb: len(frames) for verb, frames in book.openings.items() if len(frames) < DOZEN} == {}
+
+
+@pytest.mark.parametrize("domain", ALL_DOMAINS)
+def test_no_frame_holds_a_word_of_a_requirement_in_any_form(domain):
+    hidden = {value.id: value.text for value in load_lexicon(domain).values.values()}
+    frames = [frame for frames in phrase_book(domain).acts.values() for frame in frames]
+    assert [said for frame in frames for said in frame.said if find_leaks(said, hidden, ())] == []
+
+
+@pytest.mark.parametrize("domain", ALL_DOMAINS)
+def test_every_temperament_suits_some_frames_and_no_frame_suits_one_that_is_not_there(domain):
+    book = phrase_book(domain)
+    suited = {name for frames in book.acts.values() for frame in frames for name in frame.suits}
+    assert suited == {temperament.name for temperament in book.temperaments} - {"plain"}
+
+
+# -- what users cannot know --------------------------------------------------------------------------------------------
+
+
+def leaks_of(talk, domain: str) -> list[str]:
+    """What only hidden intents hold, word for word or inflected; a category may be called by its name."""
+    categories = [dimension.aspect for dimension in load_lexicon(domain).dimensions.values()]
+    found = []
+    for turn in talk.turns:
+        assert turn.leaks == (), turn.user_message
+        before = [message.content for message in talk.messages(turn.index)[:-1]]
+        sayable = [*known_texts(talk.tree, turn.after), *categories, *before]
+        leaks = find_leaks(turn.user_message or "", hidden_texts(talk.tree, turn.after), sayable)
+        found += [f"{turn.user_message}: {leak.word}" for leak in leaks]
+    return found
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
-    domain=st.sampled_from(DOMAINS),
+    domain=st.sampled_from(ALL_DOMAINS),
     assistant=st.sampled_from(sorted(POLICIES)),
     index=st.integers(0, 499),
     seed=st.integers(0, 10_000),
     rules=st.sampled_from([Rules.paper(), Rules.authors()]),
 )
 def test_no_user_message_leaks(domain, assistant, index, seed, rules):
-    for turn in conversation(domain, assistant, index, seed, rules).turns:
-        assert turn.leaks == (), turn.user_message
+    assert leaks_of(conversation(domain, assistant, index, seed, rules), domain) == []
 
 
 @pytest.mark.slow
@@ -69,20 +112,13 @@ def test_no_user_message_leaks_in_eight_hundred_conversations(domain):
         tree = user.builder.build(generate_artifact(domain, "train", index)).tree
         for name in POLICIES:
             talk = run_conversation(tree, user.judge, user.voice, [scripted_assistant(name, domain)], seed=index)
-            leaks += [(turn.leaks, turn.user_message) for turn in talk.turns if turn.leaks]
+            leaks += leaks_of(talk, domain)
     assert leaks == []
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_messages_stay_short(domain):
-    for name in POLICIES:
-        for turn in conversation(domain, name, 3, 5, Rules.paper()).turns:
-            assert len((turn.user_message or "").split()) <= 40
 
 
 def test_a_leak_is_noticed():
     domain = "technical_writing"
-    talk = conversation(domain, "silent", 0, 0, Rules.paper())
+    talk = conversation(domain, "silent", 0, 0)
     hidden = next(key for key in talk.tree.intents if key not in talk.tree.initially_discovered)
     told = f"i want {talk.tree.text(hidden)}"
     assert leaked_words(told, talk.tree, talk.start, [each.content for each in talk.messages(0)]) != ()
@@ -90,53 +126,189 @@ def test_a_leak_is_noticed():
     assert leaked_words(told, talk.tree, talk.start, [each.content for each in said_before]) == ()
 
 
-LEXICON = load_lexicon("creative_writing")
+# -- what they may say -------------------------------------------------------------------------------------------------
+
+DOMAIN = "creative_writing"
+LEXICON = load_lexicon(DOMAIN)
+ASPECT = LEXICON.dimensions["hero"].aspect
 TOP = LEXICON.values[LEXICON.dimensions["hero"].tops[0]]
 MIDDLE = LEXICON.values[TOP.children[0]]
 LEAF = LEXICON.values[LEXICON.leaves_under(MIDDLE.id)[0]]
 TEXTS = {"1": TOP.text, "1.1": MIDDLE.text, "1.1.1": LEAF.text}
-REPLY = (Message("assistant", "All right."),)
+CLEAR = UserView((), "clear", ("1.1", "1.1.1"), TEXTS)
+FUZZY = UserView(("1.1",), "fuzzy", ("1.1.1",), TEXTS)
+CATEGORY = UserView(("1",), "latent", ("1.1", "1.1.1"), TEXTS)
+LIKING = UserView(("2",), "latent", ("1", "1.1", "1.1.1"), TEXTS | {"2": "Takes place in a harbour"}, changed=("2",))
+NOTHING = UserView((), "latent", ("1", "1.1", "1.1.1"), TEXTS)
+VIEWS = (CLEAR, FUZZY, CATEGORY, LIKING, NOTHING)
+OTHERS = LEXICON.dimensions["weather"].leaves
 
 
-def speak(view: UserView, messages=REPLY) -> list[str]:
-    return [voice.MiniatureVoice("creative_writing").speak(view, messages, seed) for seed in range(20)]
+def replied(*moves: Move) -> Message:
+    return make_reply(moves, LEXICON, "x").message
+
+
+DRAFT = replied(Move("draft", (OTHERS[0],)))
+QUESTION = replied(Move("ask", dimension="hero"))
+
+
+def speak(view: UserView, *messages: Message, users: int = 120) -> list[str]:
+    """What that many users say, in lower case."""
+    voice = MiniatureVoice(DOMAIN)
+    return [voice.of(seed).speak(view, messages or (DRAFT,), seed).lower() for seed in range(users)]
+
+
+def acts_of(said: str) -> set[str]:
+    """The acts of which a message may hold a frame."""
+    return {act for act, frames in phrase_book(DOMAIN).acts.items() if any(each.is_in(spoken(said)) for each in frames)}
 
 
 def test_what_is_clear_is_said_plainly():
-    for said in speak(UserView((), "clear", ("1.1", "1.1.1"), TEXTS)):
+    for said in speak(CLEAR):
         assert LEAF.say in said
         assert MIDDLE.say not in said.replace(LEAF.say, ""), "the most specific is enough"
         assert "not sure" not in said and "maybe" not in said
 
 
 def test_what_is_emerging_is_hinted_at_through_what_is_known():
-    for said in speak(UserView(("1.1",), "fuzzy", ("1.1.1",), TEXTS)):
-        assert "not sure" in said
-        assert LEAF.say not in said
+    for said in speak(FUZZY):
+        assert ASPECT in said and LEAF.say not in said
+        reading = read_user(said, DOMAIN)
+        assert (reading.wanted, reading.hinted, reading.doubted) == ((), (MIDDLE.id,), ("hero",))
+
+
+def test_a_broader_thing_that_is_not_known_is_not_named():
+    for said in speak(UserView((), "fuzzy", ("1.1.1",), TEXTS)):
+        assert ASPECT in said
+        assert TOP.say not in said and MIDDLE.say not in said and LEAF.say not in said
 
 
 def test_of_what_is_latent_only_the_category_is_named():
-    aspect = LEXICON.dimensions["hero"].aspect
-    for said in speak(UserView(("1",), "latent", ("1.1", "1.1.1"), TEXTS)):
-        assert aspect in said
+    for said in speak(CATEGORY):
+        assert ASPECT in said
         assert MIDDLE.say not in said and LEAF.say not in said
 
 
 def test_with_nothing_achieved_in_a_tree_its_category_is_not_named():
-    for said in speak(UserView((), "latent", ("1", "1.1", "1.1.1"), TEXTS)):
-        assert LEXICON.dimensions["hero"].aspect not in said
-        assert "missing" in said
+    for said in [*speak(NOTHING), *speak(LIKING), *speak(NOTHING, QUESTION)]:
+        assert ASPECT not in said
 
 
-def test_asked_about_something_latent_the_user_is_not_sure():
-    question = (Message("assistant", f"What would you want for {LEXICON.dimensions['hero'].aspect}?"),)
-    for said in speak(UserView((), "latent", ("1", "1.1", "1.1.1"), TEXTS), question):
-        assert said.startswith("i'm not sure")
+@settings(max_examples=200, deadline=None)
+@given(view=st.sampled_from(VIEWS), user=st.integers(), seed=st.integers(), reply=st.sampled_from([DRAFT, QUESTION]))
+def test_assistants_hear_the_same_in_every_manner(view, user, seed, reply):
+    voice = MiniatureVoice(DOMAIN)
+    plain = read_user(MiniatureVoice(DOMAIN, edition=1).speak(view, (reply,), seed), DOMAIN)
+    assert read_user(voice.of(user).speak(view, (reply,), seed), DOMAIN) == plain
+
+
+def test_a_requirement_in_words_of_its_own_stops_nobody():
+    view = UserView((), "fuzzy", ("1",), {"1": "Qqq zzz"})
+    assert all(speak(view))
+
+
+# -- what they say to what was done ------------------------------------------------------------------------------------
+
+
+def test_asked_about_something_latent_the_user_cannot_say():
+    for said in speak(NOTHING, QUESTION):
+        assert acts_of(said) & {"asked"}, said
+
+
+def test_what_was_sent_before_looks_the_same():
+    again = (DRAFT, Message("user", "another?"), DRAFT)
+    for said in speak(NOTHING, *again):
+        assert acts_of(said) & {"same"}, said
+    other = replied(Move("draft", (OTHERS[1],)))
+    assert not any(acts_of(said) & {"same"} for said in speak(NOTHING, DRAFT, Message("user", "another?"), other))
+
+
+SHOWN = replied(Move("show", (OTHERS[0], LEAF.id, OTHERS[1]), "hero"))  # B holds the leaf
+
+
+def letters_in(said: str) -> set[str]:
+    return {"b", "c"} & {word.strip(".,!:") for word in said.split()}
+
+
+def test_an_option_is_pointed_at_if_it_has_what_was_just_got_right():
+    got = UserView(("1.1.1",), "latent", ("2",), TEXTS | {"2": "Takes place in a harbour"}, changed=("1.1.1",))
+    pointed = [letters for said in speak(got, SHOWN) if (letters := letters_in(said))]
+    assert len(pointed) > 30 and all(letters == {"b"} for letters in pointed)
+
+
+def test_no_option_is_pointed_at_for_what_the_user_does_not_know():
+    """The texts of what is latent are in the view; they must not choose for the user."""
+    assert {letter for said in speak(NOTHING, SHOWN) for letter in letters_in(said)} == set()
+
+
+def test_getting_there_only_after_something_was_got_right():
+    assert any("getting there" in said for said in speak(LIKING, users=400))
+    unchanged = [UserView(view.achieved, view.pursuing, view.items, view.texts) for view in VIEWS]
+    for view in unchanged:
+        assert not any("getting there" in said for said in speak(view, users=400))
 
 
 def test_a_user_who_has_everything_says_so():
-    assert set(speak(UserView(("1",), None, (), TEXTS))) == {voice.DONE}
+    for said in speak(UserView(("1",), None, (), TEXTS)):
+        assert acts_of(said) & {"done"}, said
 
 
-def test_grammar_words_are_everyday_words():
-    assert GRAMMAR <= STOP_WORDS
+def test_nonsense_is_never_praised(figures):
+    for domain in DOMAINS:
+        for reply, said in figures.answers_to_nonsense(domain, users=4):
+            assert not figures.PRAISE.search(figures.NOT_PRAISE.sub("", said)), (reply, said)
+
+
+def test_what_makes_no_sense_is_not_followed():
+    domain = "svg_drawing"
+    user = engine(domain)
+    tree = user.builder.build(generate_artifact(domain, "train", 0)).tree
+    book = phrase_book(domain)
+    expected = {"asdfgh": "lost", "": "lost", "I'm sorry, I can't help with that.": "refused", "Okay.": "waiting"}
+    expected |= {"```svg\n<svg><g></svg>\n```": "blank"}
+    for (reply, act), seed in ((case, seed) for case in expected.items() for seed in range(20)):
+        said = UserSimulator(tree, user.judge, user.voice, seed=seed).step(reply).user_message or ""
+        assert any(frame.is_in(spoken(said)) for frame in book.acts[act]), (reply, said)
+
+
+# -- how they say it ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_messages_stay_short(domain):
+    for name, index in TALKS:
+        for turn in conversation(domain, name, index, index).turns:
+            assert len((turn.user_message or "").split()) <= MAX_WORDS + 8, turn.user_message
+
+
+def test_nobody_repeats_themselves_while_there_is_something_else_to_say():
+    for name in ("silent", "ask", "adaptive"):
+        talk = conversation("svg_drawing", name, 3, 1, turns=9)
+        said = [turn.user_message for turn in talk.turns if turn.user_message]
+        assert len(set(said)) == len(said)
+
+
+def test_a_user_keeps_their_temperament_and_users_differ():
+    voice = MiniatureVoice(DOMAIN)
+    assert [voice.of(user).temperament for user in range(9)] == [voice.of(user).temperament for user in range(9)]
+    assert {voice.of(user).temperament.name for user in range(100)} == {each.name for each in voice.book.temperaments}
+    polite = next(user for user in range(100) if voice.of(user).temperament.name == "polite")
+    messages = [turn.user_message for turn in conversation(DOMAIN, "draft", 0, polite).turns if turn.user_message]
+    assert messages and all(message[0].isupper() or not message[0].isalpha() for message in messages)
+
+
+@pytest.mark.slow
+def test_the_panel_sounds_alive(figures):
+    talks = list(figures.panel(600))
+    messages = [(turn.user_message, talk) for talk in talks for turn in talk.turns if turn.user_message][:600]
+    assert sum(figures.holds_any(message, figures.HEDGES) for message, _ in messages) <= 0.3 * len(messages)
+    assert len({figures.frame_of(message, talk.setting["domain"]) for message, talk in messages}) >= 200
+    assert [line for talk in talks for line in figures.leaks_in(talk)] == []
+
+
+def test_the_first_edition_has_its_set_phrases():
+    voice = MiniatureVoice(DOMAIN, edition=1)
+    said = {view.pursuing: {voice.speak(view, (DRAFT,), seed) for seed in range(40)} for view in (CLEAR, FUZZY)}
+    assert said["clear"] == {f"{start} {LEAF.say}" for start in ("i want", "please make it", "it should be")}
+    assert len(said["fuzzy"]) == 2 and all("not sure" in each for each in said["fuzzy"])
+    assert {voice.speak(NOTHING, (QUESTION,), seed).startswith("i'm not sure. ") for seed in range(9)} == {True}

@@ -1,0 +1,182 @@
+"""The phrase book: frames of what is said, by act and domain, out of `phrases.yaml`."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import yaml
+
+from discover_lib.base.leaks import roots
+from discover_lib.base.words import words
+from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
+
+FITTING, COMMON, STRANGE = 5.0, 2.0, 0.04  # weights of frames that suit the speaker, everybody, somebody else
+
+
+@dataclass(frozen=True, eq=False)  # one of a kind, and quickly hashed
+class Frame:
+    """One wording with slots, and the temperaments or assistants that it suits best (none: everybody)."""
+
+    text: str
+    suits: frozenset[str] = frozenset()
+
+    @cached_property
+    def slots(self) -> frozenset[str]:
+        return frozenset(name for _, name, _, _ in Formatter().parse(self.text) if name)
+
+    @cached_property
+    def said(self) -> tuple[str, ...]:
+        """Its own words between the slots."""
+        literals = (" ".join(words(literal)) for literal, _, _, _ in Formatter().parse(self.text))
+        return tuple(literal for literal in literals if literal)
+
+    def is_in(self, spoken: str) -> bool:
+        """Whether a text (its words, separated and surrounded by blanks) may have been made of this frame."""
+        at = 0
+        for literal in self.said:
+            at = spoken.find(f" {literal} ", at)
+            if at < 0:
+                return False
+        return bool(self.said)
+
+
+@dataclass(frozen=True)
+class Temperament:
+    """How one kind of person writes.
+
+    Attributes:
+        reacts: how often an answer to what the assistant did stands before the rest.
+        loses_patience: how often they say so when nothing has been got right for long.
+        capitals: whether sentences begin with capitals.
+        ends: what a message may end in.
+    """
+
+    name: str
+    reacts: float
+    loses_patience: float
+    ends: tuple[str, ...]
+    capitals: bool = False
+
+
+@dataclass(frozen=True)
+class PhraseBook:
+    """The frames that can be used in one domain.
+
+    Attributes:
+        openings: what assistants say around what they make, by the verb of the move.
+        first_edition: what users said before, by act.
+        held: what the words of all requirements come from; of these a user may say only what the view allows.
+    """
+
+    acts: Mapping[str, tuple[Frame, ...]]
+    openings: Mapping[str, tuple[Frame, ...]]
+    first_edition: Mapping[str, tuple[str, ...]]
+    temperaments: tuple[Temperament, ...]
+    held: frozenset[str]
+
+
+@lru_cache(maxsize=1)
+def _phrases() -> dict[str, Any]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    data: dict[str, Any] = yaml.load(Path(__file__).with_name("phrases.yaml").read_text("utf-8"), Loader=loader)
+    return data
+
+
+@lru_cache(maxsize=16)
+def phrase_book(domain: str) -> PhraseBook:
+    """The phrases of a domain, without those that its lexicon forbids.
+
+    No frame holds a word that would be taken for a value or a category, and none of a user's a word that a requirement
+    of the domain holds, in any inflection: the user could then say what they cannot know.
+    """
+    data, lexicon = _phrases(), load_lexicon(domain)
+    kind = data["kinds"].get(domain, data["kinds"]["other"])
+    own = kind.get("acts", {})
+    held = frozenset().union(*(roots(value.text) for value in lexicon.values.values()))
+    return PhraseBook(
+        acts={
+            act: tuple(_frames([*rows, *own.get(act, ())], kind, lexicon, held)) for act, rows in data["acts"].items()
+        },
+        openings={verb: tuple(_frames(rows, kind, lexicon)) for verb, rows in data["openings"].items()},
+        first_edition={act: tuple(rows) for act, rows in data["first_edition"].items()},
+        temperaments=tuple(
+            Temperament(name, **entry | {"ends": tuple(entry["ends"])}) for name, entry in data["temperaments"].items()
+        ),
+        held=held,
+    )
+
+
+def _frames(
+    rows: Iterable[str], kind: Mapping[str, Any], lexicon: Lexicon, held: frozenset[str] = frozenset()
+) -> Iterable[Frame]:
+    for row in rows:
+        text, _, suits = row.partition(" | ")
+        for piece in kind["piece"]:
+            filled = text.replace("{piece}", piece).replace("{make}", kind["make"]).replace("{look}", kind["look"])
+            frame = Frame(filled, frozenset(suits.split()))
+            if not any(roots(said) & held or _heard(said, lexicon) for said in frame.said):
+                yield frame
+                break
+
+
+def _heard(text: str, lexicon: Lexicon) -> bool:
+    return bool(lexicon.find_cues(text, talk=True) or lexicon.aspects_in(text))
+
+
+def in_drawn_order(
+    frames: tuple[Frame, ...], names: Collection[str], before: Sequence[str], rng: random.Random, speaker: str = ""
+) -> Iterator[Frame]:
+    """The frames that these names fill, in an order drawn by who suits them; those not used yet come first.
+
+    Args:
+        names: slots for which there is something to say.
+        before: texts of the same speaker, as `spoken` gives them.
+        speaker: a temperament of users, or an assistant's name.
+    """
+    # The greatest of r^(1/w) is a draw by weight, and the next greatest one from what is left.
+    drawn = [(rng.random() ** power, place) for place, power in enumerate(_powers(frames, speaker))]
+    used = []
+    for _, place in sorted(drawn, reverse=True):
+        frame = frames[place]
+        if not frame.slots.issubset(names):
+            continue
+        if any(frame.is_in(text) for text in before):
+            used.append(frame)
+        else:
+            yield frame
+    yield from used
+
+
+@lru_cache(maxsize=4096)
+def _powers(frames: tuple[Frame, ...], speaker: str) -> tuple[float, ...]:
+    return tuple(
+        1 / (COMMON if not frame.suits else FITTING if speaker in frame.suits else STRANGE) for frame in frames
+    )
+
+
+def spoken(text: str) -> str:
+    """The words of a text, as `Frame.is_in` looks for them."""
+    return f" {' '.join(words(text))} "
+
+
+_ARTICLE = re.compile(r"\ba (?=[aeiou])")
+_SENTENCE_START = re.compile(r"(^|[.!?]\s+)([a-z])")
+_I = re.compile(r"\bi\b")
+
+
+def in_hand(text: str, temperament: Temperament, rng: random.Random) -> str:
+    """A message as a person of this temperament types it."""
+    text = _ARTICLE.sub("an ", text)
+    if temperament.capitals:
+        text = _SENTENCE_START.sub(lambda found: found[1] + found[2].upper(), _I.sub("I", text))
+    end = rng.choice(temperament.ends)
+    if text[-1].isalnum() or (end.startswith(" ") and text[-1] in "!."):
+        return text + end
+    return text
