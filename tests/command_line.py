@@ -21,8 +21,8 @@ def discover_apart(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def assert_one_line_error(result: subprocess.CompletedProcess[str], says: str) -> None:
-    assert result.returncode == 2, result
+def assert_one_line_error(result: subprocess.CompletedProcess[str], says: str, code: int = 2) -> None:
+    assert result.returncode == code, result
     assert re.search(says, result.stderr), result.stderr
     assert "Traceback" not in result.stderr + result.stdout
     assert len(result.stderr.strip().splitlines()) == 1, result.stderr

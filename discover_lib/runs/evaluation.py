@@ -164,9 +164,7 @@ def assess(
             if not run.models:
                 return _assess_in_processes(run, folder, places, keep, processes_for(run, concurrency), stop)
             with model_engines(run, store, settings, budget_dollars, stop) as engines:
-                return _assess_in_threads(
-                    store, engines, run.configuration["final_request"], places, keep, concurrency, stop
-                )
+                return _assess_in_threads(store, engines, _final_request(run), places, keep, concurrency, stop)
         except KeyboardInterrupt:
             stop.set()
             return keep.ended("stopped")
@@ -196,10 +194,15 @@ def _forget_failures(store: RunStore, place: int) -> None:
         store.forget_answers(failure["came_back"])
 
 
+def _final_request(run: LaidOut) -> str:
+    """What asks for the finished piece; a run that was not begun as an evaluation has no choice of its own."""
+    return str(run.configuration.get("final_request", FINAL_REQUEST))
+
+
 def _assess_in_processes(
     run: LaidOut, folder: Path, places: Sequence[int], keep: _Keeper, processes: int, stop: threading.Event
 ) -> Assessed:
-    request = run.configuration["final_request"]
+    request = _final_request(run)
     places = sorted(places, key=lambda place: run.units[place].assistants)  # an assistant's together: it is asked once
     chunks = [
         _Chunk(folder, run.options.spec, tuple(places[at : at + CHUNK]), request) for at in range(0, len(places), CHUNK)

@@ -63,6 +63,7 @@ class Outcomes(Record, derived=("line",)):
             _counted(self.remarks.get("contradicted", 0), "contradicted"),
             _counted(self.remarks.get("cut", 0), "cut"),
             _counted(self.remarks.get("stray ids", 0), "stray ids left out"),
+            _counted(self.remarks.get("unchecked", 0), "not checked for paraphrases"),
             _counted(self.unscored, "unscored"),
         ]
         said = ", ".join(filter(None, parts))

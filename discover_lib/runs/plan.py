@@ -31,6 +31,7 @@ from discover_lib.core.view import UserView
 from discover_lib.engines.llm.builder import STAGES
 from discover_lib.engines.llm.calls.prices import Price, price_of
 from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
+from discover_lib.engines.llm.leak_check import MAX_TOKENS as LEAK_CHECK_TOKENS
 from discover_lib.engines.llm.leak_check import PURPOSE as LEAK_CHECK
 from discover_lib.engines.local.names import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
@@ -364,6 +365,8 @@ def _calls(run: LaidOut, turns: Span, builder: str | None) -> dict[tuple[str, st
 
 def _limits(run: LaidOut, purpose: str, model: str) -> Limits:
     """What the calls of a stage are bounded by."""
+    if purpose == LEAK_CHECK:
+        return Limits(LEAK_CHECK_TOKENS)
     role = "scorer" if purpose in SCORING else purpose.partition(":")[0].replace(FINAL, "assistant")
     named = [name for name in run.options.everyone if _models_of([name]) == [model]]
     return Limits.of(role, run.options.role_options, named if role == "assistant" else [""])

@@ -196,7 +196,7 @@ def test_a_missing_key_is_said_before_anything_is_made(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     asked = ["simulate", "--domain", "technical_writing", "--assistant", "adaptive", "--artifacts", 1]
     result = discover(*asked, "--engine", "gpt-4o-mini", "--run", tmp_path / "run")
-    assert_one_line_error(result, "gpt-4o-mini: OPENAI_API_KEY is not set")
+    assert_one_line_error(result, "gpt-4o-mini: OPENAI_API_KEY is not set", code=4)
     assert not (tmp_path / "run").exists()
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
+from discover_lib.engines.llm.calls.probe import PURPOSE as PROBE
 from discover_lib.engines.llm.calls.records import Answered, Completion, Kind, LLMError, Lost, Request, Tally, Usage
 
 
@@ -98,7 +99,8 @@ class Meter:
         with self._lock:
             if times:
                 self._remarks.setdefault(purpose, Counter())[what] += times
-        self._note(what, times)
+        if purpose != PROBE:  # which is no answer to anything of the run
+            self._note(what, times)
 
     def left_out(self, model: str, parameters: Sequence[str]) -> None:
         with self._lock:
