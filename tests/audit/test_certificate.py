@@ -115,7 +115,7 @@ def test_a_judge_that_says_no_to_everything_decides_nothing() -> None:
 
 @pytest.mark.slow
 def test_a_judge_that_throws_a_coin_fails() -> None:
-    assert certified(Blunt(None), artifacts=10).result == "failed"
+    assert certified(Blunt(None), artifacts=FEW).result == "failed"
 
 
 def test_too_few_artifacts_certify_nothing(sound: Certificate) -> None:
