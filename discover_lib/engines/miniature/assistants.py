@@ -22,6 +22,8 @@ from discover_lib.engines.miniature.rendering import make_reply
 from discover_lib.metrics.satisfaction import asks_for_final
 
 N_ALTERNATIVES = 3
+INCLUDED = 0.45  # how often a draft has something in a dimension that a piece may do without
+ADDED = 0.5  # how often something is added that stands beside what was chosen
 Policy = Callable[[Beliefs, random.Random], list[Move]]
 
 
@@ -39,7 +41,7 @@ class ScriptedAssistant:
             moves = [Move("draft", final_draft(beliefs, rng))]
         else:
             moves = self._policy(beliefs, rng)
-        return make_reply(moves, self.lexicon, self.name, beliefs.known_leaves())
+        return make_reply(moves, self.lexicon, self.name, beliefs.sampled_with())
 
 
 class OracleAssistant:
@@ -62,22 +64,12 @@ class OracleAssistant:
             if tree.root_of[intent.id] in shown or state[intent.id] is Discovery.DISCOVERED:
                 for value in requirement(intent.text, self.lexicon.domain):
                     wanted += self._realised_by(value, [asked for leaf in leaves for asked in leaf])
-        return make_reply([Move("draft", self._that_fit(wanted))], self.lexicon, self.name)
+        return make_reply([Move("draft", self.lexicon.that_fit(wanted))], self.lexicon, self.name)
 
     def _realised_by(self, value: str, asked: Sequence[str]) -> list[str]:
         """Leaves that the tree itself asks for below `value`, or any one leaf where the tree stops above the leaves."""
         below = self.lexicon.leaves_under(value)
         return [leaf for leaf in below if leaf in asked] or [below[0]]
-
-    def _that_fit(self, wanted: Sequence[str]) -> tuple[str, ...]:
-        """At most as many values of each dimension as a piece can hold."""
-        kept: list[str] = []
-        for value in dict.fromkeys(wanted):
-            dimension = self.lexicon.values[value].dimension
-            held = sum(self.lexicon.values[each].dimension == dimension for each in kept)
-            if held < self.lexicon.dimensions[dimension].holds:
-                kept.append(value)
-        return tuple(kept)
 
 
 def draft(beliefs: Beliefs, rng: random.Random) -> list[Move]:
@@ -179,29 +171,69 @@ def final_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
 
 def _complete(beliefs: Beliefs, rng: random.Random, draft: Sequence[str], redrawn: str | None) -> tuple[str, ...]:
     """Values for every dimension: agreed ones, then `draft`'s except in `redrawn`, then others, untried ones first."""
-    lexicon, tried = beliefs.lexicon, beliefs.tried_before
     drafted: dict[str, list[str]] = {}
     for value in draft:
-        drafted.setdefault(lexicon.values[value].dimension, []).append(value)
-    agreed = beliefs.agreed
+        drafted.setdefault(beliefs.lexicon.values[value].dimension, []).append(value)
     values: list[str] = []
-    for name, dimension in lexicon.dimensions.items():
-        kept = agreed.get(name, ())
-        holds = dimension.holds
-        if len(kept) >= holds:
-            values += kept[:holds]
+    for name, dimension in beliefs.lexicon.dimensions.items():
+        agreed = beliefs.agreed.get(name, [])
+        if len(agreed) >= dimension.holds:
+            values += agreed
             continue
         pool = _open_leaves(beliefs, name)
-        if name in drafted and name != redrawn:
-            kept = [*kept, *[value for value in drafted[name] if value in pool and value not in kept]]
-        values += kept[:holds]
-        missing = (2 if holds > 2 else holds) - len(kept)
-        if missing > 0:
-            others = [value for value in pool if value not in kept] if kept else pool
-            fresh = [value for value in others if value not in tried] or others
-            # `choice` draws what a `sample` of one does, in half the time.
-            values += [rng.choice(fresh)] if missing == 1 and fresh else rng.sample(fresh, min(missing, len(fresh)))
+        before = [value for value in drafted.get(name, ()) if value in pool and name != redrawn]
+        if beliefs.lexicon.is_composed:
+            values += _composed(beliefs, rng, name, values, before, anew=name not in drafted or name == redrawn)
+        else:
+            values += _drawn(beliefs, rng, name, [*agreed, *[value for value in before if value not in agreed]])
     return tuple(values)
+
+
+def _drawn(beliefs: Beliefs, rng: random.Random, name: str, kept: Sequence[str]) -> list[str]:
+    """As many values of a dimension as a piece is given: `kept`, then others."""
+    holds = beliefs.lexicon.dimensions[name].holds
+    pool = _open_leaves(beliefs, name)
+    missing = (2 if holds > 2 else holds) - len(kept)
+    if missing <= 0:
+        return [*kept[:holds]]
+    fresh = _untried([value for value in pool if value not in kept] if kept else pool, beliefs)
+    # `choice` draws what a `sample` of one does, in half the time.
+    return [*kept, *([rng.choice(fresh)] if missing == 1 and fresh else rng.sample(fresh, min(missing, len(fresh))))]
+
+
+def _composed(
+    beliefs: Beliefs, rng: random.Random, name: str, chosen: Sequence[str], before: Sequence[str], *, anew: bool
+) -> list[str]:
+    """Values of a dimension that go with what is agreed and what was `chosen` before it; possibly none.
+
+    Args:
+        before: what the draft had there.
+        anew: nothing was drafted there, or it is to be redrawn.
+    """
+    lexicon, wanted = beliefs.lexicon, beliefs.agreed.get(name, [])
+    others = [*chosen, *beliefs.known_leaves()]
+    kept = list(wanted)
+    for value in before:
+        if value not in kept and lexicon.fits(value, [*others, *kept]):
+            kept.append(value)
+    if not kept and lexicon.dimensions[name].optional and (not anew or not beliefs.is_touched(name)):
+        if not anew or rng.random() >= INCLUDED:
+            return kept
+    leaves = [leaf for leaf in _open_leaves(beliefs, name) if lexicon.fits(leaf, [*others, *kept])]
+    if main := [leaf for leaf in leaves if leaf not in lexicon.additions]:
+        kept.append(rng.choice(_untried(main, beliefs)))
+    elif not kept and leaves:
+        kept.append(rng.choice(_untried(leaves, beliefs)))
+    if anew and rng.random() < ADDED:
+        fitting = [leaf for leaf in lexicon.dimensions[name].leaves if lexicon.fits(leaf, [*others, *kept])]
+        if added := [leaf for leaf in fitting if leaf in lexicon.additions and leaf not in kept]:
+            kept.append(rng.choice(_untried(added, beliefs)))
+    return kept
+
+
+def _untried(leaves: Sequence[str], beliefs: Beliefs) -> Sequence[str]:
+    """Those not tried yet, or all where there are none."""
+    return [leaf for leaf in leaves if leaf not in beliefs.tried_before] or leaves
 
 
 def fresh_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
@@ -242,19 +274,30 @@ def alternatives(verb: str, beliefs: Beliefs, rng: random.Random) -> Move:
     """Alternatives of one dimension, spread over what is still open below what is known."""
     dimension = _next_dimension(beliefs, rng, done=beliefs.explored)
     below = beliefs.within(dimension)
-    values = spread(beliefs.lexicon, dimension, below, beliefs.tried, rng)
+    values = spread(beliefs.lexicon, dimension, below, beliefs.tried, rng, beliefs.known_leaves())
     return Move("show" if verb == "show" else "maybe", tuple(values), dimension)
 
 
-def spread(lexicon: Lexicon, dimension: str, below: str | None, tried: Sequence[str], rng: random.Random) -> list[str]:
-    """Up to three untried leaves, taken in turn from the branches below `below` (or below the whole dimension)."""
+def spread(
+    lexicon: Lexicon,
+    dimension: str,
+    below: str | None,
+    tried: Sequence[str],
+    rng: random.Random,
+    agreed: Sequence[str] = (),
+) -> list[str]:
+    """Up to three untried leaves, taken in turn from the branches below `below` (or below the whole dimension).
+
+    They go with what is agreed, as far as there are such.
+    """
+    clashing = frozenset().union(*(lexicon.clashes[leaf] for leaf in agreed if leaf in lexicon.clashes), agreed)
     branches = list(lexicon.values[below].children if below else lexicon.dimensions[dimension].tops)
     if below and not branches:  # a leaf: go back to its own row
         branches = [below, *lexicon.siblings(below)]
     rng.shuffle(branches)
     rows = []
     for branch in branches:
-        leaves = [leaf for leaf in lexicon.leaves_under(branch) if leaf not in tried]
+        leaves = [leaf for leaf in lexicon.leaves_under(branch) if leaf not in tried and leaf not in clashing]
         rng.shuffle(leaves)
         rows.append(leaves)
     chosen: list[str] = []
@@ -264,5 +307,6 @@ def spread(lexicon: Lexicon, dimension: str, below: str | None, tried: Sequence[
                 chosen.append(row.pop())
     everything = [leaf for branch in branches for leaf in lexicon.leaves_under(branch)]
     while len(chosen) < 2:  # all tried: offer again
-        chosen.append(rng.choice([leaf for leaf in everything if leaf not in chosen]))
+        left = [leaf for leaf in everything if leaf not in chosen]
+        chosen.append(rng.choice([leaf for leaf in left if leaf not in clashing] or left))
     return chosen

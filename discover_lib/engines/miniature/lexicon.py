@@ -8,9 +8,10 @@ realises it.  `load_lexicon` checks the file and refuses one that would let the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ ALL_DOMAINS = SHIPPED_DOMAINS + tuple(
     sorted({path.stem for path in LEXICON_FOLDER.glob("*.yaml")} - {*SHIPPED_DOMAINS})
 )
 MAX_CUE_WORDS = 4
+_NOTHING: frozenset[str] = frozenset()
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")  # within a line
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
 
@@ -50,10 +52,12 @@ class Value:
     talk: tuple[str, ...]  # further ones that name it only where people talk about a piece: "funnier", "at night"
     line: str  # prose domains, leaves only: the sentence that realises it
     depth: int  # 1 at the top of the taxonomy
+    beside: bool = False  # had together with its siblings, where these replace each other
 
     @property
     def is_leaf(self) -> bool:
         return not self.children
+
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class Dimension:
     aspect: str  # everyday words, with article: "the colours"
     holds: int  # how many values an artifact can have at once
     asked: bool  # an initial request may name it
+    optional: bool  # a piece may do without
     part: str  # the part of the domain's form that its lines go to
     tops: tuple[str, ...]
     leaves: tuple[str, ...]
@@ -97,7 +102,8 @@ class Lexicon:
 
     domain: str
     artifact_type: str
-    request: str  # frame of the initial request, with {items}
+    world: int  # raised when the values change so much that older runs cannot go on
+    requests: tuple[str, ...]  # frames of the initial request, with {items}
     dimensions: dict[str, Dimension]
     values: dict[str, Value]
     form: Form | None  # None: titled paragraphs, or a drawing
@@ -106,18 +112,47 @@ class Lexicon:
     cue_index: dict[tuple[str, ...], str] = field(repr=False)  # stemmed cue → value id
     talk_index: dict[tuple[str, ...], str] = field(repr=False)  # the same, what is only said in talk included
     rank: dict[str, int] = field(repr=False)  # value id → its place in the file
+    clashes: dict[str, frozenset[str]] = field(repr=False)  # leaf → the leaves that it cannot be had together with
 
     def covers(self, broad: str, specific: str) -> bool:
         """Whether showing `specific` shows `broad`: it is the same value or lies below it."""
         return broad in self.lineages[specific]
 
     def siblings(self, value_id: str) -> tuple[str, ...]:
-        """The other values under the same parent (or at the top of the same dimension)."""
+        """The values that could stand in its place: others under the same parent, or at the top of its dimension."""
         return self._siblings[value_id]
+
+    def fits(self, value: str, others: Collection[str]) -> bool:
+        """Whether a value can be had together with `others`: none replaces it or rules it out, and there is room."""
+        if not self.clashes.get(value, _NOTHING).isdisjoint(others):
+            return False
+        name = self.values[value].dimension
+        return sum(self.values[other].dimension == name for other in others) < self.dimensions[name].holds
+
+    def that_fit(self, values: Iterable[str]) -> tuple[str, ...]:
+        """As many of the values as can be had together, first come first served."""
+        kept: list[str] = []
+        for value in dict.fromkeys(values):
+            if self.fits(value, kept):
+                kept.append(value)
+        return tuple(kept)
 
     def leaves_under(self, value_id: str) -> tuple[str, ...]:
         """Leaf values at or below `value_id`."""
         return self._leaves_under[value_id]
+
+    @cached_property
+    def additions(self) -> frozenset[str]:
+        """Leaves that stand beside others rather than in their place: a scarf, beside the animals."""
+        return frozenset(leaf for leaf in self.clashes if any(self.values[above].beside for above in self.lineages[leaf]))
+
+    def additions_of(self, dimension: str) -> tuple[str, ...]:
+        return tuple(leaf for leaf in self.dimensions[dimension].leaves if leaf in self.additions)
+
+    @cached_property
+    def is_composed(self) -> bool:
+        """Whether a piece is more than a value or so of every dimension: some are optional, some go with others."""
+        return any(dimension.optional for dimension in self.dimensions.values())
 
     @cached_property
     def _above(self) -> dict[str, tuple[str, ...]]:
@@ -129,7 +164,13 @@ class Lexicon:
             value.id: self.values[value.parent].children if value.parent else self.dimensions[value.dimension].tops
             for value in self.values.values()
         }
-        return {value_id: tuple(other for other in row if other != value_id) for value_id, row in rows.items()}
+        values = self.values
+        return {
+            value_id: ()
+            if values[value_id].beside
+            else tuple(other for other in row if other != value_id and not values[other].beside)
+            for value_id, row in rows.items()
+        }
 
     @cached_property
     def _leaves_under(self) -> dict[str, tuple[str, ...]]:
@@ -239,22 +280,26 @@ def parse_lexicon(data: dict[str, Any]) -> Lexicon:
             aspect=entry["aspect"],
             holds=entry.get("holds", 1),
             asked=entry.get("asked", False),
+            optional=entry.get("optional", False),
             part=entry.get("part", ""),
             tops=tuple(value.id for value in rows if value.parent is None),
             leaves=tuple(value.id for value in rows if value.is_leaf),
         )
+    lineages = {value_id: tuple(_lineage(values, value_id)) for value_id in values}
     lexicon = Lexicon(
         domain=data["domain"],
         artifact_type=data["artifact_type"],
-        request=data["request"],
+        world=data.get("world", 1),
+        requests=(data["request"],) if isinstance(data["request"], str) else tuple(data["request"]),
         dimensions=dimensions,
         values=values,
         form=_form(data["domain"], data["form"], dimensions.values()) if "form" in data else None,
-        lineages={value_id: tuple(_lineage(values, value_id)) for value_id in values},
+        lineages=lineages,
         by_text={normalised(value.text): value.id for value in values.values()},
         cue_index=_cue_index(data["domain"], {value.id: value.cues for value in values.values()}),
         talk_index=_cue_index(data["domain"], {value.id: value.cues + value.talk for value in values.values()}),
         rank={value_id: place for place, value_id in enumerate(values)},
+        clashes=_clashes(data, values, dimensions, lineages),
     )
     check_lexicon(lexicon)
     return lexicon
@@ -286,8 +331,47 @@ def _walk_values(rows: list[dict[str, Any]], dimension: str, parent: str | None,
             talk=tuple(str(cue) for cue in row.get("talk") or ()),
             line=row.get("line", ""),
             depth=depth,
+            beside=row.get("beside", False),
         )
         yield from _walk_values(below, dimension, row["id"], depth + 1)
+
+
+def _clashes(
+    data: dict[str, Any],
+    values: dict[str, Value],
+    dimensions: dict[str, Dimension],
+    lineages: dict[str, tuple[str, ...]],
+) -> dict[str, frozenset[str]]:
+    """Leaf → leaves that replace it, where values say which stand beside each other, and those ruled out by name."""
+    clashes: dict[str, set[str]] = {value.id: set() for value in values.values() if value.is_leaf}
+    for dimension in dimensions.values():
+        if any(value.beside for value in values.values() if value.dimension == dimension.name):
+            for one, two in combinations(dimension.leaves, 2):
+                if not _stand_beside(lineages[one], lineages[two], values):
+                    clashes[one].add(two)
+                    clashes[two].add(one)
+    for value_id, others in _ruled_out(row for entry in data["dimensions"] for row in entry["values"]):
+        for other in others:
+            if other not in values:
+                raise LexiconError(f"{data['domain']}: {value_id!r} is never with {other!r}, which is no value")
+            for one in (leaf for leaf in clashes if value_id in lineages[leaf]):
+                for two in (leaf for leaf in clashes if other in lineages[leaf]):
+                    clashes[one].add(two)
+                    clashes[two].add(one)
+    return {value_id: frozenset(others) for value_id, others in clashes.items()}
+
+
+def _stand_beside(one: tuple[str, ...], two: tuple[str, ...], values: dict[str, Value]) -> bool:
+    """Whether one of the branches, where two lineages part, is `beside` the other."""
+    first = next(value_id for value_id in reversed(one) if value_id not in two)
+    second = next(value_id for value_id in reversed(two) if value_id not in one)
+    return values[first].beside or values[second].beside
+
+
+def _ruled_out(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
+    for row in rows:
+        yield row["id"], row.get("never_with") or []
+        yield from _ruled_out(row.get("values") or [])
 
 
 def _lineage(values: dict[str, Value], value_id: str) -> Iterator[str]:

@@ -56,6 +56,8 @@ _STYLED = frozenset(
 _SHAPES = frozenset(("path", "rect", "circle", "ellipse", "polygon", "polyline", "line"))
 _GROUPS = frozenset(("g", "a", "svg", "switch"))
 _DRAWN = _SHAPES | _GROUPS | {"use", "text"}
+AROUND = ("setting", "light", "company")  # dimensions whose values stand around the subject, by name
+SCENERY = frozenset(("ground", "shadow", "sky", "backdrop", "scenery", "horizon"))  # names that claim nothing
 _LABELS = ("id", "class", "aria-label", "data-name", "data-icon", "{http://www.inkscape.org/namespaces/inkscape}label")
 _LABEL_SET = frozenset(_LABELS)
 _NOTED = _LABEL_SET | {"style", "clip-path"}
@@ -158,6 +160,7 @@ class Scene:
     figure: list[Shape] = field(default_factory=list)
     units: list[tuple[object, Box]] = field(default_factory=list)  # (what kind of unit, its box); like units repeat
     writing: list[Writing] = field(default_factory=list)
+    scenery: list[tuple[str, float]] = field(default_factory=list)  # (fill, area) of the landscape and the sky
 
     @property
     def width(self) -> float:
@@ -170,12 +173,12 @@ class Scene:
 
 @lru_cache(maxsize=16384)
 def shown_values(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(subjects, company) that a title, id or class names, in order; "fishBoat_2" is read as "fish Boat"."""
+    """(what of the subject, what around it) a title, id or class names, in order; "fishBoat_2" is "fish Boat"."""
     lexicon = load_lexicon("svg_drawing")
     found = lexicon.find_cues(_NAME_BREAK.sub(" ", label))
     return (
         tuple(value for value in found if lexicon.values[value].dimension == "subject"),
-        tuple(value for value in found if lexicon.values[value].dimension == "company"),
+        tuple(value for value in found if lexicon.values[value].dimension in AROUND),
     )
 
 
@@ -269,6 +272,7 @@ class _Reader:
         self.steps = self.outlines = self.points = 0
         self.last_matrix: Matrix | None = None
         self.last_shows = True
+        self.is_around = False  # inside a part that is named for what stands around the subject
         self._read_units()
         self._sort()
         return self.scene
@@ -296,9 +300,14 @@ class _Reader:
             raise SvgError(f"the SVG's <use> elements make more than {MAX_STEPS:,} copies; draw less often")
         if tag not in _DRAWN or level > MAX_LEVELS:
             return
-        if self.skip_company and not _LABEL_SET.isdisjoint(attributes) and self._is_company(attributes):
-            self.has_skipped = True
-            return
+        if self.skip_company and not self.is_around and not _LABEL_SET.isdisjoint(attributes):
+            if around := self._around(attributes):
+                self.has_skipped = True
+                if around != "company":
+                    self.is_around = True
+                    self._walk(element, matrix, style, uses, level)
+                    self.is_around = False
+                return
         if self.css or not _STYLED.isdisjoint(attributes):
             style = self._style(style, element)
             if style.is_hidden:
@@ -321,14 +330,16 @@ class _Reader:
         labels = [element.attrib[name][:MAX_WORDS] for name in _LABELS if name in element.attrib]
         return any(label in self.labels and shown_values(label)[0] for label in labels)
 
-    def _is_company(self, attributes: Mapping[str, str]) -> bool:
-        """Whether a label names a companion of the subject, and no subject."""
+    def _around(self, attributes: Mapping[str, str]) -> str:
+        """The dimension of what a label names around the subject; "" where it names a subject, or nothing."""
         for name in _LABELS:
             if name in attributes and (label := attributes[name][:MAX_WORDS]) in self.labels:
-                subjects, company = shown_values(label)
-                if company and not subjects:
-                    return True
-        return False
+                subjects, around = shown_values(label)
+                if around and not subjects:
+                    return load_lexicon("svg_drawing").values[around[0]].dimension
+                if label in SCENERY:
+                    return label
+        return ""
 
     def _paint(self, element: Element, tag: str, matrix: Matrix | None, style: Style) -> None:
         if len(self.painted) >= MAX_SHAPES or (matrix and not self._shows(matrix)):
@@ -349,6 +360,9 @@ class _Reader:
             area = (box[2] - box[0]) * (box[3] - box[1])
         if matrix:
             area *= abs(matrix[0] * matrix[3] - matrix[1] * matrix[2])
+        if self.is_around:
+            self.scene.scenery.append((fill, area))
+            return
         shape = Shape(element, tag, moved(box, matrix) if matrix else box, style, matrix, fill, stroke, area)
         if fill == "none":
             reach = shape.stroke_width / 2

@@ -1,0 +1,98 @@
+"""Which palette a picture is painted from, by the area, the chroma and the hue of its paints."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from discover_lib.engines.miniature.svg.colour import Rgb, hsl
+
+PAPER = 0.955  # lightness from which a paint counts as paper, and for nothing
+GREY, TINTED, HUSHED = 0.014, 0.062, 0.152  # mean chroma: below, no tint; a tint that claims nothing; a hushed one
+MIXED = 0.02  # share of the hues on the other side from which tones are set against each other
+STRONG = 0.36  # chroma of a paint that stands out
+SPOT = 0.08  # share of the figure's area, or of its hues, that a spot has at least
+
+
+@dataclass
+class Tints:
+    """How much of which hue a picture has: sums over its paints, weighted by area and chroma."""
+
+    area: float = 0.0
+    chroma: float = 0.0
+    warm: complex = 0j  # hues as directions
+    cool: complex = 0j
+    warmth: float = 0.0  # the weight of the warm ones
+    strong: float = 0.0  # area of paints that stand out
+    strong_hues: complex = 0j
+
+    def add(self, colour: Rgb, area: float) -> None:
+        hue, _, light = hsl(colour)
+        if light >= PAPER:
+            return
+        chroma = max(colour) - min(colour)
+        weight = area * chroma
+        toward = weight * complex(math.cos(math.radians(hue)), math.sin(math.radians(hue)))
+        self.area += area
+        self.chroma += weight
+        if hue < 75 or hue >= 318:
+            self.warm += toward
+            self.warmth += weight
+        else:
+            self.cool += toward
+        if chroma >= STRONG:
+            self.strong += area
+            self.strong_hues += toward
+
+    def __add__(self, other: Tints) -> Tints:
+        return Tints(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+
+
+def _degrees(direction: complex) -> float:
+    return math.degrees(math.atan2(direction.imag, direction.real)) % 360
+
+
+def palette_of(tints: Tints) -> tuple[str, str] | None:
+    """(value of the dimension `colours`, why); None where nothing can be said."""
+    if not tints.area:
+        return None
+    mean = tints.chroma / tints.area
+    if mean < GREY:
+        return "black-and-white", "its paints are black, white and greys"
+    if mean < TINTED:
+        return None
+    warm = tints.warmth / tints.chroma
+    hue = _degrees(tints.warm + tints.cool)
+    reason = f"{warm:.0%} of its hues are warm, their mean lies at {hue:.0f}°"
+    if MIXED < warm < 1 - MIXED:
+        if mean < HUSHED:
+            return None
+        return ("primary" if _degrees(tints.cool) > 200 else "candy"), reason
+    if warm < 0.5:
+        return _named(
+            hue, ((80, 168, "forest"), (168, 207, "ocean"), (207, 236, "winter"), (236, 300, "heather"))
+        ) or "cool", reason
+    if mean < HUSHED and 22 < hue < 60:
+        return "sepia", f"{reason}, and they are faint"
+    return _named((hue + 90) % 360 - 90, ((-45, 17, "coral"), (17, 36, "autumn"), (36, 60, "honey"))) or "warm", reason
+
+
+def _named(hue: float, rows: tuple[tuple[float, float, str], ...]) -> str | None:
+    return next((name for first, last, name in rows if first <= hue < last), None)
+
+
+def spot_of(palette: str, own: Tints) -> tuple[str, str] | None:
+    """The spot of another paint that the figure is in a picture of that palette, if it is one."""
+    if not own.area:
+        return None
+    warm = own.warmth / (own.chroma or 1.0)
+    if palette in ("autumn", "coral", "honey", "warm") and 1 - warm > SPOT:
+        hue = _degrees(own.cool)
+        return ("warm-with-teal" if hue < 197 else "warm-with-blue"), f"the figure's hue of {hue:.0f}° stands out"
+    if palette in ("ocean", "winter", "forest", "heather", "cool") and warm > SPOT:
+        hue = _degrees(own.warm)
+        return ("cool-with-yellow" if 22 < hue < 180 else "cool-with-red"), f"the figure's hue of {hue:.0f}° stands out"
+    if palette in ("sepia", "black-and-white") and own.strong > SPOT * own.area:
+        hue = _degrees(own.strong_hues)
+        return ("quiet-with-gold" if 22 < hue < 180 else "quiet-with-red"), f"the figure's hue of {hue:.0f}° stands out"
+    return None
