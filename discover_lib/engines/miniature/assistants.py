@@ -6,7 +6,7 @@ They see the conversation and nothing else; only the oracle, an upper bound, is 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from discover_lib.base.seeds import derive_rng
 from discover_lib.core.advance import focus
@@ -174,61 +174,78 @@ def _complete(beliefs: Beliefs, rng: random.Random, draft: Sequence[str], redraw
     drafted: dict[str, list[str]] = {}
     for value in draft:
         drafted.setdefault(beliefs.lexicon.values[value].dimension, []).append(value)
+    if beliefs.lexicon.is_composed:
+        return _composed(beliefs, rng, drafted, redrawn)
+    agreed = beliefs.agreed
     values: list[str] = []
     for name, dimension in beliefs.lexicon.dimensions.items():
-        agreed = beliefs.agreed.get(name, [])
-        if len(agreed) >= dimension.holds:
-            values += agreed
+        kept = agreed.get(name, [])
+        holds = dimension.holds
+        if len(kept) >= holds:
+            values += kept[:holds]
             continue
         pool = _open_leaves(beliefs, name)
-        before = [value for value in drafted.get(name, ()) if value in pool and name != redrawn]
-        if beliefs.lexicon.is_composed:
-            values += _composed(beliefs, rng, name, values, before, anew=name not in drafted or name == redrawn)
-        else:
-            values += _drawn(beliefs, rng, name, [*agreed, *[value for value in before if value not in agreed]])
+        if name in drafted and name != redrawn:
+            kept = [*kept, *[value for value in drafted[name] if value in pool and value not in kept]]
+        values += kept[:holds]
+        missing = (2 if holds > 2 else holds) - len(kept)
+        if missing > 0:
+            fresh = _untried([value for value in pool if value not in kept] if kept else pool, beliefs)
+            # `choice` draws what a `sample` of one does, in half the time.
+            values += [rng.choice(fresh)] if missing == 1 and fresh else rng.sample(fresh, min(missing, len(fresh)))
     return tuple(values)
 
 
-def _drawn(beliefs: Beliefs, rng: random.Random, name: str, kept: Sequence[str]) -> list[str]:
-    """As many values of a dimension as a piece is given: `kept`, then others."""
-    holds = beliefs.lexicon.dimensions[name].holds
-    pool = _open_leaves(beliefs, name)
-    missing = (2 if holds > 2 else holds) - len(kept)
-    if missing <= 0:
-        return [*kept[:holds]]
-    fresh = _untried([value for value in pool if value not in kept] if kept else pool, beliefs)
-    # `choice` draws what a `sample` of one does, in half the time.
-    return [*kept, *([rng.choice(fresh)] if missing == 1 and fresh else rng.sample(fresh, min(missing, len(fresh))))]
-
-
 def _composed(
-    beliefs: Beliefs, rng: random.Random, name: str, chosen: Sequence[str], before: Sequence[str], *, anew: bool
-) -> list[str]:
-    """Values of a dimension that go with what is agreed and what was `chosen` before it; possibly none.
+    beliefs: Beliefs, rng: random.Random, drafted: Mapping[str, Sequence[str]], redrawn: str | None
+) -> tuple[str, ...]:
+    """Values that go together: one of each dimension, now and then another beside it, not all that is optional."""
+    lexicon, agreed = beliefs.lexicon, beliefs.agreed
+    values: list[str] = []
+    clashing: set[str] = set()
+    for leaf in beliefs.known_leaves():
+        clashing |= lexicon.clashes[leaf]
+    for name, dimension in lexicon.dimensions.items():
+        kept = list(agreed.get(name, ()))
+        pool, anew = _open_leaves(beliefs, name), name not in drafted or name == redrawn
+        if not anew:
+            kept += [leaf for leaf in drafted[name] if leaf in pool and leaf not in clashing and leaf not in kept]
+        kept = kept[: dimension.holds]
+        clashing.update(*(lexicon.clashes[leaf] for leaf in kept))
+        skipped = dimension.optional and not kept and not beliefs.is_touched(name) and name != redrawn
+        if len(kept) < dimension.holds and not (skipped and ((beliefs.draft and not anew) or rng.random() >= INCLUDED)):
+            kept += _chosen(beliefs, rng, name, pool, kept, clashing, anew=anew)
+        values += kept
+    return tuple(values)
 
-    Args:
-        before: what the draft had there.
-        anew: nothing was drafted there, or it is to be redrawn.
-    """
-    lexicon, wanted = beliefs.lexicon, beliefs.agreed.get(name, [])
-    others = [*chosen, *beliefs.known_leaves()]
-    kept = list(wanted)
-    for value in before:
-        if value not in kept and lexicon.fits(value, [*others, *kept]):
-            kept.append(value)
-    if not kept and lexicon.dimensions[name].optional and (not anew or not beliefs.is_touched(name)):
-        if not anew or rng.random() >= INCLUDED:
-            return kept
-    leaves = [leaf for leaf in _open_leaves(beliefs, name) if lexicon.fits(leaf, [*others, *kept])]
-    if main := [leaf for leaf in leaves if leaf not in lexicon.additions]:
-        kept.append(rng.choice(_untried(main, beliefs)))
-    elif not kept and leaves:
-        kept.append(rng.choice(_untried(leaves, beliefs)))
-    if anew and rng.random() < ADDED:
-        fitting = [leaf for leaf in lexicon.dimensions[name].leaves if lexicon.fits(leaf, [*others, *kept])]
-        if added := [leaf for leaf in fitting if leaf in lexicon.additions and leaf not in kept]:
-            kept.append(rng.choice(_untried(added, beliefs)))
-    return kept
+
+def _chosen(
+    beliefs: Beliefs,
+    rng: random.Random,
+    name: str,
+    pool: Sequence[str],
+    kept: Sequence[str],
+    clashing: set[str],
+    *,
+    anew: bool,
+) -> list[str]:
+    """What to put into a dimension beside `kept`, none of it `clashing`; that grows by what the choice rules out."""
+    lexicon = beliefs.lexicon
+    chosen: list[str] = []
+    for rank in ("main", "added"):
+        if rank == "main":
+            leaves = [leaf for leaf in pool if leaf not in clashing and leaf not in kept]
+            leaves = [leaf for leaf in leaves if leaf not in lexicon.additions] or ([] if kept else leaves)
+        elif not anew or rng.random() >= ADDED:
+            break
+        else:
+            taken = [*kept, *chosen]
+            leaves = [leaf for leaf in lexicon.additions_of(name) if leaf not in clashing and leaf not in taken]
+        if leaves and len(kept) + len(chosen) < lexicon.dimensions[name].holds:
+            leaf = rng.choice(_untried(leaves, beliefs))
+            chosen.append(leaf)
+            clashing |= lexicon.clashes[leaf]
+    return chosen
 
 
 def _untried(leaves: Sequence[str], beliefs: Beliefs) -> Sequence[str]:

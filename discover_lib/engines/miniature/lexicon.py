@@ -59,7 +59,6 @@ class Value:
         return not self.children
 
 
-
 @dataclass(frozen=True)
 class Dimension:
     """One independent aspect of an artifact and its taxonomy."""
@@ -144,10 +143,20 @@ class Lexicon:
     @cached_property
     def additions(self) -> frozenset[str]:
         """Leaves that stand beside others rather than in their place: a scarf, beside the animals."""
-        return frozenset(leaf for leaf in self.clashes if any(self.values[above].beside for above in self.lineages[leaf]))
+        return frozenset(
+            leaf for leaf in self.clashes if any(self.values[above].beside for above in self.lineages[leaf])
+        )
 
     def additions_of(self, dimension: str) -> tuple[str, ...]:
-        return tuple(leaf for leaf in self.dimensions[dimension].leaves if leaf in self.additions)
+        """`additions` of one dimension."""
+        return self._additions_of[dimension]
+
+    @cached_property
+    def _additions_of(self) -> dict[str, tuple[str, ...]]:
+        return {
+            name: tuple(leaf for leaf in dimension.leaves if leaf in self.additions)
+            for name, dimension in self.dimensions.items()
+        }
 
     @cached_property
     def is_composed(self) -> bool:

@@ -1,18 +1,22 @@
 """The figures that `svg.draw` places: subjects, what they wear or carry, what keeps them company; see `figures.json`.
 
 Every figure is a list of filled shapes, each with the role of its paint (see `palettes.tones`), in a box of about
-100 × 100 units with its foot at y = 99.  `at` names the anchors where things are put on it: [x, y] or [x, y, half width].
+100 × 100 units with its foot at y = 99.  `at` names the anchors where things are put on it: [x, y], with a half width
+where they have to fit.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from discover_lib.engines.miniature.svg.geometry import Box, local_box, union
 
 Part = tuple[str, str]  # (role of the paint, path data)
+WINDOWS = "y"  # the role of panes, which are lit or not
 
 
 @dataclass(frozen=True)
@@ -23,26 +27,32 @@ class Figure:
     at: dict[str, list[float]]
     parts: tuple[Part, ...]
 
-    @property
+    @cached_property
     def markup(self) -> str:
-        return markup(part for part in self.parts if part[0] != "y")
+        """All but the windows, paints left open."""
+        return markup([part for part in self.parts if part[0] != WINDOWS])
 
-    @property
+    @cached_property
     def windows(self) -> str:
-        return "".join(d for role, d in self.parts if role == "y")
+        """Their path data; "" for a subject without."""
+        return "".join(d for role, d in self.parts if role == WINDOWS)
 
-    @property
+    @cached_property
     def box(self) -> Box:
         return box_of(self.parts)
 
 
-def markup(parts) -> str:  # type: ignore[no-untyped-def]
+@lru_cache(maxsize=256)
+def _markup(parts: tuple[Part, ...]) -> str:
     return "".join(f'<path fill="{{{role}}}" d="{d}"/>' for role, d in parts)
 
 
-def box_of(parts) -> Box:  # type: ignore[no-untyped-def]
-    boxes = [local_box("path", {"d": d}, 100, 100) for _, d in parts]
-    return union([box for box in boxes if box is not None])
+def markup(parts: Sequence[Part]) -> str:
+    return _markup(tuple(parts))
+
+
+def box_of(parts: Sequence[Part]) -> Box:
+    return union([box for _, d in parts if (box := local_box("path", {"d": d}, 100, 100)) is not None])
 
 
 _FIGURES = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))

@@ -75,8 +75,8 @@ def tones(palette: str, hour: Hour, spot: str) -> Mapping[str, str]:
     """Role → paint.
 
     Figures: m main, d deeper, l lighter, a accent, e deeper accent, w palest, k ink, g glass, y lamp.  Landscapes: f
-    far, i middle, n near, u water, s sand, t trees, o roofs, p palest, h the palette's main paint, q the other ground.  Above them: top and low of the sky, z sun or
-    moon, c clouds.
+    far, i middle, n near, u water, s sand, t trees, o roofs, p palest, h the palette's own main paint, q other ground.
+    Above and behind: top and low of the sky, z sun or moon, c clouds, tint and night of paper.
     """
     own = PALETTES.get(palette or SPOTTED.get(spot.partition("-")[0], ""), UNCOLOURED)
     main = SPOTS.get(spot, own.main)
@@ -109,7 +109,7 @@ def tones(palette: str, hour: Hour, spot: str) -> Mapping[str, str]:
     }
     if hour == "night":
         layers = {role: mix(paint, own.ink, 0.55 if role != "p" else 0.25) for role, paint in layers.items()}
-        figure |= {role: mix(figure[role], own.ink, 0.14) for role in "mdlae"} | {"w": mix(own.pale, own.ink, 0.08)}
+        figure |= {role: mix(figure[role], own.pale, 0.16) for role in "mdlae"}
         above = {
             "top": own.night,
             "low": mix(own.night, own.dusk, 0.5),
@@ -133,5 +133,10 @@ def tones(palette: str, hour: Hour, spot: str) -> Mapping[str, str]:
         }
         above["c"] = own.pale
     else:
-        above = {"top": mix(own.pale, own.sky, 0.55), "low": mix(own.pale, own.sky, 0.55), "z": own.glow, "c": mix(own.pale, own.sky, 0.5)}
+        above = {
+            "top": mix(own.pale, own.sky, 0.55),
+            "low": mix(own.pale, own.sky, 0.55),
+            "z": own.glow,
+            "c": mix(own.pale, own.sky, 0.5),
+        }
     return layers | figure | above

@@ -6,7 +6,6 @@ and classes say.  Between two values it claims the broader one, or nothing.
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections import defaultdict
@@ -317,7 +316,8 @@ def _typeface(families: str) -> str:
 def _composition(scene: Scene) -> Iterator[Finding]:
     if not scene.has_format:
         return
-    left, top, right, bottom = _on_canvas(union([shape.box for shape in scene.figure]), scene)
+    boxes = [*(shape.box for shape in scene.figure), *scene.copies]
+    left, top, right, bottom = _on_canvas(union(boxes), scene)
     middle = ((left + right) / 2 - scene.canvas[0]) / scene.width
     if middle < LEFT or middle > RIGHT:
         yield ("on-left" if middle < LEFT else "on-right"), f"the figure's middle lies at {middle:.0%} of the width"
@@ -340,12 +340,12 @@ def _colours(scene: Scene) -> Iterator[Finding]:
     background = _background(scene)
     for colour in background:
         around.add(colour, scene.width * scene.height / len(background))
-    for paint, area in scene.scenery:
-        if colour := _middle(_colours_of(paint, scene)):
-            around.add(colour, area)
+    for paint, area in scene.scenery.items():
+        if (tint := _middle(_colours_of(paint, scene))) is not None:
+            around.add(tint, area)
     for shape in scene.figure:
-        if colour := _middle(_colours_of(shape.fill if shape.fill != "none" else shape.stroke, scene)):
-            own.add(colour, shape.area)
+        if (tint := _middle(_colours_of(shape.fill if shape.fill != "none" else shape.stroke, scene))) is not None:
+            own.add(tint, shape.area)
     found = palette_of(around if scene.scenery else around + own)
     if found is not None:
         yield found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from discover_lib.engines.miniature.svg.colour import Rgb, hsl
 
@@ -27,15 +28,15 @@ class Tints:
     strong_hues: complex = 0j
 
     def add(self, colour: Rgb, area: float) -> None:
-        hue, _, light = hsl(colour)
-        if light >= PAPER:
+        measured = _measured(colour)
+        if measured is None:
             return
-        chroma = max(colour) - min(colour)
+        chroma, toward, is_warm = measured
         weight = area * chroma
-        toward = weight * complex(math.cos(math.radians(hue)), math.sin(math.radians(hue)))
+        toward *= area
         self.area += area
         self.chroma += weight
-        if hue < 75 or hue >= 318:
+        if is_warm:
             self.warm += toward
             self.warmth += weight
         else:
@@ -46,6 +47,17 @@ class Tints:
 
     def __add__(self, other: Tints) -> Tints:
         return Tints(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+
+
+@lru_cache(maxsize=4096)
+def _measured(colour: Rgb) -> tuple[float, complex, bool] | None:
+    """(chroma, the hue's direction as long as the chroma, whether it is warm); None for paper."""
+    hue, _, light = hsl(colour)
+    chroma = max(colour) - min(colour)
+    turn = math.radians(hue)
+    return (
+        None if light >= PAPER else (chroma, chroma * complex(math.cos(turn), math.sin(turn)), hue < 75 or hue >= 318)
+    )
 
 
 def _degrees(direction: complex) -> float:
