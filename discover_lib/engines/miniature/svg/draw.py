@@ -46,8 +46,8 @@ HOURS: dict[str, Hour] = {
     "aurora": "night",
 }
 # How much of the canvas the subject reaches across in its longer direction, and of which area its box is at most.
-REACH = {"far-off": 0.585, "close-up": 0.83}
-PLAIN_REACH, MOST_AREA = 0.7, 0.66
+REACH = {"far-off": 0.6, "close-up": 0.83}
+PLAIN_REACH, LONG_REACH, MOST_AREA = 0.71, 0.75, 0.66  # LONG: on canvases much longer one way
 SIDES = {"on-left": 0.335, "on-right": 0.665}
 WORDS = {"birthday": "Happy birthday", "thanks": "Thank you", "hello": "Hello there", "good-night": "Good night"}
 TYPEFACES = {
@@ -148,9 +148,11 @@ class _Drawing:
         """The box of the subject, with what it wears or carries, on the canvas."""
         left, top, right, bottom = self._figure_box()
         wide, high = right - left, bottom - top
-        reach = REACH.get(self.reach, PLAIN_REACH)
+        is_long = max(self.w, self.h) > 1.6 * self.short
+        reach = REACH.get(self.reach, LONG_REACH if is_long else PLAIN_REACH)
         middle = SIDES.get(self.side, 0.5)
-        widest = min(reach, 2 * (min(middle, 1 - middle) - 0.03))
+        margin = 0.085 if self.border else 0.03
+        widest = min(reach, 2 * (min(middle, 1 - middle) - margin))
         scale = min(reach * self.h / high, widest * self.w / wide, (MOST_AREA * self.w * self.h / wide / high) ** 0.5)
         w, h, x = wide * scale, high * scale, middle * self.w
         foot = self._foot(h)

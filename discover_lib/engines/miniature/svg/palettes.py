@@ -45,7 +45,7 @@ PALETTES: dict[str, Palette] = {
     "honey": _palette("fff1c2 ffd35c e2a02c 46330f f4d87f e3b83f b8921f dcc67a ec9a12 fbd73c fffbea 433012"),
     "ocean": _palette("d8f0ee a9dcd4 2f7e92 0b2c42 93cfd0 4fa5b0 21707f 358fa3 0f4c6b 57c7c0 f1fbf9 0b2a3a"),
     "winter": _palette("e4eefa c6d9f2 7d99c9 1a2a50 bccfe9 92aed8 6485b8 86a8d6 35588f 8db4ea fafcff 1d2c4d"),
-    "forest": _palette("e4f0d6 d2e3a0 5c8f74 0f3028 adcba0 74a86d 3d7548 74a98f 1d5b3a a6c64a f6fbea 132f26"),
+    "forest": _palette("ddeec8 cde39c 5c8f74 0f3028 adcba0 74a86d 3d7548 74a98f 1d5b3a 9bc64a f3fae4 132f26"),
     "heather": _palette("ebe4f8 dcc9f1 8a70b8 231946 c6b6e6 a08ad0 6e5aa4 a296d8 523a94 b983d6 faf6ff 281c4c"),
     "sepia": _palette("efe8dc dcd2c1 a4957f 342c24 d6cab6 b6a68c 8a7b66 c6b9a3 5c4c3d a28d70 faf7f0 2d261f"),
     "black-and-white": _palette("f3f3f2 dededd 929294 1c1c1f d3d3d2 ababab 7a7a7c c0c0c1 2e2e31 8c8c8e ffffff 151517"),
