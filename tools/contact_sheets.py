@@ -1,4 +1,4 @@
-"""Contact sheets of the miniature's drawings: generated targets, first drafts, and one subject in every palette and light.
+"""Contact sheets of the miniature's drawings: targets, first drafts, and one subject in every palette and light.
 
     .venv/bin/python tools/contact_sheets.py [--out docs/world] [--dark]
 
@@ -50,8 +50,8 @@ def _cell(place: int, svg: str, line: str, *, columns: int, ink: str) -> str:
     below = GAP + place // columns * (CELL + 8) + PICTURE + 10
     return (
         f'<svg x="{x:.5g}" y="{y:.5g}" width="{w * scale:.4g}" height="{h * scale:.4g}" viewBox="0 0 {w:g} {h:g}">'
-        f'{inner}</svg><text x="{middle:g}" y="{below:g}" text-anchor="middle" font-family="sans-serif" font-size="6.2" '
-        f'fill="{ink}">{escape(line)}</text>'
+        f'{inner}</svg><text x="{middle:g}" y="{below:g}" text-anchor="middle" font-family="sans-serif" '
+        f'font-size="6.2" fill="{ink}">{escape(line)}</text>'
     )
 
 

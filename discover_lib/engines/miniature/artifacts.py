@@ -58,17 +58,22 @@ def _selection(lexicon: Lexicon, rng: random.Random) -> list[str]:
 
 
 def _scene(lexicon: Lexicon, rng: random.Random) -> list[str]:
-    """Values that go together: of every dimension that no piece does without, and of one or two others."""
-    optional = [name for name, dimension in lexicon.dimensions.items() if dimension.optional]
-    extra = rng.sample(optional, rng.choice(OPTIONAL_PER_ARTIFACT))
+    """Values that go together: of all dimensions that no piece does without, and of one or two others."""
+    needed = [name for name, dimension in lexicon.dimensions.items() if not dimension.optional]
+    others = [name for name in lexicon.dimensions if name not in needed]
+    extra = rng.sample(others, len(others))
+    left = len(needed) + rng.choice(OPTIONAL_PER_ARTIFACT)
     values: list[str] = []
-    for name, dimension in lexicon.dimensions.items():
-        if dimension.optional and name not in extra:
-            continue
-        fitting = [leaf for leaf in dimension.leaves if lexicon.fits(leaf, values)]
+    for name in (
+        *needed,
+        *extra,
+    ):  # where one of the needed has nothing that goes with the rest, one more of the others
+        fitting = [leaf for leaf in lexicon.dimensions[name].leaves if lexicon.fits(leaf, values)]
         main = [leaf for leaf in fitting if leaf not in lexicon.additions] or fitting
-        if main:
-            values.append(rng.choice(main))
+        if not main or not left:
+            continue
+        left -= 1
+        values.append(rng.choice(main))
         added = [leaf for leaf in lexicon.additions_of(name) if leaf not in values and lexicon.fits(leaf, values)]
         if added and rng.random() < ADDED:
             values.append(rng.choice(added))

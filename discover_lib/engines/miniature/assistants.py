@@ -279,7 +279,8 @@ def _next_dimension(beliefs: Beliefs, rng: random.Random, done: Sequence[str]) -
         return doubted
     wished = [beliefs.lexicon.values[wish].dimension for wish in beliefs.open_wishes()]
     unsettled = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
-    wished = [name for name in wished if name in unsettled and name not in done[-1:]]
+    again = () if beliefs.lexicon.is_composed else done[-1:]
+    wished = [name for name in wished if name in unsettled and name not in again]
     if wished:
         return wished[0]
     pool = unsettled or list(beliefs.lexicon.dimensions)
@@ -307,23 +308,31 @@ def spread(
 
     They go with what is agreed, as far as there are such.
     """
-    clashing = frozenset().union(*(lexicon.clashes[leaf] for leaf in agreed if leaf in lexicon.clashes), agreed)
     branches = list(lexicon.values[below].children if below else lexicon.dimensions[dimension].tops)
     if below and not branches:  # a leaf: go back to its own row
         branches = [below, *lexicon.siblings(below)]
+    passed = set(tried)
+    if lexicon.is_composed:
+        passed.update(agreed, *(lexicon.clashes[leaf] for leaf in agreed))
+        leaves = {leaf for branch in branches for leaf in lexicon.leaves_under(branch)}
+        if leaves - passed - lexicon.additions:
+            passed |= lexicon.additions  # first what they would be added to
+        elif not leaves - passed:
+            branches = list(lexicon.dimensions[dimension].tops)
     rng.shuffle(branches)
     rows = []
     for branch in branches:
-        leaves = [leaf for leaf in lexicon.leaves_under(branch) if leaf not in tried and leaf not in clashing]
-        rng.shuffle(leaves)
-        rows.append(leaves)
+        row = [leaf for leaf in lexicon.leaves_under(branch) if leaf not in passed]
+        rng.shuffle(row)
+        rows.append(row)
     chosen: list[str] = []
     while len(chosen) < N_ALTERNATIVES and any(rows):
         for row in rows:
             if row and len(chosen) < N_ALTERNATIVES:
                 chosen.append(row.pop())
     everything = [leaf for branch in branches for leaf in lexicon.leaves_under(branch)]
+    if len(everything) < 2:
+        everything = list(lexicon.dimensions[dimension].leaves)
     while len(chosen) < 2:  # all tried: offer again
-        left = [leaf for leaf in everything if leaf not in chosen]
-        chosen.append(rng.choice([leaf for leaf in left if leaf not in clashing] or left))
+        chosen.append(rng.choice([leaf for leaf in everything if leaf not in chosen]))
     return chosen

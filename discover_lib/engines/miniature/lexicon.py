@@ -128,6 +128,11 @@ class Lexicon:
         name = self.values[value].dimension
         return sum(self.values[other].dimension == name for other in others) < self.dimensions[name].holds
 
+    def stand_together(self, one: str, two: str) -> bool:
+        """Whether some leaf below (or at) one value can be had together with some leaf below the other."""
+        below = self._leaves_under[two]
+        return any(not self.clashes[leaf].issuperset(below) for leaf in self._leaves_under[one])
+
     def that_fit(self, values: Iterable[str]) -> tuple[str, ...]:
         """As many of the values as can be had together, first come first served."""
         kept: list[str] = []

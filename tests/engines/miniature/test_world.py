@@ -99,7 +99,8 @@ def test_pixels_bear_out_the_palette_and_the_spot_in_it(targets: list[str], draf
         values = set(read_svg(svg))
         subject = subject_of(values)
         away = {*of("company", values), "text", subject, "shadow"}
-        found = palette_of(tints_of(pixels(without(svg, away))))
+        tints = tints_of(pixels(without(svg, away)))
+        found = palette_of(tints, tints.paints)
         assert found is not None and found[0] in values, (found, values)
         alone = pixels(without(svg, {*values - {subject}, "text", "shadow", "ground", "rect"}))
         spot = spot_of(found[0], tints_of(alone))

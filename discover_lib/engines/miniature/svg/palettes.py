@@ -112,7 +112,7 @@ def tones(palette: str, hour: Hour, spot: str) -> Mapping[str, str]:
         figure |= {role: mix(figure[role], own.pale, 0.16) for role in "mdlae"}
         above = {
             "top": own.night,
-            "low": mix(own.night, own.dusk, 0.5),
+            "low": mix(own.night, own.dusk, 0.4),
             "z": own.pale,
             "c": mix(own.night, own.dusk, 0.7),
         }

@@ -17,6 +17,7 @@ from discover_lib.base.svg import parse_svg
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.svg.colour import Rgb, lightness, rgb
 from discover_lib.engines.miniature.svg.geometry import Box, length, local_box, matrix_of, numbers, union
+from discover_lib.engines.miniature.svg.palettes import PALETTES
 from discover_lib.engines.miniature.svg.scene import (
     Scene,
     Shape,
@@ -100,11 +101,12 @@ def _named(scene: Scene, name: str) -> Iterator[Finding]:
 
 
 def _is_room(value: str, found: dict[str, str]) -> bool:
-    """Whether a value can be had together with those found before it; a broad one always can."""
+    """Whether a value can be had together with those found before it: it adds to them, or says one more exactly."""
     lexicon = load_lexicon("svg_drawing")
-    if not lexicon.values[value].is_leaf:
-        return True
-    return lexicon.fits(value, [other for other in found if lexicon.values[other].is_leaf])
+    return all(
+        lexicon.covers(other, value) or lexicon.covers(value, other) or lexicon.stand_together(value, other)
+        for other in found
+    ) and lexicon.fits(value, [other for other in found if lexicon.values[other].is_leaf])
 
 
 def _shown_alone(names: Sequence[tuple[str, str, str]]) -> Finding | None:
@@ -236,7 +238,7 @@ def _border(scene: Scene) -> Iterator[Finding]:
     if (dash := _dash(first)) and dash[0] <= 1.5:
         yield "dotted-border", "a line of dots goes around the canvas"
     elif dash or first.tag in ("circle", "ellipse"):
-        yield "lined", "a line goes around the canvas"
+        yield "ruled", "a line goes around the canvas"
     elif width >= MAT:
         colour = rgb(first.stroke)
         light = lightness(colour) if colour else 0.5
@@ -343,14 +345,18 @@ def _colours(scene: Scene) -> Iterator[Finding]:
     for paint, area in scene.scenery.items():
         if (tint := _middle(_colours_of(paint, scene))) is not None:
             around.add(tint, area)
+    painted: dict[str, float] = defaultdict(float)
     for shape in scene.figure:
-        if (tint := _middle(_colours_of(shape.fill if shape.fill != "none" else shape.stroke, scene))) is not None:
-            own.add(tint, shape.area)
-    found = palette_of(around if scene.scenery else around + own)
-    if found is not None:
+        painted[shape.fill if shape.fill != "none" else shape.stroke] += shape.area
+    for paint, area in painted.items():
+        if (tint := _middle(_colours_of(paint, scene))) is not None:
+            own.add(tint, area)
+    found = palette_of(around if scene.scenery else own, around.paints + own.paints)
+    spot = spot_of(found[0], own) if found and scene.scenery else None
+    if spot:
+        yield spot
+    if found and (not spot or found[0] in PALETTES):
         yield found
-        if scene.scenery and (spot := spot_of(found[0], own)):
-            yield spot
 
 
 def _middle(colours: Sequence[Rgb]) -> Rgb | None:

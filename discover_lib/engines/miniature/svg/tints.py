@@ -12,6 +12,11 @@ PAPER = 0.955  # lightness from which a paint counts as paper, and for nothing
 GREY, TINTED, HUSHED = 0.014, 0.062, 0.152  # mean chroma: below, no tint; a tint that claims nothing; a hushed one
 MIXED = 0.02  # share of the hues on the other side from which tones are set against each other
 STRONG = 0.36  # chroma of a paint that stands out
+FEWEST = 3  # paints that make a palette
+SIDES = {
+    "autumn": "warm", "coral": "warm", "honey": "warm", "ocean": "cool", "winter": "cool", "forest": "cool",
+    "heather": "cool", "sepia": "quiet", "black-and-white": "quiet", "primary": "bright", "candy": "bright",
+}  # fmt: skip
 SPOT = 0.08  # share of the figure's area, or of its hues, that a spot has at least
 
 
@@ -26,6 +31,7 @@ class Tints:
     warmth: float = 0.0  # the weight of the warm ones
     strong: float = 0.0  # area of paints that stand out
     strong_hues: complex = 0j
+    paints: int = 0  # how many
 
     def add(self, colour: Rgb, area: float) -> None:
         measured = _measured(colour)
@@ -34,6 +40,7 @@ class Tints:
         chroma, toward, is_warm = measured
         weight = area * chroma
         toward *= area
+        self.paints += 1
         self.area += area
         self.chroma += weight
         if is_warm:
@@ -44,9 +51,6 @@ class Tints:
         if chroma >= STRONG:
             self.strong += area
             self.strong_hues += toward
-
-    def __add__(self, other: Tints) -> Tints:
-        return Tints(**{name: value + getattr(other, name) for name, value in vars(self).items()})
 
 
 @lru_cache(maxsize=4096)
@@ -64,10 +68,20 @@ def _degrees(direction: complex) -> float:
     return math.degrees(math.atan2(direction.imag, direction.real)) % 360
 
 
-def palette_of(tints: Tints) -> tuple[str, str] | None:
-    """(value of the dimension `colours`, why); None where nothing can be said."""
-    if not tints.area:
-        return None
+def palette_of(tints: Tints, paints: int) -> tuple[str, str] | None:
+    """(value of the dimension `colours`, why); None where nothing can be said, its side alone of a few paints.
+
+    Args:
+        tints: of what the palette is seen by: the landscape, where there is one.
+        paints: of the whole picture.
+    """
+    found = _palette_of(tints) if tints.area else None
+    if found is None or paints >= FEWEST:
+        return found
+    return SIDES.get(found[0], found[0]), found[1]
+
+
+def _palette_of(tints: Tints) -> tuple[str, str] | None:
     mean = tints.chroma / tints.area
     if mean < GREY:
         return "black-and-white", "its paints are black, white and greys"
@@ -98,13 +112,14 @@ def spot_of(palette: str, own: Tints) -> tuple[str, str] | None:
     if not own.area:
         return None
     warm = own.warmth / (own.chroma or 1.0)
-    if palette in ("autumn", "coral", "honey", "warm") and 1 - warm > SPOT:
+    side = SIDES.get(palette, palette)
+    if side == "warm" and 1 - warm > SPOT:
         hue = _degrees(own.cool)
         return ("warm-with-teal" if hue < 197 else "warm-with-blue"), f"the figure's hue of {hue:.0f}° stands out"
-    if palette in ("ocean", "winter", "forest", "heather", "cool") and warm > SPOT:
+    if side == "cool" and warm > SPOT:
         hue = _degrees(own.warm)
         return ("cool-with-yellow" if 22 < hue < 180 else "cool-with-red"), f"the figure's hue of {hue:.0f}° stands out"
-    if palette in ("sepia", "black-and-white") and own.strong > SPOT * own.area:
+    if side == "quiet" and own.strong > SPOT * own.area:
         hue = _degrees(own.strong_hues)
         return ("quiet-with-gold" if 22 < hue < 180 else "quiet-with-red"), f"the figure's hue of {hue:.0f}° stands out"
     return None
