@@ -178,6 +178,8 @@ def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
         "domain": ", ".join(domains),
         "artifacts": {key: value for part in parts for key, value in part.configuration["artifacts"].items()},
     }
+    if worlds := {key: value for part in parts for key, value in part.configuration.get("worlds", {}).items()}:
+        configuration["worlds"] = worlds
     trees = {artifact: tree for part in parts for artifact, tree in part.trees.items()}
     placed = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
     return LaidOut(parts[0].options, trees, placed, configuration)
@@ -192,12 +194,23 @@ def prompts_as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
 
 
 def as_begun(run: LaidOut, folder: Path) -> LaidOut:
-    """A run as its folder knows it, if it was begun there; earlier versions hashed the same prompts otherwise."""
+    """A run as its folder knows it, if it was begun there; earlier versions hashed the same prompts otherwise.
+
+    Raises:
+        RunOptionsError: it was begun when a lexicon held other values.
+    """
     try:
         with RunStore.read(folder) as store:
-            return prompts_as_in(run, store.configuration)
+            stored = store.configuration
     except StoreError:
         return run
+    for domain, world in run.configuration.get("worlds", {}).items():
+        if stored.get("worlds", {}).get(domain, 1) != world and stored.get("format") == FORMAT:
+            raise RunOptionsError(
+                f"{folder} was begun in an earlier world of {domain}, whose values are no more: it opens, shows, scores "
+                "and exports as ever, but cannot be gone on with; begin a new run in another folder"
+            )
+    return prompts_as_in(run, stored)
 
 
 def check_access(run: LaidOut, settings: ClientSettings | None) -> None:
@@ -407,6 +420,9 @@ def _configuration(
         from discover_lib.engines.local.names import fingerprint
 
         extra["local"] = {name: fingerprint(name) for name in local}
+    worlds = {domain: world_of(domain) for domain in sorted({domain for domain, _ in trees.values()})}
+    if later := {domain: world for domain, world in worlds.items() if world > 1}:
+        extra["worlds"] = later
     return extra | {
         "format": FORMAT,
         "code_version": VERSION,
@@ -422,6 +438,13 @@ def _configuration(
         "prompts": _prompts(options).hashes() if spec.models(options.everyone) else {},
         "artifacts": {artifact_id: _fingerprint(tree) for artifact_id, (_, tree) in trees.items()},
     }
+
+
+def world_of(domain: str) -> int:
+    """Which world of a domain this version plays: raised when a lexicon's values change; 1 for what has no lexicon."""
+    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
+
+    return load_lexicon(domain).world if domain in ALL_DOMAINS else 1
 
 
 def _prompts(options: RunOptions) -> PromptSet:
