@@ -210,7 +210,29 @@ def as_begun(run: LaidOut, folder: Path) -> LaidOut:
                 f"{folder} was begun in an earlier world of {domain}, whose values are no more: it opens, shows, scores "
                 "and exports as ever, but cannot be gone on with; begin a new run in another folder"
             )
-    return prompts_as_in(run, stored)
+    return prompts_as_in(_opened_as_in(run, stored), stored)
+
+
+def _opened_as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
+    """A run whose users open as in a stored one: earlier versions framed all requests of a domain alike."""
+    from discover_lib.engines.miniature.lexicon import load_lexicon
+
+    hashes, trees = stored.get("artifacts") or {}, dict(run.trees)
+    for artifact_id, (domain, tree) in run.trees.items():
+        if domain and hashes.get(artifact_id, "") != run.configuration["artifacts"][artifact_id]:
+            lexicon = load_lexicon(domain)
+            if first := lexicon.value_of_text(tree.roots[0].text):
+                framed = dataclasses.replace(tree, initial_request=lexicon.framed_request(first))
+                if _fingerprint(framed) == hashes.get(artifact_id):
+                    trees[artifact_id] = (domain, framed)
+    if trees == run.trees:
+        return run
+    plain = {artifact_id: tree.to_dict() for artifact_id, (_, tree) in trees.items()}
+    artifacts = {artifact_id: _fingerprint(tree) for artifact_id, (_, tree) in trees.items()}
+    units = tuple(dataclasses.replace(unit, tree=plain[unit.artifact_id]) for unit in run.units)
+    return dataclasses.replace(
+        run, trees=trees, units=units, configuration={**run.configuration, "artifacts": artifacts}
+    )
 
 
 def check_access(run: LaidOut, settings: ClientSettings | None) -> None:

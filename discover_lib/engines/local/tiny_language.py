@@ -115,6 +115,16 @@ def vocabulary(domains: tuple[str, ...]) -> Vocabulary:
     return Vocabulary(domains, tuple(words))
 
 
+def lacks_words(folder: Path, domain: str) -> bool:
+    """Whether a model's tokenizer has no token for some word of a domain's lexicon: it was made before that had it."""
+    path = folder / "tokenizer.json"
+    if domain not in known_domains() or not path.is_file():
+        return False
+    known = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
+    lexicon = load_lexicon(domain)
+    return any(word not in known for word in (*lexicon.dimensions, *lexicon.values))
+
+
 # -- the tokenizer as files -----------------------------------------------------------------------------------------
 
 

@@ -230,21 +230,21 @@ def _chosen(
     anew: bool,
 ) -> list[str]:
     """What to put into a dimension beside `kept`, none of it `clashing`; that grows by what the choice rules out."""
-    lexicon = beliefs.lexicon
+    lexicon, additions = beliefs.lexicon, beliefs.lexicon.additions
+    holds, every = lexicon.dimensions[name].holds, lexicon.dimensions[name].leaves
     chosen: list[str] = []
-    for rank in ("main", "added"):
-        if rank == "main":
-            leaves = [leaf for leaf in pool if leaf not in clashing and leaf not in kept]
-            leaves = [leaf for leaf in leaves if leaf not in lexicon.additions] or ([] if kept else leaves)
-        elif not anew or rng.random() >= ADDED:
-            break
-        else:
-            taken = [*kept, *chosen]
-            leaves = [leaf for leaf in lexicon.additions_of(name) if leaf not in clashing and leaf not in taken]
-        if leaves and len(kept) + len(chosen) < lexicon.dimensions[name].holds:
-            leaf = rng.choice(_untried(leaves, beliefs))
-            chosen.append(leaf)
-            clashing |= lexicon.clashes[leaf]
+    if all(leaf in additions for leaf in kept):  # there is nothing yet that they would be added to
+        free = [leaf for leaf in pool if leaf not in clashing and leaf not in kept]
+        main = [leaf for leaf in free if leaf not in additions]
+        main = main or [leaf for leaf in every if leaf not in clashing and leaf not in additions]
+        if leaves := main or ([] if kept else free):
+            chosen.append(rng.choice(_untried(leaves, beliefs)))
+            clashing |= lexicon.clashes[chosen[0]]
+    if anew and len(kept) + len(chosen) < holds and rng.random() < ADDED:
+        taken = [*kept, *chosen]
+        if added := [leaf for leaf in lexicon.additions_of(name) if leaf not in clashing and leaf not in taken]:
+            chosen.append(rng.choice(_untried(added, beliefs)))
+            clashing |= lexicon.clashes[chosen[-1]]
     return chosen
 
 

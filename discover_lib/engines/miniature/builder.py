@@ -38,9 +38,8 @@ class MiniatureBuilder:
         chains = [tuple(reversed(self.lexicon.lineages[value])) for value in found]
         tops = self._order_of_roots(artifact, [chain[0] for chain in chains])
         roots = tuple(_organise(top, chains, self.lexicon, str(place)) for place, top in enumerate(tops, start=1))
-        frames = self.lexicon.requests
-        frame = frames[int(unit_uniform(artifact.text, "request") * len(frames))]
-        request = frame.format(items=self.lexicon.values[tops[0]].say)
+        request = self.lexicon.values[tops[0]].opening
+        request = request or self.lexicon.framed_request(tops[0], unit_uniform(artifact.text, "request"))
         tree = IntentTree(
             artifact_type=self.lexicon.artifact_type,
             topic=artifact.topic or self._topic(tops[0]),

@@ -51,6 +51,7 @@ class Value:
     cues: tuple[str, ...]  # words and phrases that name this value in running text
     talk: tuple[str, ...]  # further ones that name it only where people talk about a piece: "funnier", "at night"
     line: str  # prose domains, leaves only: the sentence that realises it
+    opening: str  # the request that a user who wants nothing else yet begins with; "" where a frame serves
     depth: int  # 1 at the top of the taxonomy
     beside: bool = False  # had together with its siblings, where these replace each other
 
@@ -127,6 +128,10 @@ class Lexicon:
             return False
         name = self.values[value].dimension
         return sum(self.values[other].dimension == name for other in others) < self.dimensions[name].holds
+
+    def framed_request(self, value: str, draw: float = 0.0) -> str:
+        """The opening request for a value in one of the frames, drawn by a number below 1."""
+        return self.requests[int(draw * len(self.requests))].format(items=self.values[value].say)
 
     def stand_together(self, one: str, two: str) -> bool:
         """Whether some leaf below (or at) one value can be had together with some leaf below the other."""
@@ -344,6 +349,7 @@ def _walk_values(rows: list[dict[str, Any]], dimension: str, parent: str | None,
             cues=tuple(str(cue) for cue in row.get("cues") or ()),
             talk=tuple(str(cue) for cue in row.get("talk") or ()),
             line=row.get("line", ""),
+            opening=row.get("opening", ""),
             depth=depth,
             beside=row.get("beside", False),
         )
@@ -415,6 +421,7 @@ def check_lexicon(lexicon: Lexicon) -> None:
     - taxonomies are 2 to 5 levels deep and branch: a value has no children or at least two
     - every value's `say` names the value: it contains one of its own cues and no other value's outside its lineage
     - requirement texts use no word of hesitation or assent (`STOP_WORDS` beyond plain grammar are ignored anyway)
+    - an opening names its value, alone, and holds no word of another requirement either
     - an aspect's words stand in none of the domain's requirement texts, and `say` uses no word that only other
       requirements hold: naming a category, or a thing already known, can then never name a hidden requirement
     """
@@ -473,7 +480,10 @@ def _check_sayings(lexicon: Lexicon) -> None:
             holders.setdefault(word, set()).add(value.id)
     for value in lexicon.values.values():
         own = {word for each in lexicon.lineages[value.id] for word in content_words(lexicon.values[each].text)}
-        for word in sorted(content_words(value.say) - own):
+        if value.opening and list(_cue_hits(lexicon.talk_index, value.opening)) != [value.id]:
+            raise LexiconError(f"{lexicon.domain}: the opening of {value.id!r} must name it alone: {value.opening!r}")
+        framed = frozenset().union(*map(content_words, lexicon.requests))
+        for word in sorted((content_words(value.say) | content_words(value.opening) - framed) - own):
             if word in holders:
                 raise LexiconError(
                     f"{lexicon.domain}: say {value.say!r} of {value.id!r} uses {word!r}, which its own requirement "
