@@ -22,21 +22,19 @@ from typer.testing import CliRunner
 
 from discover_lib.app.cli.main import app
 from discover_lib.app.jobs import configuration_of, domains_of, find_evaluations, find_runs, folder_of
-from discover_lib.app.session import Session
+from discover_lib.app.session import Session, SessionError
 from discover_lib.audit.certificate import certificate_warning, certify_run, lay_out_panel, read_certificate
 from discover_lib.audit.leaks import audit, finished_conversations
 from discover_lib.core.conversation import Conversation, Message
-from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import read_rows
 from discover_lib.dataset.formats import read_jsonl
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.prompting import OVERRIDE_VARIABLE, PromptSet
+from discover_lib.engines.local.dialect import LocalModelError
 from discover_lib.engines.local.lineage import adapter_chain
-from discover_lib.engines.local.names import fingerprint, local_assistant, parse_name
-from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import generate_artifact
-from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.engines.local.names import check_local, fingerprint, local_assistant, parse_name
+from discover_lib.engines.local.tiny_language import known_domains
 from discover_lib.metrics.replay import replay
 from discover_lib.metrics.rescore import replayed
 from discover_lib.runs.evaluation import load_scores
@@ -96,12 +94,13 @@ COMMANDS: dict[str, list[str]] = {
     ],
 }
 WITH_MODELS = ("model", "model-evaluation")
-INTERRUPTED = ("scripted", "built")
-FINISHED = ("pairs", "look-ahead", "evaluation")
+INTERRUPTED = ("built",)
+FINISHED = ("evaluation",)
+OF_AN_EARLIER_WORLD = ("scripted", "pairs", "look-ahead", "before-after")  # svg_drawing, whose values were others
 PAGE_RUN = "synthesis/technical_writing-draft+adaptive-2x2-71b2de41"
 RUNS = (*WITH_MODELS, *INTERRUPTED, *FINISHED, PAGE_RUN, "before-after")
 ROWS = ("rows/sft", "rows/preference", "rows/prompt", "exports/sft-sharegpt")
-SAID = (Message("user", "can you draw a boat for me? something for the evening"),)
+SAID = (Message("user", "can you write a short story with an animal in it? something in winter"),)
 
 
 def unpack(kept: Path, place: Path) -> None:
@@ -112,13 +111,6 @@ def unpack(kept: Path, place: Path) -> None:
         packed.unlink()
     for path in (place / OUTPUTS).glob("*/settings.json"):
         path.write_text(path.read_text("utf-8").replace(MADE_IN, str(place.resolve())), encoding="utf-8")
-
-
-def assert_base_at_hand() -> None:
-    """Without its base at hand a command would pretrain one for minutes."""
-    from discover_lib.engines.local.tiny_model import base_folder
-
-    assert (base_folder() / "tiny.json").is_file(), "the tiny base is not found any more"
 
 
 @pytest.fixture
@@ -310,9 +302,17 @@ def test_a_run_that_other_prompts_began_is_refused_in_one_line(run: str, place: 
 
 
 def test_other_options_are_refused_as_before(place: Path) -> None:
-    refused = discover(*COMMANDS["scripted"], "--seed", "1", "--run", OUTPUTS / "scripted")
+    refused = discover(*COMMANDS["evaluation"], "--seed", "1", "--run", OUTPUTS / "evaluation")
     assert refused.returncode == 2 and "seed is 0 in the run and 1 now" in refused.stderr
-    assert standing("scripted") == EXPECTED["left"]["scripted"]
+    assert standing("evaluation") == EXPECTED["left"]["evaluation"]
+
+
+@pytest.mark.parametrize("run", OF_AN_EARLIER_WORLD)
+def test_a_run_of_an_earlier_world_is_refused_in_one_line_and_stays_as_it_is(run: str, place: Path) -> None:
+    refused = discover(*COMMANDS[run], "--run", OUTPUTS / run)
+    assert refused.returncode == 2 and len(refused.stderr.strip().splitlines()) == 1, refused.stderr
+    assert "earlier world of svg_drawing" in refused.stderr
+    assert standing(run) == EXPECTED["left"][run]
 
 
 def test_pages_find_the_runs_and_can_go_on_with_them(place: Path) -> None:
@@ -445,24 +445,22 @@ def test_a_session_opens_where_it_was_left(name: str, place: Path) -> None:
     assert (session.current, session.cursor) == (kept["current"], kept["cursor"])
 
 
-def test_a_session_goes_on(place: Path) -> None:
+def test_a_session_of_an_earlier_world_can_be_looked_through_and_not_gone_on_with(place: Path) -> None:
     session = Session.load("oldlayout1")
     session.switch(2)
-    session.next()
-    assert sha(session.conversation.to_dict()) == EXPECTED["sessions"]["oldlayout1"]["after the next turn"]
-    assert sha(Session.load("oldlayout1").conversation.to_dict()) == sha(session.conversation.to_dict())
+    before = sha(session.conversation.to_dict())
+    with pytest.raises(SessionError, match=r"begun in an earlier world of svg_drawing.*reset to begin anew"):
+        session.next()
+    assert sha(Session.load("oldlayout1").branches[2].conversation.to_dict()) == before
 
 
-def test_a_saved_demo_is_the_conversation_that_its_seed_gives(place: Path) -> None:
-    """In the miniature's edition of then; `discover demo` speaks in today's."""
+def test_a_saved_demo_can_be_read_and_its_seed_gives_one_of_this_world(place: Path) -> None:
     kept = json.loads((OUTPUTS / "demo" / "demo.json").read_text("utf-8"))
-    user, artifact = engine("svg_drawing", edition=1), generate_artifact("svg_drawing", "eval", 5)
-    setting = kept["conversation"]["setting"]
-    assistants = [scripted_assistant(setting["assistants"][0], "svg_drawing", edition=1)]
-    how: dict[str, Any] = {"seed": 5, "turns": 3, "setting": setting}
-    made = run_conversation(user.builder.build(artifact).tree, user.judge, user.voice, assistants, **how)
-    assert {"artifact": artifact.to_dict(), "conversation": made.to_dict()} == kept
     assert len(Conversation.from_dict(kept["conversation"]).turns) == 3
+    for out in ("demo", "again"):
+        assert discover("demo", "--domain", "svg_drawing", "--seed", 5, "--turns", 3, "--out", out).returncode == 0
+    made = json.loads(Path("demo/demo.json").read_text("utf-8"))
+    assert made == json.loads(Path("again/demo.json").read_text("utf-8")) and made.keys() == kept.keys()
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
@@ -528,7 +526,7 @@ def test_a_table_of_conversations_is_what_it_was(place: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["tiny", "hf:outputs/sft", "hf:outputs/dpo", "hf:outputs/grpo"])
+@pytest.mark.parametrize("name", ["hf:outputs/sft", "hf:outputs/dpo", "hf:outputs/grpo"])
 def test_a_model_is_known_by_the_same_mark(name: str, place: Path) -> None:
     """Runs with it carry the mark; with another one they would be refused."""
     pytest.importorskip("torch")
@@ -536,14 +534,15 @@ def test_a_model_is_known_by_the_same_mark(name: str, place: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_tiny_base_is_found_and_not_made_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tiny_base_of_an_earlier_world_keeps_the_domains_that_are_as_they_were(place: Path) -> None:
+    """Its words for drawings are no more; a base of today has another mark and is made at first use."""
     pytest.importorskip("torch")
-    from discover_lib.engines.local import tiny_model
+    from discover_lib.engines.local.dialect import tiny_domains
+    from discover_lib.engines.local.tiny_model import base_folder
 
-    monkeypatch.setattr(tiny_model, "pretrain", None)
-    folder = tiny_model.ensure_base()
-    kept = place / OUTPUTS / "cache" / "tiny" / EXPECTED["base"]["key"]
-    assert folder.resolve() == kept.resolve() == tiny_model.base_folder().resolve()
+    kept = OUTPUTS / "cache" / "tiny" / EXPECTED["base"]["key"]
+    assert set(known_domains()) - set(tiny_domains(kept) or ()) == {"svg_drawing"}
+    assert base_folder().name != kept.name and fingerprint("tiny") == base_folder().name
 
 
 def test_a_chain_of_adapters_stands_on_what_it_stood_on(place: Path) -> None:
@@ -560,22 +559,15 @@ def test_a_chain_of_adapters_stands_on_what_it_stood_on(place: Path) -> None:
 def test_a_trained_assistant_says_what_it_said(stage: str, place: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("peft")
-    assistant = local_assistant(f"hf:outputs/{stage}", "svg_drawing")
+    assistant = local_assistant(f"hf:outputs/{stage}", "creative_writing")
     said = [assistant.reply(SAID, seed).notation for seed in range(4)]
     assert said == EXPECTED["replies"][stage] and len(set(said)) > 1
 
 
-@pytest.mark.slow
-def test_a_run_with_models_on_this_machine_goes_on_to_the_same_end(place: Path) -> None:
-    pytest.importorskip("torch")
-    pytest.importorskip("peft")
-    assert_base_at_hand()
-    before = EXPECTED["left"]["before-after"]
-    done = again("before-after", apart=True)
-    assert "pretraining" not in done.stderr
-    now = standing("before-after")
-    assert now == EXPECTED["resumed"]["before-after"]
-    assert before["finished"] < now["finished"] == now["units"]
+def test_a_model_of_an_earlier_world_is_refused_where_it_has_no_words(place: Path) -> None:
+    check_local("hf:outputs/dpo", "creative_writing")
+    with pytest.raises(LocalModelError, match="does not speak 'svg_drawing'; it was pretrained in an earlier world"):
+        check_local("hf:outputs/dpo", "svg_drawing")
 
 
 # -- training ----------------------------------------------------------------------------------------------------------
@@ -594,31 +586,12 @@ def test_trainings_are_listed_as_they_stand(place: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_stopped_training_goes_on_from_its_checkpoint_to_the_same_adapter(place: Path) -> None:
+def test_a_stopped_training_on_rows_of_an_earlier_world_is_refused_before_any_work(place: Path) -> None:
     pytest.importorskip("trl")
-    from safetensors.torch import load_file
-
-    assert_base_at_hand()
-    done = again("stopped", apart=True)
-    step, job = EXPECTED["stopped"]["step"], TrainingJob(OUTPUTS / "stopped")
-    assert f"going on from step {step}" in done.stdout + done.stderr
-    assert [each.from_step for each in job.status().attempts] == [0, step]
-    assert job.status().state == "finished" and job.result()["step"] == EXPECTED["stopped"]["total"]
-    found = load_file(OUTPUTS / "stopped" / "adapter" / "adapter_model.safetensors")
-    kept = load_file(KEPT / "continued.safetensors")
-    unlike = {name for name in found | kept if name not in kept or name not in found}
-    assert not unlike
-    # The last digits depend on the processor.
-    assert all(found[name].allclose(kept[name], rtol=1e-4, atol=1e-6) for name in kept)
-
-
-@pytest.mark.slow
-def test_a_stage_can_follow_on_adapters_that_were_there(place: Path) -> None:
-    pytest.importorskip("trl")
-    assert_base_at_hand()
-    options = ["--set", "batch=4", "--set", "per_device=2", "--max-steps", "1"]
-    asked = ["--data", OUTPUTS / "rows/preference", "--base", "tiny", "--adapter", OUTPUTS / "sft", "--run", "after"]
-    done = discover_apart("train", "dpo", *asked, *options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    chain = adapter_chain(Path("after"))
-    assert [each.hash for each in (chain.base, *chain.adapters[:1])] == EXPECTED["chain"][:2]
+    job = TrainingJob(OUTPUTS / "stopped")
+    refused = discover_apart(*COMMANDS["stopped"], "--run", OUTPUTS / "stopped")
+    assert refused.returncode != 0 and "pretraining" not in refused.stdout + refused.stderr
+    assert (job.status().state, job.status().step) == ("stopped", EXPECTED["stopped"]["step"])
+    asked = ["--data", OUTPUTS / "rows/preference", "--base", OUTPUTS / "sft", "--run", "after", "--max-steps", "1"]
+    refused = discover_apart("train", "dpo", *asked)
+    assert refused.returncode != 0 and "the rows are of svg_drawing" in refused.stdout + refused.stderr

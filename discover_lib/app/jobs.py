@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, write_sensitivity
-from discover_lib.runs.options import LaidOut, RunOptions, check_access, execute, in_edition, lay_out
+from discover_lib.runs.options import LaidOut, RunOptions, RunOptionsError, as_begun, check_access, execute, lay_out
 from discover_lib.runs.store import FILE, RunStore, StoreError, first_difference, to_json
 
 if TYPE_CHECKING:
@@ -157,7 +157,8 @@ def folder_of(options: RunOptions, parent: Path, domains: Sequence[str] = ()) ->
     Raises:
         RunOptionsError, ArtifactFileError, TreeError, LexiconError: the run cannot be laid out.
     """
-    written = to_json(laid_out(options, domains).configuration)
+    run = laid_out(options, domains)
+    written = to_json(run.configuration)
     assistants = "+".join(name.replace("/", "-").replace(":", "-") for name in options.assistants)
     subject = "+".join(domains) or options.domain or (options.trees.name if options.trees else "run")
     start = f"{subject}-{assistants}"[:60].rstrip("+-") + f"-{options.artifacts}x{options.turns}-"
@@ -165,16 +166,16 @@ def folder_of(options: RunOptions, parent: Path, domains: Sequence[str] = ()) ->
     if named.exists():
         return named
     earlier = (file.parent for file in sorted(parent.glob(f"{glob.escape(start)}*/{FILE}")))
-    return next((folder for folder in earlier if _holds(folder, json.loads(written))), named)
+    return next((folder for folder in earlier if _holds(folder, run)), named)
 
 
-def _holds(folder: Path, configuration: Mapping[str, Any]) -> bool:
-    """Whether the run in a folder was begun with this configuration and so can be gone on with."""
+def _holds(folder: Path, run: LaidOut) -> bool:
+    """Whether the run in a folder is this one and so can be gone on with."""
     try:
+        now = json.loads(to_json(as_begun(run, folder).configuration))
         with RunStore.read(folder) as store:
-            ours = in_edition(configuration, store.configuration.get("edition", 1))
-            return first_difference(store.configuration, ours) is None
-    except StoreError:
+            return first_difference(store.configuration, now) is None
+    except (StoreError, RunOptionsError):
         return False
 
 

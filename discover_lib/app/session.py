@@ -408,6 +408,7 @@ class Session:
         from discover_lib.engines.llm.calls.records import LLMError
         from discover_lib.engines.miniature.lexicon import LexiconError
 
+        self._check_world()
         settings, stop = self.settings, threading.Event()
         self._stop = self._here.stop = stop
         asked, spec = (settings.assistant, *assistants), dataclasses.replace(settings.spec, edition=self.edition)
@@ -422,6 +423,18 @@ class Session:
             raise SessionError(" ".join(str(error).split())) from error
         except LexiconError as error:
             raise SessionError(f"{error}; let language models judge and speak here") from error
+
+    def _check_world(self) -> None:
+        """Refuse to go on with what the miniature built when its lexicon held other values."""
+        from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
+
+        if self.settings.source == "miniature" and self._domain in ALL_DOMAINS:
+            lexicon = load_lexicon(self._domain)
+            if any(lexicon.value_of_text(each.text) is None for each in self.conversation.tree.intents.values()):
+                raise SessionError(
+                    f"this conversation was begun in an earlier world of {self._domain}, whose values are no more: "
+                    "look back through it, or reset to begin anew"
+                )
 
     @contextmanager
     def _unless_cancelled(self) -> Iterator[None]:

@@ -205,6 +205,8 @@ def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
         "domain": ", ".join(domains),
         "artifacts": {key: value for part in parts for key, value in part.configuration["artifacts"].items()},
     }
+    if worlds := {key: value for part in parts for key, value in part.configuration.get("worlds", {}).items()}:
+        configuration["worlds"] = worlds
     trees = {artifact: tree for part in parts for artifact, tree in part.trees.items()}
     placed = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
     return LaidOut(parts[0].options, trees, placed, configuration)
@@ -235,12 +237,45 @@ def as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
 
 
 def as_begun(run: LaidOut, folder: Path) -> LaidOut:
-    """A run as its folder knows it, if it was begun there: earlier versions spoke and hashed prompts otherwise."""
+    """A run as its folder knows it, if it was begun there: earlier versions spoke and hashed prompts otherwise.
+
+    Raises:
+        RunOptionsError: it was begun when a lexicon held other values.
+    """
     try:
         with RunStore.read(folder) as store:
-            return as_in(run, store.configuration)
+            stored = store.configuration
     except StoreError:
         return run
+    for domain, world in run.configuration.get("worlds", {}).items():
+        if stored.get("worlds", {}).get(domain, 1) != world and stored.get("format") == FORMAT:
+            raise RunOptionsError(
+                f"{folder} was begun in an earlier world of {domain}, whose values are no more: it opens, shows, "
+                "scores and exports as ever, but cannot be gone on with; begin a new run in another folder"
+            )
+    return as_in(_opened_as_in(run, stored), stored)
+
+
+def _opened_as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
+    """A run whose users open as in a stored one: earlier versions framed all requests of a domain alike."""
+    from discover_lib.engines.miniature.lexicon import load_lexicon
+
+    hashes, trees = stored.get("artifacts") or {}, dict(run.trees)
+    for artifact_id, (domain, tree) in run.trees.items():
+        if domain and hashes.get(artifact_id, "") != run.configuration["artifacts"][artifact_id]:
+            lexicon = load_lexicon(domain)
+            if first := lexicon.value_of_text(tree.roots[0].text):
+                framed = dataclasses.replace(tree, initial_request=lexicon.framed_request(first))
+                if _fingerprint(framed) == hashes.get(artifact_id):
+                    trees[artifact_id] = (domain, framed)
+    if trees == run.trees:
+        return run
+    plain = {artifact_id: tree.to_dict() for artifact_id, (_, tree) in trees.items()}
+    artifacts = {artifact_id: _fingerprint(tree) for artifact_id, (_, tree) in trees.items()}
+    units = tuple(dataclasses.replace(unit, tree=plain[unit.artifact_id]) for unit in run.units)
+    return dataclasses.replace(
+        run, trees=trees, units=units, configuration={**run.configuration, "artifacts": artifacts}
+    )
 
 
 def check_access(run: LaidOut, settings: ClientSettings | None) -> None:
@@ -456,6 +491,9 @@ def _configuration(
         extra["interactivity"] = spec.interactivity
     if changed := spec.options.to_store(spec.players(options.everyone)):
         extra["options"] = changed
+    worlds = {domain: world_of(domain) for domain in sorted({domain for domain, _ in trees.values()})}
+    if later := {domain: world for domain, world in worlds.items() if world > 1}:
+        extra["worlds"] = later
     return extra | {
         "format": FORMAT,
         "code_version": VERSION,
@@ -481,6 +519,13 @@ def _chosen_prompts(options: RunOptions) -> set[str]:
     checks = {"leak_check"} if options.leak_check else set()
     scales = {"interactivity_paper"} if options.interactivity == "paper" else set()
     return {STYLES[style] for style in styles if style} | checks | scales
+
+
+def world_of(domain: str) -> int:
+    """Which world of a domain this version plays: raised when a lexicon's values change; 1 for what has no lexicon."""
+    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
+
+    return load_lexicon(domain).world if domain in ALL_DOMAINS else 1
 
 
 def _prompts(options: RunOptions) -> PromptSet:

@@ -83,7 +83,7 @@ def test_a_drawing_is_read_again_where_the_reason_quotes_nothing() -> None:
     from discover_lib.engines.miniature.rendering import render_artifact
 
     lexicon = load_lexicon("svg_drawing")
-    plain, lined = (render_artifact(values, lexicon) for values in (["whale"], ["whale", "bold-dark-line"]))
+    plain, lined = (render_artifact(values, lexicon) for values in (["whale"], ["whale", "bold-lines"]))
     reasons = set(read_artifact(lined, "svg_drawing").values()) - set(read_artifact(plain, "svg_drawing").values())
     reason = next(each for each in sorted(reasons) if "“" not in each)
     seen = found(talk((f"{plain}\n{lined}", reason), domain="svg_drawing"))

@@ -102,7 +102,7 @@ def test_what_was_said_word_for_word_never_leaks(message: str, before: list[str]
     assert find_leaks(message, {"1": message}, [*before, message]) == ()
 
 
-LAND = {"id": "1.1", "text": "Shows an animal that lives on land", "children": [{"id": "1.1.1", "text": "Shows a cat"}]}
+LAND = {"id": "1.1", "text": "Shows an animal with fur", "children": [{"id": "1.1.1", "text": "Shows a cat with fur"}]}
 TREE = IntentTree.from_dict(
     {
         "artifact_type": "svg drawing",

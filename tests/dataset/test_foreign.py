@@ -12,32 +12,34 @@ from discover_lib.engines.miniature.reading import read_artifact, read_reply
 
 TYPED = {
     "svg_drawing": {
-        "what about a small navy boat at night?": {"small-figure", "navy", "boat", "dark-backdrop"},
-        "pink please": {"pink"},
-        "could it be a bit bigger?": {"large-figure"},
-        "a tiny cat, top left": {"tiny", "cat", "upper-left"},
-        "make it square": {"square-canvas"},
-        "put it to the left": {"middle-left"},
-        "a sunset behind it?": {"fading-backdrop"},
-        "tall format, it's for my phone": {"nine-to-sixteen"},
-        "could you do it in pastel green": {"mint"},
-        "a red fox with a thick outline": {"red", "fox", "unbroken-line"},
-        "just a silhouette": {"one-paint"},
-        "more colorful!": {"several-hues"},
-        "two tone, black and white": {"two-paints", "black", "pale-neutral"},
-        "can the fish be striped?": {"fish", "striped"},
-        "three of them side by side": {"thrice", "side-by-side"},
-        "tilted to the right a bit": {"leans-right"},
-        "with a title at the top": {"word-above"},
-        "add some waves and a seagull": {"waves", "birds"},
-        "put a circle behind it": {"round-badge"},
-        "a bicycle, or a helicopter": {"road-vehicle", "aircraft"},
-        "something grey": {"neutral"},
-        "a turquoise car on white": {"teal", "car", "white-backdrop"},
-        "make the lines thinner": {"unbroken-line"},
-        "fill the whole canvas": {"huge"},
-        "zoom in so it's cropped at the bottom": {"large-figure", "cut-bottom"},
-        "on a blue background": {"plain-backdrop"},
+        "what about a small navy boat at night?": {"far-off", "cool", "afloat", "after-dark"},
+        "pink please": {"warm"},
+        "could it be a bit bigger?": {"close-up"},
+        "a tiny cat, top left": {"far-off", "cat", "on-left"},
+        "make it square": {"square"},
+        "put it to the left": {"on-left"},
+        "a sunset behind it?": {"sunset"},
+        "tall format, it's for my phone": {"phone"},
+        "could you do it in pastel green": {"candy"},
+        "a red fox with a thick outline": {"warm", "fox", "bold-lines"},
+        "just a silhouette": {"black-and-white"},
+        "more colorful!": {"bright"},
+        "two tone, black and white": {"black-and-white"},
+        "can the fish be striped?": {"fish", "hatching"},
+        "three of them side by side": {"young"},
+        "with a title at the top": {"title", "words-on-top"},
+        "add some waves and a seagull": {"open-sea", "birds"},
+        "a bicycle, or a helicopter": {"wheeled", "airborne-vehicle"},
+        "something grey": {"quiet"},
+        "a turquoise car on white": {"ocean", "wheeled", "white-paper"},
+        "make the lines thinner": {"fine-lines"},
+        "fill the whole canvas": {"close-up"},
+        "zoom in so it's cropped at the bottom": {"close-up"},
+        "on a coloured background": {"tinted-paper"},
+        "a birthday card with a fox in a scarf": {"birthday", "fox", "scarf"},
+        "in the rain, please": {"rainy"},
+        "a lighthouse at dusk": {"lighthouse", "sunset"},
+        "more like a watercolour": {"washes"},
         "hmm, not sure, something else": set(),
         "which of these three directions do you like?": set(),
     },
@@ -127,49 +129,49 @@ ICONS = {
         """<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24" viewBox="0 0 24 24" fill="none"
         stroke="currentColor" stroke-width="2" stroke-linecap="round"><rect x="3" y="9" width="18" height="8" rx="2"/>
         <path d="M5 9l2-5h10l2 5"/><path d="M6 17v3M18 17v3"/></svg>""",
-        {"car", "black", "one-paint", "dark-line", "fairly-large", "square-canvas"},
+        {"wheeled", "quiet", "outlined", "close-up", "square"},
     ),
     "a filled icon without colours of its own": (
         "store",
         """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 512"><path d="M20 20H620L600 200H40zM60 220h520
         v270H60zm60 60v120h140v-120z"/></svg>""",
-        {"building", "black", "one-paint", "huge", "landscape-canvas"},
+        {"building", "quiet", "close-up", "wide"},
     ),
     "an emoji filed under its code point": (
         "1f98a",
         """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 36 36"><path fill="#E8730C" d="M2 2l8 6h16l8-6-2 22
         -14 10L4 24z"/><path fill="#FFF" d="M10 24h16l-8 8z"/><circle fill="#292F33" cx="13" cy="18" r="2"/></svg>""",
-        {"fox", "pumpkin", "large-figure", "square-canvas"},
+        {"fox", "warm", "close-up", "square"},
     ),
     "a flag of three stripes": (
         "xx",
         """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 480"><path fill="#0a0" d="M0 0h213v480H0z"/>
         <path fill="#fff" d="M213 0h214v480H213z"/><path fill="#e02" d="M427 0h213v480H427z"/></svg>""",
-        {"contrasting-hues", "huge", "four-to-three"},
+        {"bright", "close-up", "wide"},
     ),
     "a logo on a rounded tile": (
         "logo",
         """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><rect width="100" height="100" rx="20"
         fill="#1565c0"/><circle cx="50" cy="50" r="24" fill="#ffb300"/></svg>""",
-        {"rounded-tile", "yellow", "one-paint", "huge", "square-canvas"},
+        {"bright", "close-up", "square"},
     ),
     "an outlined emoji on a margin": (
         "1F422",
         """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 72 72"><g id="color"><path fill="#5c9e31" stroke="none"
         d="M16 46c0-16 9-24 20-24s20 8 20 24z"/></g><g id="line" fill="none" stroke="#000" stroke-width="2"><path
         d="M16 46c0-16 9-24 20-24s20 8 20 24z"/></g></svg>""",
-        {"animal", "green", "two-paints", "square-canvas"},
+        {"finned", "cool", "far-off", "square"},
     ),
     "a tree, which is no company when it stands alone": (
         "tree",
         """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M8 1l6 12H9v2H7v-2H2z"/></svg>""",
-        {"plant", "black", "one-paint", "large-figure", "square-canvas"},
+        {"tree", "quiet", "close-up", "square"},
     ),
     "a small mark in a corner": (
         "mark",
         """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 200"><rect width="200" height="200" fill="#0d0d10"/>
         <circle cx="40" cy="40" r="20" fill="#ef5da8"/></svg>""",
-        {"pink", "one-paint", "fairly-small", "upper-left", "black-backdrop", "square-canvas"},
+        {"warm", "on-left", "dark-paper", "square"},
     ),
 }
 
@@ -185,8 +187,8 @@ def test_an_icon_from_elsewhere_is_recognised_and_built(style: str) -> None:
 def test_the_drawing_s_own_words_count_before_the_file_s_name() -> None:
     svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><title>A whale</title><circle r="4" cx="4"/></svg>'
     found = read_artifact(svg, "svg_drawing", "train")
-    assert "whale" in found and "vehicle" not in found
-    assert read_artifact(svg.replace("A whale", ""), "svg_drawing", "train")["vehicle"] == "the file is named “train”"
+    assert "whale" in found and "train" not in found
+    assert read_artifact(svg.replace("A whale", ""), "svg_drawing", "train")["train"] == "the file is named “train”"
     assert "cat" not in read_artifact(svg.replace("A whale", ""), "svg_drawing", "cat-off")
 
 
@@ -245,7 +247,7 @@ def test_a_pasted_paragraph_is_built_from_what_it_says(domain: str, text: str, e
     [
         ("creative_writing", "He opened the laptop, closed it, opened it again. He made toast.", "recognised nothing"),
         ("technical_writing", "A heat pump moves heat instead of making it.", "recognised heat pumps"),
-        ("svg_drawing", '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>', "recognised a square canvas"),
+        ("svg_drawing", '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>', "recognised a square picture"),
     ],
 )
 def test_a_refusal_says_what_was_seen_and_how_to_go_on(domain: str, text: str, seen: str) -> None:

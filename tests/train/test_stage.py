@@ -287,10 +287,10 @@ def test_the_reward_is_the_simulator_s_and_its_parts_are_logged(states: list[str
     ("reply", "kind", "earned"),
     [
         ("pass", None, 0.0),
-        ("maybe colour navy / teal ?", "diverging", None),
+        ("maybe colours ocean / forest ?", "diverging", None),
         ("draft", "broken", -1.0),
-        ("colour colour", "broken", -1.0),
-        ("show subject boat / vehicle", "broken", -1.0),  # too broad to be made
+        ("colours colours", "broken", -1.0),
+        ("show subject afloat / vehicle", "broken", -1.0),  # too broad to be made
     ],
 )
 def test_what_a_reply_is_and_what_breaking_the_language_costs(
@@ -302,8 +302,8 @@ def test_what_a_reply_is_and_what_breaking_the_language_costs(
 
 
 def test_a_failed_judgement_is_none_and_many_of_them_stop_the_run(states: list[str]) -> None:
-    judge = Failing("navy")
-    good, bad = "maybe colour teal / mint ?", "maybe colour navy / teal ?"
+    judge = Failing("autumn")
+    good, bad = "maybe colours ocean / forest ?", "maybe colours autumn / ocean ?"
     got, found = rewards(states[:3], [good, bad, good], judge)
     assert got[1] is None and None not in (got[0], got[2]) and found["share/unscored"] == pytest.approx(1 / 3)
     with pytest.raises(RewardError, match="2 of 3 replies could not be judged; the last: judge: no verdict"):
@@ -408,7 +408,7 @@ def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> No
 
 
 def test_rows_of_another_kind_or_form_are_refused(tmp_path: Path) -> None:
-    make_data(tmp_path / "data", artifacts=2, turns=1)
+    make_data(tmp_path / "data", artifacts=4, turns=1)
     base = tmp_path / "base"
     base.mkdir()
     wrong = StageSettings("sft", str(tmp_path / "data" / "dpo"), str(base), recipe=short_recipe())
@@ -420,7 +420,7 @@ def test_rows_of_another_kind_or_form_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_keeps_to_the_settings_that_it_was_begun_with(tmp_path: Path) -> None:
-    make_data(tmp_path / "data", artifacts=2, turns=1)
+    make_data(tmp_path / "data", artifacts=4, turns=1)
     (tmp_path / "base").mkdir()
     (tmp_path / "base" / "tiny.json").write_text(json.dumps({"domains": [DOMAIN]}))
     made = settings(tmp_path, "sft")

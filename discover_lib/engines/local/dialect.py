@@ -117,10 +117,15 @@ def read_card(folder: str | Path) -> dict[str, Any]:
 def tiny_domains(folder: str | Path) -> tuple[str, ...] | None:
     """The domains that a tiny model knows; None for other models.
 
+    One whose lexicon has come to hold words that the model has no token for is not among them any more.
+
     Raises:
         LocalModelError: its card is damaged.
     """
-    return read_card(folder).get("domains")
+    from discover_lib.engines.local.tiny_language import lacks_words
+
+    domains = read_card(folder).get("domains")
+    return None if domains is None else tuple(name for name in domains if not lacks_words(Path(folder), name))
 
 
 def behaviour(candidate: Candidate, domain: str) -> Behaviour | None:

@@ -22,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from discover_lib.engines.local.dialect import CARD, LocalModelError, is_tiny, tiny_domains
+from discover_lib.engines.local.dialect import CARD, LocalModelError, is_tiny, read_card, tiny_domains
 from discover_lib.engines.local.lineage import ADAPTER, FILE, adapter_chain, content_hash
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
 from discover_lib.engines.local.tiny_language import known_domains
@@ -113,10 +113,19 @@ def check_local(name: str, domain: str) -> None:
     domains = tiny_domains(folder) if folder else known_domains()
     if domains is not None and domain not in domains:
         spoken = ", ".join(domains)
-        raise LocalModelError(f"{name!r} is a tiny model of {spoken}; it does not speak {domain or 'other domains'!r}")
+        told = (
+            f"; it was pretrained in an earlier world of {domain}" if folder and domain in _card_domains(folder) else ""
+        )
+        raise LocalModelError(
+            f"{name!r} is a tiny model of {spoken}; it does not speak {domain or 'other domains'!r}{told}"
+        )
     for library in ("torch", "transformers", "peft"):
         if find_spec(library) is None:
             raise LocalModelError(f"{name!r} needs {library}: install what training needs with 'make train'")
+
+
+def _card_domains(folder: Path) -> tuple[str, ...]:
+    return tuple(read_card(folder).get("domains", ()))
 
 
 def fingerprint(name: str) -> str:

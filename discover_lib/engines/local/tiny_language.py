@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.core.conversation import Message, Reply
-from discover_lib.engines.miniature.beliefs import believe, is_whole
+from discover_lib.engines.miniature.beliefs import believe, whole_pieces
 from discover_lib.engines.miniature.lexicon import SHIPPED_DOMAINS, Lexicon, LexiconError, load_lexicon
 from discover_lib.engines.miniature.notation import (
     COUNTING,
@@ -113,6 +113,16 @@ def vocabulary(domains: tuple[str, ...]) -> Vocabulary:
                 raise LexiconError(f"{domain}: {word!r} is a word of the notation; give the value another id")
             words[word] = None
     return Vocabulary(domains, tuple(words))
+
+
+def lacks_words(folder: Path, domain: str) -> bool:
+    """Whether a model's tokenizer has no token for some word of a domain's lexicon: it was made before that had it."""
+    path = folder / "tokenizer.json"
+    if domain not in known_domains() or not path.is_file():
+        return False
+    known = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
+    lexicon = load_lexicon(domain)
+    return any(word not in known for word in (*lexicon.dimensions, *lexicon.values))
 
 
 # -- the tokenizer as files -----------------------------------------------------------------------------------------
@@ -218,11 +228,11 @@ def as_notation(text: str, domain: str) -> str:
 
 def _moves_of(reading: ReplyReading, lexicon: Lexicon) -> list[Move]:
     """What a reply in other words does, as far as the notation can say it."""
-    options = [tuple(option) for option in reading.options if option]
+    options = [option for option in reading.options if option]
     if reading.kind == "artifact":
-        wholes = [option for option in options if is_whole(option, lexicon)]
+        wholes = whole_pieces(options, lexicon)
         samples = [value for option in options if option not in wholes for value in option]
-        drafts = [Move("draft", _that_fit(option, lexicon)) for option in wholes[-1:]]
+        drafts = [Move("draft", lexicon.that_fit(option)) for option in wholes[-1:]]
         return [*drafts, *_alternatives("show", samples, lexicon)] or [Move("pass")]
     asked = [Move("ask", dimension=name) for name in reading.dimensions_asked]
     return [*_alternatives("maybe", [value for option in options for value in option], lexicon), *asked] or [
@@ -241,15 +251,6 @@ def _alternatives(verb: str, values: Iterable[str], lexicon: Lexicon) -> list[Mo
     ]
 
 
-def _that_fit(values: Sequence[str], lexicon: Lexicon) -> tuple[str, ...]:
-    kept: list[str] = []
-    for value in values:
-        name = lexicon.values[value].dimension
-        if sum(lexicon.values[each].dimension == name for each in kept) < lexicon.dimensions[name].holds:
-            kept.append(value)
-    return tuple(kept)
-
-
 def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: str = "") -> Reply:
     """What the model said as a reply: rendered if it is notation, else `BROKEN`, with its words kept as notation.
 
@@ -262,7 +263,7 @@ def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: 
         moves = parse(written, lexicon)
     except NotationError:
         return Reply(BROKEN, max(1, count_words(written)) * TOKENS_PER_WORD, COUNTING, assistant, written)
-    known = believe(messages, lexicon).known_leaves() if any(move.verb == "show" for move in moves) else ()
+    known = believe(messages, lexicon).sampled_with() if any(move.verb == "show" for move in moves) else ()
     reply = make_reply(moves, lexicon, assistant, known)
     return dataclasses.replace(reply, n_tokens=count_words(written) * TOKENS_PER_WORD)  # what is said twice costs twice
 

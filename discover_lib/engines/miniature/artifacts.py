@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Literal
 
 from discover_lib.base.seeds import derive_rng, unit_uniform
 from discover_lib.core.conversation import Artifact
-from discover_lib.engines.miniature.lexicon import LexiconError, load_lexicon
+from discover_lib.engines.miniature.lexicon import Lexicon, LexiconError, load_lexicon
 from discover_lib.engines.miniature.rendering import is_drawn, render_artifact
 
 Split = Literal["train", "eval"]
 SPLIT_SIZES: dict[Split, int] = {"train": 500, "eval": 100}
 EVAL_SHARE = 1 / 6
 DIMENSIONS_PER_ARTIFACT = (6, 8)
+OPTIONAL_PER_ARTIFACT = (1, 2)  # where a piece is composed
+ADDED = 0.6  # how often something is added that stands beside what was chosen
 MOST_DRAWS = 10_000  # of one artifact, until its values belong to the split
 
 
 def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
-    """Artifact `index` of a split: six to eight dimensions (or all there are) with a value each, rendered.
+    """Artifact `index` of a split: values of several dimensions, rendered.
 
     The splits are disjoint by construction: a combination of values belongs to one of them by its hash.
 
@@ -28,27 +31,53 @@ def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
     """
     if not 0 <= index < SPLIT_SIZES[split]:
         raise ValueError(f"the {split} split of {domain} has artifacts 0 to {SPLIT_SIZES[split] - 1}, not {index}")
-    lexicon = load_lexicon(domain)
-    fewest, most = DIMENSIONS_PER_ARTIFACT
-    rng = derive_rng(domain, split, index)
-    subject = next(name for name, dimension in lexicon.dimensions.items() if dimension.asked)
-    names_in_all = list(lexicon.dimensions)
-    fewest, most = min(fewest, len(names_in_all)), min(most, len(names_in_all))
+    lexicon, rng = load_lexicon(domain), derive_rng(domain, split, index)
+    draw = _scene if lexicon.is_composed else _selection
     for _ in range(MOST_DRAWS):
-        names = rng.sample(names_in_all, rng.randint(fewest, most))
-        if subject not in names:  # what a request names first; without it no conversation starts
-            continue
-        values = sorted(
-            value
-            for name in names
-            for value in rng.sample(lexicon.dimensions[name].leaves, rng.randint(1, lexicon.dimensions[name].holds))
-        )
-        if (unit_uniform(domain, *values) < EVAL_SHARE) == (split == "eval"):
+        values = draw(lexicon, rng)
+        if values and (unit_uniform(domain, *sorted(values)) < EVAL_SHARE) == (split == "eval"):
             break
     else:
         raise LexiconError(f"the lexicon of {domain} is too small to tell training from evaluation: add values to it")
     artifact_id = f"{domain}-{split}-{index:03d}"
     return Artifact(artifact_id, lexicon.artifact_type, render_artifact(values, lexicon), domain=domain)
+
+
+def _selection(lexicon: Lexicon, rng: random.Random) -> list[str]:
+    """Values of six to eight dimensions; none where the draw leaves out what a request names first."""
+    names_in_all = list(lexicon.dimensions)
+    fewest, most = (min(number, len(names_in_all)) for number in DIMENSIONS_PER_ARTIFACT)
+    names = rng.sample(names_in_all, rng.randint(fewest, most))
+    if next(name for name, dimension in lexicon.dimensions.items() if dimension.asked) not in names:
+        return []  # without it no conversation starts
+    return sorted(
+        value
+        for name in names
+        for value in rng.sample(lexicon.dimensions[name].leaves, rng.randint(1, lexicon.dimensions[name].holds))
+    )
+
+
+def _scene(lexicon: Lexicon, rng: random.Random) -> list[str]:
+    """Values that go together: of all dimensions that no piece does without, and of one or two others."""
+    needed = [name for name, dimension in lexicon.dimensions.items() if not dimension.optional]
+    others = [name for name in lexicon.dimensions if name not in needed]
+    extra = rng.sample(others, len(others))
+    left = len(needed) + rng.choice(OPTIONAL_PER_ARTIFACT)
+    values: list[str] = []
+    for name in (
+        *needed,
+        *extra,
+    ):  # where one of the needed has nothing that goes with the rest, one more of the others
+        fitting = [leaf for leaf in lexicon.dimensions[name].leaves if lexicon.fits(leaf, values)]
+        main = [leaf for leaf in fitting if leaf not in lexicon.additions] or fitting
+        if not main or not left:
+            continue
+        left -= 1
+        values.append(rng.choice(main))
+        added = [leaf for leaf in lexicon.additions_of(name) if leaf not in values and lexicon.fits(leaf, values)]
+        if added and rng.random() < ADDED:
+            values.append(rng.choice(added))
+    return values
 
 
 def generate_artifacts(domain: str, split: Split, count: int) -> list[Artifact]:

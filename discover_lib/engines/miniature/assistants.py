@@ -24,6 +24,8 @@ from discover_lib.engines.miniature.rendering import PLAIN, make_reply
 from discover_lib.metrics.satisfaction import asks_for_final
 
 N_ALTERNATIVES = 3
+INCLUDED = 0.45  # how often a draft has something in a dimension that a piece may do without
+ADDED = 0.5  # how often something is added that stands beside what was chosen
 Policy = Callable[[Beliefs, random.Random], list[Move]]
 
 
@@ -43,7 +45,7 @@ class ScriptedAssistant:
         else:
             moves = self._policy(beliefs, rng)
         frames = openings(self.name, moves, self.lexicon.domain, messages, seed) if self.edition > 1 else PLAIN
-        return make_reply(moves, self.lexicon, self.name, beliefs.known_leaves(), frames)
+        return make_reply(moves, self.lexicon, self.name, beliefs.sampled_with(), frames)
 
 
 class OracleAssistant:
@@ -67,7 +69,7 @@ class OracleAssistant:
             if tree.root_of[intent.id] in shown or state[intent.id] is Discovery.DISCOVERED:
                 for value in requirement(intent.text, self.lexicon.domain):
                     wanted += self._realised_by(value, [asked for leaf in leaves for asked in leaf])
-        moves = [Move("draft", self._that_fit(wanted))]
+        moves = [Move("draft", self.lexicon.that_fit(wanted))]
         frames = openings(self.name, moves, self.lexicon.domain, messages, seed) if self.edition > 1 else PLAIN
         return make_reply(moves, self.lexicon, self.name, frames=frames)
 
@@ -75,16 +77,6 @@ class OracleAssistant:
         """Leaves that the tree itself asks for below `value`, or any one leaf where the tree stops above the leaves."""
         below = self.lexicon.leaves_under(value)
         return [leaf for leaf in below if leaf in asked] or [below[0]]
-
-    def _that_fit(self, wanted: Sequence[str]) -> tuple[str, ...]:
-        """At most as many values of each dimension as a piece can hold."""
-        kept: list[str] = []
-        for value in dict.fromkeys(wanted):
-            dimension = self.lexicon.values[value].dimension
-            held = sum(self.lexicon.values[each].dimension == dimension for each in kept)
-            if held < self.lexicon.dimensions[dimension].holds:
-                kept.append(value)
-        return tuple(kept)
 
 
 def draft(beliefs: Beliefs, rng: random.Random) -> list[Move]:
@@ -200,14 +192,15 @@ def final_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
 
 def _complete(beliefs: Beliefs, rng: random.Random, draft: Sequence[str], redrawn: str | None) -> tuple[str, ...]:
     """Values for every dimension: agreed ones, then `draft`'s except in `redrawn`, then others, untried ones first."""
-    lexicon, tried = beliefs.lexicon, beliefs.tried_before
     drafted: dict[str, list[str]] = {}
     for value in draft:
-        drafted.setdefault(lexicon.values[value].dimension, []).append(value)
+        drafted.setdefault(beliefs.lexicon.values[value].dimension, []).append(value)
+    if beliefs.lexicon.is_composed:
+        return _composed(beliefs, rng, drafted, redrawn)
     agreed = beliefs.agreed
     values: list[str] = []
-    for name, dimension in lexicon.dimensions.items():
-        kept = agreed.get(name, ())
+    for name, dimension in beliefs.lexicon.dimensions.items():
+        kept = agreed.get(name, [])
         holds = dimension.holds
         if len(kept) >= holds:
             values += kept[:holds]
@@ -218,11 +211,67 @@ def _complete(beliefs: Beliefs, rng: random.Random, draft: Sequence[str], redraw
         values += kept[:holds]
         missing = (2 if holds > 2 else holds) - len(kept)
         if missing > 0:
-            others = [value for value in pool if value not in kept] if kept else pool
-            fresh = [value for value in others if value not in tried] or others
+            fresh = _untried([value for value in pool if value not in kept] if kept else pool, beliefs)
             # `choice` draws what a `sample` of one does, in half the time.
             values += [rng.choice(fresh)] if missing == 1 and fresh else rng.sample(fresh, min(missing, len(fresh)))
     return tuple(values)
+
+
+def _composed(
+    beliefs: Beliefs, rng: random.Random, drafted: Mapping[str, Sequence[str]], redrawn: str | None
+) -> tuple[str, ...]:
+    """Values that go together: one of each dimension, now and then another beside it, not all that is optional."""
+    lexicon, agreed = beliefs.lexicon, beliefs.agreed
+    values: list[str] = []
+    clashing: set[str] = set()
+    for leaf in beliefs.known_leaves():
+        clashing |= lexicon.clashes[leaf]
+    for name, dimension in lexicon.dimensions.items():
+        kept = list(agreed.get(name, ()))
+        pool, anew = _open_leaves(beliefs, name), name not in drafted or name == redrawn
+        if not anew:
+            kept += [leaf for leaf in drafted[name] if leaf in pool and leaf not in clashing and leaf not in kept]
+        kept = kept[: dimension.holds]
+        clashing.update(*(lexicon.clashes[leaf] for leaf in kept))
+        skipped = dimension.optional and not kept and not beliefs.is_touched(name) and name != redrawn
+        if len(kept) < dimension.holds and not (skipped and ((beliefs.draft and not anew) or rng.random() >= INCLUDED)):
+            kept += _chosen(beliefs, rng, name, pool, kept, clashing, anew=anew)
+        values += kept
+    return tuple(values)
+
+
+def _chosen(
+    beliefs: Beliefs,
+    rng: random.Random,
+    name: str,
+    pool: Sequence[str],
+    kept: Sequence[str],
+    clashing: set[str],
+    *,
+    anew: bool,
+) -> list[str]:
+    """What to put into a dimension beside `kept`, none of it `clashing`; that grows by what the choice rules out."""
+    lexicon, additions = beliefs.lexicon, beliefs.lexicon.additions
+    holds, every = lexicon.dimensions[name].holds, lexicon.dimensions[name].leaves
+    chosen: list[str] = []
+    if all(leaf in additions for leaf in kept):  # there is nothing yet that they would be added to
+        free = [leaf for leaf in pool if leaf not in clashing and leaf not in kept]
+        main = [leaf for leaf in free if leaf not in additions]
+        main = main or [leaf for leaf in every if leaf not in clashing and leaf not in additions]
+        if leaves := main or ([] if kept else free):
+            chosen.append(rng.choice(_untried(leaves, beliefs)))
+            clashing |= lexicon.clashes[chosen[0]]
+    if anew and len(kept) + len(chosen) < holds and rng.random() < ADDED:
+        taken = [*kept, *chosen]
+        if added := [leaf for leaf in lexicon.additions_of(name) if leaf not in clashing and leaf not in taken]:
+            chosen.append(rng.choice(_untried(added, beliefs)))
+            clashing |= lexicon.clashes[chosen[-1]]
+    return chosen
+
+
+def _untried(leaves: Sequence[str], beliefs: Beliefs) -> Sequence[str]:
+    """Those not tried yet, or all where there are none."""
+    return [leaf for leaf in leaves if leaf not in beliefs.tried_before] or leaves
 
 
 def fresh_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
@@ -251,7 +300,8 @@ def _next_dimension(beliefs: Beliefs, rng: random.Random, done: Sequence[str]) -
         return doubted
     wished = [beliefs.lexicon.values[wish].dimension for wish in beliefs.open_wishes()]
     unsettled = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
-    wished = [name for name in wished if name in unsettled and name not in done[-1:]]
+    again = () if beliefs.lexicon.is_composed else done[-1:]
+    wished = [name for name in wished if name in unsettled and name not in again]
     if wished:
         return wished[0]
     pool = unsettled or list(beliefs.lexicon.dimensions)
@@ -263,27 +313,47 @@ def alternatives(verb: str, beliefs: Beliefs, rng: random.Random) -> Move:
     """Alternatives of one dimension, spread over what is still open below what is known."""
     dimension = _next_dimension(beliefs, rng, done=beliefs.explored)
     below = beliefs.within(dimension)
-    values = spread(beliefs.lexicon, dimension, below, beliefs.tried, rng)
+    values = spread(beliefs.lexicon, dimension, below, beliefs.tried, rng, beliefs.known_leaves())
     return Move("show" if verb == "show" else "maybe", tuple(values), dimension)
 
 
-def spread(lexicon: Lexicon, dimension: str, below: str | None, tried: Sequence[str], rng: random.Random) -> list[str]:
-    """Up to three untried leaves, taken in turn from the branches below `below` (or below the whole dimension)."""
+def spread(
+    lexicon: Lexicon,
+    dimension: str,
+    below: str | None,
+    tried: Sequence[str],
+    rng: random.Random,
+    agreed: Sequence[str] = (),
+) -> list[str]:
+    """Up to three untried leaves, taken in turn from the branches below `below` (or below the whole dimension).
+
+    They go with what is agreed, as far as there are such.
+    """
     branches = list(lexicon.values[below].children if below else lexicon.dimensions[dimension].tops)
     if below and not branches:  # a leaf: go back to its own row
         branches = [below, *lexicon.siblings(below)]
+    passed = set(tried)
+    if lexicon.is_composed:
+        passed.update(agreed, *(lexicon.clashes[leaf] for leaf in agreed))
+        leaves = {leaf for branch in branches for leaf in lexicon.leaves_under(branch)}
+        if leaves - passed - lexicon.additions:
+            passed |= lexicon.additions  # first what they would be added to
+        elif not leaves - passed:
+            branches = list(lexicon.dimensions[dimension].tops)
     rng.shuffle(branches)
     rows = []
     for branch in branches:
-        leaves = [leaf for leaf in lexicon.leaves_under(branch) if leaf not in tried]
-        rng.shuffle(leaves)
-        rows.append(leaves)
+        row = [leaf for leaf in lexicon.leaves_under(branch) if leaf not in passed]
+        rng.shuffle(row)
+        rows.append(row)
     chosen: list[str] = []
     while len(chosen) < N_ALTERNATIVES and any(rows):
         for row in rows:
             if row and len(chosen) < N_ALTERNATIVES:
                 chosen.append(row.pop())
     everything = [leaf for branch in branches for leaf in lexicon.leaves_under(branch)]
+    if len(everything) < 2:
+        everything = list(lexicon.dimensions[dimension].leaves)
     while len(chosen) < 2:  # all tried: offer again
         chosen.append(rng.choice([leaf for leaf in everything if leaf not in chosen]))
     return chosen

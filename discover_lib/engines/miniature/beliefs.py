@@ -5,7 +5,7 @@ All scripted assistants think through here, and the rendering of samples takes f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -52,14 +52,21 @@ class Beliefs:
         """Leaf values that are agreed, at most as many a dimension as a piece can hold."""
         return [value for leaves in self.agreed.values() for value in leaves]
 
+    def sampled_with(self) -> list[str]:
+        """What samples carry: what is agreed and, while it is open what the piece is of, what was drafted last."""
+        values, asked = self.lexicon.values, self.lexicon.dimensions
+        first = next(name for name, dimension in asked.items() if dimension.asked)
+        drafted = [value for value in self.draft if values[value].dimension == first and first not in self.agreed]
+        return [*self.known_leaves(), *drafted[:1]]
+
     @cached_property
     def agreed(self) -> dict[str, list[str]]:
         """`known_leaves` by dimension, in the lexicon's order; without the dimensions that have none."""
         known, values = self._known, self.lexicon.values
         kept = {}
-        for name, dimension in self.lexicon.dimensions.items():
+        for name in self.lexicon.dimensions:
             if name in known and (leaves := [value for value in known[name] if not values[value].children]):
-                kept[name] = leaves[-dimension.holds :]
+                kept[name] = [*reversed(self.lexicon.that_fit(reversed(leaves)))]
         return kept
 
     @cached_property
@@ -89,6 +96,10 @@ class Beliefs:
         """Whether a leaf (as many as a piece holds) is agreed, and not doubted just now."""
         leaves = [value for value in self.known(dimension) if self.lexicon.values[value].is_leaf]
         return len(leaves) >= self.lexicon.dimensions[dimension].holds and self.doubted() != dimension
+
+    def is_touched(self, dimension: str) -> bool:
+        """Whether the user has said anything of a dimension."""
+        return dimension in self._known or dimension in self.latest.doubted or self.within(dimension) is not None
 
     def _below(self, value: str, other: str) -> bool:
         return value != other and self.lexicon.covers(value, other)
@@ -133,7 +144,7 @@ class _Recollection:
 @lru_cache(maxsize=2048)
 def _recollection(text: str, domain: str) -> _Recollection:
     lexicon, reading = load_lexicon(domain), read_reply(text, domain)
-    wholes = [option for option in reading.options if is_whole(option, lexicon)]
+    wholes = whole_pieces(reading.options, lexicon)
     samples = [option for option in reading.options if option not in wholes]
     shared = set.intersection(*map(set, samples)) if len(samples) > 1 else set()
     varied = [value for option in samples for value in option if value not in shared]
@@ -145,6 +156,18 @@ def _recollection(text: str, domain: str) -> _Recollection:
     )
 
 
-def is_whole(option: Collection[str], lexicon: Lexicon) -> bool:
-    """Whether an option is a complete piece rather than a sample: it settles most dimensions."""
-    return 2 * len({lexicon.values[value].dimension for value in option}) > len(lexicon.dimensions)
+def whole_pieces(options: Sequence[Mapping[str, str]], lexicon: Lexicon) -> list[Mapping[str, str]]:
+    """The options that are complete pieces rather than samples.
+
+    A piece settles most of the dimensions that none does without, and is no alternative to another option, from which
+    it would differ in one dimension only.
+    """
+    expected = {name for name, dimension in lexicon.dimensions.items() if not dimension.optional}
+    dimension_of = {value: lexicon.values[value].dimension for option in options for value in option}
+    wholes = []
+    for option in options:
+        settled = expected & {dimension_of[value] for value in option}
+        differences = ({dimension_of[value] for value in option.keys() ^ other.keys()} for other in options)
+        if 2 * len(settled) > len(expected) and not any(len(dimensions) == 1 for dimensions in differences):
+            wholes.append(option)
+    return wholes

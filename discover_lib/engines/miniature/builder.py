@@ -38,7 +38,8 @@ class MiniatureBuilder:
         chains = [tuple(reversed(self.lexicon.lineages[value])) for value in found]
         tops = self._order_of_roots(artifact, [chain[0] for chain in chains])
         roots = tuple(_organise(top, chains, self.lexicon, str(place)) for place, top in enumerate(tops, start=1))
-        request = self.lexicon.request.format(items=self.lexicon.values[tops[0]].say)
+        request = self.lexicon.values[tops[0]].opening
+        request = request or self.lexicon.framed_request(tops[0], unit_uniform(artifact.text, "request"))
         tree = IntentTree(
             artifact_type=self.lexicon.artifact_type,
             topic=artifact.topic or self._topic(tops[0]),
@@ -66,9 +67,9 @@ class MiniatureBuilder:
         except SvgError as error:
             raise BuildError(f"{artifact.id}: {error}") from None
         found: dict[str, str] = {}
-        for name, dimension in self.lexicon.dimensions.items():
+        for name in self.lexicon.dimensions:
             values = [value for value in shown if self.lexicon.values[value].dimension == name]
-            found |= {value: shown[value] for value in values[: dimension.holds]}
+            found |= {value: shown[value] for value in self.lexicon.that_fit(values)}
         dimensions = list(dict.fromkeys(self.lexicon.values[value].dimension for value in found))
         if len(dimensions) < MIN_DIMENSIONS:
             seen = ", ".join(self.lexicon.values[value].say for value in found) or "nothing"

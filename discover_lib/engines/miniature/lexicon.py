@@ -8,9 +8,10 @@ realises it.  `load_lexicon` checks the file and refuses one that would let the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ ALL_DOMAINS = SHIPPED_DOMAINS + tuple(
     sorted({path.stem for path in LEXICON_FOLDER.glob("*.yaml")} - {*SHIPPED_DOMAINS})
 )
 MAX_CUE_WORDS = 4
+_NOTHING: frozenset[str] = frozenset()
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")  # within a line
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
 
@@ -49,7 +51,9 @@ class Value:
     cues: tuple[str, ...]  # words and phrases that name this value in running text
     talk: tuple[str, ...]  # further ones that name it only where people talk about a piece: "funnier", "at night"
     line: str  # prose domains, leaves only: the sentence that realises it
+    opening: str  # the request that a user who wants nothing else yet begins with; "" where a frame serves
     depth: int  # 1 at the top of the taxonomy
+    beside: bool = False  # had together with its siblings, where these replace each other
 
     @property
     def is_leaf(self) -> bool:
@@ -64,6 +68,7 @@ class Dimension:
     aspect: str  # everyday words, with article: "the colours"
     holds: int  # how many values an artifact can have at once
     asked: bool  # an initial request may name it
+    optional: bool  # a piece may do without
     part: str  # the part of the domain's form that its lines go to
     tops: tuple[str, ...]
     leaves: tuple[str, ...]
@@ -97,7 +102,8 @@ class Lexicon:
 
     domain: str
     artifact_type: str
-    request: str  # frame of the initial request, with {items}
+    world: int  # raised when the values change so much that older runs cannot go on
+    requests: tuple[str, ...]  # frames of the initial request, with {items}
     dimensions: dict[str, Dimension]
     values: dict[str, Value]
     form: Form | None  # None: titled paragraphs, or a drawing
@@ -106,18 +112,66 @@ class Lexicon:
     cue_index: dict[tuple[str, ...], str] = field(repr=False)  # stemmed cue → value id
     talk_index: dict[tuple[str, ...], str] = field(repr=False)  # the same, what is only said in talk included
     rank: dict[str, int] = field(repr=False)  # value id → its place in the file
+    clashes: dict[str, frozenset[str]] = field(repr=False)  # leaf → the leaves that it cannot be had together with
 
     def covers(self, broad: str, specific: str) -> bool:
         """Whether showing `specific` shows `broad`: it is the same value or lies below it."""
         return broad in self.lineages[specific]
 
     def siblings(self, value_id: str) -> tuple[str, ...]:
-        """The other values under the same parent (or at the top of the same dimension)."""
+        """The values that could stand in its place: others under the same parent, or at the top of its dimension."""
         return self._siblings[value_id]
+
+    def fits(self, value: str, others: Collection[str]) -> bool:
+        """Whether a value can be had together with `others`: none replaces it or rules it out, and there is room."""
+        if not self.clashes.get(value, _NOTHING).isdisjoint(others):
+            return False
+        name = self.values[value].dimension
+        return sum(self.values[other].dimension == name for other in others) < self.dimensions[name].holds
+
+    def framed_request(self, value: str, draw: float = 0.0) -> str:
+        """The opening request for a value in one of the frames, drawn by a number below 1."""
+        return self.requests[int(draw * len(self.requests))].format(items=self.values[value].say)
+
+    def stand_together(self, one: str, two: str) -> bool:
+        """Whether some leaf below (or at) one value can be had together with some leaf below the other."""
+        below = self._leaves_under[two]
+        return any(not self.clashes[leaf].issuperset(below) for leaf in self._leaves_under[one])
+
+    def that_fit(self, values: Iterable[str]) -> tuple[str, ...]:
+        """As many of the values as can be had together, first come first served."""
+        kept: list[str] = []
+        for value in dict.fromkeys(values):
+            if self.fits(value, kept):
+                kept.append(value)
+        return tuple(kept)
 
     def leaves_under(self, value_id: str) -> tuple[str, ...]:
         """Leaf values at or below `value_id`."""
         return self._leaves_under[value_id]
+
+    @cached_property
+    def additions(self) -> frozenset[str]:
+        """Leaves that stand beside others rather than in their place: a scarf, beside the animals."""
+        return frozenset(
+            leaf for leaf in self.clashes if any(self.values[above].beside for above in self.lineages[leaf])
+        )
+
+    def additions_of(self, dimension: str) -> tuple[str, ...]:
+        """`additions` of one dimension."""
+        return self._additions_of[dimension]
+
+    @cached_property
+    def _additions_of(self) -> dict[str, tuple[str, ...]]:
+        return {
+            name: tuple(leaf for leaf in dimension.leaves if leaf in self.additions)
+            for name, dimension in self.dimensions.items()
+        }
+
+    @cached_property
+    def is_composed(self) -> bool:
+        """Whether a piece is more than a value or so of every dimension: some are optional, some go with others."""
+        return any(dimension.optional for dimension in self.dimensions.values())
 
     @cached_property
     def _above(self) -> dict[str, tuple[str, ...]]:
@@ -129,7 +183,13 @@ class Lexicon:
             value.id: self.values[value.parent].children if value.parent else self.dimensions[value.dimension].tops
             for value in self.values.values()
         }
-        return {value_id: tuple(other for other in row if other != value_id) for value_id, row in rows.items()}
+        values = self.values
+        return {
+            value_id: ()
+            if values[value_id].beside
+            else tuple(other for other in row if other != value_id and not values[other].beside)
+            for value_id, row in rows.items()
+        }
 
     @cached_property
     def _leaves_under(self) -> dict[str, tuple[str, ...]]:
@@ -239,22 +299,26 @@ def parse_lexicon(data: dict[str, Any]) -> Lexicon:
             aspect=entry["aspect"],
             holds=entry.get("holds", 1),
             asked=entry.get("asked", False),
+            optional=entry.get("optional", False),
             part=entry.get("part", ""),
             tops=tuple(value.id for value in rows if value.parent is None),
             leaves=tuple(value.id for value in rows if value.is_leaf),
         )
+    lineages = {value_id: tuple(_lineage(values, value_id)) for value_id in values}
     lexicon = Lexicon(
         domain=data["domain"],
         artifact_type=data["artifact_type"],
-        request=data["request"],
+        world=data.get("world", 1),
+        requests=(data["request"],) if isinstance(data["request"], str) else tuple(data["request"]),
         dimensions=dimensions,
         values=values,
         form=_form(data["domain"], data["form"], dimensions.values()) if "form" in data else None,
-        lineages={value_id: tuple(_lineage(values, value_id)) for value_id in values},
+        lineages=lineages,
         by_text={normalised(value.text): value.id for value in values.values()},
         cue_index=_cue_index(data["domain"], {value.id: value.cues for value in values.values()}),
         talk_index=_cue_index(data["domain"], {value.id: value.cues + value.talk for value in values.values()}),
         rank={value_id: place for place, value_id in enumerate(values)},
+        clashes=_clashes(data, values, dimensions, lineages),
     )
     check_lexicon(lexicon)
     return lexicon
@@ -285,9 +349,49 @@ def _walk_values(rows: list[dict[str, Any]], dimension: str, parent: str | None,
             cues=tuple(str(cue) for cue in row.get("cues") or ()),
             talk=tuple(str(cue) for cue in row.get("talk") or ()),
             line=row.get("line", ""),
+            opening=row.get("opening", ""),
             depth=depth,
+            beside=row.get("beside", False),
         )
         yield from _walk_values(below, dimension, row["id"], depth + 1)
+
+
+def _clashes(
+    data: dict[str, Any],
+    values: dict[str, Value],
+    dimensions: dict[str, Dimension],
+    lineages: dict[str, tuple[str, ...]],
+) -> dict[str, frozenset[str]]:
+    """Leaf → leaves that replace it, where values say which stand beside each other, and those ruled out by name."""
+    clashes: dict[str, set[str]] = {value.id: set() for value in values.values() if value.is_leaf}
+    for dimension in dimensions.values():
+        if any(value.beside for value in values.values() if value.dimension == dimension.name):
+            for one, two in combinations(dimension.leaves, 2):
+                if not _stand_beside(lineages[one], lineages[two], values):
+                    clashes[one].add(two)
+                    clashes[two].add(one)
+    for value_id, others in _ruled_out(row for entry in data["dimensions"] for row in entry["values"]):
+        for other in others:
+            if other not in values:
+                raise LexiconError(f"{data['domain']}: {value_id!r} is never with {other!r}, which is no value")
+            for one in (leaf for leaf in clashes if value_id in lineages[leaf]):
+                for two in (leaf for leaf in clashes if other in lineages[leaf]):
+                    clashes[one].add(two)
+                    clashes[two].add(one)
+    return {value_id: frozenset(others) for value_id, others in clashes.items()}
+
+
+def _stand_beside(one: tuple[str, ...], two: tuple[str, ...], values: dict[str, Value]) -> bool:
+    """Whether one of the branches, where two lineages part, is `beside` the other."""
+    first = next(value_id for value_id in reversed(one) if value_id not in two)
+    second = next(value_id for value_id in reversed(two) if value_id not in one)
+    return values[first].beside or values[second].beside
+
+
+def _ruled_out(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
+    for row in rows:
+        yield row["id"], row.get("never_with") or []
+        yield from _ruled_out(row.get("values") or [])
 
 
 def _lineage(values: dict[str, Value], value_id: str) -> Iterator[str]:
@@ -317,6 +421,7 @@ def check_lexicon(lexicon: Lexicon) -> None:
     - taxonomies are 2 to 5 levels deep and branch: a value has no children or at least two
     - every value's `say` names the value: it contains one of its own cues and no other value's outside its lineage
     - requirement texts use no word of hesitation or assent (`STOP_WORDS` beyond plain grammar are ignored anyway)
+    - an opening names its value, alone, and holds no word of another requirement either
     - an aspect's words stand in none of the domain's requirement texts, and `say` uses no word that only other
       requirements hold: naming a category, or a thing already known, can then never name a hidden requirement
     """
@@ -375,7 +480,10 @@ def _check_sayings(lexicon: Lexicon) -> None:
             holders.setdefault(word, set()).add(value.id)
     for value in lexicon.values.values():
         own = {word for each in lexicon.lineages[value.id] for word in content_words(lexicon.values[each].text)}
-        for word in sorted(content_words(value.say) - own):
+        if value.opening and list(_cue_hits(lexicon.talk_index, value.opening)) != [value.id]:
+            raise LexiconError(f"{lexicon.domain}: the opening of {value.id!r} must name it alone: {value.opening!r}")
+        framed = frozenset().union(*map(content_words, lexicon.requests))
+        for word in sorted((content_words(value.say) | content_words(value.opening) - framed) - own):
             if word in holders:
                 raise LexiconError(
                     f"{lexicon.domain}: say {value.say!r} of {value.id!r} uses {word!r}, which its own requirement "

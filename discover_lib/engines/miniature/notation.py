@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
 
 from discover_lib.base.errors import DiscoverError
@@ -116,6 +117,9 @@ def _parse_pairs(verb: str, body: Sequence[str], lexicon: Lexicon) -> tuple[str,
         held = sum(lexicon.values[value].dimension == name for value in values)
         if held > lexicon.dimensions[name].holds:
             raise NotationError(f"{held} values of {name!r}; a piece holds at most {lexicon.dimensions[name].holds}")
+    for one, two in combinations(values, 2):
+        if two in lexicon.clashes.get(one, ()) and lexicon.values[one].dimension == lexicon.values[two].dimension:
+            raise NotationError(f"{one!r} and {two!r} cannot be had together")
     return tuple(values)
 
 

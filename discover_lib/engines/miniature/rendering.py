@@ -130,9 +130,7 @@ def _render_move(move: Move, lexicon: Lexicon, known: tuple[str, ...], frame: st
 def _sample(value: str, lexicon: Lexicon, known: tuple[str, ...]) -> str:
     if not is_drawn(lexicon.domain):
         return _exhibit(lexicon.values[value].line, lexicon)
-    dimension = lexicon.values[value].dimension
-    kept = [each for each in known if lexicon.values[each].dimension != dimension]
-    return _exhibit(render_artifact([*kept, value], lexicon), lexicon)
+    return _exhibit(render_artifact(lexicon.that_fit([value, *known]), lexicon), lexicon)
 
 
 def _exhibit(text: str, lexicon: Lexicon) -> str:

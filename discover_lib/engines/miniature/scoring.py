@@ -11,7 +11,7 @@ from statistics import fmean
 from discover_lib.core.conversation import Conversation, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
-from discover_lib.engines.miniature.beliefs import is_whole
+from discover_lib.engines.miniature.beliefs import whole_pieces
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import ReplyReading, UserReading, read_reply, read_user
@@ -129,7 +129,7 @@ def varied(reading: ReplyReading, lexicon: Lexicon) -> set[str]:
 
 def behaviour_of(turn: int, reading: ReplyReading, lexicon: Lexicon) -> TurnBehaviour:
     """What a reply mainly does; between a whole piece and samples beside it, whichever shows more values decides."""
-    wholes = [option for option in reading.options if is_whole(option, lexicon)]
+    wholes = whole_pieces(reading.options, lexicon)
     samples = [option for option in reading.options if option not in wholes]
     if reading.kind == "dialogue_act":
         if opens_up(reading):

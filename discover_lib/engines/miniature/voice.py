@@ -23,7 +23,7 @@ from discover_lib.base.words import STOP_WORDS, words
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.view import UserView
-from discover_lib.engines.miniature.beliefs import is_whole
+from discover_lib.engines.miniature.beliefs import whole_pieces
 from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
@@ -189,7 +189,8 @@ class MiniatureVoice:
         letters = _LETTER.findall(text)
         if letters:  # a whole piece may stand before them
             return tuple(zip(letters, options[-len(letters) :], strict=False))
-        samples = [option for option in options if not is_whole(option, self.lexicon)] or options
+        wholes = [frozenset(option) for option in whole_pieces(read, self.lexicon)]
+        samples = [option for option in options if option not in wholes] or options
         places = [f"the {place} one" for place in _ORDINALS[: len(samples)]]
         sayable = all(map(self._harmless, places))
         return tuple(zip(places if sayable else [""] * len(samples), samples, strict=False))

@@ -69,13 +69,13 @@ def test_a_vocabulary_needs_a_known_domain():
     ("reading", "heard"),
     [
         (UserReading(), "something"),
-        (UserReading(wanted=("navy", "tiny")), "want colour navy size tiny"),
+        (UserReading(wanted=("ocean", "far-off")), "want colours ocean composition far-off"),
         (UserReading(liked=("cat",)), "like subject cat something"),
-        (UserReading(liked=("cat",), doubted=("size",)), "like subject cat doubt size"),
+        (UserReading(liked=("cat",), doubted=("format",)), "like subject cat doubt format"),
         (UserReading(hinted=("animal",), doubted=("subject",)), "hint subject animal doubt subject"),
-        (UserReading(wanted=("navy",), liked=("cat",)), "want colour navy like subject cat"),
+        (UserReading(wanted=("ocean",), liked=("cat",)), "want colours ocean like subject cat"),
         (UserReading(final=True), "final"),
-        (UserReading(wanted=("navy",), final=True), "want colour navy final"),
+        (UserReading(wanted=("ocean",), final=True), "want colours ocean final"),
     ],
 )
 def test_what_is_heard_of_a_user(reading, heard):
@@ -122,9 +122,9 @@ def test_practice_replies_are_notation_that_survives_rendering(domain, seed):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("What would you want for the colours?", "ask colour ?"),
-        ("For the colours, would you prefer navy or mint?", "maybe colour navy / mint ?"),
-        ("  ask   colour ? ", "ask colour ?"),
+        ("What would you want for the colours?", "ask colours ?"),
+        ("For the colours, would you prefer turquoise or moss green?", "maybe colours ocean / forest ?"),
+        ("  ask   colours ? ", "ask colours ?"),
         ("Well.", "pass"),
     ],
 )
@@ -132,7 +132,9 @@ def test_replies_of_others_are_put_into_the_notation(text, expected):
     assert as_notation(text, "svg_drawing") == expected
 
 
-@pytest.mark.parametrize("text", ["", "draft", "colour navy", "show colour navy", "draft colour heron", "navy " * 40])
+@pytest.mark.parametrize(
+    "text", ["", "draft", "colours ocean", "show colours ocean", "draft colours owl", "ocean " * 40]
+)
 def test_a_broken_reply_keeps_its_words_and_shows_nothing(text):
     with pytest.raises(NotationError):
         parse(text, DRAWING)

@@ -255,7 +255,7 @@ def test_generated_artifacts_are_recognised_seeded_and_split(domain):
 
 @each_domain
 def test_the_request_gives_nothing_latent_away(domain):
-    frame = content_words(load_lexicon(domain).request)
+    frame = content_words(" ".join(load_lexicon(domain).requests))
     for index in range(20):
         tree = engine(domain).builder.build(generate_artifact(domain, "train", index)).tree
         latent = {word for key, intent in tree.intents.items() if key != "1" for word in content_words(intent.text)}

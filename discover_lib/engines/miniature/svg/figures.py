@@ -1,16 +1,67 @@
-"""The little illustrations that `svg.draw` places: subjects, and what may stand around them; `figures.json` holds them.
+"""The figures that `svg.draw` places: subjects, what they wear or carry, what keeps them company; see `figures.json`.
 
-Every figure stands in a box of about 100 × 100 units and is made of filled shapes only, so that outlines, patterns and
-transparency can be laid over it.  Subjects leave their paints open: {m} the main paint (always the largest area),
-{d} a deeper and {l} a lighter tone of it, {w} highlights, {k} ink.  Company comes in its own natural colours.
+Every figure is a list of filled shapes, each with the role of its paint (see `palettes.tones`), in a box of about
+100 × 100 units with its foot at y = 99.  `at` names the anchors where things are put on it: [x, y], with a half width
+where they have to fit.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
+
+from discover_lib.engines.miniature.svg.geometry import Box, local_box, union
+
+Part = tuple[str, str]  # (role of the paint, path data)
+WINDOWS = "y"  # the role of panes, which are lit or not
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A subject."""
+
+    on: str  # what it stands on or in: ground, water or air
+    at: dict[str, list[float]]
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def markup(self) -> str:
+        """All but the windows, paints left open."""
+        return markup([part for part in self.parts if part[0] != WINDOWS])
+
+    @cached_property
+    def windows(self) -> str:
+        """Their path data; "" for a subject without."""
+        return "".join(d for role, d in self.parts if role == WINDOWS)
+
+    @cached_property
+    def box(self) -> Box:
+        return box_of(self.parts)
+
+
+@lru_cache(maxsize=256)
+def _markup(parts: tuple[Part, ...]) -> str:
+    return "".join(f'<path fill="{{{role}}}" d="{d}"/>' for role, d in parts)
+
+
+def markup(parts: Sequence[Part]) -> str:
+    return _markup(tuple(parts))
+
+
+def box_of(parts: Sequence[Part]) -> Box:
+    return union([box for _, d in parts if (box := local_box("path", {"d": d}, 100, 100)) is not None])
+
 
 _FIGURES = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))
 
-SUBJECTS: dict[str, str] = {name: "".join(shapes) for name, shapes in _FIGURES["subjects"].items()}
-COMPANY: dict[str, str] = {name: "".join(shapes) for name, shapes in _FIGURES["company"].items()}
+
+def _parts(rows: list[list[str]]) -> tuple[Part, ...]:
+    return tuple((role, d) for role, d in rows)
+
+
+SUBJECTS = {name: Figure(row["on"], row["at"], _parts(row["parts"])) for name, row in _FIGURES["subjects"].items()}
+DETAILS = {name: _parts(rows) for name, rows in _FIGURES["details"].items()}
+COMPANY = {name: _parts(rows) for name, rows in _FIGURES["company"].items()}

@@ -56,6 +56,8 @@ _STYLED = frozenset(
 _SHAPES = frozenset(("path", "rect", "circle", "ellipse", "polygon", "polyline", "line"))
 _GROUPS = frozenset(("g", "a", "svg", "switch"))
 _DRAWN = _SHAPES | _GROUPS | {"use", "text"}
+AROUND = ("setting", "light", "company")  # dimensions whose values stand around the subject, by name
+SCENERY = frozenset(("ground", "shadow", "sky", "backdrop", "scenery", "horizon"))  # names that claim nothing
 _LABELS = ("id", "class", "aria-label", "data-name", "data-icon", "{http://www.inkscape.org/namespaces/inkscape}label")
 _LABEL_SET = frozenset(_LABELS)
 _NOTED = _LABEL_SET | {"style", "clip-path"}
@@ -156,8 +158,9 @@ class Scene:
     background: Shape | None = None
     frames: list[Shape] = field(default_factory=list)
     figure: list[Shape] = field(default_factory=list)
-    units: list[tuple[object, Box]] = field(default_factory=list)  # (what kind of unit, its box); like units repeat
+    copies: list[Box] = field(default_factory=list)  # of figures used again, which are not in `figure`
     writing: list[Writing] = field(default_factory=list)
+    scenery: dict[str, float] = field(default_factory=dict)  # fill → area, of the landscape and the sky
 
     @property
     def width(self) -> float:
@@ -170,12 +173,12 @@ class Scene:
 
 @lru_cache(maxsize=16384)
 def shown_values(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(subjects, company) that a title, id or class names, in order; "fishBoat_2" is read as "fish Boat"."""
+    """(what of the subject, what around it) a title, id or class names, in order; "fishBoat_2" is "fish Boat"."""
     lexicon = load_lexicon("svg_drawing")
     found = lexicon.find_cues(_NAME_BREAK.sub(" ", label))
     return (
         tuple(value for value in found if lexicon.values[value].dimension == "subject"),
-        tuple(value for value in found if lexicon.values[value].dimension == "company"),
+        tuple(value for value in found if lexicon.values[value].dimension in AROUND),
     )
 
 
@@ -262,31 +265,20 @@ class _Reader:
         self.scene = Scene(canvas, has_format, self.is_clipped, self.ids, self.names, list(self.labels))
         self.size = (self.scene.width, self.scene.height)
         self.skip_company = skip_company
-        self.painted: list[tuple[Shape, int]] = []
-        self.unit_kinds: list[tuple[object, ...]] = []
-        self.copies: list[tuple[object, Box]] = []
+        self.painted: list[Shape] = []
         self.first_use: dict[str, tuple[Matrix | None, Box | None]] = {}
         self.steps = self.outlines = self.points = 0
         self.last_matrix: Matrix | None = None
         self.last_shows = True
-        self._read_units()
+        self.is_around = False  # inside a part that is named for what stands around the subject
+        self._walk_all()
         self._sort()
         return self.scene
 
-    def _read_units(self) -> None:
-        """Walk the top-level children one by one: each may be one of several like units."""
-        parent, matrix, style = self.root, None, self._style(_NO_STYLE, self.root)
-        children = [child for child in parent if local_name(child.tag) in _DRAWN]
-        while len(children) == 1 and local_name(children[0].tag) in ("g", "a") and not self._says_subject(children[0]):
-            parent = children[0]
-            matrix, style = self._matrix(matrix, parent), self._style(style, parent)
-            children = [child for child in parent if local_name(child.tag) in _DRAWN]
-        for child in children:
-            self._start_unit(child)
+    def _walk_all(self) -> None:
+        matrix, style = None, self._style(_NO_STYLE, self.root)
+        for child in self.root:
             self._walk(child, matrix, style, 0, 0)
-
-    def _start_unit(self, element: Element) -> None:
-        self.unit_kinds.append((local_name(element.tag), tuple(local_name(each.tag) for each in element)))
 
     def _walk(self, element: Element, matrix: Matrix | None, style: Style, uses: int, level: int) -> None:
         tag = local_name(element.tag)
@@ -296,16 +288,26 @@ class _Reader:
             raise SvgError(f"the SVG's <use> elements make more than {MAX_STEPS:,} copies; draw less often")
         if tag not in _DRAWN or level > MAX_LEVELS:
             return
-        if self.skip_company and not _LABEL_SET.isdisjoint(attributes) and self._is_company(attributes):
-            self.has_skipped = True
+        if self.skip_company and not self.is_around and not _LABEL_SET.isdisjoint(attributes):
+            if around := self._around(attributes):
+                self.has_skipped = True
+                if around != "company":
+                    self.is_around = True
+                    self._walk(element, matrix, style, uses, level)
+                    self.is_around = False
+                return
+        if "transform" in attributes:
+            matrix = self._matrix(matrix, element)
+        if self.is_around and tag in _SHAPES and not self.css and "style" not in attributes:
+            self._survey(element, tag, matrix, attributes.get("fill") or style.fill)
             return
         if self.css or not _STYLED.isdisjoint(attributes):
             style = self._style(style, element)
             if style.is_hidden:
                 return
-        if "transform" in attributes:
-            matrix = self._matrix(matrix, element)
-        if tag in _SHAPES:
+        if tag in _SHAPES and self.is_around:
+            self._survey(element, tag, matrix, style.fill)
+        elif tag in _SHAPES:
             self._paint(element, tag, matrix, style)
         elif tag == "use":
             self._walk_use(element, matrix, style, uses, level)
@@ -317,18 +319,16 @@ class _Reader:
             for child in element:
                 self._walk(child, matrix, style, uses, level + 1)
 
-    def _says_subject(self, element: Element) -> bool:
-        labels = [element.attrib[name][:MAX_WORDS] for name in _LABELS if name in element.attrib]
-        return any(label in self.labels and shown_values(label)[0] for label in labels)
-
-    def _is_company(self, attributes: Mapping[str, str]) -> bool:
-        """Whether a label names a companion of the subject, and no subject."""
+    def _around(self, attributes: Mapping[str, str]) -> str:
+        """The dimension of what a label names around the subject; "" where it names a subject, or nothing."""
         for name in _LABELS:
             if name in attributes and (label := attributes[name][:MAX_WORDS]) in self.labels:
-                subjects, company = shown_values(label)
-                if company and not subjects:
-                    return True
-        return False
+                subjects, around = shown_values(label)
+                if around and not subjects:
+                    return load_lexicon("svg_drawing").values[around[0]].dimension
+                if label in SCENERY:
+                    return label
+        return ""
 
     def _paint(self, element: Element, tag: str, matrix: Matrix | None, style: Style) -> None:
         if len(self.painted) >= MAX_SHAPES or (matrix and not self._shows(matrix)):
@@ -336,15 +336,9 @@ class _Reader:
         fill, stroke = style.fill, style.stroke
         if fill == stroke == "none":
             return
-        self.outlines += len(element.attrib.get("d", "")) + len(element.attrib.get("points", ""))
-        if self.outlines > MAX_OUTLINES:
-            raise SvgError(f"the SVG has more than {MAX_OUTLINES:,} characters of path data; simplify its outlines")
-        box, area, points = measure(tag, element.attrib, *self.size)
+        box, area = self._measured(element, tag)
         if box is None:
             return
-        self.points += points
-        if self.points > MAX_POINTS:
-            raise SvgError(f"the SVG's paths have more than {MAX_POINTS:,} points; simplify its outlines")
         if fill == "none":
             area = (box[2] - box[0]) * (box[3] - box[1])
         if matrix:
@@ -355,7 +349,25 @@ class _Reader:
             left, top, right, bottom = shape.box
             shape.box = (left - reach, top - reach, right + reach, bottom + reach)
             shape.area += 2 * reach * (right - left + bottom - top + 2 * reach)  # a straight line has no box of its own
-        self.painted.append((shape, len(self.unit_kinds) - 1))
+        self.painted.append(shape)
+
+    def _survey(self, element: Element, tag: str, matrix: Matrix | None, fill: str) -> None:
+        """Note how much a shape of the landscape paints, and with what."""
+        _, area = self._measured(element, tag) if fill != "none" else (None, 0.0)
+        if matrix:
+            area *= abs(matrix[0] * matrix[3] - matrix[1] * matrix[2])
+        self.scene.scenery[fill] = self.scene.scenery.get(fill, 0.0) + area
+
+    def _measured(self, element: Element, tag: str) -> tuple[Box | None, float]:
+        """The box of a shape and what it covers when filled, in its own units; a check on how much is measured."""
+        self.outlines += len(element.attrib.get("d", "")) + len(element.attrib.get("points", ""))
+        if self.outlines > MAX_OUTLINES:
+            raise SvgError(f"the SVG has more than {MAX_OUTLINES:,} characters of path data; simplify its outlines")
+        box, area, points = measure(tag, element.attrib, *self.size)
+        self.points += points
+        if self.points > MAX_POINTS:
+            raise SvgError(f"the SVG's paths have more than {MAX_POINTS:,} points; simplify its outlines")
+        return box, area
 
     def _shows(self, matrix: Matrix) -> bool:
         """`_is_visible`, asked once for the shapes of a group."""
@@ -374,7 +386,6 @@ class _Reader:
             matrix = multiply(matrix, (1, 0, 0, 1, x or 0, y or 0))
         if uses == 0 and name in self.first_use and self._copy(name, matrix):
             return
-        self.unit_kinds.append(("use", name))
         before = len(self.painted)
         if local_name(target.tag) == "symbol":
             style, inner = self._style(style, target), _viewport(target, matrix, attributes)
@@ -383,7 +394,7 @@ class _Reader:
         else:
             self._walk(target, matrix, style, uses + 1, level + 1)
         if uses == 0 and name not in self.first_use:
-            boxes = [shape.box for shape, _ in self.painted[before:]]
+            boxes = [shape.box for shape in self.painted[before:]]
             self.first_use[name] = (matrix, union(boxes) if boxes else None)
 
     def _copy(self, name: str, matrix: Matrix | None) -> bool:
@@ -394,7 +405,8 @@ class _Reader:
             return False
         left, top, right, bottom = box
         dx, dy = here[4] - there[4], here[5] - there[5]
-        self.copies.append((("use", name), (left + dx, top + dy, right + dx, bottom + dy)))
+        if not self.is_around:
+            self.scene.copies.append((left + dx, top + dy, right + dx, bottom + dy))
         return True
 
     def _write(self, element: Element, matrix: Matrix | None, style: Style) -> None:
@@ -426,11 +438,9 @@ class _Reader:
         return _inheriting(inherited, tuple(own)) if own else inherited
 
     def _sort(self) -> None:
-        """Tell background and frames from the figure, and gather the figure's units."""
+        """Tell background and frames from the figure."""
         scene = self.scene
-        boxes: dict[int, list[Box]] = {}
-        looks: dict[int, tuple[str, str]] = {}  # like units have like paints
-        for shape, unit in self.painted:
+        for shape in self.painted:
             if shape.fill != "none" and not scene.figure and _covers(shape, scene):
                 scene.background = shape
                 if shape.stroke != "none":
@@ -439,18 +449,11 @@ class _Reader:
                 scene.frames.append(shape)
             else:
                 scene.figure.append(shape)
-                boxes.setdefault(unit, []).append(shape.box)
-                looks.setdefault(unit, (shape.fill, shape.stroke))
         if not scene.figure:  # a ring, say, that goes around nothing is what there is to see
             scene.figure = [shape for shape in scene.frames if shape.fill == "none"]
             scene.frames = [shape for shape in scene.frames if shape.fill != "none"]
-            boxes = {0: [shape.box for shape in scene.figure]} if scene.figure else {}
-        kinds = [
-            kind if kind[0] == "use" else (*kind, *looks.get(unit, ())) for unit, kind in enumerate(self.unit_kinds)
-        ]
-        scene.units = [(kinds[unit], union(each)) for unit, each in boxes.items()] + self.copies
         if not scene.has_format and scene.figure:
-            left, top, right, bottom = union([shape.box for shape, _ in self.painted])
+            left, top, right, bottom = union([shape.box for shape in self.painted])
             least = SMALLEST + 1e-12 * max(map(abs, (left, top, right, bottom)))  # a line or a point spans no area
             more_x, more_y = max(least - (right - left), 0), max(least - (bottom - top), 0)
             scene.canvas = (left - more_x, top - more_y, right + more_x, bottom + more_y)
