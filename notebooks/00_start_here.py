@@ -39,7 +39,7 @@ def introduce():
 @app.cell(hide_code=True)
 def meet_people():
     # Drawings and stories in which the three assistants differ as they do on average (the line below the stage).
-    people = [("svg_drawing", 11), ("svg_drawing", 46), ("creative_writing", 8), ("svg_drawing", 20)]
+    people = [("svg_drawing", 17), ("svg_drawing", 22), ("creative_writing", 8), ("svg_drawing", 3)]
     _asked = mo.query_params().get("person") or "0"
     stage = story_widget(people, person=int(_asked) if _asked.isdecimal() else 0)
     stage.observe(lambda change: mo.query_params().set("person", str(change["new"])), "person")
@@ -112,9 +112,9 @@ def explain_the_code():
 @app.cell
 def simulate():
     world = engine("svg_drawing")
-    tree = world.builder.build(generate_artifact("svg_drawing", "eval", 11)).tree
+    tree = world.builder.build(generate_artifact("svg_drawing", "eval", 17)).tree
     assistants = [scripted_assistant("adaptive", "svg_drawing")]
-    conversation = run_conversation(tree, world.judge, world.voice, assistants, seed=11)
+    conversation = run_conversation(tree, world.judge, world.voice, assistants, seed=17)
     mo.show_code()
     return (conversation,)
 
