@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discover_lib.app import controls
@@ -16,6 +18,7 @@ from discover_lib.app.sources import (
     recorded_choices,
 )
 from discover_lib.engines.spec import MINIATURE
+from discover_lib.metrics.rescore import NAMED_RULES
 from discover_lib.views import simulator as show
 from discover_lib.views.html import EMPTY, Markup, error_line, quiet
 
@@ -24,6 +27,23 @@ if TYPE_CHECKING:
 
 SOURCES = {"Miniature, simulated live": "miniature", "Recorded with a large model": "recorded"}
 AS_RECORDED = "as recorded"
+ABOUT = {  # a line about each assistant, where it is chosen
+    "adaptive": "Shows samples while the user is vague, builds once the wish is clear.",
+    "draft": "Makes a whole piece at once and revises it.",
+    "ask": "Asks about one aspect after the other and makes nothing.",
+    "options": "Names alternatives in words and makes nothing.",
+    "mixed": "A draft and samples beside it, every turn.",
+    "random": "A random kind of reply with random values; hears nothing.",
+    "silent": "Says nothing of substance.",
+    "verbose": "Drafts, and talks it through twice: what does length cost?",
+    "oracle": "Sees the answer: it is shown the hidden intents. An upper bound.",
+    AS_RECORDED: "Replies that a large model wrote when this was recorded.",
+}
+ABOUT_RULES = {
+    "paper": "The paper’s: one tree in focus, each new discovery is worth 1.",
+    "paper, GRPO": "The paper’s with 500 free tokens, as in its GRPO runs.",
+    "authors": "The released code: half-formed wishes pay ½, focus follows what is unsatisfied.",
+}
 V = TypeVar("V")
 Menu = tuple[dict[str, str], str]  # label → value, and the label to begin with
 
@@ -42,9 +62,36 @@ def opened(session_id: str | None) -> tuple[Session | None, str]:
     except SessionError as error:
         trouble = str(error)
     try:
-        return Session(Settings(artifact=next(iter(miniature_artifacts("svg_drawing").values())))), trouble
+        return opening(), trouble
     except SessionError as error:
         return None, str(error)
+
+
+# What a visitor meets first: a user whose trees branch, some turns by one assistant and a branch by another.
+OPENING = Settings(domain="svg_drawing", artifact="apples-in-a-row", assistant="adaptive")
+OPENING_TURNS = 4
+OPENING_BRANCH = (2, "ask", 2)  # leaves after this turn, who answers there, for how many turns
+
+
+def opening(folder: Path | None = None) -> Session:
+    """A new session with a conversation worth seeing, and a branch of it.
+
+    Raises:
+        SessionError: the opening cannot be played.
+    """
+    session = Session(OPENING, folder=folder)
+    for _ in range(OPENING_TURNS):
+        session.next()
+    left_at, other, turns = OPENING_BRANCH
+    session.jump(left_at)
+    session.fork()
+    session.let_play(dataclasses.replace(OPENING, assistant=other))
+    for _ in range(turns):
+        session.next()
+    session.let_play(OPENING)
+    session.switch(0)
+    session.jump(OPENING_TURNS)
+    return session
 
 
 def asks_a_model(session: Session, action: Callable[..., object]) -> bool:
@@ -105,6 +152,55 @@ def compared(session: Session) -> list[str]:
     if used.judge == MINIATURE:
         return list(dict.fromkeys([*assistant_names(), used.assistant]))
     return list(dict.fromkeys([used.assistant, "draft", "ask", "options"]))
+
+
+def setup(session: Session, before: Session | None = None) -> dict[str, Any]:
+    """What can be chosen on the stage, and what is: users by source and kind, assistants and rules with a line each.
+
+    Args:
+        before: the session that a press leads back to.
+    """
+    used = session.settings
+    names, chosen = assistants(session, None if used.assistant in assistant_names() else used.assistant, _live(used))
+    return {
+        "users": [
+            {
+                "value": source,
+                "label": label,
+                "domains": [
+                    {"value": domain, "label": kind, "users": _options(artifacts(session, source, domain)[0])}
+                    for kind, domain in domains(session, source)[0].items()
+                ],
+            }
+            for label, source in sources(session)[0].items()
+        ],
+        "assistants": [{"value": name, "label": name, "about": ABOUT.get(name, "A language model.")} for name in names],
+        "rules": [{"value": name, "label": name, "about": ABOUT_RULES[name]} for name in NAMED_RULES],
+        "chosen": {
+            "source": used.source,
+            "domain": used.domain,
+            "artifact": used.artifact,
+            "seed": used.seed,
+            "assistant": chosen,
+            "rules": used.rules,
+        },
+        "before": "" if before is None else title(before),
+        "line": f"{title(session)} · {chosen} · {used.rules} rules",
+    }
+
+
+def _live(settings: Settings) -> bool:
+    return settings.source != "recorded"
+
+
+def _options(labels: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"value": value, "label": label} for label, value in labels.items()]
+
+
+def title(session: Session) -> str:
+    """The user of a session as the menu names it."""
+    used = session.settings
+    return label_of(artifacts(session, used.source, used.domain)[0], used.artifact)
 
 
 # -- who plays ---------------------------------------------------------------------------------------------------------

@@ -306,17 +306,22 @@ def _why(transition: Transition, evaluation: Evaluation, rules: Rules) -> Markup
     if transition.cause == "direct":
         how = "the reply builds it" if evaluation.kind == "artifact" else "the reply asks about it"
         return tag("span", f"engaged: {how}", title=meanings("engaged"))
-    assert transition.score is not None and transition.theta is not None
-    count = round(transition.score / rules.p) if rules.p else 0
     verdict = evaluation.verdict(transition.intent_id)
     names = ", ".join(f"“{miss}”" for miss in verdict.near_misses) if verdict else ""
+    comparison = near_miss_sum(transition, rules)
+    listed = tag("div", names, class_="dl-small dl-quiet") if names else EMPTY
+    return tag("span", comparison, title=meanings("near miss", "near-miss weight", "threshold")) + listed
+
+
+def near_miss_sum(transition: Transition, rules: Rules) -> str:
+    """The near misses of an intent against its θ, as a calculation in words."""
+    assert transition.score is not None and transition.theta is not None
+    count = round(transition.score / rules.p) if rules.p else 0
     misses = "1 near miss" if count == 1 else f"{count} near misses"
     below = "≤" if rules.crossing == ">" else "<"
     relation = rules.crossing.replace(">=", "≥") if transition.moved else below
     left = "" if transition.moved else f", {transition.theta_left or 0:.2f} left"
-    comparison = f"{misses} × p {rules.p:g} = {transition.score:g} {relation} θ {transition.theta:.2f}{left}"
-    listed = tag("div", names, class_="dl-small dl-quiet") if names else EMPTY
-    return tag("span", comparison, title=meanings("near miss", "near-miss weight", "threshold")) + listed
+    return f"{misses} × p {rules.p:g} = {transition.score:g} {relation} θ {transition.theta:.2f}{left}"
 
 
 # -- the judge, the user, the candidates -------------------------------------------------------------------------------
@@ -342,7 +347,7 @@ def _verdict(tree: IntentTree, verdict: Verdict) -> Markup:
     return intent_id_mark(verdict.intent_id) + text + Markup(" ").join(chips) + reason
 
 
-_SAYABLE = {  # what the user pursues → the state of these intents, and how they speak of them
+SAYABLE = {  # what the user pursues → the state of these intents, and how they speak of them
     "clear": ("discovered", "They say plainly and with certainty that these are still missing."),
     "fuzzy": ("emerging", "They hint at these, hesitant, in their own words."),
     "latent": ("undiscovered", "They can name only the area that feels off, never a direction."),
@@ -357,7 +362,7 @@ def user_view(tree: IntentTree, view: UserView, message: str | None) -> Markup:
     if view.pursuing is None:
         parts.append(tag("p", "Nothing is missing any more."))
     else:
-        state, manner = _SAYABLE[view.pursuing]
+        state, manner = SAYABLE[view.pursuing]
         items = (_view_item(tree, key, state, False) for key in view.items)
         title = tag("h3", "Still missing: ", term(state), class_="dl-h")
         parts += [title, tag("p", manner), plain_list(items)]
