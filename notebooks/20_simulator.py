@@ -35,9 +35,8 @@ with app.setup(hide_code=True):
 def introduce():
     mo.Html(f"""
     <style>{static_text("simulator.css")}</style>
-    <h1 class="sim-title">20 · Step a simulated user</h1>
-    <p class="sim-lead"><b>How do a user’s intents form while an assistant replies?</b> Press <i>Next</i>; answer in the
-    assistant’s place; go back and branch. It needs nothing: no key, no network, no GPU.</p>
+    <div class="sim-top"><h1>20 · Step a simulated user</h1><p><b>How do a user’s intents form while an assistant
+    replies?</b> Press <i>Next</i>, answer yourself, go back, branch. It needs no key, no network, no GPU.</p></div>
     """)
     return
 

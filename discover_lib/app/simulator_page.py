@@ -1,9 +1,9 @@
-"""The simulator's page: the menus that a session offers, and the session as the fragments of `views.simulator`."""
+"""The simulator's page: the session it opens on, the menus that a session offers, who plays, and at what price."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,8 +19,7 @@ from discover_lib.app.sources import (
 )
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.rescore import NAMED_RULES
-from discover_lib.views import simulator as show
-from discover_lib.views.html import EMPTY, Markup, error_line, quiet
+from discover_lib.views.html import Markup, quiet
 
 if TYPE_CHECKING:
     from discover_lib.app.controls import Choice
@@ -42,7 +41,7 @@ ABOUT = {  # a line about each assistant, where it is chosen
 ABOUT_RULES = {
     "paper": "The paper’s: one tree in focus, each new discovery is worth 1.",
     "paper, GRPO": "The paper’s with 500 free tokens, as in its GRPO runs.",
-    "authors": "The released code: half-formed wishes pay ½, focus follows what is unsatisfied.",
+    "authors": "The released code: emerging intents pay ½, focus follows what is unsatisfied.",
 }
 V = TypeVar("V")
 Menu = tuple[dict[str, str], str]  # label → value, and the label to begin with
@@ -240,15 +239,6 @@ def plan(session: Session, choice: Choice) -> Markup:
     )
 
 
-# -- the session as fragments ------------------------------------------------------------------------------------------
-
-
-def status(session: Session, *, playing: bool, asking: bool) -> Markup:
-    """The turn being looked at, its reward, and how many intents are in which state."""
-    last = max(session.settings.turns, len(session.conversation.turns))
-    return show.status(session.tree, session.state, session.turn, last, playing=playing, asking=asking)
-
-
 def rules_line(session: Session) -> str:
     """The rules in force, who plays, and what has been spent."""
     rules, used = session.conversation.rules, session.settings
@@ -262,29 +252,3 @@ def rules_line(session: Session) -> str:
     return (
         f"{about}; seed {used.seed}. Miniature: a small world of its own, no language model; every number is computed."
     )
-
-
-def message(session: Session, trouble: str) -> Markup:
-    """What went wrong, or why there is no next turn; nothing where neither holds."""
-    line = trouble or session.why_no_next
-    if not line:
-        return EMPTY
-    line = f"{line[0].upper()}{line[1:]}."
-    return error_line(line) if trouble else quiet(line)
-
-
-def intent_story(session: Session, intent_id: str | None) -> Markup:
-    """One intent: its state now, and what happened to it turn by turn up to the one being looked at."""
-    return show.intent_story(session.conversation, session.cursor, intent_id)
-
-
-def considered(session: Session, buttons: Iterable[Any]) -> Markup:
-    """The replies judged at this moment, side by side, each with the button that goes on with it."""
-    rules, upcoming = session.conversation.rules, session.cursor + 1
-    return show.considered(session.tree, rules, session.considered, map(controls.placed, buttons), upcoming)
-
-
-def details(session: Session, curve: Markup) -> Markup:
-    """Receipt, reasons and the user's view at the turn being looked at, the curve of discovery, and the rules."""
-    shown = show.details(session.tree, session.conversation.rules, session.turn, session.view, curve)
-    return shown + quiet(rules_line(session), small=True)

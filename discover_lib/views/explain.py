@@ -81,7 +81,7 @@ def of_transition(transition: Transition, rules: Rules, index: int) -> Explanati
     call = "\n".join((*lines, "advance(conversation.tree, turn.before, turn.candidate.evaluation, rules)"))
     call = f"from discover_lib import advance\n{call}"
     if transition.cause == "direct" or transition.score is None or transition.theta is None:
-        meets = "The reply meets this wish itself, so it is discovered at once: no threshold is asked."
+        meets = "The reply meets this intent itself, so it is discovered at once: no threshold is asked."
         also = " It is also satisfied: the piece shows it." if transition.satisfied else ""
         return Explanation(_title("engaged"), meets + also, call)
     count = round(transition.score / rules.p) if rules.p else 0

@@ -221,7 +221,8 @@ def _judge(candidate: Candidate) -> str:
         return f"Unscored: {candidate.error or 'the judge gave no verdict'}"
     kind = "An artifact: it can satisfy intents" if candidate.evaluation.kind == "artifact" else ""
     kind = kind or "A dialogue act: it can only probe"
-    return f"{kind}. {candidate.evaluation.kind_reason}".strip()
+    why = candidate.evaluation.kind_reason
+    return f"{kind}. {why[:1].upper()}{why[1:]}".strip()
 
 
 def _verdicts(candidate: Candidate) -> dict[str, str]:
@@ -300,7 +301,7 @@ def _receipt_line(tree: IntentTree, turn: Turn, each: Transition, share: float, 
     if each.moved and each.satisfied:
         change += " and satisfied"
     if each.cause == "direct":
-        why = "met: the reply builds it" if evaluation.kind == "artifact" else "met: the reply asks about it"
+        why = "engaged: the reply builds it" if evaluation.kind == "artifact" else "engaged: the reply asks about it"
     else:
         why = near_miss_sum(each, rules)
     text = tree.text(each.intent_id)
@@ -323,8 +324,8 @@ def _receipt_line(tree: IntentTree, turn: Turn, each: Transition, share: float, 
 # -- touched, but not counted ------------------------------------------------------------------------------------------
 
 _NOT_COUNTED = {
-    "elsewhere": "belongs to another wish than the one in focus",
-    "waits": "the broader wish above it has yet to form",
+    "elsewhere": "belongs to another tree than the one in focus",
+    "waits": "the broader intent above it is still undiscovered",
     "asked": "is known already: only a piece that shows it can satisfy it",
     "repeated": "is satisfied already: repeating it earns nothing",
 }
@@ -341,8 +342,9 @@ def _touched(conversation: Conversation, turn: Turn, touches: Sequence[Touch], c
     ]
     repeated = [each.intent_id for each in touches if each.why == "repeated" and each.intent_id in deepest]
     about = aspect_of(conversation, turn.focus[0]) if turn.focus else ""
-    authors = None
-    other = under_authors_rules(conversation, turn.index) if any(each.why != "repeated" for each in touches) else None
+    authors = other = None
+    if conversation.rules.focus != "unsatisfied_leaf" and any(each.why != "repeated" for each in touches):
+        other = under_authors_rules(conversation, turn.index)
     if other is not None and other.candidate.reward is not None:
         paid = other.candidate.reward
         authors = {"worth": signed(paid.total), "for": {key: signed(share) for key, share in paid.shares.items()}}

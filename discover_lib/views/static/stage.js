@@ -23,7 +23,7 @@ const KEYS = [
   ["Space", "play, or stop"],
   ["B", "branch here"],
   ["R", "start over"],
-  ["↑ ↓", "from wish to wish, in the tree"],
+  ["↑ ↓", "from intent to intent, in the tree"],
   ["Ctrl Enter", "send your reply"],
   ["?", "this sheet"],
 ];
@@ -58,15 +58,14 @@ function built(nodes) {
   });
 }
 
-function firstImage(nodes) {
-  for (const node of nodes || []) {
-    if (typeof node === "string") continue;
-    if (node[0] === "img" && String(node[1].src).startsWith("data:image/svg+xml")) return node[1].src;
-    const below = firstImage(node.slice(2));
-    if (below) return below;
-  }
-  return "";
+function images(nodes) {
+  return (nodes || []).flatMap((node) => {
+    if (typeof node === "string") return [];
+    if (node[0] !== "img") return images(node.slice(2));
+    return String(node[1].src).startsWith("data:image/svg+xml") ? [node[1].src] : [];
+  });
 }
+const pictures = (nodes) => images(nodes).slice(0, 3).map((src) => h("img", { src, alt: "", draggable: "false" }));
 
 function glyph(state, more = {}) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -78,6 +77,20 @@ function glyph(state, more = {}) {
     for (const [key, value] of Object.entries(shape)) part.setAttribute(key, value);
     svg.append(part);
   }
+  return svg;
+}
+
+// Few fonts have these signs.
+const ICONS = {
+  back: "M13 3 5 9l8 6z", play: "M5 3l9 6-9 6z", stop: "M4 4h10v10H4z",
+  branch: "M5 2v14M5 8c0 4 8 1 8 6v2M2.5 4.5 5 2l2.5 2.5", reset: "M4.5 5A6 6 0 1 1 3 9M4.5 1.5V5H8",
+};
+function icon(name) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  for (const [key, value] of Object.entries({ class: "st-icon", viewBox: "0 0 18 18", "aria-hidden": "true", "data-icon": name })) svg.setAttribute(key, value);
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  line.setAttribute("d", ICONS[name]);
+  svg.append(line);
   return svg;
 }
 
@@ -135,11 +148,11 @@ export function stage(root, source) {
 
   const at = {
     setup: h("div", { class: "st-setup" }),
-    back: press("back", "One turn back", () => go(ui.turn - 1), { title: "Back (←)" }, "◀"),
-    next: press("next", null, next, { title: "Next (→)" }, "Next ▶"),
-    play: press("play", null, () => play(!playing()), { title: "Play or stop (space)" }, "Play"),
-    branch: press("branch", null, () => send({ do: "branch" }), { title: "Open a branch at this turn (B)" }, "⑂ Branch"),
-    reset: press("reset", null, () => send({ do: "reset" }), { title: "Start over; the conversation is kept (R)" }, "↺ Reset"),
+    back: press("back", "One turn back", () => go(ui.turn - 1), { title: "Back (←)" }, icon("back")),
+    next: press("next", null, next, { title: "Next (→)" }, "Next", icon("play")),
+    play: press("play", null, () => play(!playing()), { title: "Play or stop (space)" }),
+    branch: press("branch", null, () => send({ do: "branch" }), { title: "Open a branch at this turn (B)" }, icon("branch"), h("span", null, "Branch")),
+    reset: press("reset", null, () => send({ do: "reset" }), { title: "Start over; the conversation is kept (R)" }, icon("reset"), h("span", null, "Reset")),
     keys: press("keys", "Keys", (event) => keySheet(event.currentTarget), { title: "Keys (?)" }, "?"),
     status: h("p", { class: "st-status", role: "status" }),
     strips: h("div", { class: "st-strips", role: "group", "aria-label": "Film strip: one frame a turn" }),
@@ -210,7 +223,7 @@ export function stage(root, source) {
     const here = moment(), end = ui.turn === last();
     at.back.disabled = ui.turn === 0;
     at.next.disabled = end && (!live || Boolean(now.over) || Boolean(now.asking));
-    at.play.textContent = playing() ? "■ Stop" : "⏵ Play";
+    at.play.replaceChildren(icon(playing() ? "stop" : "play"), playing() ? "Stop" : "Play");
     at.play.disabled = !playing() && end && (live ? Boolean(now.over) : last() === 0);
     const known = [...here.states].filter((each) => each === "2").length;
     const half = [...here.states].filter((each) => each === "1").length;
@@ -239,15 +252,12 @@ export function stage(root, source) {
       const choose = many && press(`beside-${number}`, `Show ${strip.name} side by side`, () => {
         ui.beside = pressed ? ui.beside.filter((each) => each !== number) : [...ui.beside, number].slice(-2);
         paint();
-      }, { "aria-pressed": String(pressed), class: "st-button st-small", title: "Choose two to see them side by side" }, "⇆");
+      }, { "aria-pressed": String(pressed), class: "st-button st-small", title: "Choose two to see them side by side" }, "compare");
       const name = h("span", { class: "st-name" }, strip.name);
       const frames = strip.moments.slice(from).map((_, index) => frame(number, from + index, top, low));
-      const label = h("div", { class: "st-label", "--from": 1, "--span": Math.max(1, from) }, name, choose);
-      return h("div", { class: "st-strip", role: "group", "aria-label": strip.label, "data-current": String(number === ui.strip), "--columns": longest },
-        strip.origin ? label : many ? h("div", { class: "st-label st-trunk" }, name, choose) : null, frames);
+      const look = { class: "st-strip", role: "group", "aria-label": strip.label, "data-current": String(number === ui.strip) };
+      return h("div", { ...look, "data-many": String(many), "--columns": longest }, many && h("div", { class: "st-label" }, name, choose), frames);
     });
-    if (many && ui.beside.length < 2)
-      rows.push(h("p", { class: "dl-quiet dl-small st-hint" }, ui.beside.length ? "Choose a second one (⇆)." : "⇆ Choose two lines to see them side by side."));
     at.strips.replaceChildren(...rows);
     const current = at.strips.querySelector('[aria-current="step"]');
     if (current) {
@@ -259,7 +269,7 @@ export function stage(root, source) {
 
   function frame(strip, turn, top, low) {
     const here = moment(turn, strip), worth = here.worth;
-    const picture = turn ? firstImage(here.reply) : "";
+    const drawn = turn ? pictures(here.reply) : [];
     const words = turn ? here.first : wordsOf(record.request);
     const gained = worth ? [worth.discovered.length, worth.emerging.length] : [0, 0];
     const told = turn === 0 ? "Start: the request"
@@ -273,7 +283,7 @@ export function stage(root, source) {
       onclick: () => go(turn, strip),
       onpointerover: (event) => { if (event.buttons === 1 && event.pointerType === "mouse") go(turn, strip); },
     },
-      h("span", { class: "st-pic" }, picture ? h("img", { src: picture, alt: "", draggable: "false" }) : h("span", null, words)),
+      h("span", { class: "st-pic" }, drawn.length ? drawn : h("span", null, words)),
       h("span", { class: "st-rise", "aria-hidden": "true", "--zero": `${(100 * top) / whole}%` },
         worth && h("i", { "data-sign": value < 0 ? "down" : "up", "--top": `${(100 * (top - Math.max(value, 0))) / whole}%`, "--height": `${(100 * Math.abs(value)) / whole}%` })),
       h("span", { class: "st-under" },
@@ -320,10 +330,18 @@ export function stage(root, source) {
       at.chat.replaceChildren(...items);
     if (key === ui.shown) return;
     ui.shown = key;
-    const line = at.chat.querySelector(`.dl-turn[data-turn="${ui.turn}"]`);
-    const top = line ? line.offsetTop - at.chat.offsetTop - 4 : 0;
-    requestAnimationFrame(() => window_.scrollTo({ top, behavior: calm ? "auto" : "smooth" }));
+    follow = true;
+    reveal(shownBefore && !calm);
+    shownBefore = true;
   }
+  // The turn looked at stays in view while its drawings arrive, until somebody scrolls.
+  let follow = true, shownBefore = false;
+  function reveal(smooth) {
+    const line = at.chat.querySelector(`.dl-turn[data-turn="${ui.turn}"]`);
+    window_.scrollTo({ top: line ? line.offsetTop - 4 : 0, behavior: smooth ? "smooth" : "auto" });
+  }
+  new ResizeObserver(() => { if (follow) reveal(false); }).observe(at.chat);
+  for (const name of ["wheel", "touchmove", "keydown", "pointerdown"]) window_.addEventListener(name, () => { follow = false; }, { passive: true });
 
   // -- the tree in fog ----------------------------------------------------------------------------------------------
   const sees = (here, id) => ui.teacher || stateOf(here, id) === "discovered";
@@ -333,7 +351,7 @@ export function stage(root, source) {
     if (sees(here, id)) return h("span", { class: "st-text" }, text);
     const half = stateOf(here, id) === "emerging";
     return h("span", { class: "st-fog", "data-half": String(half), "--long": Math.max(7, Math.min(26, Math.round(text.length * 0.62))) },
-      sr(half ? "half-formed wish" : "hidden wish"));
+      sr(half ? "emerging intent" : "hidden intent"));
   }
 
   function paintTree() {
@@ -357,7 +375,7 @@ export function stage(root, source) {
 
   function row(here, each, moved, touched, open, inside) {
     const state = stateOf(here, each.id), isRoot = each.parent === null, satisfied = here.satisfied.includes(each.id);
-    const told = `${state}${satisfied ? ", satisfied" : ""}${here.frontier.includes(each.id) ? ", can form next" : ""}`;
+    const told = `${state}${satisfied ? ", satisfied" : ""}${here.frontier.includes(each.id) ? ", on the frontier" : ""}`;
     const changed = (moved[each.id] || "").startsWith("now");
     const halo = touched.includes(each.id);
     const marks = {
@@ -403,7 +421,7 @@ export function stage(root, source) {
     }
     const left = here.theta[id];
     at.story.replaceChildren(
-      h("p", null, h("b", null, sees(here, id) ? byId[id].text : "A wish the user does not see yet"), h("span", { class: "dl-quiet" }, ` ${stateOf(here, id)}${left ? `, θ left ${left}` : ""}`)),
+      h("p", null, h("b", null, sees(here, id) ? byId[id].text : "An intent that the user does not see yet"), h("span", { class: "dl-quiet" }, ` ${stateOf(here, id)}${left ? `, θ left ${left}` : ""}`)),
       lines.length ? h("ul", { class: "dl-plain" }, lines) : h("p", { class: "dl-quiet" }, "The judge has not been asked about it yet."));
   }
 
@@ -442,16 +460,16 @@ export function stage(root, source) {
     const met = lines.filter((line) => line.met), near = lines.filter((line) => !line.met);
     if (met.length || near.length || repeated.length) {
       parts.push(h("p", { class: "st-sub" }, h("b", null, "Touched, but not counted")));
-      const focus = about || (top && sees(here, top) ? `“${byId[top].text}”` : "another wish");
+      const focus = about || (top && sees(here, top) ? `“${byId[top].text}”` : "another intent");
       if (lines.length) parts.push(h("p", { class: "dl-small" }, `This user was thinking about ${focus}: only the tree in focus forms.`));
       const item = (line) => h("li", { class: "st-touch", "data-ids": line.id, tabindex: "0" },
         h("span", { class: "st-text" }, byId[line.id].text), h("span", { class: "dl-small dl-quiet" }, ` ${line.why}. ${line.reason}`));
       if (met.length) parts.push(h("ul", { class: "dl-plain" }, met.map(item)));
-      if (near.length) parts.push(h("p", { class: "dl-small dl-quiet st-touch", "data-ids": near.map((line) => line.id).join(" "), tabindex: "0" }, `It also came near ${count(near.length, "other wish", "other wishes")}.`));
+      if (near.length) parts.push(h("p", { class: "dl-small dl-quiet st-touch", "data-ids": near.map((line) => line.id).join(" "), tabindex: "0" }, `It also came near ${count(near.length, "other intent")}.`));
       if (repeated.length) parts.push(h("p", { class: "dl-small st-touch", "data-ids": repeated.join(" "), tabindex: "0" },
-        `It only repeats: ${repeated.map((id) => byId[id].text).join("; ")} (satisfied before).`));
+        `${lines.length ? "It also" : "It only"} repeats: ${repeated.map((id) => byId[id].text).join("; ")} (satisfied before).`));
       if (authors) {
-        const paid = Object.entries(authors.for).map(([id, share]) => h("li", { "data-ids": id }, `${share} ${sees(here, id) || !byId[id] ? byId[id].text : "a hidden wish"}`));
+        const paid = Object.entries(authors.for).map(([id, share]) => h("li", { "data-ids": id }, `${share} ${sees(here, id) || !byId[id] ? byId[id].text : "a hidden intent"}`));
         parts.push(h("details", { class: "dl-more" }, h("summary", { "data-key": "authors" }, "What would it earn under the authors’ rules?"),
           h("p", null, h("b", null, authors.worth), " under the authors’ rules, all replies so far judged by them."), h("ul", { class: "dl-plain dl-small" }, paid)));
       }
@@ -474,11 +492,11 @@ export function stage(root, source) {
       head(`What each reply would discover as turn ${ui.turn + 1}`),
       h("p", { class: "dl-quiet dl-small" }, "All are judged against the same state, best first; nothing has changed yet."),
       h("div", { class: "st-cards" }, cards.map((card) => {
-        const picture = firstImage(card.reply), worth = card.worth;
+        const drawn = pictures(card.reply), worth = card.worth;
         const lights = worth ? [...worth.discovered, ...worth.emerging] : [];
         const would = lights.map((id) => h("li", { class: "dl-item" }, glyph(worth.discovered.includes(id) ? "discovered" : "emerging"), wish(here, id)));
         return h("article", { class: "st-card", "data-would": lights.join(" "), "data-half": worth ? worth.emerging.join(" ") : "" },
-          h("div", { class: "st-first" }, picture && h("img", { src: picture, alt: "", draggable: "false" }), h("p", null, card.first)),
+          h("div", { class: "st-first" }, drawn.length ? h("div", { class: "st-drawn" }, drawn) : null, h("p", null, card.first)),
           h("p", { class: "st-gain" }, h("b", null, worth ? worth.text : "unscored"), " ", card.assistant, card.sees && h("span", { class: "dl-chip", "data-tone": "emerging" }, "sees the answer")),
           would.length ? h("ul", { class: "dl-plain dl-small" }, would) : h("p", { class: "dl-small dl-quiet" }, worth ? "Would move no intent." : card.why),
           h("details", { class: "dl-more" }, h("summary", null, "the whole reply"), h("div", null, built(card.reply))),
@@ -641,11 +659,11 @@ export function stage(root, source) {
     if (!action || (event.key === " " && onButton) || (!live && "br".includes(event.key))) return;
     event.preventDefault();
     event.stopPropagation();
-    if (live) play_stop_for(event.key);
+    if (live) endsPlay(event.key);
     action();
   }
   // A press by hand ends what plays by itself; Python does the same.
-  function play_stop_for(pressed) {
+  function endsPlay(pressed) {
     if (pressed !== " " && now.playing) now = { ...now, playing: false };
   }
   document.addEventListener("keydown", key);
