@@ -8,6 +8,7 @@ import pytest
 from discover_lib.app import simulator_page
 from discover_lib.app.session import Session
 from discover_lib.app.sources import Settings, assistant_names, miniature_artifacts
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_the_stage_offers_every_user_with_a_line_about_each_assistant_and_rules(
     setup = simulator_page.setup(session)
     assert [source["value"] for source in setup["users"]] == ["miniature", "recorded"]
     kinds = {source["value"]: [kind["value"] for kind in source["domains"]] for source in setup["users"]}
-    assert len(kinds["recorded"]) == 3 and len(kinds["miniature"]) > 3
+    assert kinds == {"miniature": list(ALL_DOMAINS), "recorded": list(DOMAINS)}
     assert all(kind["users"] for source in setup["users"] for kind in source["domains"])
     assert all(choice["about"] for choice in setup["assistants"] + setup["rules"])
     assert {choice["value"] for choice in setup["assistants"]} == set(assistant_names())
