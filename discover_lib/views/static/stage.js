@@ -249,7 +249,7 @@ export function stage(root, source) {
     const rows = record.strips.map((strip, number) => {
       const from = strip.origin ? strip.origin[1] + 1 : 0;
       const pressed = ui.beside.includes(number);
-      const choose = many && press(`beside-${number}`, `Show ${strip.name} side by side`, () => {
+      const choose = many && press(`beside-${number}`, `compare ${strip.name}`, () => {
         ui.beside = pressed ? ui.beside.filter((each) => each !== number) : [...ui.beside, number].slice(-2);
         paint();
       }, { "aria-pressed": String(pressed), class: "st-button st-small", title: "Choose two to see them side by side" }, "compare");
@@ -272,23 +272,23 @@ export function stage(root, source) {
     const drawn = turn ? pictures(here.reply) : [];
     const words = turn ? here.first : wordsOf(record.request);
     const gained = worth ? [worth.discovered.length, worth.emerging.length] : [0, 0];
-    const told = turn === 0 ? "Start: the request"
-      : `Turn ${turn}${here.assistant ? `, ${here.assistant}` : ""}: ${worth ? `reward ${worth.text}, ${gained[0]} discovered, ${gained[1]} emerging` : "unscored"}`;
+    const told = turn === 0 ? "The request" : `Turn ${turn}${here.assistant ? `, ${here.assistant}` : ""}`;
+    const moved = worth ? `, ${gained[0]} discovered, ${gained[1]} emerging` : "";
     const whole = top - low, value = worth ? worth.value : 0;
     const dots = [...Array(gained[0]).fill("discovered"), ...Array(gained[1]).fill("emerging")].slice(0, 6);
     return h("button", {
-      type: "button", class: "st-frame", "data-key": `frame-${strip}-${turn}`, "aria-label": told, title: told,
+      type: "button", class: "st-frame", "data-key": `frame-${strip}-${turn}`, title: turn ? `${told}: ${worth ? `reward ${worth.text}` : "unscored"}${moved}` : told,
       "aria-current": strip === ui.strip && turn === ui.turn ? "step" : null, "--column": turn + 1,
       "data-past": String(strip === ui.strip && turn <= ui.turn), "data-fork": String(turn > 0 && record.strips[strip].origin?.[1] === turn - 1),
       onclick: () => go(turn, strip),
       onpointerover: (event) => { if (event.buttons === 1 && event.pointerType === "mouse") go(turn, strip); },
     },
-      h("span", { class: "st-pic" }, drawn.length ? drawn : h("span", null, words)),
+      sr(`${told}: `), h("span", { class: "st-pic" }, drawn.length ? drawn : h("span", null, words)),
       h("span", { class: "st-rise", "aria-hidden": "true", "--zero": `${(100 * top) / whole}%` },
         worth && h("i", { "data-sign": value < 0 ? "down" : "up", "--top": `${(100 * (top - Math.max(value, 0))) / whole}%`, "--height": `${(100 * Math.abs(value)) / whole}%` })),
       h("span", { class: "st-under" },
         h("b", null, turn === 0 ? "start" : worth ? short(worth) : "unscored"),
-        h("span", { class: "st-dots" }, dots.map((state) => glyph(state)))),
+        h("span", { class: "st-dots" }, dots.map((state) => glyph(state))), turn > 0 && sr(moved)),
     );
   }
 
