@@ -95,26 +95,37 @@ def show_moment(figure, session):
 @app.cell(hide_code=True)
 def choose_layout():
     layout_choice = mo.ui.radio(["layered", "outline"], value="layered", inline=True)
-    return (layout_choice,)
+    hidden_choice = mo.ui.checkbox(label="show what the user cannot see yet")
+    return hidden_choice, layout_choice
 
 
 @app.cell(hide_code=True)
-def draw_graph(canvas, layout_choice, player, restarts):
+def draw_graph(canvas, hidden_choice, layout_choice, player, restarts):
     restarts()
-    theme = mo.app_meta().theme or "light"
     _shown = player.session
     figure = viz.IntentFigure(
-        _shown.tree, _shown.state, rules=_shown.conversation.rules, layout=layout_choice.value, theme=theme
+        _shown.tree,
+        _shown.state,
+        rules=_shown.conversation.rules,
+        layout=layout_choice.value,
+        theme=mo.app_meta().theme or "light",
+        fog=not hidden_choice.value,
+        room=1200,
     )
     show_moment(figure, _shown)
+    figure.on_select(player.pick)
     canvas["figure"] = figure
     graph_view = mo.ui.anywidget(figure.widget)
-    return (graph_view,)
+    fit_button = mo.ui.button(label="Fit", on_click=lambda _: figure.fit())
+    closer_button = mo.ui.button(label="+", tooltip="closer", on_click=lambda _: figure.zoom(1.3))
+    farther_button = mo.ui.button(label="−", tooltip="farther off", on_click=lambda _: figure.zoom(1 / 1.3))
+    return closer_button, farther_button, fit_button, graph_view
 
 
 @app.cell(hide_code=True)
-def show_graph(graph_view, layout_choice):
-    _head = tag("div", tag("span", "The whole tree", class_="sim-heading"), placed(layout_choice), class_="sim-head")
+def show_graph(closer_button, farther_button, fit_button, graph_view, hidden_choice, layout_choice):
+    _controls = map(placed, (hidden_choice, layout_choice, fit_button, closer_button, farther_button))
+    _head = tag("div", tag("span", "The whole tree", class_="sim-heading"), *_controls, class_="sim-head")
     _page = tag("section", _head, show.state_legend("tree"), tag("div", placed(graph_view), class_="sim-tree"))
     mo.Html(show.styled(tag("div", _page, class_="sim-card")))
     return

@@ -60,6 +60,7 @@ class StagePlayer:
         self._before: Session | None = None
         self._moments = Moments()
         self._jumps = self._sent = 0
+        self._picked = ""
         self.widget: Any = _widget_class()()
         self._errand = Errand(self.show, lambda text: setattr(self.widget, "growing", text), self._ended)
         self._player = AutoPlay(self._step, lambda reason: self.show())
@@ -83,6 +84,7 @@ class StagePlayer:
                 "turn": session.cursor,
                 "jumps": self._jumps,
                 "sent": self._sent,
+                "picked": self._picked,
                 "playing": self._player.running,
                 "asking": self._errand.running,
                 "trouble": _sentence(self.note),
@@ -129,6 +131,11 @@ class StagePlayer:
                 self.open(session.settings)
             case "undo":
                 self.undo()
+
+    def pick(self, intent_id: str) -> None:
+        """Mark an intent and tell its story, as a press on it does."""
+        self._picked = intent_id
+        self.show()
 
     def halt(self) -> None:
         """End auto-play, and the call that is under way, at once."""

@@ -18,6 +18,7 @@ from discover_lib.core.roles import Recognised
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition, Verdict
 from discover_lib.core.view import UserView
+from discover_lib.views import explain
 from discover_lib.views.figures.charts import reward_bars as reward_bars
 from discover_lib.views.html import EMPTY, Markup, chip, code, error_line, grid, heading, hidden, more, plain_list
 from discover_lib.views.html import artifact as artifact
@@ -220,23 +221,35 @@ def as_written(reply: Reply) -> Markup:
 # -- the receipt -------------------------------------------------------------------------------------------------------
 
 
-def receipt(tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | None = None) -> Markup:
+def receipt(
+    tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | None = None, explains: bool = False
+) -> Markup:
     """The reward of a reply as a bill that adds up: a row per intent that it touched, its length, the total.
 
     Args:
         rules: those that the reward was computed under.
         candidate: one of the turn's candidates; the chosen one by default.
+        explains: the sums unfold into what they mean and the call that computes them.
     """
     candidate = candidate or turn.candidate
     if candidate.reward is None or candidate.evaluation is None:
         return error_line(f"Turn {turn.index}: this reply is unscored. {candidate.error or ''}".strip())
-    reward = candidate.reward
+    reward, index = candidate.reward, turn.index
+    told = (
+        explain.of_discovery(reward, index),
+        explain.of_length(reward, candidate.reply, rules, index),
+        explain.of_reward(reward, index),
+    )
+    length = _length_rule(candidate.reply, rules)
+    gained, charge, total = told if explains else (None, None, None)
     assistant = f", {candidate.reply.assistant}" if candidate.reply.assistant else ""
     foot = tag(
         "tfoot",
-        _bill(term("discovery reward", "Discovery reward R_d"), _discovery_rule(rules), reward.discovered),
-        _bill(term("length penalty", "Length penalty R_e"), _length_rule(candidate.reply, rules), reward.penalty),
-        _bill(term("reward", "Reward R = R_d + R_e"), "", reward.total),
+        _bill(term("discovery reward", "Discovery reward R_d"), _discovery_rule(rules), reward.discovered, gained),
+        _bill(
+            term("length penalty", "Length penalty R_e"), _length_rule(candidate.reply, rules), reward.penalty, charge
+        ),
+        _bill(term("reward", "Reward R = R_d + R_e"), "", reward.total, total),
     )
     return grid(
         ("Intent", "Change", "Why", "Reward"),
@@ -287,8 +300,9 @@ def _receipt_row(tree: IntentTree, intent_id: str, change: str, why: str, share:
     return tag("tr", name, tag("td", change), tag("td", why), worth)
 
 
-def _bill(name: str, how: str, value: float) -> Markup:
-    worth = tag("td", signed(value), class_="dl-num", data_sum=repr(value))
+def _bill(name: str, how: str, value: float, told: explain.Explanation | None) -> Markup:
+    number = explain.explained(signed(value), told) if told else signed(value)
+    worth = tag("td", number, class_="dl-num", data_sum=repr(value))
     return tag("tr", tag("th", name, scope="row"), tag("td", how, colspan=2), worth)
 
 

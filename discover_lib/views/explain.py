@@ -151,5 +151,6 @@ def picture(parts: Mapping[str, Any]) -> Markup:
         label = f"{parts['score']:g} of θ {parts['theta']:.2f}"
         return tag("div", fill, mark, class_="dl-threshold", role="img", aria_label=label)
     dots = joined(tag("i") for _ in range(round(max(0.0, parts["gained"]))))
-    charge = tag("span", f"− {parts['charge']:.3g}") if parts["charge"] else tag("span", "− 0")
-    return tag("div", dots, charge, class_="dl-sum-dots", role="img", aria_label=f"{parts['gained']:g} less {charge}")
+    charge = f"{parts['charge']:.3g}" if parts["charge"] else "0"
+    label = f"{parts['gained']:g} less {charge}"
+    return tag("div", dots, tag("span", f"− {charge}"), class_="dl-sum-dots", role="img", aria_label=label)

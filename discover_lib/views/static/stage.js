@@ -667,6 +667,12 @@ export function stage(root, source) {
     if (pressed !== " " && now.playing) now = { ...now, playing: false };
   }
   document.addEventListener("keydown", key);
+  // Over the graph beside the stage the wheel scrolls the page; with Ctrl it zooms the graph.
+  const wheel = (event) => {
+    if (!body.isConnected) window.removeEventListener("wheel", wheel, true);
+    else if (!event.ctrlKey && event.composedPath().some((each) => each.classList?.contains("js-plotly-plot"))) event.stopImmediatePropagation();
+  };
+  if (live) window.addEventListener("wheel", wheel, { capture: true, passive: true });
 
   // -- what comes in ------------------------------------------------------------------------------------------------
   function take() {
@@ -678,6 +684,8 @@ export function stage(root, source) {
     ui.strip = Math.min(now.strip ?? ui.strip, record.strips.length - 1);
     ui.turn = Math.min(now.turn ?? ui.turn, path().length - 1);
     ui.beside = ui.beside.filter((each) => each < record.strips.length);
+    if (now.picked && now.picked !== ui.told) ui.picked = now.picked; // picked in the graph beside the stage
+    ui.told = now.picked;
     paint();
   }
   function grow() {
@@ -700,7 +708,7 @@ export function stage(root, source) {
   paintSetup();
   take();
   grow();
-  return () => { clearInterval(timer); document.removeEventListener("keydown", key); };
+  return () => { window.removeEventListener("wheel", wheel, true); clearInterval(timer); document.removeEventListener("keydown", key); };
 }
 
 export default {
