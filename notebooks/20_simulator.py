@@ -125,7 +125,8 @@ def draw_graph(canvas, hidden_choice, layout_choice, player, restarts):
 @app.cell(hide_code=True)
 def show_graph(closer_button, farther_button, fit_button, graph_view, hidden_choice, layout_choice):
     _controls = map(placed, (hidden_choice, layout_choice, fit_button, closer_button, farther_button))
-    _head = tag("div", tag("span", "The whole tree", class_="sim-heading"), *_controls, class_="sim-head")
+    _side = tag("span", *_controls, class_="sim-controls")
+    _head = tag("div", tag("span", "The whole tree", class_="sim-heading"), _side, class_="sim-head")
     _page = tag("section", _head, show.state_legend("tree"), tag("div", placed(graph_view), class_="sim-tree"))
     mo.Html(show.styled(tag("div", _page, class_="sim-card")))
     return

@@ -246,9 +246,7 @@ def receipt(
     foot = tag(
         "tfoot",
         _bill(term("discovery reward", "Discovery reward R_d"), _discovery_rule(rules), reward.discovered, gained),
-        _bill(
-            term("length penalty", "Length penalty R_e"), _length_rule(candidate.reply, rules), reward.penalty, charge
-        ),
+        _bill(term("length penalty", "Length penalty R_e"), length, reward.penalty, charge),
         _bill(term("reward", "Reward R = R_d + R_e"), "", reward.total, total),
     )
     return grid(

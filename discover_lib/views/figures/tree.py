@@ -117,8 +117,8 @@ def place_layered(tree: IntentTree) -> Placement:
         column += 0.5
     y = {intent_id: float(tree.depth(intent_id)) for intent_id in tree.intents}
     deepest = max(y.values())
-    bands = {root_id: (x0, x1, 0.1, deepest + 0.45) for root_id, (x0, x1, _, _) in bands.items()}
-    return Placement("layered", x, y, column, round(LEVEL_HEIGHT * (deepest + 0.45)) + 20, {}, bands)
+    bands = {root_id: (x0, x1, 0.1, deepest + 0.62) for root_id, (x0, x1, _, _) in bands.items()}
+    return Placement("layered", x, y, column, round(LEVEL_HEIGHT * (deepest + 0.62)) + 20, {}, bands)
 
 
 def _wrapped(text: str, width: int, most: int) -> tuple[str, ...]:
@@ -586,7 +586,7 @@ def _layout(painter: _Painter) -> dict[str, Any]:
         deepest = max(place.y.values())
         margin = max(0.6, 70 * place.width / LAYERED_WIDTH)  # room for half a label at either end
         x_axis = {"range": [-margin, place.width - 1.5 + margin], "fixedrange": False, "scaleanchor": False}
-        y_axis = {"range": [deepest + 0.5, 0.05], "fixedrange": False}
+        y_axis = {"range": [deepest + 0.67, 0.05], "fixedrange": False}
     return {
         "autosize": True,
         "height": place.height,

@@ -28,6 +28,7 @@ const KEYS = [
   ["?", "this sheet"],
 ];
 const SECONDS = 3;
+const SVG = new DOMParser().parseFromString("<svg></svg>", "text/html").body.firstChild.namespaceURI;
 
 function h(kind, props, ...children) {
   const element = document.createElement(kind);
@@ -68,11 +69,11 @@ function images(nodes) {
 const pictures = (nodes) => images(nodes).slice(0, 3).map((src) => h("img", { src, alt: "", draggable: "false" }));
 
 function glyph(state, more = {}) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  const svg = document.createElementNS(SVG, "svg");
   const props = { class: "dl-glyph", viewBox: "-13 -13 26 26", "aria-hidden": "true", "data-state": state, ...more };
   for (const [name, value] of Object.entries(props)) svg.setAttribute(name, value);
   for (const [kind, name, shape] of GLYPH) {
-    const part = document.createElementNS("http://www.w3.org/2000/svg", kind);
+    const part = document.createElementNS(SVG, kind);
     part.setAttribute("class", name);
     for (const [key, value] of Object.entries(shape)) part.setAttribute(key, value);
     svg.append(part);
@@ -86,9 +87,9 @@ const ICONS = {
   branch: "M5 2v14M5 8c0 4 8 1 8 6v2M2.5 4.5 5 2l2.5 2.5", reset: "M4.5 5A6 6 0 1 1 3 9M4.5 1.5V5H8",
 };
 function icon(name) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  const svg = document.createElementNS(SVG, "svg");
   for (const [key, value] of Object.entries({ class: "st-icon", viewBox: "0 0 18 18", "aria-hidden": "true", "data-icon": name })) svg.setAttribute(key, value);
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  const line = document.createElementNS(SVG, "path");
   line.setAttribute("d", ICONS[name]);
   svg.append(line);
   return svg;
@@ -485,23 +486,28 @@ export function stage(root, source) {
 
   // -- what would each discover -------------------------------------------------------------------------------------
   function paintCards() {
-    const cards = now.considered || [];
-    if (!cards.length) return at.cards.replaceChildren();
-    const here = moment();
-    at.cards.replaceChildren(h("section", { class: "st-panel" },
+    const cards = now.considered || [], here = moment(), others = here.others || [];
+    const parts = [];
+    if (cards.length) parts.push(h("section", { class: "st-panel" },
       head(`What each reply would discover as turn ${ui.turn + 1}`),
       h("p", { class: "dl-quiet dl-small" }, "All are judged against the same state, best first; nothing has changed yet."),
-      h("div", { class: "st-cards" }, cards.map((card) => {
-        const drawn = pictures(card.reply), worth = card.worth;
-        const lights = worth ? [...worth.discovered, ...worth.emerging] : [];
-        const would = lights.map((id) => h("li", { class: "dl-item" }, glyph(worth.discovered.includes(id) ? "discovered" : "emerging"), wish(here, id)));
-        return h("article", { class: "st-card", "data-would": lights.join(" "), "data-half": worth ? worth.emerging.join(" ") : "" },
-          h("div", { class: "st-first" }, drawn.length ? h("div", { class: "st-drawn" }, drawn) : null, h("p", null, card.first)),
-          h("p", { class: "st-gain" }, h("b", null, worth ? worth.text : "unscored"), " ", card.assistant, card.sees && h("span", { class: "dl-chip", "data-tone": "emerging" }, "sees the answer")),
-          would.length ? h("ul", { class: "dl-plain dl-small" }, would) : h("p", { class: "dl-small dl-quiet" }, worth ? "Would move no intent." : card.why),
-          h("details", { class: "dl-more" }, h("summary", null, "the whole reply"), h("div", null, built(card.reply))),
-          press(`take-${card.place}`, `Take ${card.assistant}`, () => send({ do: "take", place: card.place }), {}, `Take ${card.assistant}`));
-      }))));
+      h("div", { class: "st-cards" }, cards.map((each) => card(here, each, true)))));
+    else if (others.length) parts.push(h("details", { class: "st-panel st-others" },
+      h("summary", { "data-key": "others" }, `The other replies to turn ${ui.turn}: ${others.length}`),
+      h("div", { class: "st-cards" }, others.map((each) => card(here, each, false)))));
+    at.cards.replaceChildren(...parts);
+  }
+
+  function card(here, each, open) {
+    const drawn = pictures(each.reply), worth = each.worth;
+    const lights = worth ? [...worth.discovered, ...worth.emerging] : [];
+    const would = lights.map((id) => h("li", { class: "dl-item" }, glyph(worth.discovered.includes(id) ? "discovered" : "emerging"), wish(here, id)));
+    return h("article", { class: "st-card", "data-would": open ? lights.join(" ") : "", "data-half": worth ? worth.emerging.join(" ") : "" },
+      h("div", { class: "st-first" }, drawn.length ? h("div", { class: "st-drawn" }, drawn) : null, h("p", null, each.first)),
+      h("p", { class: "st-gain" }, h("b", null, worth ? worth.text : "unscored"), " ", each.assistant, each.sees && h("span", { class: "dl-chip", "data-tone": "emerging" }, "sees the answer")),
+      would.length ? h("ul", { class: "dl-plain dl-small" }, would) : h("p", { class: "dl-small dl-quiet" }, worth ? `${open ? "Would move" : "Moves"} no intent.` : each.why),
+      h("details", { class: "dl-more" }, h("summary", null, "the whole reply"), h("div", null, built(each.reply))),
+      open && press(`take-${each.place}`, `Take ${each.assistant}`, () => send({ do: "take", place: each.place }), {}, `Take ${each.assistant}`));
   }
 
   // -- two lines side by side ---------------------------------------------------------------------------------------
