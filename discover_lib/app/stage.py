@@ -58,6 +58,7 @@ class StagePlayer:
         self.on_change: Callable[[], Any] = lambda: None
         self.on_session: Callable[[Session], Any] = lambda session: None
         self._before: Session | None = None
+        self._chosen: tuple[Settings, Session | None] | None = None  # what the set-up shows: listing users takes long
         self._moments = Moments()
         self._jumps = self._sent = 0
         self._picked = ""
@@ -78,7 +79,9 @@ class StagePlayer:
         ]
         with self.widget.hold_sync():  # one message: no moment at which place and record do not fit
             self.widget.record = stage_of(strips, self._moments)
-            self.widget.setup = simulator_page.setup(session, self._before)
+            if (session.settings, self._before) != self._chosen:
+                self._chosen = (session.settings, self._before)
+                self.widget.setup = simulator_page.setup(session, self._before)
             self.widget.now = {
                 "strip": session.current,
                 "turn": session.cursor,

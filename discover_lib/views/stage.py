@@ -248,10 +248,21 @@ def _view(turn: Turn) -> dict[str, Any]:
 
 
 def first_words(text: str) -> str:
-    """How a reply begins, drawings, titles and marks left out."""
-    plain = "".join(_texts(nodes_of(rich_text(text))))
+    """How a reply begins: the piece in it, if it quotes one, else what it says; drawings left out."""
+    nodes = nodes_of(rich_text(text))
+    plain = "".join(_texts(_first(nodes, "blockquote") or nodes))
     words = " ".join(plain.split())
     return words if len(words) <= FIRST_WORDS else words[:FIRST_WORDS].rsplit(" ", 1)[0] + " …"
+
+
+def _first(nodes: Nodes, kind: str) -> Nodes:
+    """What the first element of a kind holds; nothing where there is none."""
+    for node in nodes:
+        if not isinstance(node, str):
+            inside = node[2:] if node[0] == kind else _first(node[2:], kind)
+            if inside:
+                return list(inside)
+    return []
 
 
 def _texts(nodes: Nodes) -> Iterable[str]:

@@ -95,7 +95,7 @@ function icon(name) {
   return svg;
 }
 
-const short = (worth) => worth.text.replace(/(\.\d\d)\d+$/, "$1");
+const short = (worth) => `${worth.value < 0 ? "−" : "+"}${Number(Math.abs(worth.value).toFixed(2))}`;
 const count = (number, one, many) => `${number} ${number === 1 ? one : many || `${one}s`}`;
 const sr = (text) => h("span", { class: "dl-sr" }, text);
 
@@ -309,8 +309,15 @@ export function stage(root, source) {
       here.assistant && h("span", null, here.assistant),
       here.worth ? number(`reward ${here.worth.text}`, told, `line-${here.turn}`) : h("span", null, "unscored"));
   }
+  // What was touched without counting is marked in its own colour.
+  function marked(here) {
+    const counted = Object.keys(here.news), parts = built(here.reply);
+    for (const place of parts.flatMap((part) => (part.querySelectorAll ? [...part.querySelectorAll("[data-ids]")] : [])))
+      if (!place.dataset.ids.split(" ").some((id) => counted.includes(id))) place.dataset.touch = "1";
+    return parts;
+  }
   const replyOf = (here) => said("assistant", [
-    built(here.reply),
+    marked(here),
     here.written && h("details", { class: "dl-more" }, h("summary", null, "as the assistant wrote it"), h("pre", { class: "dl-code" }, here.written)),
   ], here.turn);
   const answerOf = (here) => said("user", [
@@ -464,7 +471,7 @@ export function stage(root, source) {
       const focus = about || (top && sees(here, top) ? `“${byId[top].text}”` : "another intent");
       if (lines.length) parts.push(h("p", { class: "dl-small" }, `This user was thinking about ${focus}: only the tree in focus forms.`));
       const item = (line) => h("li", { class: "st-touch", "data-ids": line.id, tabindex: "0" },
-        h("span", { class: "st-text" }, byId[line.id].text), h("span", { class: "dl-small dl-quiet" }, ` ${line.why}. ${line.reason}`));
+        h("span", { class: "st-text" }, byId[line.id].text), h("span", { class: "dl-small dl-quiet" }, ` ${line.why}${line.reason ? `: ${line.reason}` : ""}.`));
       if (met.length) parts.push(h("ul", { class: "dl-plain" }, met.map(item)));
       if (near.length) parts.push(h("p", { class: "dl-small dl-quiet st-touch", "data-ids": near.map((line) => line.id).join(" "), tabindex: "0" }, `It also came near ${count(near.length, "other intent")}.`));
       if (repeated.length) parts.push(h("p", { class: "dl-small st-touch", "data-ids": repeated.join(" "), tabindex: "0" },
