@@ -67,7 +67,7 @@ def opened(session_id: str | None) -> tuple[Session | None, str]:
 
 
 # What a visitor meets first: a user whose trees branch, some turns by one assistant and a branch by another.
-OPENING = Settings(domain="svg_drawing", artifact="apples-in-a-row", assistant="adaptive")
+OPENING = Settings(domain="svg_drawing", artifact="goldfish-sticker", assistant="adaptive", seed=4)
 OPENING_TURNS = 4
 OPENING_BRANCH = (2, "ask", 2)  # leaves after this turn, who answers there, for how many turns
 
