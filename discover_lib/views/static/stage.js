@@ -370,7 +370,8 @@ export function stage(root, source) {
     at.tree.replaceChildren(...roots.map((top) => {
       const inside = record.intents.filter((each) => each.root === top.id);
       const isFocus = here.focus.includes(top.id);
-      const open = ui.folds[top.id] ?? isFocus;
+      const stirred = inside.some((each) => (moved[each.id] || "").startsWith("now"));
+      const open = ui.folds[top.id] ?? (isFocus || stirred);
       const rows = (open ? inside : [top]).map((each) => row(here, each, moved, touched, inside.length > 1 ? open : null, inside));
       return h("li", { class: "st-one", "data-focus": String(isFocus) }, isFocus && here.about ? h("span", { class: "st-about" }, `in focus: ${here.about}`) : isFocus ? h("span", { class: "st-about" }, "in focus") : null,
         h("ul", { class: "dl-plain" }, rows));
