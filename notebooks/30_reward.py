@@ -145,8 +145,9 @@ def show_reward(by_intent, now, r_d, r_e):
 
 @app.cell(hide_code=True)
 def show_receipt(now, original, rules, turn, turn_slider):
-    _then = show.panel("As it was", show.receipt(original.tree, original.turns[turn_slider.value - 1], original.rules))
-    _today = show.panel("Now", show.receipt(now.tree, turn, rules))
+    _receipt = show.receipt(original.tree, original.turns[turn_slider.value - 1], original.rules, explains=True)
+    _then = show.panel("As it was", _receipt)
+    _today = show.panel("Now", show.receipt(now.tree, turn, rules, explains=True))
     _reply = show.panel("The reply", show.rich_text(turn.reply.text))
     mo.Html(show.styled(show.beside(_then, _today), _reply))
     return

@@ -1,4 +1,4 @@
-"""Controls that notebooks share: who plays which role, the plan before spending, records as controls, growing text.
+"""Controls that notebooks share: who plays which role, the plan before spending, records as controls.
 
 marimo is imported where it is used: the library itself does without it.
 """
@@ -404,18 +404,6 @@ def _read(name: str, hint: Any, given: Any) -> Any:
 
 
 # -- widgets ----------------------------------------------------------------------------------------------------------
-
-
-def growing_text() -> Any:
-    """A widget whose `text` can be changed while nothing else on the page is made anew; empty, it takes no room."""
-    import anywidget
-    import traitlets
-
-    class GrowingText(anywidget.AnyWidget):
-        _esm = static_text("growing_text.js")
-        text = traitlets.Unicode("").tag(sync=True)
-
-    return GrowingText()
 
 
 def pickable(html: str, picked: str = "", leads_to: str = "") -> Any:

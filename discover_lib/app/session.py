@@ -24,8 +24,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from discover_lib.app.live import Calls, open_roles
 from discover_lib.app.sources import SessionError, Settings, check_players, engine_name, open_source, refusal
+from discover_lib.audit.touched import read_by_miniature
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.seeds import derive_seed
+from discover_lib.core.advance import finished
 from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import RoleError, ask
@@ -33,7 +35,9 @@ from discover_lib.core.simulator import UserSimulator, as_reply
 from discover_lib.core.state import IntentState
 from discover_lib.core.view import UserView, user_view
 from discover_lib.engines.miniature.edition import EDITION, Edition
-from discover_lib.engines.spec import MINIATURE, RoleEngines
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.metrics.replay import replay
+from discover_lib.metrics.rescore import NAMED_RULES
 
 FORMAT = "discover-session/1"
 MAX_REPLY = 200_000  # characters
@@ -316,6 +320,35 @@ class Session:
         self.settings = settings
         self._look_at(self.current, self.cursor)
 
+    def rescore(self, rules: str) -> None:
+        """Score every line anew under other rules; replies and messages stay.  The rules before give what was before.
+
+        The miniature judges its replies anew, since other rules ask about other intents.  What a language model judged
+        is taken as it stands, and what it was not asked about counts as not met.
+
+        Raises:
+            SessionError: unknown rules, or a reply that cannot be judged under them; the session is unchanged.
+        """
+        settings = dataclasses.replace(self.settings, rules=rules)
+        try:
+            self.branches = [self._under(settings, branch) for branch in self.branches]
+        except RoleError as error:
+            raise refusal(error) from error
+        self.settings = settings
+        self._look_at(self.current, self.cursor)
+
+    def _under(self, settings: Settings, branch: Branch) -> Branch:
+        """A line under the rules of `settings`; the miniature's judge reads again what it has read."""
+        conversation = branch.conversation
+        rules = NAMED_RULES[settings.rules]().replace(token_unit=conversation.rules.token_unit)
+        judge = RoleEngines(EngineSpec()).judge(self._domain) if read_by_miniature(conversation) else None
+        again = replay(conversation, rules, judge)
+        if settings.source != "recorded":
+            full = len(again.turns) >= self._last_turn(branch)
+            stop = finished(again.tree, again.state, rules) or ("max_turns" if full else None)
+            again = dataclasses.replace(again, stop=stop)
+        return dataclasses.replace(branch, conversation=again)
+
     # -- on disk ---------------------------------------------------------------------------------------------------
 
     @property
@@ -478,7 +511,7 @@ class Session:
 
     def _continue(self, simulator: UserSimulator, candidates: Sequence[Candidate], choose: int) -> Turn:
         """Take a turn; at the end of a line it grows, before the end a branch opens."""
-        last = len(simulator.conversation.turns) + 1 >= self._last_turn
+        last = len(simulator.conversation.turns) + 1 >= self._last_turn(self.branch)
         turn = simulator.commit(candidates, choose=choose, speak=not last)
         conversation = simulator.conversation
         if last and conversation.stop is None:
@@ -500,10 +533,9 @@ class Session:
             return dict(setting)
         return {**setting, "engine": now if turn == 1 else f"{known}; from turn {turn}: {now}"}
 
-    @property
-    def _last_turn(self) -> int:
+    def _last_turn(self, branch: Branch) -> int:
         """A branch opened at the end of a finished line may go on for as many turns again."""
-        turns, left_at = self.settings.turns, self.branch.origin[1] if self.branch.origin else 0
+        turns, left_at = self.settings.turns, branch.origin[1] if branch.origin else 0
         return turns if left_at < turns else left_at + turns
 
 

@@ -1,8 +1,10 @@
-"""The simulator's page: the menus that a session offers, and the session as the fragments of `views.simulator`."""
+"""The simulator's page: the session it opens on, the menus that a session offers, who plays, and at what price."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discover_lib.app import controls
@@ -16,14 +18,31 @@ from discover_lib.app.sources import (
     recorded_choices,
 )
 from discover_lib.engines.spec import MINIATURE
-from discover_lib.views import simulator as show
-from discover_lib.views.html import EMPTY, Markup, error_line, quiet
+from discover_lib.metrics.rescore import NAMED_RULES
+from discover_lib.views.html import Markup, quiet
 
 if TYPE_CHECKING:
     from discover_lib.app.controls import Choice
 
 SOURCES = {"Miniature, simulated live": "miniature", "Recorded with a large model": "recorded"}
 AS_RECORDED = "as recorded"
+ABOUT = {  # a line about each assistant, where it is chosen
+    "adaptive": "Shows samples while the user is vague, builds once the wish is clear.",
+    "draft": "Makes a whole piece at once and revises it.",
+    "ask": "Asks about one aspect after the other and makes nothing.",
+    "options": "Names alternatives in words and makes nothing.",
+    "mixed": "A draft and samples beside it, every turn.",
+    "random": "A random kind of reply with random values; hears nothing.",
+    "silent": "Says nothing of substance.",
+    "verbose": "Drafts, and talks it through twice: what does length cost?",
+    "oracle": "Sees the answer: it is shown the hidden intents. An upper bound.",
+    AS_RECORDED: "Replies that a large model wrote when this was recorded.",
+}
+ABOUT_RULES = {
+    "paper": "The paper’s: one tree in focus, each new discovery is worth 1.",
+    "paper, GRPO": "The paper’s with 500 free tokens, as in its GRPO runs.",
+    "authors": "The released code: emerging intents pay ½, focus follows what is unsatisfied.",
+}
 V = TypeVar("V")
 Menu = tuple[dict[str, str], str]  # label → value, and the label to begin with
 
@@ -42,9 +61,36 @@ def opened(session_id: str | None) -> tuple[Session | None, str]:
     except SessionError as error:
         trouble = str(error)
     try:
-        return Session(Settings(artifact=next(iter(miniature_artifacts("svg_drawing").values())))), trouble
+        return opening(), trouble
     except SessionError as error:
         return None, str(error)
+
+
+# What a visitor meets first: a user whose trees branch, some turns by one assistant and a branch by another.
+OPENING = Settings(domain="svg_drawing", artifact="goldfish-sticker", assistant="adaptive", seed=4)
+OPENING_TURNS = 4
+OPENING_BRANCH = (2, "ask", 2)  # leaves after this turn, who answers there, for how many turns
+
+
+def opening(folder: Path | None = None) -> Session:
+    """A new session with a conversation worth seeing, and a branch of it.
+
+    Raises:
+        SessionError: the opening cannot be played.
+    """
+    session = Session(OPENING, folder=folder)
+    for _ in range(OPENING_TURNS):
+        session.next()
+    left_at, other, turns = OPENING_BRANCH
+    session.jump(left_at)
+    session.fork()
+    session.let_play(dataclasses.replace(OPENING, assistant=other))
+    for _ in range(turns):
+        session.next()
+    session.let_play(OPENING)
+    session.switch(0)
+    session.jump(OPENING_TURNS)
+    return session
 
 
 def asks_a_model(session: Session, action: Callable[..., object]) -> bool:
@@ -107,6 +153,55 @@ def compared(session: Session) -> list[str]:
     return list(dict.fromkeys([used.assistant, "draft", "ask", "options"]))
 
 
+def setup(session: Session, before: Session | None = None) -> dict[str, Any]:
+    """What can be chosen on the stage, and what is: users by source and kind, assistants and rules with a line each.
+
+    Args:
+        before: the session that a press leads back to.
+    """
+    used = session.settings
+    names, chosen = assistants(session, None if used.assistant in assistant_names() else used.assistant, _live(used))
+    return {
+        "users": [
+            {
+                "value": source,
+                "label": label,
+                "domains": [
+                    {"value": domain, "label": kind, "users": _options(artifacts(session, source, domain)[0])}
+                    for kind, domain in domains(session, source)[0].items()
+                ],
+            }
+            for label, source in sources(session)[0].items()
+        ],
+        "assistants": [{"value": name, "label": name, "about": ABOUT.get(name, "A language model.")} for name in names],
+        "rules": [{"value": name, "label": name, "about": ABOUT_RULES[name]} for name in NAMED_RULES],
+        "chosen": {
+            "source": used.source,
+            "domain": used.domain,
+            "artifact": used.artifact,
+            "seed": used.seed,
+            "assistant": chosen,
+            "rules": used.rules,
+        },
+        "before": "" if before is None else title(before),
+        "line": f"{title(session)} · {chosen} · {used.rules} rules",
+    }
+
+
+def _live(settings: Settings) -> bool:
+    return settings.source != "recorded"
+
+
+def _options(labels: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"value": value, "label": label} for label, value in labels.items()]
+
+
+def title(session: Session) -> str:
+    """The user of a session as the menu names it."""
+    used = session.settings
+    return label_of(artifacts(session, used.source, used.domain)[0], used.artifact)
+
+
 # -- who plays ---------------------------------------------------------------------------------------------------------
 
 
@@ -145,15 +240,6 @@ def plan(session: Session, choice: Choice) -> Markup:
     )
 
 
-# -- the session as fragments ------------------------------------------------------------------------------------------
-
-
-def status(session: Session, *, playing: bool, asking: bool) -> Markup:
-    """The turn being looked at, its reward, and how many intents are in which state."""
-    last = max(session.settings.turns, len(session.conversation.turns))
-    return show.status(session.tree, session.state, session.turn, last, playing=playing, asking=asking)
-
-
 def rules_line(session: Session) -> str:
     """The rules in force, who plays, and what has been spent."""
     rules, used = session.conversation.rules, session.settings
@@ -167,29 +253,3 @@ def rules_line(session: Session) -> str:
     return (
         f"{about}; seed {used.seed}. Miniature: a small world of its own, no language model; every number is computed."
     )
-
-
-def message(session: Session, trouble: str) -> Markup:
-    """What went wrong, or why there is no next turn; nothing where neither holds."""
-    line = trouble or session.why_no_next
-    if not line:
-        return EMPTY
-    line = f"{line[0].upper()}{line[1:]}."
-    return error_line(line) if trouble else quiet(line)
-
-
-def intent_story(session: Session, intent_id: str | None) -> Markup:
-    """One intent: its state now, and what happened to it turn by turn up to the one being looked at."""
-    return show.intent_story(session.conversation, session.cursor, intent_id)
-
-
-def considered(session: Session, buttons: Iterable[Any]) -> Markup:
-    """The replies judged at this moment, side by side, each with the button that goes on with it."""
-    rules, upcoming = session.conversation.rules, session.cursor + 1
-    return show.considered(session.tree, rules, session.considered, map(controls.placed, buttons), upcoming)
-
-
-def details(session: Session, curve: Markup) -> Markup:
-    """Receipt, reasons and the user's view at the turn being looked at, the curve of discovery, and the rules."""
-    shown = show.details(session.tree, session.conversation.rules, session.turn, session.view, curve)
-    return shown + quiet(rules_line(session), small=True)

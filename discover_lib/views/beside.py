@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from markupsafe import escape
 
 from discover_lib.audit.evidence import Evidence, finding, found_by_one, parting
 from discover_lib.base.svg import drawing_spans
@@ -236,9 +238,13 @@ def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, s
     for _, members in spans:
         title = "engaged: " + "; ".join(texts[each.transition.intent_id] for each in members)
         how = "guessed" if all(each.how == "guessed" for each in members) else "sure"
-        opening = tag("mark", class_="ds-mark", data_how=how, title=title).removesuffix("</mark>")
+        intents = " ".join(each.transition.intent_id for each in members)
+        opening = tag("mark", class_="ds-mark", data_how=how, data_intents=intents, title=title).removesuffix("</mark>")
         shown = shown.replace(OPEN, opening, 1).replace(SHUT, "</mark>", 1)
-    drawings = {each.drawing for each in evidence if each.drawing is not None}
+    drawings: dict[int, list[str]] = {}
+    for each in evidence:
+        if each.drawing is not None:
+            drawings.setdefault(each.drawing, []).append(each.transition.intent_id)
     return Markup(_marked_drawings(shown, drawings, len(drawing_spans(turn.reply.text))))
 
 
@@ -255,14 +261,17 @@ def _merged(evidence: Iterable[Evidence]) -> list[tuple[tuple[int, int], list[Ev
     return merged
 
 
-def _marked_drawings(shown: str, places: set[int], drawings: int) -> str:
-    """Frame the drawings at these places; where a page shows another number of figures than there are, none."""
+def _marked_drawings(shown: str, met: Mapping[int, Sequence[str]], drawings: int) -> str:
+    """Frame the drawings that met intents; where a page shows another number of figures than there are, none."""
     figure = '<figure class="dl-figure"'
     pieces = shown.split(figure)
     if len(pieces) - 1 != drawings:
         return shown
-    parts: Iterator[str] = (
-        f'<figure class="dl-figure{" ds-met-drawing" if place in places else ""}"{piece}'
-        for place, piece in enumerate(pieces[1:])
-    )
-    return pieces[0] + "".join(parts)
+
+    def framed(place: int, piece: str) -> str:
+        if place not in met:
+            return f"{figure}{piece}"
+        intents = escape(" ".join(met[place]))
+        return f'<figure class="dl-figure ds-met-drawing" data-intents="{intents}"{piece}'
+
+    return pieces[0] + "".join(framed(place, piece) for place, piece in enumerate(pieces[1:]))

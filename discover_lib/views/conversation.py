@@ -18,6 +18,7 @@ from discover_lib.core.roles import Recognised
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition, Verdict
 from discover_lib.core.view import UserView
+from discover_lib.views import explain
 from discover_lib.views.figures.charts import reward_bars as reward_bars
 from discover_lib.views.html import EMPTY, Markup, chip, code, error_line, grid, heading, hidden, more, plain_list
 from discover_lib.views.html import artifact as artifact
@@ -220,23 +221,33 @@ def as_written(reply: Reply) -> Markup:
 # -- the receipt -------------------------------------------------------------------------------------------------------
 
 
-def receipt(tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | None = None) -> Markup:
+def receipt(
+    tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | None = None, explains: bool = False
+) -> Markup:
     """The reward of a reply as a bill that adds up: a row per intent that it touched, its length, the total.
 
     Args:
         rules: those that the reward was computed under.
         candidate: one of the turn's candidates; the chosen one by default.
+        explains: the sums unfold into what they mean and the call that computes them.
     """
     candidate = candidate or turn.candidate
     if candidate.reward is None or candidate.evaluation is None:
         return error_line(f"Turn {turn.index}: this reply is unscored. {candidate.error or ''}".strip())
-    reward = candidate.reward
+    reward, index = candidate.reward, turn.index
+    told = (
+        explain.of_discovery(reward, index),
+        explain.of_length(reward, candidate.reply, rules, index),
+        explain.of_reward(reward, index),
+    )
+    length = _length_rule(candidate.reply, rules)
+    gained, charge, total = told if explains else (None, None, None)
     assistant = f", {candidate.reply.assistant}" if candidate.reply.assistant else ""
     foot = tag(
         "tfoot",
-        _bill(term("discovery reward", "Discovery reward R_d"), _discovery_rule(rules), reward.discovered),
-        _bill(term("length penalty", "Length penalty R_e"), _length_rule(candidate.reply, rules), reward.penalty),
-        _bill(term("reward", "Reward R = R_d + R_e"), "", reward.total),
+        _bill(term("discovery reward", "Discovery reward R_d"), _discovery_rule(rules), reward.discovered, gained),
+        _bill(term("length penalty", "Length penalty R_e"), length, reward.penalty, charge),
+        _bill(term("reward", "Reward R = R_d + R_e"), "", reward.total, total),
     )
     return grid(
         ("Intent", "Change", "Why", "Reward"),
@@ -287,8 +298,9 @@ def _receipt_row(tree: IntentTree, intent_id: str, change: str, why: str, share:
     return tag("tr", name, tag("td", change), tag("td", why), worth)
 
 
-def _bill(name: str, how: str, value: float) -> Markup:
-    worth = tag("td", signed(value), class_="dl-num", data_sum=repr(value))
+def _bill(name: str, how: str, value: float, told: explain.Explanation | None) -> Markup:
+    number = explain.explained(signed(value), told) if told else signed(value)
+    worth = tag("td", number, class_="dl-num", data_sum=repr(value))
     return tag("tr", tag("th", name, scope="row"), tag("td", how, colspan=2), worth)
 
 
@@ -306,17 +318,22 @@ def _why(transition: Transition, evaluation: Evaluation, rules: Rules) -> Markup
     if transition.cause == "direct":
         how = "the reply builds it" if evaluation.kind == "artifact" else "the reply asks about it"
         return tag("span", f"engaged: {how}", title=meanings("engaged"))
-    assert transition.score is not None and transition.theta is not None
-    count = round(transition.score / rules.p) if rules.p else 0
     verdict = evaluation.verdict(transition.intent_id)
     names = ", ".join(f"“{miss}”" for miss in verdict.near_misses) if verdict else ""
+    comparison = near_miss_sum(transition, rules)
+    listed = tag("div", names, class_="dl-small dl-quiet") if names else EMPTY
+    return tag("span", comparison, title=meanings("near miss", "near-miss weight", "threshold")) + listed
+
+
+def near_miss_sum(transition: Transition, rules: Rules) -> str:
+    """The near misses of an intent against its θ, as a calculation in words."""
+    assert transition.score is not None and transition.theta is not None
+    count = round(transition.score / rules.p) if rules.p else 0
     misses = "1 near miss" if count == 1 else f"{count} near misses"
     below = "≤" if rules.crossing == ">" else "<"
     relation = rules.crossing.replace(">=", "≥") if transition.moved else below
     left = "" if transition.moved else f", {transition.theta_left or 0:.2f} left"
-    comparison = f"{misses} × p {rules.p:g} = {transition.score:g} {relation} θ {transition.theta:.2f}{left}"
-    listed = tag("div", names, class_="dl-small dl-quiet") if names else EMPTY
-    return tag("span", comparison, title=meanings("near miss", "near-miss weight", "threshold")) + listed
+    return f"{misses} × p {rules.p:g} = {transition.score:g} {relation} θ {transition.theta:.2f}{left}"
 
 
 # -- the judge, the user, the candidates -------------------------------------------------------------------------------
@@ -342,7 +359,7 @@ def _verdict(tree: IntentTree, verdict: Verdict) -> Markup:
     return intent_id_mark(verdict.intent_id) + text + Markup(" ").join(chips) + reason
 
 
-_SAYABLE = {  # what the user pursues → the state of these intents, and how they speak of them
+SAYABLE = {  # what the user pursues → the state of these intents, and how they speak of them
     "clear": ("discovered", "They say plainly and with certainty that these are still missing."),
     "fuzzy": ("emerging", "They hint at these, hesitant, in their own words."),
     "latent": ("undiscovered", "They can name only the area that feels off, never a direction."),
@@ -357,7 +374,7 @@ def user_view(tree: IntentTree, view: UserView, message: str | None) -> Markup:
     if view.pursuing is None:
         parts.append(tag("p", "Nothing is missing any more."))
     else:
-        state, manner = _SAYABLE[view.pursuing]
+        state, manner = SAYABLE[view.pursuing]
         items = (_view_item(tree, key, state, False) for key in view.items)
         title = tag("h3", "Still missing: ", term(state), class_="dl-h")
         parts += [title, tag("p", manner), plain_list(items)]

@@ -10,24 +10,18 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from discover_lib.core.advance import focus, frontier
-from discover_lib.core.conversation import Artifact, Conversation, Turn
-from discover_lib.core.state import IntentState
+from discover_lib.core.conversation import Artifact, Conversation
 from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
 from discover_lib.views import conversation as show
-from discover_lib.views.conversation import row_look, theta_text
-from discover_lib.views.figures.charts import turns_behind_a_slider
-from discover_lib.views.html import EMPTY, Markup, joined, quiet, signed, static_text, tag
-from discover_lib.views.transitions import level_name
+from discover_lib.views.html import EMPTY, Markup, static_text
+from discover_lib.views.stage import Strip, stage_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-SECONDS_PER_TURN = 3.0  # while playing
 
 
 @cache
@@ -78,34 +72,20 @@ def evaluation_page(title: str, parts: Sequence[tuple[str, Markup]]) -> str:
 
 
 def demo_page(conversation: Conversation, artifact: Artifact | None = None) -> str:
-    """One conversation that scrubs through its turns.
-
-    Python renders every turn; the page's script, known to its policy by hash, only shows one of them at a time.
+    """One conversation on the stage, as a file that scrubs through its turns.
 
     Args:
         artifact: the finished work that the intents were built from, shown folded at the end.
     """
-    tree, turns, rules = conversation.tree, conversation.turns, conversation.rules
     return page(
         "demo_page.html",
         f"{_heading(conversation)} ({facts(conversation)})",
-        ("workbench.css", "demo_page.css"),
-        script=static_text("demo_page.js"),
+        ("workbench.css", "stage.css", "demo_page.css"),
+        script=static_text("stage.js") + static_text("demo_page.js"),
         heading=_heading(conversation),
         facts=facts(conversation),
-        last=len(turns),
-        curve=turns_behind_a_slider(conversation),
-        worth=[signed(turn.candidate.reward.total) if turn.candidate.reward else "not scored" for turn in turns],
-        legend=show.state_legend(),
-        outline=show.outline(tree, conversation.state, rules),
-        chat=show.chat(conversation),
-        views=_panels(turns, _OPENING, lambda turn: show.user_view(tree, turn.view, turn.user_message)),
-        receipts=_panels(turns, _NO_REPLY, lambda turn: show.receipt(tree, turn, rules)),
-        candidates=_panels(turns, _NO_REPLY, lambda turn: show.candidates(tree, turn, rules)),
-        reasons=_panels(turns, _NO_REPLY, lambda turn: show.judge_reasons(tree, turn.candidate)),
         artifact=show.artifact(artifact) if artifact else EMPTY,
-        footer=_footer(conversation),
-        data=_embedded(_data(conversation)),
+        data=_embedded(stage_of([Strip("main line", conversation)]) | {"note": _footer(conversation)}),
     )
 
 
@@ -128,9 +108,6 @@ def facts(conversation: Conversation) -> str:
 
 # -- words -------------------------------------------------------------------------------------------------------------
 
-_OPENING = "The user has opened with their request. What it names is discovered; the rest has yet to form."
-_NO_REPLY = "No reply yet. Step to the first turn."
-
 
 def _heading(conversation: Conversation) -> str:
     topic = conversation.tree.topic or conversation.tree.artifact_type
@@ -147,69 +124,6 @@ def _footer(conversation: Conversation) -> str:
             "this page was computed by the same library that drives real models."
         )
     return "States, rewards and views on this page are computed from the judgements of the replies."
-
-
-def _where(conversation: Conversation, turn: int) -> str:
-    return f"Turn {turn} of {len(conversation.turns)}" if turn else "Start: the request"
-
-
-def _count(conversation: Conversation, state: IntentState) -> str:
-    return f"{len(state.discovered)} of {len(conversation.tree)} discovered, {len(state.satisfied)} satisfied"
-
-
-# -- the parts of the page ---------------------------------------------------------------------------------------------
-
-
-def _panels(turns: Sequence[Turn], opening: str, body: Callable[[Turn], Markup]) -> Markup:
-    """One block per turn, only the last one visible until the script chooses."""
-    blocks = [quiet(opening), *map(body, turns)]
-    return joined(tag("div", block, data_panel=index, hidden=index != len(turns)) for index, block in enumerate(blocks))
-
-
-# -- the data that the script steps through ----------------------------------------------------------------------------
-
-
-def _data(conversation: Conversation) -> dict[str, Any]:
-    texts = [intent.text for intent in conversation.tree.intents.values()]
-    start = {
-        "where": _where(conversation, 0),
-        "count": _count(conversation, conversation.start),
-        "spoken": _OPENING,
-        "focus": list(focus(conversation.tree, conversation.start, conversation.rules)),
-        "rows": _rows(conversation, conversation.start, None),
-    }
-    turns = [_turn_data(conversation, turn) for turn in conversation.turns]
-    return {"seconds": SECONDS_PER_TURN, "texts": texts, "turns": [start, *turns]}
-
-
-def _turn_data(conversation: Conversation, turn: Turn) -> dict[str, Any]:
-    moved = [each for each in turn.candidate.transitions if each.moved]
-    news = "; ".join(f"{conversation.tree.text(each.intent_id)}: {level_name(each.after)}" for each in moved)
-    reward = turn.candidate.reward
-    worth = f" Reward {signed(reward.total)}." if reward else ""
-    where = _where(conversation, turn.index)
-    return {
-        "where": where,
-        "count": _count(conversation, turn.after),
-        "spoken": f"{where}. {news or 'No intent moved'}.{worth}",
-        "focus": list(turn.focus),
-        "rows": _rows(conversation, turn.after, turn),
-    }
-
-
-def _rows(conversation: Conversation, state: IntentState, turn: Turn | None) -> list[list[Any]]:
-    """Per intent, in the order of the outline: look, news, θ left, and what the judge said about it."""
-    changes = {each.intent_id: each for each in turn.candidate.transitions} if turn else {}
-    evaluation = turn.candidate.evaluation if turn else None
-    reasons = {verdict.intent_id: verdict.reason for verdict in evaluation.verdicts} if evaluation else {}
-    movable = frontier(conversation.tree, state, focus(conversation.tree, state, conversation.rules))
-    rows: list[list[Any]] = []
-    for intent_id in conversation.tree.intents:
-        look = row_look(state, intent_id, intent_id in movable, changes.get(intent_id))
-        flags = [int(look.satisfied), int(look.frontier), int(look.moved)]
-        theta = theta_text(state.thresholds.get(intent_id))
-        rows.append([look.state, *flags, look.news, theta, reasons.get(intent_id, "")])
-    return rows
 
 
 def _embedded(data: Mapping[str, Any]) -> Markup:

@@ -8,7 +8,7 @@ import pytest
 from discover_lib.app import simulator_page
 from discover_lib.app.session import Session
 from discover_lib.app.sources import Settings, assistant_names, miniature_artifacts
-from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS
 
 
 @pytest.fixture
@@ -36,23 +36,19 @@ def test_with_a_judge_that_costs_only_a_few_replies_are_compared(session: Sessio
     assert simulator_page.who_plays(session) == "judge openai/some, voice miniature, assistant adaptive"
 
 
-def test_a_turn_is_told_with_its_reward_and_an_intent_with_its_reasons(session: Session) -> None:
-    start = simulator_page.status(session, playing=False, asking=False)
-    assert f"<b>Turn 0</b> of {MAX_TURNS}" in start and "reward" not in start
-    assert "has not been asked" in simulator_page.intent_story(session, next(iter(session.tree.intents)))
-    session.next()
-    assert "reward" in simulator_page.status(session, playing=True, asking=False)
-    assert session.turn is not None
-    judged = session.turn.candidate.transitions[0].intent_id
-    story = simulator_page.intent_story(session, judged)
-    assert "<b>Turn 1</b>" in story and session.tree.text(judged).split()[0] in story
-    assert "Click an intent" in simulator_page.intent_story(session, "9.9.9")
-    assert "Press <i>Next</i>" not in simulator_page.details(session, "")
+def test_the_stage_offers_every_user_with_a_line_about_each_assistant_and_rules(session: Session) -> None:
+    setup = simulator_page.setup(session)
+    assert [source["value"] for source in setup["users"]] == ["miniature", "recorded"]
+    kinds = {source["value"]: [kind["value"] for kind in source["domains"]] for source in setup["users"]}
+    assert kinds == {"miniature": list(ALL_DOMAINS), "recorded": list(DOMAINS)}
+    assert all(kind["users"] for source in setup["users"] for kind in source["domains"])
+    assert all(choice["about"] for choice in setup["assistants"] + setup["rules"])
+    assert {choice["value"] for choice in setup["assistants"]} == set(assistant_names())
+    assert setup["chosen"]["artifact"] == session.settings.artifact and setup["before"] == ""
+    assert simulator_page.setup(session, session)["before"] == simulator_page.title(session)
 
 
-def test_what_went_wrong_is_one_sentence_and_an_unknown_session_begins_anew(session: Session) -> None:
-    assert simulator_page.message(session, "") == ""
-    assert "It broke." in simulator_page.message(session, "it broke")
+def test_an_unknown_session_begins_anew(session: Session) -> None:
     fresh, trouble = simulator_page.opened("abcdef123456")
     assert fresh is not None and fresh.id != "abcdef123456" and trouble
     again, trouble = simulator_page.opened(session.id)

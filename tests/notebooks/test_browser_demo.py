@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hostile import HOSTILE, HOSTILE_SVG, TREE, conversation
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Locator, Page
 
 from discover_lib import Conversation, IntentTree
 from discover_lib.views.pages import demo_page
@@ -41,66 +41,82 @@ def disk(context: BrowserContext, tmp_path: Path) -> Disk:
 
 
 def states(page: Page) -> dict[str, str]:
-    rows = page.eval_on_selector_all(".dl-row", "rows => rows.map(row => [row.dataset.id, row.dataset.state])")
+    """Intent → state, all trees unfolded."""
+    for root in page.locator('.st-node[aria-expanded="false"]').all():
+        root.click()
+    rows = page.eval_on_selector_all(".st-node", "rows => rows.map(row => [row.dataset.id, row.dataset.state])")
     return dict(rows)
 
 
-def said(page: Page) -> list[str]:
-    return [message.inner_text() for message in page.locator(".dl-msg").all() if message.is_visible()]
+def where(page: Page) -> str:
+    return page.get_by_role("status").inner_text().split("\n")[0].strip()
+
+
+def frame(page: Page, turn: int) -> Locator:
+    return page.locator(".st-frame").nth(turn)
 
 
 def test_scrubs_through_the_turns(disk: Disk) -> None:
     shown = conversation(said="well")
     page = disk.open(shown)
     for turn in (0, 1, 2, 1):
-        page.locator("#dp-turn").fill(str(turn))
+        frame(page, turn).click()
         wanted = {key: shown.state_after(turn)[key].name.lower() for key in TREE.intents}
         assert states(page) == wanted
-        assert len(said(page)) == [1, 3, 4][turn]
-    assert page.locator("#dp-where").inner_text() == "Turn 1 of 2"
-    assert page.locator(".dl-row[data-id='1.1'] .dl-chip").inner_text() == "now discovered"
-    assert page.locator("[data-panel='1'] .dl-receipt").is_visible()
-    assert not page.locator("[data-panel='2'] .dl-receipt").is_visible()
+        assert page.locator(".dl-msg").count() == [1, 3, 4][turn]
+    assert where(page) == "Turn 1 of 2"
+    assert page.locator(".st-node[data-id='1.1'] .dl-chip").inner_text() == "now discovered"
+    assert "Reward R" in page.locator(".st-receipt").inner_text()
     assert disk.asked == []
 
 
 def test_buttons_keys_and_address_step_too(disk: Disk) -> None:
     page = disk.open(conversation(), "#turn=2")
-    assert page.locator("#dp-where").inner_text() == "Turn 2 of 2" and page.locator("#dp-next").is_disabled()
-    page.locator("#dp-back").click()
-    assert page.locator("#dp-where").inner_text() == "Turn 1 of 2"
+    following = page.get_by_role("button", name="Next", exact=True)
+    assert where(page) == "Turn 2 of 2" and following.is_disabled()
+    page.get_by_role("button", name="One turn back").click()
+    assert where(page) == "Turn 1 of 2"
     page.keyboard.press("ArrowLeft")
-    assert page.locator("#dp-where").inner_text() == "Start: the request"
+    assert where(page) == "Turn 0 of 2"
     page.keyboard.press("End")
-    assert page.locator("#dp-turn").input_value() == "2"
-    page.locator("#dp-turn").focus()
+    assert where(page) == "Turn 2 of 2"
+    frame(page, 2).focus()
     page.keyboard.press("ArrowLeft")
-    assert page.locator("#dp-where").inner_text() == "Turn 1 of 2"  # one step, not two
-    assert "Reward +1" in page.locator("#dp-live").inner_text()
+    assert where(page) == "Turn 1 of 2"  # one step, not two
+    assert "Reward +1" in page.locator("[aria-live=polite]").inner_text()
 
 
 def test_play_runs_to_the_end_and_stops(disk: Disk) -> None:
-    page = disk.open(conversation())
+    page = disk.open(conversation(), "#turn=0")
     page.clock.install()
-    page.locator("#dp-play").click()
-    assert page.locator("#dp-play").inner_text() == "Pause"
+    page.keyboard.press(" ")
+    assert page.get_by_role("button", name="Stop", exact=True).is_visible() and where(page) == "Turn 1 of 2"
     page.clock.fast_forward(3_100)
     page.clock.fast_forward(3_100)
-    assert page.locator("#dp-where").inner_text() == "Turn 2 of 2"
-    assert page.locator("#dp-play").inner_text() == "Play"
+    assert where(page) == "Turn 2 of 2"
+    assert page.get_by_role("button", name="Play", exact=True).is_visible()
 
 
 def test_rows_explain_themselves_to_the_keyboard(disk: Disk) -> None:
     page = disk.open(conversation(said="because"), "#turn=1")
-    page.locator(".dl-row").first.focus()
+    page.locator(".st-node").first.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
-    tip = page.locator("#dp-tip")
-    assert tip.is_visible() and "A red boat" in tip.inner_text() and "θ left: 0.40" in tip.inner_text()
     assert page.locator(":focus").get_attribute("data-id") == "1.1.1"
-    assert page.locator("#dp-where").inner_text() == "Turn 1 of 2"  # up and down do not change the turn
-    page.keyboard.press("Escape")
-    assert not tip.is_visible()
+    page.keyboard.press("Enter")
+    story = page.locator(".st-story").inner_text()
+    assert "does not see yet" in story and "θ left 0.40" in story and "now emerging" not in story
+    assert "undiscovered → emerging" in story
+    page.get_by_label("show what the user cannot see yet").check()
+    assert "A red boat" in page.locator(".st-story").inner_text()
+    assert where(page) == "Turn 1 of 2"  # up and down do not change the turn
+
+
+def test_the_other_replies_of_a_turn_are_there_with_their_rewards(disk: Disk) -> None:
+    page = disk.open(conversation(), "#turn=1")
+    page.get_by_text("The other replies to turn 1: 1").click()
+    assert page.locator(".st-card").inner_text().startswith("first")
+    assert page.get_by_role("button", name="Take").count() == 0
 
 
 @pytest.mark.parametrize("payload", [*HOSTILE, f"```svg\n{HOSTILE_SVG}\n```", HOSTILE_SVG])
@@ -108,14 +124,16 @@ def test_nothing_that_a_model_wrote_runs(disk: Disk, payload: str) -> None:
     data = TREE.to_dict()
     data["roots"][1]["text"] = data["topic"] = data["initial_request"] = payload
     page = disk.open(conversation((payload, payload + " again"), payload, IntentTree.from_dict(data)))
+    page.get_by_label("show what the user cannot see yet").check()
     for _ in range(2):
-        page.locator("#dp-next").click()
-    page.locator(".dl-row").last.hover()
-    page.locator("details.dp-panel").first.locator("> summary").click()
+        page.get_by_role("button", name="Next", exact=True).click()
+    page.locator(".st-node").last.hover()
+    page.locator(".st-node").last.click()
+    page.locator(".st-number").first.click()
     page.wait_for_timeout(100)
     assert page.evaluate("window.pwned") is None
     assert disk.asked == []
-    assert page.locator("#dp-where").inner_text() == "Turn 2 of 2"  # our own script still works
+    assert where(page) == "Turn 2 of 2"  # our own script still works
 
 
 def test_policy_refuses_handlers_even_if_one_got_through(disk: Disk) -> None:

@@ -31,18 +31,21 @@ def choose(page: Page, roles: tuple[str, ...], fields: Mapping[str, str], submit
     page.get_by_role("button", name=submit).click()
 
 
+def pressed(page: Page, name: str) -> None:
+    page.locator(".st").get_by_role("button", name=name, exact=True).click()
+
+
 def at_turn(page: Page, turn: int) -> None:
-    expect(page.locator(f'.sim[data-turn="{turn}"]')).to_be_visible(timeout=20 * SECOND)
+    expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=20 * SECOND)
 
 
 @pytest.mark.slow
 def test_models_play_stream_and_are_stopped(page: Page, server: Server, outside_requests: list[str]) -> None:
     with FakeServer(brain) as models:
         play(page, server, models)
-    page.get_by_role("button", name="Branch here").click()
-    branch = page.get_by_role("combobox").filter(has_text="branch 2")
-    expect(branch).to_have_value(re.compile(".+"), timeout=20 * SECOND)
-    page.get_by_role("button", name="Next").click()
+    pressed(page, "Branch")
+    expect(page.get_by_role("group", name="branch 2")).to_be_visible(timeout=20 * SECOND)
+    pressed(page, "Next")
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text(models.api_base.split("/")[2], timeout=20 * SECOND)
     assert "\n" not in alert.inner_text().strip()
@@ -53,6 +56,8 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     """Choose the models, test the connection, take a turn, stop the second half-way, let it play until told to stop."""
     page.goto(f"{server.url}/?file=20_simulator.py")
     page.locator(".js-plotly-plot .scatterlayer").wait_for(timeout=30 * SECOND)
+    pressed(page, "Reset")
+    at_turn(page, 0)
     page.get_by_text("Who plays: judge and voice miniature").click()
     fields = {"Model": MODEL, "Another model for the assistant": f"{MODEL}:adaptive", "Own server": models.api_base}
     choose(page, ("judge", "voice", "assistant"), fields, "Use these")
@@ -63,27 +68,30 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     page.get_by_role("button", name="Test the connection").click()
     expect(page.get_by_role("cell", name="answered “ready”")).to_have_count(3, timeout=20 * SECOND)
 
-    page.get_by_role("button", name="Next").click()
+    pressed(page, "Next")
     at_turn(page, 1)
-    expect(page.locator(".sim .dl-turn")).to_contain_text(f"{MODEL}:adaptive")
-    expect(page.locator(".sim .dl-judge")).to_contain_text("engaged")
+    expect(page.locator(".st-said .dl-turn")).to_contain_text(f"{MODEL}:adaptive")
+    page.locator(".st-node").first.click()
+    expect(page.locator(".st-story")).to_contain_text("engaged")
+    expect(page.locator(".st-receipt")).to_contain_text("asked about the tree in focus alone")
 
     models.token_seconds = 0.2
-    page.get_by_role("button", name="Next").click()
-    growing = page.locator(".growing-text")
+    pressed(page, "Next")
+    growing = page.locator(".st-growing")
     expect(growing).to_have_text(re.compile(r"\S+\s+\S+"), timeout=20 * SECOND)
-    expect(page.get_by_role("status")).to_contain_text("asking")
-    page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("status")).not_to_contain_text("asking", timeout=20 * SECOND)
+    status = page.locator(".st").get_by_role("status")
+    expect(status).to_contain_text("asking")
+    pressed(page, "Stop")
+    expect(status).not_to_contain_text("asking", timeout=20 * SECOND)
     expect(page.get_by_role("alert")).to_contain_text("Stopped")
     expect(growing).to_be_hidden()
     at_turn(page, 1)
 
     models.token_seconds = 0.02  # slow enough that Stop comes before the last turn
-    page.get_by_role("button", name="Auto-play").click()
-    expect(page.locator('.sim:not([data-turn="1"])')).to_be_visible(timeout=20 * SECOND)
-    page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("status")).not_to_contain_text("playing", timeout=20 * SECOND)
+    pressed(page, "Play")
+    expect(page.locator('.st:not([data-turn="1"])')).to_be_visible(timeout=20 * SECOND)
+    pressed(page, "Stop")
+    expect(status).not_to_contain_text("playing", timeout=20 * SECOND)
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """The simulator page in a browser, the way a person uses it."""
 
-import re
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
@@ -8,7 +7,10 @@ import pytest
 from browser import Server
 from playwright.sync_api import Locator, Page, expect
 
+from discover_lib.app import simulator_page
+
 SECOND = 1000
+OPENS_AT = simulator_page.OPENING_TURNS
 
 
 class Simulator:
@@ -27,31 +29,38 @@ class Simulator:
 
     def open(self, url: str) -> None:
         self.page.goto(url)
-        expect(self.page.locator(".js-plotly-plot .scatterlayer")).to_have_count(1, timeout=30 * SECOND)  # the tree
+        expect(self.page.locator(".st-frame").first).to_be_visible(timeout=30 * SECOND)
+        expect(self.page.locator(".js-plotly-plot .scatterlayer")).to_have_count(1, timeout=30 * SECOND)  # the graph
         expect(self.page.locator(".dl-chart svg")).to_be_visible()
 
     @property
-    def sim(self) -> Locator:
-        """The simulator itself; below it the page shows the same step in Python."""
-        return self.page.locator(".sim")
+    def stage(self) -> Locator:
+        return self.page.locator(".st")
 
     @property
-    def trees(self) -> Locator:
+    def graph(self) -> Locator:
         return self.page.locator(".sim-tree")
 
     @property
     def messages(self) -> Locator:
-        return self.sim.locator(".dl-msg")
+        return self.stage.locator(".st-said .dl-msg")
 
     @property
     def status(self) -> Locator:
-        return self.sim.get_by_role("status")
+        return self.stage.get_by_role("status")
+
+    @property
+    def own(self) -> Locator:
+        return self.stage.get_by_role("textbox", name="Your reply")
 
     def button(self, name: str) -> Locator:
-        return self.page.get_by_role("button", name=name)
+        return self.stage.get_by_role("button", name=name, exact=True)
+
+    def line(self, name: str) -> Locator:
+        return self.stage.get_by_role("group", name=name)
 
     def at_turn(self, turn: int) -> None:
-        expect(self.page.locator(f'.sim[data-turn="{turn}"]')).to_be_visible(timeout=20 * SECOND)
+        expect(self.page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=20 * SECOND)
 
     def step(self, name: str, turn: int) -> None:
         self.button(name).click()
@@ -59,26 +68,31 @@ class Simulator:
 
     @property
     def turn(self) -> int:
-        return int(self.page.locator(".sim").get_attribute("data-turn") or 0)
+        return int(self.stage.get_attribute("data-turn") or 0)
+
+    def begin_anew(self) -> None:
+        self.step("Reset", 0)
+        expect(self.stage.locator(".st-strip")).to_have_count(1)
 
     def play_and_stop(self) -> int:
-        """Auto-play at least one turn and stop it; the turn at which it stood still.
+        """Play at least one turn and stop it; the turn at which it stood still.
 
         A busy machine may play to the end before the page gets a word in; then it is tried again from the start.
         """
         for _ in range(3):
-            self.button("Auto-play").click()
-            expect(self.page.locator('.sim:not([data-turn="0"])')).to_be_visible(timeout=20 * SECOND)
-            self.button("Stop").click()
-            expect(self.status).not_to_contain_text("playing", timeout=20 * SECOND)
-            if "is over" not in self.page.locator("body").inner_text():
+            self.button("Play").click()
+            expect(self.page.locator('.st:not([data-turn="0"])')).to_be_visible(timeout=20 * SECOND)
+            if self.button("Stop").count():
+                self.button("Stop").click()
+                expect(self.status).not_to_contain_text("playing", timeout=20 * SECOND)
+            if "is over" not in self.stage.inner_text():
                 return self.turn
             self.step("Reset", 0)
         raise AssertionError("three times the conversation was over before Stop was heard")
 
     def places(self) -> list[tuple[float, float]]:
-        """Where every node is in the picture, to a hundredth of a pixel: the points of the largest trace."""
-        boxes = self.trees.locator(".scatterlayer").evaluate("""layer => {
+        """Where every node is in the graph, to a hundredth of a pixel: the points of the largest trace."""
+        boxes = self.graph.locator(".scatterlayer").evaluate("""layer => {
             const frame = layer.closest('.svg-container').getBoundingClientRect();
             const traces = [...layer.querySelectorAll('.trace')].map(trace => [...trace.querySelectorAll('.point')]);
             const nodes = traces.reduce((most, trace) => trace.length > most.length ? trace : most, []);
@@ -89,7 +103,7 @@ class Simulator:
 
     def drawn(self) -> str:
         """What is drawn over the plain nodes: marks, ticks, glow."""
-        return str(self.trees.locator(".scatterlayer").inner_html())
+        return str(self.graph.locator(".scatterlayer").inner_html())
 
 
 @pytest.fixture
@@ -100,8 +114,25 @@ def simulator(page: Page, server: Server, outside_requests: list[str]) -> Iterat
     assert outside_requests == []
 
 
+def test_it_opens_on_a_conversation_and_scrubs_without_asking_anybody(simulator: Simulator) -> None:
+    simulator.at_turn(OPENS_AT)
+    main = simulator.line("main line").locator(".st-frame")
+    expect(main).to_have_count(OPENS_AT + 1)
+    main.nth(1).click()
+    simulator.at_turn(1)
+    expect(simulator.messages).to_have_count(3)
+    simulator.page.keyboard.press("ArrowRight")
+    simulator.at_turn(2)
+    simulator.page.keyboard.press("Home")
+    simulator.at_turn(0)
+    expect(simulator.messages).to_have_count(1)
+    simulator.page.keyboard.press("End")
+    simulator.at_turn(OPENS_AT)
+
+
 def test_a_session_from_start_to_reload(simulator: Simulator) -> None:
     page = simulator.page
+    simulator.begin_anew()
     places, drawn = simulator.places(), simulator.drawn()
     assert len(places) > 5
     expect(simulator.messages).to_have_count(1)
@@ -111,18 +142,18 @@ def test_a_session_from_start_to_reload(simulator: Simulator) -> None:
     expect(simulator.messages).to_have_count(5)
     assert simulator.places() == places, "nodes stay where they are"
     assert simulator.drawn() != drawn
-    expect(simulator.sim.locator(".dl-receipt")).to_contain_text("Reward R")
+    expect(simulator.stage.locator(".st-receipt")).to_contain_text("Reward R")
 
-    simulator.sim.get_by_role("textbox").fill("Would you prefer a heron or a toucan?")
+    simulator.own.fill("Would you prefer a heron or a toucan?")
     simulator.step("Send as the assistant", 3)
     expect(simulator.messages.nth(5)).to_contain_text("a heron or a toucan?")
-    expect(page.locator(".dl-judge")).to_contain_text("dialogue act")
-    expect(simulator.sim.get_by_role("textbox")).to_have_value("")
+    expect(simulator.stage.locator(".st-judge")).to_contain_text("dialogue act")
+    expect(simulator.own).to_have_value("")
 
-    simulator.step("Back", 2)
+    simulator.step("One turn back", 2)
     expect(simulator.messages).to_have_count(5)
-    simulator.button("Branch here").click()
-    expect(page.get_by_role("combobox").filter(has_text="branch 2")).to_have_value(re.compile(".+"))
+    simulator.button("Branch").click()
+    expect(simulator.line("branch 2, from turn 2")).to_be_visible()
     simulator.step("Next", 3)
     expect(simulator.messages.nth(5)).not_to_contain_text("a heron or a toucan?")
 
@@ -134,33 +165,85 @@ def test_a_session_from_start_to_reload(simulator: Simulator) -> None:
 
 
 def test_replies_are_compared_one_is_taken_and_an_intent_tells_its_story(simulator: Simulator) -> None:
-    page = simulator.page
-    simulator.button("What would each reply discover?").click()
-    cards = page.locator(".sim-cards .dl-card")
+    simulator.begin_anew()
+    simulator.button("What would each discover?").click()
+    cards = simulator.stage.locator(".st-card")
     expect(cards).to_have_count(9, timeout=20 * SECOND)
+    expect(cards.filter(has_text="sees the answer")).to_have_count(1)
     simulator.at_turn(0)
+    cards.first.hover()
+    expect(simulator.stage.locator(".st-node[data-would]").first).to_be_visible()
     simulator.step("Take draft", 1)
-    expect(simulator.sim.locator(".dl-turn")).to_contain_text("draft")
+    expect(simulator.stage.locator(".st-said .dl-turn")).to_contain_text("draft")
     expect(cards).to_have_count(0)
 
-    page.get_by_text("What the user wants, and knows").scroll_into_view_if_needed()
-    frame = simulator.trees.locator(".svg-container").bounding_box()
-    assert frame is not None
-    x, y = (place + edge for place, edge in zip(simulator.places()[0], (frame["x"], frame["y"]), strict=True))
-    page.mouse.move(x + 6, y + 6)
-    page.mouse.click(x + 6, y + 6)
-    expect(page.locator(".sim-picked")).to_contain_text("Turn 1")
+    simulator.stage.locator(".st-node").first.click()
+    expect(simulator.stage.locator(".st-story")).to_contain_text("Turn 1")
 
 
-def test_auto_play_stops_when_told_and_layouts_keep_their_places(simulator: Simulator) -> None:
+def test_sentence_node_and_receipt_line_light_up_together(simulator: Simulator) -> None:
+    line = simulator.stage.locator(".st-line[data-ids]").first
+    intent = line.get_attribute("data-ids")
+    line.hover()
+    expect(simulator.stage.locator(f'.st-node[data-id="{intent}"]')).to_have_attribute("data-lit", "")
+    simulator.stage.locator(".st-title").first.hover()
+    expect(simulator.stage.locator("[data-lit]")).to_have_count(0)
+    line.focus()
+    expect(simulator.stage.locator(f'.st-node[data-id="{intent}"]')).to_have_attribute("data-lit", "")
+
+
+def test_hidden_intents_are_fog_until_the_teacher_asks(simulator: Simulator) -> None:
+    simulator.begin_anew()
+    fog, known = simulator.stage.locator(".st-tree .st-fog"), simulator.stage.locator(".st-tree .st-text")
+    expect(fog.first).to_be_visible()
+    before = known.count()
+    simulator.stage.get_by_label("show what the user cannot see yet").check()
+    expect(fog).to_have_count(0)
+    assert known.count() > before
+
+
+def test_two_lines_stand_side_by_side_with_the_place_where_they_part(simulator: Simulator) -> None:
+    for name in ("main line", "branch 2"):
+        simulator.button(f"compare {name}").click()
+    beside = simulator.stage.locator(".st-beside")
+    expect(beside).to_contain_text("here they part")
+    expect(beside.locator(".st-sentence")).to_contain_text("discovered")
+    expect(simulator.stage.locator(".st-said")).to_be_hidden()
+    simulator.button("Back to one conversation").click()
+    expect(simulator.stage.locator(".st-said")).to_be_visible()
+
+
+def test_a_number_explains_itself_by_keyboard(simulator: Simulator) -> None:
+    number = simulator.stage.locator(".st-sums .st-number").last
+    number.focus()
+    simulator.page.keyboard.press("Enter")
+    told = simulator.stage.get_by_role("dialog")
+    expect(told).to_contain_text("reward(conversation.tree")
+    simulator.page.keyboard.press("Escape")
+    expect(told).to_be_hidden()
+    expect(number).to_be_focused()
+
+
+def test_other_rules_and_another_user_lose_nothing(simulator: Simulator) -> None:
+    simulator.at_turn(OPENS_AT)
+    simulator.stage.get_by_text("Set-up:").click()
+    simulator.stage.get_by_role("radio", name="authors").check()
+    expect(simulator.stage.locator(".st-foot")).to_contain_text("authors rules")
+    simulator.at_turn(OPENS_AT)
+    expect(simulator.messages).to_have_count(2 * OPENS_AT + 1)
+    simulator.stage.get_by_label("Kind of piece").select_option(label="Travel plan")
+    simulator.button("Begin with this user").click()
+    simulator.at_turn(0)
+    expect(simulator.messages).to_have_count(1)
+    simulator.button("Back to it").click()
+    simulator.at_turn(OPENS_AT)
+
+
+def test_play_stops_when_told_and_layouts_keep_their_places(simulator: Simulator) -> None:
     page = simulator.page
-    simulator.trees.evaluate("tree => { tree.style.maxHeight = '150px' }")
-    simulator.trees.hover()
-    page.mouse.wheel(0, 120)
-    page.wait_for_function("document.querySelector('.sim-tree').scrollTop > 0")
-
-    page.get_by_text("layered", exact=True).click()
-    expect(simulator.trees.locator(".scatterlayer")).to_be_visible()
+    simulator.begin_anew()
+    page.get_by_text("outline", exact=True).click()
+    expect(simulator.graph.locator(".scatterlayer")).to_be_visible()
     page.wait_for_timeout(SECOND)
     places = simulator.places()
     turn = simulator.play_and_stop()
@@ -169,11 +252,25 @@ def test_auto_play_stops_when_told_and_layouts_keep_their_places(simulator: Simu
     assert simulator.places() == places
 
 
+@pytest.mark.parametrize("width, height", [(390, 844), (1024, 768), (1400, 900)])
+def test_next_and_the_reply_are_in_one_view(simulator: Simulator, width: int, height: int) -> None:
+    page = simulator.page
+    page.set_viewport_size({"width": width, "height": height})
+    page.wait_for_timeout(SECOND)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for seen in (simulator.button("Next"), simulator.stage.locator(f'.dl-turn[data-turn="{OPENS_AT}"]')):
+        box = seen.bounding_box()
+        assert box is not None and box["y"] >= 0 and box["y"] + box["height"] <= height
+    where = simulator.button("Next").bounding_box()
+    simulator.step("One turn back", OPENS_AT - 1)
+    assert simulator.button("Next").bounding_box() == where, "nothing jumps under the pointer"
+
+
 def test_what_cannot_be_done_is_one_line(page: Page, server: Server, outside_requests: list[str]) -> None:
     unknown = Simulator(page, f"{server.url}/?file=20_simulator.py&session=nothere1")
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("There is no session 'nothere1' here; start a new one.")
-    unknown.step("Next", 1)
+    unknown.step("One turn back", OPENS_AT - 1)
     expect(alert).to_have_count(0)
     unknown.button("Send as the assistant").click()
     expect(alert).to_contain_text("Type a reply first.")

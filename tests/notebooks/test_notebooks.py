@@ -121,18 +121,6 @@ def test_edited_tree_that_is_not_json_is_said() -> None:
     assert edited["mistake"].startswith("this is not JSON (line 1")
 
 
-# -- 20: the simulator -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("source, offered", [("miniature", ALL_DOMAINS), ("recorded", DOMAINS)])
-def test_simulator_offers_the_kinds_that_its_source_has(source: str, offered: tuple[str, ...]) -> None:
-    controls = {"source_choice": source, "layout_choice": "outline", "rules_choice": "paper", "seed_choice": 0}
-    given = {name: chosen(value) for name, value in controls.items()}
-    outputs, defined = run("20_simulator.py", **given)
-    assert tuple(defined["domain_choice"].options.values()) == offered
-    assert problems(outputs) == []
-
-
 # -- 30: the reward ----------------------------------------------------------------------------------------------------
 
 

@@ -224,6 +224,6 @@ def test_demo_page_survives_hostile_texts_in_its_data() -> None:
     nasty = "".join(HOSTILE)
     text = demo_page(conversation((nasty, nasty + "2"), nasty))
     scripts = re.findall(r"<script[^>]*>", text)
-    assert scripts == ['<script type="application/json" id="dp-data">', "<script>"]
-    data = re.search(r'id="dp-data">(.*?)</script>', text, re.DOTALL)
-    assert data is not None and json.loads(data[1])["turns"][1]["rows"][0][-1] == nasty
+    assert scripts == ['<script type="application/json" id="st-data">', '<script type="module">']
+    data = re.search(r'id="st-data">(.*?)</script>', text, re.DOTALL)
+    assert data is not None and json.loads(data[1])["moments"][1]["reasons"]["1"] == nasty

@@ -242,7 +242,10 @@ def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
     start = text.index("A farm")
     seen = Evidence(1, move, "", (start, text.index("\n")), None, "quoted")
     markup = marked_reply(turn, [seen], {"1": 'Says "farm"'})
-    assert '<li><mark class="ds-mark" data-how="sure" title="engaged: Says &#34;farm&#34;">A farm, ' in markup
+    assert (
+        '<li><mark class="ds-mark" data-how="sure" data-intents="1" title="engaged: Says &#34;farm&#34;">A farm, '
+        in markup
+    )
     assert markup.count("<mark") == markup.count("</mark>") == 1 and "&lt;i&gt;sea" in markup
     assert "<mark" not in marked_reply(turn, [], {})
 
@@ -254,7 +257,8 @@ def test_a_mark_around_bold_words_leaves_them_bold() -> None:
     move = Transition("1", Discovery.UNDISCOVERED, Discovery.DISCOVERED, "direct")
     seen = Evidence(1, move, "", (text.index("**"), text.index(" Then")), None, "guessed")
     markup = marked_reply(turn, [seen], {"1": "a farm"})
-    assert '<mark class="ds-mark" data-how="guessed" title="engaged: a farm"><strong>A farm.</strong></mark>' in markup
+    opening = '<mark class="ds-mark" data-how="guessed" data-intents="1" title="engaged: a farm">'
+    assert f"{opening}<strong>A farm.</strong></mark>" in markup
     assert "Then (more)" in markup  # the characters that stand for a mark's ends are never those of a text
 
 

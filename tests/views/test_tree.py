@@ -210,6 +210,25 @@ class TestLiveFigure:
         live.select(None)
         assert THEMES["light"].selected not in live.widget.data[MARKS].marker.line.color
 
+    @pytest.mark.parametrize("layout", ["outline", "layered"])
+    def test_in_fog_only_what_is_discovered_can_be_read(self, tree: IntentTree, moved: Any, layout: Any) -> None:
+        live = IntentFigure(tree, initial_state(tree), rules=RULES, layout=layout, fog=True)
+        live.update(*moved)
+        known = {tree.text(key) for key in moved[0].discovered}
+        shown = {text.removeprefix("<b>").removesuffix("</b>") for text in live.widget.data[LABELS].text}
+        assert shown and shown <= known
+        hidden = set(map(tree.text, tree.intents)) - known
+        assert not [text for text in live.widget.data[NODES].hovertext if any(f">{each}<" in text for each in hidden)]
+
+    def test_closer_and_back_to_the_whole_tree(self, tree: IntentTree) -> None:
+        live = IntentFigure(tree, initial_state(tree), layout="layered")
+        whole = tuple(live.widget.layout.xaxis.range)
+        live.zoom(2)
+        low, high = live.widget.layout.xaxis.range
+        assert high - low == pytest.approx((whole[1] - whole[0]) / 2) and low + high == pytest.approx(sum(whole))
+        live.fit()
+        assert tuple(live.widget.layout.xaxis.range) == whole
+
     def test_a_crowded_tree_labels_what_matters_only(self) -> None:
         tree = IntentTree.from_dict({"roots": [chain(number, 2, children=4) for number in range(1, 40)]})
         live = IntentFigure(tree, initial_state(tree))

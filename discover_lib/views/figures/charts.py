@@ -363,13 +363,12 @@ class Counts(NamedTuple):
 
     discovered: list[int]
     formed: list[int]  # discovered or emerging
-    satisfied: list[int]
 
     @classmethod
     def of(cls, conversation: Conversation) -> Counts:
         states = [conversation.state_after(turn) for turn in range(len(conversation.turns) + 1)]
         formed = [sum(level is not Discovery.UNDISCOVERED for level in each.discovery.values()) for each in states]
-        return cls([len(each.discovered) for each in states], formed, [len(each.satisfied) for each in states])
+        return cls([len(each.discovered) for each in states], formed)
 
 
 def discovery_curves(conversations: Mapping[str, Conversation], turn: int | None = None) -> Markup:
@@ -417,31 +416,6 @@ def _stairs(counts: Sequence[int], x: Scale, y: Scale) -> list[tuple[float, floa
     for at, (before, after) in enumerate(pairwise(counts), 1):
         steps += [(x(at), y(before)), (x(at), y(after))]
     return steps
-
-
-def turns_behind_a_slider(conversation: Conversation) -> Markup:
-    """Discovered, emerging and satisfied intents after each turn; one unit across is one turn, one down one intent."""
-    counts, size = Counts.of(conversation), len(conversation.tree)
-    width = max(1, len(conversation.turns))
-
-    def along(values: Sequence[int]) -> list[str]:
-        return [f"{turn},{size - count}" for turn, count in enumerate(values)]
-
-    def area(upper: Sequence[int], lower: Sequence[int], kind: str) -> Markup:
-        return tag("polygon", class_=kind, points=" ".join([*along(upper), *reversed(along(lower))]))
-
-    drawn = (
-        tag("title", f"Discovered (green), emerging on top (amber), satisfied (dotted), of {size} intents"),
-        *(tag("line", class_="dp-c-all", x1=0, y1=at, x2=width, y2=at) for at in (0, size)),
-        area(counts.discovered, [0] * len(counts.discovered), "dp-c-known"),
-        area(counts.formed, counts.discovered, "dp-c-emerging"),
-        tag("polyline", class_="dp-c-line", points=" ".join(along(counts.discovered))),
-        tag("polyline", class_="dp-c-satisfied", points=" ".join(along(counts.satisfied))),
-        tag("g", tag("line", class_="dp-c-now", x1=0, y1=0, x2=0, y2=size), id="dp-marker"),
-    )
-    summary = ", ".join(f"turn {turn}: {count}" for turn, count in enumerate(counts.discovered))
-    spoken = f"Intents discovered after each turn, of {size}: {summary}"
-    return _svg(Box(width, size), spoken, drawn, stretched=True, class_="dp-curve")
 
 
 def reward_bars(series: Mapping[str, Sequence[float]]) -> Markup:

@@ -117,8 +117,8 @@ def place_layered(tree: IntentTree) -> Placement:
         column += 0.5
     y = {intent_id: float(tree.depth(intent_id)) for intent_id in tree.intents}
     deepest = max(y.values())
-    bands = {root_id: (x0, x1, 0.1, deepest + 0.45) for root_id, (x0, x1, _, _) in bands.items()}
-    return Placement("layered", x, y, column, round(LEVEL_HEIGHT * (deepest + 0.45)) + 20, {}, bands)
+    bands = {root_id: (x0, x1, 0.1, deepest + 0.62) for root_id, (x0, x1, _, _) in bands.items()}
+    return Placement("layered", x, y, column, round(LEVEL_HEIGHT * (deepest + 0.62)) + 20, {}, bands)
 
 
 def _wrapped(text: str, width: int, most: int) -> tuple[str, ...]:
@@ -185,8 +185,16 @@ class _Painter:
     A step then sends and redraws little, however large the tree.
     """
 
-    def __init__(self, tree: IntentTree, rules: Rules, place: Placement, theme: Theme) -> None:
-        self.tree, self.rules, self.place, self.theme = tree, rules, place, theme
+    def __init__(
+        self,
+        tree: IntentTree,
+        rules: Rules,
+        place: Placement,
+        theme: Theme,
+        fog: bool = False,
+        room: int = LAYERED_WIDTH,
+    ) -> None:
+        self.tree, self.rules, self.place, self.theme, self.fog, self.room = tree, rules, place, theme, fog, room
         self.ids = tuple(tree.intents)
         self.crowded = len(self.ids) > LABELS_AT_ONCE
         self.size = 13 if place.layout == "outline" else _layered_node_size(place)
@@ -249,14 +257,20 @@ class _Painter:
         moves = {move.intent_id: move for move in moment.transitions}
         return [
             "<br>".join([title, *_hover_lines(key, moment, moves.get(key), key in movable)])
+            if self._told(key, moment)
+            else "<b>not discovered yet</b>"
             for key, title in zip(self.ids, self.titles, strict=True)
         ]
+
+    def _told(self, key: str, moment: Moment) -> bool:
+        """Whether the text of an intent may be read: in fog only of what the user has discovered."""
+        return not self.fog or moment.state[key] is Discovery.DISCOVERED
 
     def _labels(self, moment: Moment, in_focus: Collection[str]) -> dict[str, Any]:
         marked = {*_moved(moment)} | ({moment.selected} if moment.selected else set())
         if self.place.layout == "layered":
-            return self._layered_labels(moment, marked)
-        shown = self._rows_with_labels(marked, in_focus)
+            return self._layered_labels(moment, marked, in_focus)
+        shown = [key for key in self._rows_with_labels(marked, in_focus) if self._told(key, moment)]
         state, theme = moment.state, self.theme
         known = {Discovery.DISCOVERED, Discovery.EMERGING}
         return self._at(shown, right=LABEL_GAP) | {
@@ -272,18 +286,20 @@ class _Painter:
         wanted = {*marked, *near, *(root.id for root in self.tree.roots[:LABELS_AT_ONCE])}
         return [key for key in self.ids if key in wanted]
 
-    def _layered_labels(self, moment: Moment, marked: Collection[str]) -> dict[str, Any]:
-        """The dimensions' names above, and what is marked wherever its label hits no other."""
+    def _layered_labels(self, moment: Moment, marked: Collection[str], in_focus: Collection[str]) -> dict[str, Any]:
+        """The dimensions' names above; below, wherever it hits no other, what is marked, discovered or in focus."""
         assert self.place.width is not None
-        per_column = LAYERED_WIDTH / max(self.place.width, 1)
+        per_column = self.room / max(self.place.width, 1)
         boxes: list[tuple[float, float, float]] = []  # y, left, right in px
         shown: list[tuple[str, str]] = []
         for root in self.tree.roots:
             x0, x1, _, _ = self.place.bands[root.id]
             width = int((x1 - x0) * per_column / 6.2)
-            if width >= 6:
+            if width >= 6 and self._told(root.id, moment):
                 shown.append((root.id, "<br>".join(map(_safe, _wrapped(root.text, width, most=3)))))
-        for key in sorted(marked, key=lambda key: (key != moment.selected, self.place.x[key])):
+        known = (key for key in self.ids if key in moment.state.discovered or self.tree.root_of[key] in in_focus)
+        first = sorted(marked, key=lambda key: (key != moment.selected, self.place.x[key]))
+        for key in filter(lambda key: self._told(key, moment), dict.fromkeys((*first, *known))):
             lines = _wrapped(self.tree.text(key), 20, most=3)
             half = max(map(len, lines)) * 3.2 + 4
             centre, level = self.place.x[key] * per_column, self.place.y[key]
@@ -292,7 +308,7 @@ class _Painter:
             if any(y == level and left < centre + half and centre - half < right for y, left, right in boxes):
                 continue
             boxes.append((level, centre - half, centre + half))
-            shown.append((key, _bold("<br>".join(map(_safe, lines)), True)))
+            shown.append((key, _bold("<br>".join(map(_safe, lines)), key in marked)))
         state, theme = moment.state, self.theme
         above = [self.tree.parents[key] is None for key, _ in shown]
         gap = LABEL_GAP / LEVEL_HEIGHT
@@ -378,6 +394,8 @@ class IntentFigure:
     Args:
         tree: fixed for the life of the figure; positions are computed from it once per layout.
         rules: decide which trees are in focus.
+        fog: texts of what the user has not discovered are not told.
+        room: px that the layered drawing is wide; labels are fitted to it.
     """
 
     def __init__(
@@ -388,6 +406,8 @@ class IntentFigure:
         rules: Rules | None = None,
         layout: Layout = "outline",
         theme: ThemeName = "light",
+        fog: bool = False,
+        room: int = LAYERED_WIDTH,
     ) -> None:
         import plotly.graph_objects as go
 
@@ -396,7 +416,7 @@ class IntentFigure:
         self.layout: Layout = layout
         self._theme = THEMES[theme]
         self._moment = Moment(state)
-        self._painter = _Painter(tree, self.rules, _place(tree, layout), self._theme)
+        self._painter = _Painter(tree, self.rules, _place(tree, layout), self._theme, fog, room)
         self._shown = self._painter.paint(self._moment)
         self.widget: go.FigureWidget = go.FigureWidget(_traces(self._painter), _layout(self._painter))
         for trace, properties in zip(self.widget.data, self._shown, strict=True):
@@ -424,6 +444,22 @@ class IntentFigure:
     def select(self, intent_id: str | None) -> None:
         """Mark one intent, or none."""
         self.update(self._moment.state, self._moment.transitions, self._moment.focus, self._moment.reasons, intent_id)
+
+    def zoom(self, factor: float) -> None:
+        """Look closer (a factor above 1) or from farther off; the middle stays where it is.  Layered drawing only."""
+        if self.layout == "layered":
+            with self.widget.batch_update():
+                for axis in (self.widget.layout.xaxis, self.widget.layout.yaxis):
+                    low, high = axis.range
+                    middle, half = (low + high) / 2, (high - low) / 2 / factor
+                    axis.range = (middle - half, middle + half)
+
+    def fit(self) -> None:
+        """Show the whole tree again."""
+        whole = _layout(self._painter)
+        with self.widget.batch_update():
+            self.widget.layout.xaxis.range = whole["xaxis"]["range"]
+            self.widget.layout.yaxis.range = whole["yaxis"]["range"]
 
     def on_select(self, callback: Callable[[str], None]) -> None:
         """Call `callback` with an intent's id when it is clicked, once per click."""
@@ -550,7 +586,7 @@ def _layout(painter: _Painter) -> dict[str, Any]:
         deepest = max(place.y.values())
         margin = max(0.6, 70 * place.width / LAYERED_WIDTH)  # room for half a label at either end
         x_axis = {"range": [-margin, place.width - 1.5 + margin], "fixedrange": False, "scaleanchor": False}
-        y_axis = {"range": [deepest + 0.5, 0.05], "fixedrange": False}
+        y_axis = {"range": [deepest + 0.67, 0.05], "fixedrange": False}
     return {
         "autosize": True,
         "height": place.height,

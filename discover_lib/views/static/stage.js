@@ -1,0 +1,736 @@
+// The stage: one user's conversations as a film strip, a chat, a tree in fog and a receipt that light up together.
+// It shows the record of `views/stage.py`. Texts are set as text, elements are built from a few known kinds, drawings
+// are images: nothing that a model wrote can run. With a model (anywidget) presses go to Python; without one the
+// same script scrubs through a finished record.
+
+const KINDS = new Set(
+  ["a", "b", "blockquote", "br", "code", "details", "div", "em", "figcaption", "figure", "h4", "i", "img", "li", "mark"]
+    .concat(["ol", "p", "pre", "q", "span", "strong", "summary", "ul"]),
+);
+const GLYPH = [
+  ["circle", "dl-g-glow", { r: 12 }],
+  ["circle", "dl-g-ring", { r: 10 }],
+  ["circle", "dl-g-off", { r: 5.2 }],
+  ["path", "dl-g-half", { d: "M0-7 7 0 0 7-7 0z" }],
+  ["path", "dl-g-half-fill", { d: "M0-7V7L-7 0z" }],
+  ["circle", "dl-g-on", { r: 7 }],
+  ["path", "dl-g-tick", { d: "M-3.2.2-.9 2.6 3.4-2.4" }],
+];
+const LEVELS = ["undiscovered", "emerging", "discovered"];
+const KEYS = [
+  ["← →", "one turn back, one turn on"],
+  ["Home End", "the request, the last turn"],
+  ["Space", "play, or stop"],
+  ["B", "branch here"],
+  ["R", "start over"],
+  ["↑ ↓", "from intent to intent, in the tree"],
+  ["Ctrl Enter", "send your reply"],
+  ["?", "this sheet"],
+];
+const SECONDS = 3;
+const SVG = new DOMParser().parseFromString("<svg></svg>", "text/html").body.firstChild.namespaceURI;
+
+function h(kind, props, ...children) {
+  const element = document.createElement(kind);
+  for (const [name, value] of Object.entries(props || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name.startsWith("--")) element.style.setProperty(name, value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+// Nodes of the record as elements; of what is not known only the words are kept, and a picture is data or nothing.
+function built(nodes) {
+  return (nodes || []).flatMap((node) => {
+    if (typeof node === "string") return [node];
+    const [kind, given, ...children] = node;
+    if (kind === "script" || kind === "style") return [];
+    if (!KINDS.has(kind) || kind === "a") return built(children);
+    if (kind === "img") {
+      if (!String(given.src).startsWith("data:image/svg+xml")) return [];
+      return [h("img", { src: given.src, alt: given.alt || "Drawing", draggable: "false" })];
+    }
+    const props = { class: given.class, "data-how": given["data-how"], "data-ids": given["data-intents"] };
+    if (props["data-ids"]) props.tabindex = "0";
+    return [h(kind, props, built(children))];
+  });
+}
+
+function images(nodes) {
+  return (nodes || []).flatMap((node) => {
+    if (typeof node === "string") return [];
+    if (node[0] !== "img") return images(node.slice(2));
+    return String(node[1].src).startsWith("data:image/svg+xml") ? [node[1].src] : [];
+  });
+}
+const pictures = (nodes) => images(nodes).slice(0, 3).map((src) => h("img", { src, alt: "", draggable: "false" }));
+
+function glyph(state, more = {}) {
+  const svg = document.createElementNS(SVG, "svg");
+  const props = { class: "dl-glyph", viewBox: "-13 -13 26 26", "aria-hidden": "true", "data-state": state, ...more };
+  for (const [name, value] of Object.entries(props)) svg.setAttribute(name, value);
+  for (const [kind, name, shape] of GLYPH) {
+    const part = document.createElementNS(SVG, kind);
+    part.setAttribute("class", name);
+    for (const [key, value] of Object.entries(shape)) part.setAttribute(key, value);
+    svg.append(part);
+  }
+  return svg;
+}
+
+// Few fonts have these signs.
+const ICONS = {
+  back: "M13 3 5 9l8 6z", play: "M5 3l9 6-9 6z", stop: "M4 4h10v10H4z",
+  branch: "M5 2v14M5 8c0 4 8 1 8 6v2M2.5 4.5 5 2l2.5 2.5", reset: "M4.5 5A6 6 0 1 1 3 9M4.5 1.5V5H8",
+};
+function icon(name) {
+  const svg = document.createElementNS(SVG, "svg");
+  for (const [key, value] of Object.entries({ class: "st-icon", viewBox: "0 0 18 18", "aria-hidden": "true", "data-icon": name })) svg.setAttribute(key, value);
+  const line = document.createElementNS(SVG, "path");
+  line.setAttribute("d", ICONS[name]);
+  svg.append(line);
+  return svg;
+}
+
+const short = (worth) => `${worth.value < 0 ? "−" : "+"}${Number(Math.abs(worth.value).toFixed(2))}`;
+const count = (number, one, many) => `${number} ${number === 1 ? one : many || `${one}s`}`;
+const sr = (text) => h("span", { class: "dl-sr" }, text);
+
+export function stage(root, source) {
+  const live = Boolean(source.send);
+  const ui = { strip: 0, turn: 0, jumps: 0, teacher: false, folds: {}, picked: null, beside: [], shown: "", sent: 0 };
+  const bubbles = new Map();
+  let record = null, now = {}, setup = null, timer = null, spoken = "";
+  let byId = {};
+  const send = (message) => source.send && source.send(message);
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+  // -- where we are -------------------------------------------------------------------------------------------------
+  const path = (strip = ui.strip) => record.strips[strip].moments;
+  const moment = (turn = ui.turn, strip = ui.strip) => record.moments[path(strip)[turn]];
+  const last = () => path().length - 1;
+  const stateOf = (at, id) => LEVELS[Number(at.states[record.intents.findIndex((each) => each.id === id)])];
+  const playing = () => (live ? Boolean(now.playing || now.asking) : timer !== null);
+
+  function go(turn, strip = ui.strip) {
+    const to = Math.max(0, Math.min(path(strip).length - 1, turn));
+    if (to === ui.turn && strip === ui.strip) return;
+    Object.assign(ui, { strip, turn: to });
+    if (live) {
+      now = { ...now, considered: [], trouble: "", over: "" };
+      send({ do: "jump", strip, turn: to, jumps: ++ui.jumps });
+    }
+    paint();
+  }
+  function next() {
+    if (ui.turn < last()) go(ui.turn + 1);
+    else if (live) send({ do: "next" });
+  }
+  function play(on) {
+    if (live) return send({ do: on ? "play" : "stop" });
+    clearInterval(timer);
+    timer = null;
+    if (on) {
+      if (ui.turn === last()) go(0);
+      else go(ui.turn + 1);
+      timer = setInterval(() => (ui.turn === last() ? play(false) : go(ui.turn + 1)), SECONDS * 1000);
+    }
+    paint();
+  }
+
+  // -- the frame that stays -----------------------------------------------------------------------------------------
+  const press = (key, label, action, more = {}, ...content) =>
+    h("button", { type: "button", class: "st-button", "data-key": key, "aria-label": label, onclick: action, ...more }, content);
+  const head = (title, ...aside) =>
+    h("div", { class: "st-head" }, h("span", { role: "heading", "aria-level": "2", class: "st-title" }, title), aside);
+
+  const at = {
+    setup: h("div", { class: "st-setup" }),
+    back: press("back", "One turn back", () => go(ui.turn - 1), { title: "Back (←)" }, icon("back")),
+    next: press("next", null, next, { title: "Next (→)" }, "Next", icon("play")),
+    play: press("play", null, () => play(!playing()), { title: "Play or stop (space)" }),
+    branch: press("branch", null, () => send({ do: "branch" }), { title: "Open a branch at this turn (B)" }, icon("branch"), h("span", null, "Branch")),
+    reset: press("reset", null, () => send({ do: "reset" }), { title: "Start over; the conversation is kept (R)" }, icon("reset"), h("span", null, "Reset")),
+    keys: press("keys", "Keys", (event) => keySheet(event.currentTarget), { title: "Keys (?)" }, "?"),
+    status: h("p", { class: "st-status", role: "status" }),
+    strips: h("div", { class: "st-strips", role: "group", "aria-label": "Film strip: one frame a turn" }),
+    note: h("div", { class: "st-note" }),
+    chat: h("ol", { class: "dl-plain dl-chat" }),
+    tree: h("ul", { class: "dl-plain st-tree", "aria-label": "What the user wants" }),
+    legend: h("div", { class: "dl-legend st-legend" }),
+    story: h("div", { class: "st-story" }),
+    wants: h("span", { class: "dl-quiet dl-small" }),
+    receipt: h("div", { class: "st-receipt" }),
+    cards: h("div", { class: "st-consider" }),
+    beside: h("div", { class: "st-beside" }),
+    live: h("p", { class: "dl-sr", "aria-live": "polite" }),
+    foot: h("p", { class: "dl-quiet dl-small st-foot" }),
+    growing: h("p", { class: "st-growing", "aria-live": "off" }),
+    pop: h("div", { class: "st-pop", popover: "auto" }),
+  };
+  at.next.classList.add("st-go");
+  const teacher = h("input", { type: "checkbox", onchange: () => { ui.teacher = teacher.checked; paint(); } });
+  const box = h("textarea", {
+    rows: "2", "aria-label": "Your reply, in the assistant’s place",
+    placeholder: "Answer in the assistant’s place: plain words, an SVG, or the assistants’ notation",
+  });
+  const reply = press("reply", null, () => send({ do: "reply", text: box.value }), {}, "Send as the assistant");
+  const consider = press("consider", null, () => send({ do: "consider" }), {}, "What would each discover?");
+  const own = h("div", { class: "st-own" }, box, h("div", { class: "st-row" }, reply, consider));
+  const window_ = h("div", { class: "st-window", tabindex: "0", role: "region", "aria-label": "Conversation" }, at.chat, at.growing);
+  const main = h(
+    "div", { class: "st-main" },
+    h("section", { class: "st-panel st-said" }, head("Conversation"), window_, live ? own : null),
+    h("section", { class: "st-panel st-wants" },
+      head("What the user wants", at.wants), at.legend, h("div", { class: "st-scroll" }, at.tree), at.story,
+      h("label", { class: "st-switch" }, teacher, " show what the user cannot see yet")),
+    h("section", { class: "st-panel st-earned" }, head("What the reply earned"), h("div", { class: "st-scroll", tabindex: "0", role: "region", "aria-label": "Receipt" }, at.receipt)),
+  );
+  const bar = h(
+    "div", { class: "st-bar" },
+    h("div", { class: "st-buttons" }, at.back, at.next, at.play, live ? [at.branch, at.reset] : null), at.status, at.keys,
+  );
+  const body = h("div", { class: "dl st", "data-live": live ? "1" : "0" },
+    live ? at.setup : null, bar, at.strips, at.note, main, at.beside, at.cards, at.foot, at.live, at.pop);
+  root.append(body);
+
+  // -- painting -----------------------------------------------------------------------------------------------------
+  function paint() {
+    if (!record || !record.strips) return;
+    const focused = root.getRootNode().activeElement;
+    const key = focused && body.contains(focused) ? focused.dataset.key : null;
+    byId = Object.fromEntries(record.intents.map((each) => [each.id, each]));
+    body.dataset.turn = ui.turn;
+    paintBar();
+    paintStrips();
+    paintNote();
+    paintChat();
+    paintTree();
+    paintStory();
+    paintReceipt();
+    paintCards();
+    paintBeside();
+    at.foot.textContent = now.costs || record.note || record.rules.line;
+    if (key && root.getRootNode().activeElement !== focused) {
+      const again = [...body.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key);
+      if (again) again.focus({ preventScroll: true });
+    }
+  }
+
+  function paintBar() {
+    const here = moment(), end = ui.turn === last();
+    at.back.disabled = ui.turn === 0;
+    at.next.disabled = end && (!live || Boolean(now.over) || Boolean(now.asking));
+    at.play.replaceChildren(icon(playing() ? "stop" : "play"), playing() ? "Stop" : "Play");
+    at.play.disabled = !playing() && end && (live ? Boolean(now.over) : last() === 0);
+    const known = [...here.states].filter((each) => each === "2").length;
+    const half = [...here.states].filter((each) => each === "1").length;
+    const cell = (...parts) => h("span", null, ...parts);
+    at.status.replaceChildren(
+      cell(h("b", null, `Turn ${ui.turn}`), ` of ${last()}`),
+      cell("reward ", h("b", null, here.worth ? short(here.worth) : "–")),
+      cell(h("b", null, known), ` of ${record.intents.length} discovered`),
+      cell(`${half} emerging`),
+      cell(now.asking ? "asking a language model …" : playing() ? "playing" : ""),
+    );
+    const moves = Object.entries(here.news || {}).filter(([, told]) => told.startsWith("now"));
+    const told = ui.turn === 0 ? "The request." : `Turn ${ui.turn}. ${moves.length ? moves.map(([id, text]) => `${byId[id].text}: ${text}`).join("; ") : "No intent moved"}. ${here.worth ? `Reward ${here.worth.text}.` : "Unscored."}`;
+    if (told !== spoken) at.live.textContent = spoken = told;
+  }
+
+  // -- the film strip -----------------------------------------------------------------------------------------------
+  function paintStrips() {
+    const values = record.moments.map((each) => (each.worth ? each.worth.value : 0));
+    const top = Math.max(1, ...values), low = Math.min(0, ...values);
+    const longest = Math.max(...record.strips.map((strip) => strip.moments.length));
+    const many = record.strips.length > 1;
+    const rows = record.strips.map((strip, number) => {
+      const from = strip.origin ? strip.origin[1] + 1 : 0;
+      const pressed = ui.beside.includes(number);
+      const choose = many && press(`beside-${number}`, `compare ${strip.name}`, () => {
+        ui.beside = pressed ? ui.beside.filter((each) => each !== number) : [...ui.beside, number].slice(-2);
+        paint();
+      }, { "aria-pressed": String(pressed), class: "st-button st-small", title: "Choose two to see them side by side" }, "compare");
+      const name = h("span", { class: "st-name" }, strip.name);
+      const frames = strip.moments.slice(from).map((_, index) => frame(number, from + index, top, low));
+      const look = { class: "st-strip", role: "group", "aria-label": strip.label, "data-current": String(number === ui.strip) };
+      return h("div", { ...look, "data-many": String(many), "--columns": longest }, many && h("div", { class: "st-label" }, name, choose), frames);
+    });
+    at.strips.replaceChildren(...rows);
+    const current = at.strips.querySelector('[aria-current="step"]');
+    if (current) {
+      const left = current.offsetLeft - at.strips.offsetLeft, right = left + current.offsetWidth;
+      if (left < at.strips.scrollLeft) at.strips.scrollLeft = left - 12;
+      else if (right > at.strips.scrollLeft + at.strips.clientWidth) at.strips.scrollLeft = right - at.strips.clientWidth + 12;
+    }
+  }
+
+  function frame(strip, turn, top, low) {
+    const here = moment(turn, strip), worth = here.worth;
+    const drawn = turn ? pictures(here.reply) : [];
+    const words = turn ? here.first : wordsOf(record.request);
+    const gained = worth ? [worth.discovered.length, worth.emerging.length] : [0, 0];
+    const told = turn === 0 ? "The request" : `Turn ${turn}${here.assistant ? `, ${here.assistant}` : ""}`;
+    const moved = worth ? `, ${gained[0]} discovered, ${gained[1]} emerging` : "";
+    const whole = top - low, value = worth ? worth.value : 0;
+    const dots = [...Array(gained[0]).fill("discovered"), ...Array(gained[1]).fill("emerging")].slice(0, 6);
+    return h("button", {
+      type: "button", class: "st-frame", "data-key": `frame-${strip}-${turn}`, title: turn ? `${told}: ${worth ? `reward ${worth.text}` : "unscored"}${moved}` : told,
+      "aria-current": strip === ui.strip && turn === ui.turn ? "step" : null, "--column": turn + 1,
+      "data-past": String(strip === ui.strip && turn <= ui.turn), "data-fork": String(turn > 0 && record.strips[strip].origin?.[1] === turn - 1),
+      onclick: () => go(turn, strip),
+      onpointerover: (event) => { if (event.buttons === 1 && event.pointerType === "mouse") go(turn, strip); },
+    },
+      sr(`${told}: `), h("span", { class: "st-pic" }, drawn.length ? drawn : h("span", null, words)),
+      h("span", { class: "st-rise", "aria-hidden": "true", "--zero": `${(100 * top) / whole}%` },
+        worth && h("i", { "data-sign": value < 0 ? "down" : "up", "--top": `${(100 * (top - Math.max(value, 0))) / whole}%`, "--height": `${(100 * Math.abs(value)) / whole}%` })),
+      h("span", { class: "st-under" },
+        h("b", null, turn === 0 ? "start" : worth ? short(worth) : "unscored"),
+        h("span", { class: "st-dots" }, dots.map((state) => glyph(state))), turn > 0 && sr(moved)),
+    );
+  }
+
+  const wordsOf = (nodes) => nodes.map((node) => (typeof node === "string" ? node : wordsOf(node.slice(2)))).join(" ").trim();
+
+  // -- the chat -----------------------------------------------------------------------------------------------------
+  function bubble(key, make) {
+    if (!bubbles.has(key)) bubbles.set(key, make());
+    return bubbles.get(key);
+  }
+  function said(role, content, turn) {
+    return h("li", { class: "dl-msg", "data-role": role, "data-turn": turn }, sr(`${role === "user" ? "User" : "Assistant"}: `), content);
+  }
+  function turnLine(here) {
+    const told = here.receipt && here.receipt.sums[2].explain;
+    return h("li", { class: "dl-turn", "data-turn": here.turn }, h("span", null, `Turn ${here.turn}`),
+      here.assistant && h("span", null, here.assistant),
+      here.worth ? number(`reward ${here.worth.text}`, told, `line-${here.turn}`) : h("span", null, "unscored"));
+  }
+  // What was touched without counting is marked in its own colour.
+  function marked(here) {
+    const counted = Object.keys(here.news), parts = built(here.reply);
+    for (const place of parts.flatMap((part) => (part.querySelectorAll ? [...part.querySelectorAll("[data-ids]")] : [])))
+      if (!place.dataset.ids.split(" ").some((id) => counted.includes(id))) place.dataset.touch = "1";
+    return parts;
+  }
+  const replyOf = (here) => said("assistant", [
+    marked(here),
+    here.written && h("details", { class: "dl-more" }, h("summary", null, "as the assistant wrote it"), h("pre", { class: "dl-code" }, here.written)),
+  ], here.turn);
+  const answerOf = (here) => said("user", [
+    built(here.answer), here.flaws && h("p", { class: "dl-flaw" }, `⚠ Flawed by the voice’s own check: ${here.flaws}`),
+  ], here.turn);
+
+  function paintChat() {
+    const key = `${ui.strip} ${ui.turn} ${path().slice(0, ui.turn + 1).join()}`;
+    const items = [bubble(`request ${JSON.stringify(record.request)}`, () => said("user", built(record.request), 0))];
+    for (let turn = 1; turn <= ui.turn; turn += 1) {
+      const here = moment(turn), same = JSON.stringify([here.reply, here.answer, here.flaws, here.worth, here.receipt]);
+      items.push(bubble(`line ${turn} ${same}`, () => turnLine(here)));
+      items.push(bubble(`reply ${turn} ${same}`, () => replyOf(here)));
+      if (here.answer) items.push(bubble(`answer ${turn} ${same}`, () => answerOf(here)));
+    }
+    for (const item of items) item.dataset.now = String(Number(item.dataset.turn) === ui.turn);
+    if (items.length !== at.chat.children.length || items.some((item, place) => at.chat.children[place] !== item))
+      at.chat.replaceChildren(...items);
+    if (key === ui.shown) return;
+    ui.shown = key;
+    follow = true;
+    reveal(shownBefore && !calm);
+    shownBefore = true;
+  }
+  // The turn looked at stays in view while its drawings arrive, until somebody scrolls.
+  let follow = true, shownBefore = false;
+  function reveal(smooth) {
+    const line = at.chat.querySelector(`.dl-turn[data-turn="${ui.turn}"]`);
+    window_.scrollTo({ top: line ? line.offsetTop - 4 : 0, behavior: smooth ? "smooth" : "auto" });
+  }
+  new ResizeObserver(() => { if (follow) reveal(false); }).observe(at.chat);
+  for (const name of ["wheel", "touchmove", "keydown", "pointerdown"]) window_.addEventListener(name, () => { follow = false; }, { passive: true });
+
+  // -- the tree in fog ----------------------------------------------------------------------------------------------
+  const sees = (here, id) => ui.teacher || stateOf(here, id) === "discovered";
+
+  function wish(here, id) {
+    const text = byId[id].text;
+    if (sees(here, id)) return h("span", { class: "st-text" }, text);
+    const half = stateOf(here, id) === "emerging";
+    return h("span", { class: "st-fog", "data-half": String(half), "--long": Math.max(7, Math.min(26, Math.round(text.length * 0.62))) },
+      sr(half ? "emerging intent" : "hidden intent"));
+  }
+
+  function paintTree() {
+    const here = moment(), moved = here.news || {}, touched = (here.touched && here.touched.halo) || [];
+    const known = [...here.states].filter((each) => each === "2").length;
+    at.wants.textContent = `${known} of ${record.intents.length}`;
+    const roots = record.intents.filter((each) => each.parent === null);
+    at.tree.replaceChildren(...roots.map((top) => {
+      const inside = record.intents.filter((each) => each.root === top.id);
+      const isFocus = here.focus.includes(top.id);
+      const stirred = inside.some((each) => (moved[each.id] || "").startsWith("now"));
+      const open = ui.folds[top.id] ?? (isFocus || stirred);
+      const rows = (open ? inside : [top]).map((each) => row(here, each, moved, touched, inside.length > 1 ? open : null, inside));
+      return h("li", { class: "st-one", "data-focus": String(isFocus) }, isFocus && here.about ? h("span", { class: "st-about" }, `in focus: ${here.about}`) : isFocus ? h("span", { class: "st-about" }, "in focus") : null,
+        h("ul", { class: "dl-plain" }, rows));
+    }));
+    const nodes = [...at.tree.querySelectorAll(".st-node")];
+    const tab = nodes.find((each) => each.dataset.id === ui.picked) || nodes[0];
+    for (const node of nodes) node.tabIndex = node === tab ? 0 : -1;
+    paintLegend();
+  }
+
+  function row(here, each, moved, touched, open, inside) {
+    const state = stateOf(here, each.id), isRoot = each.parent === null, satisfied = here.satisfied.includes(each.id);
+    const told = `${state}${satisfied ? ", satisfied" : ""}${here.frontier.includes(each.id) ? ", on the frontier" : ""}`;
+    const changed = (moved[each.id] || "").startsWith("now");
+    const halo = touched.includes(each.id);
+    const marks = {
+      "data-satisfied": satisfied ? 1 : 0, "data-frontier": here.frontier.includes(each.id) ? 1 : 0, "data-moved": changed ? 1 : 0,
+    };
+    const rest = isRoot && open === false
+      ? h("span", { class: "st-rest", "aria-hidden": "true" }, inside.slice(1).map((below) => glyph(stateOf(here, below.id))))
+      : null;
+    return h("li", null, h("button", {
+      type: "button", class: "st-node", "data-key": `node-${each.id}`, "data-id": each.id, "data-ids": each.id, "data-state": state,
+      "data-halo": String(halo), "aria-expanded": isRoot && open !== null ? String(open) : null, "aria-pressed": String(ui.picked === each.id),
+      "--depth": each.depth - 1, title: halo ? "touched, but not counted" : null,
+      onclick: () => {
+        const same = ui.picked === each.id;
+        if (isRoot && open !== null && (same || !open)) ui.folds[each.id] = !open;
+        ui.picked = same && !isRoot ? null : each.id;
+        paint();
+      },
+    },
+      isRoot && open !== null && h("span", { class: "st-fold", "aria-hidden": "true" }, open ? "▾" : "▸"),
+      glyph(state, marks), wish(here, each.id), rest,
+      h("span", { class: "dl-chip", "data-tone": changed ? (state === "emerging" ? "emerging" : "known") : "plain" }, moved[each.id] || ""),
+      sr(`, ${told}${halo ? ", touched but not counted" : ""}`)));
+  }
+
+  function paintLegend() {
+    if (at.legend.children.length) return;
+    const entries = [
+      ["undiscovered", "undiscovered", {}], ["emerging", "emerging", {}], ["discovered", "discovered", {}],
+      ["satisfied", "discovered", { "data-satisfied": 1 }], ["frontier", "undiscovered", { "data-frontier": 1 }],
+      ["moved this turn", "discovered", { "data-moved": 1 }],
+    ];
+    at.legend.replaceChildren(...entries.map(([name, state, more]) =>
+      h("button", { type: "button", class: "st-term", onclick: (event) => explain(event.currentTarget, { title: name, words: record.terms[name] }) }, glyph(state, more), name)));
+  }
+
+  function paintStory() {
+    if (!ui.picked || !byId[ui.picked]) return at.story.replaceChildren();
+    const here = moment(), id = ui.picked, lines = [];
+    for (let turn = 1; turn <= ui.turn; turn += 1) {
+      const then = moment(turn);
+      if (then.verdicts[id]) lines.push(h("li", null, h("b", null, `Turn ${turn}`), ` ${then.verdicts[id]}. `, h("span", { class: "dl-quiet" }, sees(here, id) ? then.reasons[id] || "" : "")));
+    }
+    const left = here.theta[id];
+    at.story.replaceChildren(
+      h("p", null, h("b", null, sees(here, id) ? byId[id].text : "An intent that the user does not see yet"), h("span", { class: "dl-quiet" }, ` ${stateOf(here, id)}${left ? `, θ left ${left}` : ""}`)),
+      lines.length ? h("ul", { class: "dl-plain" }, lines) : h("p", { class: "dl-quiet" }, "The judge has not been asked about it yet."));
+  }
+
+  // -- the receipt --------------------------------------------------------------------------------------------------
+  function number(text, told, key) {
+    if (!told) return h("span", { class: "dl-num" }, text);
+    return h("button", {
+      type: "button", class: "st-number dl-num", "data-key": `number-${key}`, "aria-haspopup": "dialog", "aria-label": `${text}: explain this number`,
+      onclick: (event) => explain(event.currentTarget, told),
+    }, text);
+  }
+
+  function paintReceipt() {
+    const here = moment();
+    if (ui.turn === 0) return at.receipt.replaceChildren(h("p", { class: "dl-quiet" }, "No reply yet. Press ", h("i", null, "Next"), "."));
+    const parts = [h("p", { class: "dl-small dl-quiet st-judge" }, here.judge)];
+    if (!here.receipt) parts.unshift(h("p", { class: "dl-error" }, `Turn ${here.turn}: this reply is unscored.`));
+    else {
+      const lines = here.receipt.lines.map((line, place) => h("li", { class: "st-line", "data-ids": line.id, tabindex: "0" },
+        h("div", { class: "st-what" }, glyph(stateOf(here, line.id), { "data-satisfied": here.satisfied.includes(line.id) ? 1 : 0 }), wish(here, line.id)),
+        number(line.worth, line.share || line.explain, `share-${place}`),
+        h("div", { class: "st-why" }, h("span", { class: "dl-chip", "data-tone": line.tone || "plain" }, line.change), " ", number(line.why, line.explain, `why-${place}`),
+          line.near.length ? h("span", { class: "dl-small dl-quiet" }, ` ${line.near.map((near) => `“${near}”`).join(", ")}`) : null)));
+      if (!lines.length) lines.push(h("li", { class: "st-line" }, h("div", { class: "st-what" }, "No intent moved."), h("span", { class: "dl-num" }, "+0")));
+      parts.push(h("ul", { class: "dl-plain st-lines" }, lines));
+      parts.push(h("dl", { class: "st-sums" }, here.receipt.sums.map((sum, place) => h("div", null,
+        h("dt", null, sum.name, sum.how && h("span", { class: "dl-quiet dl-small" }, ` ${sum.how}`)), h("dd", null, number(sum.worth, sum.explain, `sum-${place}`))))));
+    }
+    parts.push(...notCounted(here), mayNowSay(here));
+    at.receipt.replaceChildren(...parts);
+  }
+
+  function notCounted(here) {
+    const { lines, repeated, about, root: top, authors, complete } = here.touched;
+    const parts = [];
+    const met = lines.filter((line) => line.met), near = lines.filter((line) => !line.met);
+    if (met.length || near.length || repeated.length) {
+      parts.push(h("p", { class: "st-sub" }, h("b", null, "Touched, but not counted")));
+      const focus = about || (top && sees(here, top) ? `“${byId[top].text}”` : "another intent");
+      if (lines.length) parts.push(h("p", { class: "dl-small" }, `This user was thinking about ${focus}: only the tree in focus forms.`));
+      const item = (line) => h("li", { class: "st-touch", "data-ids": line.id, tabindex: "0" },
+        h("span", { class: "st-text" }, byId[line.id].text), h("span", { class: "dl-small dl-quiet" }, ` ${line.why}${line.reason ? `: ${line.reason}` : ""}.`));
+      if (met.length) parts.push(h("ul", { class: "dl-plain" }, met.map(item)));
+      if (near.length) parts.push(h("p", { class: "dl-small dl-quiet st-touch", "data-ids": near.map((line) => line.id).join(" "), tabindex: "0" }, `It also came near ${count(near.length, "other intent")}.`));
+      if (repeated.length) parts.push(h("p", { class: "dl-small st-touch", "data-ids": repeated.join(" "), tabindex: "0" },
+        `${lines.length ? "It also" : "It only"} repeats: ${repeated.map((id) => byId[id].text).join("; ")} (satisfied before).`));
+      if (authors) {
+        const paid = Object.entries(authors.for).map(([id, share]) => h("li", { "data-ids": id }, `${share} ${sees(here, id) || !byId[id] ? byId[id].text : "a hidden intent"}`));
+        parts.push(h("details", { class: "dl-more" }, h("summary", { "data-key": "authors" }, "What would it earn under the authors’ rules?"),
+          h("p", null, h("b", null, authors.worth), " under the authors’ rules, all replies so far judged by them."), h("ul", { class: "dl-plain dl-small" }, paid)));
+      }
+    }
+    if (!complete) parts.push(h("p", { class: "dl-small dl-quiet" }, "This judge was asked about the tree in focus alone: what else the reply may meet is not known."));
+    return parts;
+  }
+
+  function mayNowSay(here) {
+    const items = here.view.items.map((id) => h("li", { class: "dl-item", "data-ids": id }, glyph(here.view.state), wish(here, id)));
+    return h("details", { class: "dl-more" }, h("summary", { "data-key": "view" }, "What the user may say now"), h("p", { class: "dl-small" }, here.view.manner), h("ul", { class: "dl-plain" }, items));
+  }
+
+  // -- what would each discover -------------------------------------------------------------------------------------
+  function paintCards() {
+    const cards = now.considered || [], here = moment(), others = here.others || [];
+    const parts = [];
+    if (cards.length) parts.push(h("section", { class: "st-panel" },
+      head(`What each reply would discover as turn ${ui.turn + 1}`),
+      h("p", { class: "dl-quiet dl-small" }, "All are judged against the same state, best first; nothing has changed yet."),
+      h("div", { class: "st-cards" }, cards.map((each) => card(here, each, true)))));
+    else if (others.length) parts.push(h("details", { class: "st-panel st-others" },
+      h("summary", { "data-key": "others" }, `The other replies to turn ${ui.turn}: ${others.length}`),
+      h("div", { class: "st-cards" }, others.map((each) => card(here, each, false)))));
+    at.cards.replaceChildren(...parts);
+  }
+
+  function card(here, each, open) {
+    const drawn = pictures(each.reply), worth = each.worth;
+    const lights = worth ? [...worth.discovered, ...worth.emerging] : [];
+    const would = lights.map((id) => h("li", { class: "dl-item" }, glyph(worth.discovered.includes(id) ? "discovered" : "emerging"), wish(here, id)));
+    return h("article", { class: "st-card", "data-would": open ? lights.join(" ") : "", "data-half": worth ? worth.emerging.join(" ") : "" },
+      h("div", { class: "st-first" }, drawn.length ? h("div", { class: "st-drawn" }, drawn) : null, h("p", null, each.first)),
+      h("p", { class: "st-gain" }, h("b", null, worth ? worth.text : "unscored"), " ", each.assistant, each.sees && h("span", { class: "dl-chip", "data-tone": "emerging" }, "sees the answer")),
+      would.length ? h("ul", { class: "dl-plain dl-small" }, would) : h("p", { class: "dl-small dl-quiet" }, worth ? `${open ? "Would move" : "Moves"} no intent.` : each.why),
+      h("details", { class: "dl-more" }, h("summary", null, "the whole reply"), h("div", null, built(each.reply))),
+      open && press(`take-${each.place}`, `Take ${each.assistant}`, () => send({ do: "take", place: each.place }), {}, `Take ${each.assistant}`));
+  }
+
+  // -- two lines side by side ---------------------------------------------------------------------------------------
+  function paintBeside() {
+    const pair = ui.beside.length === 2 && record.pairs.find((each) => each.strips.every((one) => ui.beside.includes(one)));
+    main.hidden = Boolean(pair);
+    if (!pair) return at.beside.replaceChildren();
+    const [one, other] = pair.strips, longest = Math.max(path(one).length, path(other).length) - 1;
+    const close = press("beside-close", null, () => { ui.beside = []; paint(); }, {}, "Back to one conversation");
+    const column = (strip, turn) => {
+      if (turn >= path(strip).length) return h("div", { class: "st-column" }, h("p", { class: "dl-quiet" }, "had ended"));
+      const here = moment(turn, strip);
+      return h("ol", { class: "dl-plain dl-chat st-column", "aria-label": `${record.strips[strip].name}, turn ${turn}` }, turnLine(here), replyOf(here), here.answer && answerOf(here));
+    };
+    const rows = [];
+    if (pair.same) rows.push(h("p", { class: "dl-quiet dl-small" }, `Alike for ${count(pair.same, "turn")}.`));
+    for (let turn = pair.same + 1; turn <= longest; turn += 1) {
+      if (turn === pair.same + 1) rows.push(h("div", { class: "ds-apart" }, h("span", null, "here they part")));
+      rows.push(h("div", { class: "st-two" }, column(one, turn), column(other, turn)));
+    }
+    at.beside.replaceChildren(h("section", { class: "st-panel" }, head("Side by side", close), h("p", { class: "st-sentence" }, pair.sentence),
+      h("div", { class: "st-two st-names" }, h("b", null, record.strips[one].label), h("b", null, record.strips[other].label)), rows));
+  }
+
+  // -- notes, set-up ------------------------------------------------------------------------------------------------
+  function paintNote() {
+    const parts = [];
+    if (now.trouble) parts.push(h("p", { class: "dl-error", role: "alert" }, now.trouble));
+    else if (now.over && ui.turn === last()) parts.push(h("p", { class: "dl-quiet" }, now.over));
+    if (setup && setup.before) parts.push(h("p", { class: "dl-quiet st-undo" }, `The conversation before (${setup.before}) is kept. `, press("undo", null, () => send({ do: "undo" }), { class: "st-button st-small" }, "Back to it")));
+    at.note.replaceChildren(...parts);
+    box.disabled = reply.disabled = Boolean(now.mute);
+    if (now.mute) box.placeholder = now.mute;
+    else box.placeholder = "Answer in the assistant’s place: plain words, an SVG, or the assistants’ notation";
+    consider.disabled = Boolean(now.over) && ui.turn === last();
+    if ((now.sent || 0) > ui.sent) box.value = "";
+    ui.sent = now.sent || 0;
+  }
+
+  function paintSetup() {
+    if (!setup || !setup.chosen) return;
+    const was = at.setup.querySelector("details");
+    const chosen = setup.chosen, wanted = { ...chosen };
+    const menu = (label, options, value, onchange) => {
+      const select = h("select", { onchange: () => onchange(select.value) }, options.map((each) => h("option", { value: each.value, selected: String(each.value) === String(value) }, each.label)));
+      return h("label", { class: "st-menu" }, h("span", null, label), select);
+    };
+    const users = h("div", { class: "st-row" });
+    const begin = press("begin", null, () => send({ do: "open", ...wanted }), {}, "Begin with this user");
+    const paintUsers = () => {
+      const from = setup.users.find((each) => each.value === wanted.source) || setup.users[0];
+      const kind = from.domains.find((each) => each.value === wanted.domain) || from.domains[0];
+      const user = kind.users.find((each) => each.value === wanted.artifact) || kind.users[0];
+      Object.assign(wanted, { source: from.value, domain: kind.value, artifact: user.value });
+      users.replaceChildren(
+        menu("Source", setup.users, wanted.source, (value) => { wanted.source = value; paintUsers(); }),
+        menu("Kind of piece", from.domains, wanted.domain, (value) => { wanted.domain = value; paintUsers(); }),
+        menu("User", kind.users, wanted.artifact, (value) => { wanted.artifact = value; }),
+        menu("Seed", [...Array(30).keys(), ...(chosen.seed > 29 ? [chosen.seed] : [])].map((each) => ({ value: each, label: each })), wanted.seed, (value) => { wanted.seed = Number(value); }),
+        begin);
+    };
+    paintUsers();
+    const choices = (legend, name, options, told) => h("fieldset", { class: "st-choices" }, h("legend", null, legend), options.map((each) => {
+      const input = h("input", { type: "radio", name, value: each.value, checked: each.value === chosen[name], onchange: () => send({ do: name, name: each.value }) });
+      return h("label", null, input, h("span", null, h("b", null, each.label), ` ${each.about}`));
+    }), told && h("p", { class: "dl-quiet dl-small" }, told));
+    const details = h("details", null, h("summary", { "data-key": "setup" }, h("b", null, "⚙ Set-up: "), setup.line),
+      h("div", { class: "st-form" }, users,
+        choices("Assistant: who answers on Next", "assistant", setup.assistants, "Another assistant goes on from here."),
+        choices("Rules", "rules", setup.rules, "Other rules score the same replies again; nothing is lost.")));
+    details.open = Boolean(was && was.open);
+    at.setup.replaceChildren(details);
+  }
+
+  // -- explain this number ------------------------------------------------------------------------------------------
+  function explain(anchor, told) {
+    const copy = told.call && press("copy", null, () => {
+      const done = () => { copy.textContent = "copied"; };
+      if (navigator.clipboard) navigator.clipboard.writeText(told.call).then(done, () => {});
+      else getSelection().selectAllChildren(at.pop.querySelector("pre"));
+    }, { class: "st-button st-small" }, "copy");
+    show(anchor, told.title, [h("p", null, told.words), told.picture && picture(told.picture),
+      told.call && h("div", { class: "st-call" }, h("pre", { class: "dl-code" }, told.call), copy)]);
+  }
+  function picture(parts) {
+    if (parts.kind === "threshold") {
+      const full = Math.max(parts.theta, parts.score, 1e-9);
+      const steps = Array.from({ length: Math.max(1, parts.steps) }, () => h("i", { "--wide": `${(100 * parts.score) / full / Math.max(1, parts.steps)}%` }));
+      return h("div", { class: "st-threshold", role: "img", "aria-label": `${parts.score} against θ ${parts.theta.toFixed(2)}`, "data-crossed": String(parts.crossed) }, steps, h("em", { "--at": `${(100 * parts.theta) / full}%` }, h("span", null, `θ ${parts.theta.toFixed(2)}`)));
+    }
+    const dots = Array.from({ length: Math.max(0, Math.round(parts.gained)) }, () => glyph("discovered"));
+    return h("div", { class: "st-sum" }, dots.length ? dots : "0", h("span", null, parts.charge ? ` − ${Number(parts.charge.toFixed(3))} for length` : " − 0"));
+  }
+  function keySheet(anchor) {
+    show(anchor, "Keys", [h("dl", { class: "st-keys" }, KEYS.map(([key, does]) => h("div", null, h("dt", null, key), h("dd", null, does))))]);
+  }
+  function show(anchor, title, content) {
+    at.pop.replaceChildren(h("p", { class: "st-pop-title" }, h("b", null, title)), ...content.filter(Boolean));
+    at.pop.setAttribute("role", "dialog");
+    at.pop.setAttribute("aria-label", title);
+    at.pop.showPopover();
+    const place = anchor.getBoundingClientRect(), size = at.pop.getBoundingClientRect();
+    const below = place.bottom + size.height + 10 < innerHeight;
+    at.pop.style.left = `${Math.max(8, Math.min(place.left, innerWidth - size.width - 8))}px`;
+    at.pop.style.top = `${Math.max(8, below ? place.bottom + 6 : place.top - size.height - 6)}px`;
+  }
+
+  // -- what lights up together --------------------------------------------------------------------------------------
+  function light(ids) {
+    for (const each of body.querySelectorAll("[data-ids]"))
+      each.toggleAttribute("data-lit", each.dataset.ids.split(" ").some((id) => ids.includes(id)));
+  }
+  function preview(card) {
+    const would = card ? card.dataset.would.split(" ") : [], half = card ? card.dataset.half.split(" ") : [];
+    for (const node of at.tree.querySelectorAll(".st-node")) {
+      if (would.includes(node.dataset.id)) node.dataset.would = half.includes(node.dataset.id) ? "emerging" : "discovered";
+      else delete node.dataset.would;
+    }
+  }
+  const point = (event) => {
+    const place = event.target.closest && event.target.closest("[data-ids]");
+    light(place ? place.dataset.ids.split(" ") : []);
+    preview(event.target.closest && event.target.closest(".st-card"));
+  };
+  body.addEventListener("mouseover", point);
+  body.addEventListener("focusin", point);
+  body.addEventListener("mouseleave", () => { light([]); preview(null); });
+
+  // -- keys ---------------------------------------------------------------------------------------------------------
+  at.tree.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    const nodes = [...at.tree.querySelectorAll(".st-node")];
+    const to = nodes[nodes.indexOf(event.target.closest(".st-node")) + step];
+    event.preventDefault();
+    if (!to) return;
+    for (const node of nodes) node.tabIndex = node === to ? 0 : -1;
+    to.focus();
+  });
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) reply.click();
+  });
+  function key(event) {
+    if (!body.isConnected) return document.removeEventListener("keydown", key);
+    const target = event.composedPath()[0];
+    const inside = event.composedPath().includes(body);
+    if (!inside && target !== document.body && target !== document.documentElement) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (target.closest && target.closest("input, textarea, select, [contenteditable]")) return;
+    const onButton = target.closest && target.closest("button, summary");
+    const action = {
+      ArrowLeft: () => go(ui.turn - 1), ArrowRight: next, Home: () => go(0), End: () => go(last()),
+      " ": () => play(!playing()), b: () => at.branch.click(), r: () => at.reset.click(), "?": () => keySheet(at.keys),
+    }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!action || (event.key === " " && onButton) || (!live && "br".includes(event.key))) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (live) endsPlay(event.key);
+    action();
+  }
+  // A press by hand ends what plays by itself; Python does the same.
+  function endsPlay(pressed) {
+    if (pressed !== " " && now.playing) now = { ...now, playing: false };
+  }
+  document.addEventListener("keydown", key);
+  // Over the graph beside the stage the wheel scrolls the page; with Ctrl it zooms the graph.
+  const wheel = (event) => {
+    if (!body.isConnected) window.removeEventListener("wheel", wheel, true);
+    else if (!event.ctrlKey && event.composedPath().some((each) => each.classList?.contains("js-plotly-plot"))) event.stopImmediatePropagation();
+  };
+  if (live) window.addEventListener("wheel", wheel, { capture: true, passive: true });
+
+  // -- what comes in ------------------------------------------------------------------------------------------------
+  function take() {
+    record = source.get("record");
+    const given = source.get("now") || {};
+    const late = live && (given.jumps || 0) < ui.jumps; // an answer to a jump before the last one
+    now = late ? { ...given, strip: ui.strip, turn: ui.turn } : given;
+    if (!record || !record.strips) return;
+    ui.strip = Math.min(now.strip ?? ui.strip, record.strips.length - 1);
+    ui.turn = Math.min(now.turn ?? ui.turn, path().length - 1);
+    ui.beside = ui.beside.filter((each) => each < record.strips.length);
+    if (now.picked && now.picked !== ui.told) ui.picked = now.picked; // picked in the graph beside the stage
+    ui.told = now.picked;
+    paint();
+  }
+  function grow() {
+    const text = source.get("growing") || "";
+    at.growing.textContent = text;
+    at.growing.hidden = !text;
+    if (text) window_.scrollTop = window_.scrollHeight;
+  }
+  let due = false; // several values of one message arrive one by one; they are painted once, when all are there
+  const soon = () => {
+    if (due) return;
+    due = true;
+    queueMicrotask(() => { due = false; setup = source.get("setup"); paintSetup(); take(); });
+  };
+  for (const name of ["record", "now", "setup"]) source.on(name, soon);
+  source.on("growing", grow);
+  setup = source.get("setup");
+  ui.jumps = (source.get("now") || {}).jumps || 0;
+  ui.sent = (source.get("now") || {}).sent || 0;
+  paintSetup();
+  take();
+  grow();
+  return () => { window.removeEventListener("wheel", wheel, true); clearInterval(timer); document.removeEventListener("keydown", key); };
+}
+
+export default {
+  render({ model, el }) {
+    return stage(el, {
+      get: (name) => model.get(name),
+      on: (name, call) => model.on(`change:${name}`, call),
+      send: (message) => model.send(message),
+    });
+  },
+};

@@ -1,0 +1,108 @@
+"""What a reply met without moving it: read truly against the whole tree, and said why."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from discover_lib import Conversation, IntentTree, Rules, UserSimulator, replay
+from discover_lib.audit.touched import aspect_of, read_by_miniature, touched, under_authors_rules
+from discover_lib.core.simulator import as_reply
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.lexicon import load_lexicon
+
+DOMAIN = "svg_drawing"
+
+
+def text_of(value: str) -> str:
+    return load_lexicon(DOMAIN).values[value].text
+
+
+@pytest.fixture(scope="module")
+def tree() -> IntentTree:
+    """Two trees of two: a value with its broader one, of two dimensions that the lexicon has."""
+    lexicon = load_lexicon(DOMAIN)
+    chains = []
+    for dimension in lexicon.dimensions.values():
+        below = [lexicon.lineages[leaf] for leaf in dimension.leaves if lexicon.values[leaf].cues]
+        chains += [lineage for lineage in below if len(lineage) > 1][:1]
+    roots = [
+        {"id": str(number), "text": text_of(broad), "children": [{"id": f"{number}.1", "text": text_of(leaf)}]}
+        for number, (leaf, broad, *_) in enumerate(chains[:2], 1)
+    ]
+    return IntentTree.from_dict({"artifact_type": "SVG drawing", "initial_request": "draw something", "roots": roots})
+
+
+def stepped(tree: IntentTree, *replies: str, engine_name: str = "miniature") -> Conversation:
+    world = engine(DOMAIN)
+    user = UserSimulator(tree, world.judge, world.voice, setting={"engine": engine_name, "domain": DOMAIN})
+    for reply in replies:
+        user.step(as_reply(reply))
+    return user.conversation
+
+
+def naming(tree: IntentTree, key: str) -> str:
+    """A question that names what an intent asks for."""
+    lexicon = load_lexicon(DOMAIN)
+    value = lexicon.values[lexicon.value_of_text(tree.text(key))]
+    return f"How about {(value.cues + value.talk)[0]}?"
+
+
+def test_what_lies_outside_the_focus_is_touched_and_not_counted(tree: IntentTree) -> None:
+    shown = stepped(tree, naming(tree, "2.1"))
+    turn = shown.turns[0]
+    assert turn.focus == ("1",) and turn.candidate.reward.total == 0 and turn.after.discovered == frozenset()
+    read = touched(shown, turn)
+    assert read.complete
+    assert [(each.intent_id, each.met, each.why) for each in read.touches if each.met] == [
+        ("2", True, "elsewhere"), ("2.1", True, "elsewhere"),
+    ]  # fmt: skip
+    assert (
+        aspect_of(shown, "1")
+        == load_lexicon(DOMAIN)
+        .dimensions[load_lexicon(DOMAIN).values[load_lexicon(DOMAIN).value_of_text(tree.text("1"))].dimension]
+        .aspect
+    )
+
+
+def test_what_counts_is_not_touched_and_asking_again_is_told_apart_from_building(tree: IntentTree) -> None:
+    shown = stepped(tree, naming(tree, "1.1"), naming(tree, "1.1"))
+    assert touched(shown, shown.turns[0]).touches == ()
+    again = {each.intent_id: each.why for each in touched(shown, shown.turns[1]).touches}
+    assert again == {"1": "asked", "1.1": "asked"}
+
+
+def test_nonsense_touches_nothing(tree: IntentTree) -> None:
+    shown = stepped(tree, "asdfgh")
+    assert touched(shown, shown.turns[0]).touches == () and touched(shown, shown.turns[0]).complete
+
+
+def test_of_another_judge_only_its_verdicts_are_known(tree: IntentTree) -> None:
+    shown = stepped(tree, naming(tree, "2.1"), engine_name="openai/some")
+    assert not read_by_miniature(shown)
+    read = touched(shown, shown.turns[0])
+    assert not read.complete and read.touches == () and under_authors_rules(shown, 1) is None
+
+
+def test_a_judge_that_changed_on_the_way_is_not_repeated(tree: IntentTree) -> None:
+    shown = stepped(tree, "asdfgh")
+    for name in ("miniature; from turn 2: openai/some", "openai/some (judge), miniature (voice)"):
+        assert not read_by_miniature(dataclasses.replace(shown, setting={**shown.setting, "engine": name}))
+    spoken = dataclasses.replace(shown, setting={**shown.setting, "engine": "miniature (judge), openai/some (voice)"})
+    assert read_by_miniature(spoken)
+
+
+def test_under_the_authors_rules_the_reply_is_judged_anew(tree: IntentTree) -> None:
+    shown = stepped(tree, naming(tree, "1.1"))
+    other = under_authors_rules(shown, 1)
+    assert other is not None and other.candidate.reward is not None
+    alone = UserSimulator(tree, engine(DOMAIN).judge, engine(DOMAIN).voice, rules=Rules.authors())
+    assert other.candidate == alone.consider(shown.turns[0].reply)
+
+
+def test_judged_anew_under_its_own_rules_a_conversation_is_itself(tree: IntentTree, tmp_path: Path) -> None:
+    shown = stepped(tree, naming(tree, "2.1"), naming(tree, "1.1"))
+    judge = engine(DOMAIN).judge
+    assert replay(shown, judge=judge) == shown
+    there = replay(shown, Rules.authors(), judge)
+    assert there != shown and replay(there, Rules.paper(), judge) == shown

@@ -1,0 +1,127 @@
+"""The simulator in Jupyter: the notebook runs top to bottom, and in a real JupyterLab the stage is marimo's."""
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from browser import Server, free_port
+from nbclient import NotebookClient
+from playwright.sync_api import Page, expect
+
+from discover_lib.app import simulator_page
+from discover_lib.app.session import Session
+from discover_lib.base.files import outputs_folder
+from discover_lib.views.stage import Strip, stage_of
+
+pytestmark = pytest.mark.slow
+
+BOOK = Path(__file__).resolve().parents[2] / "notebooks" / "simulator.ipynb"
+SECOND = 1000
+
+
+def test_it_holds_nothing_that_was_run_and_runs_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = nbformat.read(BOOK, as_version=4)
+    nbformat.validate(book)
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    assert all(not cell.outputs and cell.execution_count is None for cell in code)
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    NotebookClient(book, timeout=90, kernel_name="python3").execute()
+    shown = [output for cell in code for output in cell.outputs]
+    assert any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in shown)
+    assert "discovered, rewards [" in code[-1].outputs[0].text
+    assert len(list((tmp_path / "sessions").glob("*.json"))) == 1
+
+
+def answers(url: str, seconds: float = 90) -> None:
+    """Wait until a server answers at `url`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.3)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[str]:
+    """The address of a JupyterLab of its own; without JupyterLab the test is skipped."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        pytest.skip("JupyterLab is not installed here")
+    shutil.copy(BOOK, tmp_path)
+    port = free_port()
+    options = ["--no-browser", f"--ServerApp.port={port}", "--IdentityProvider.token=", "--allow-root"]
+    folders = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_RUNTIME_DIR": "runtime", "DISCOVER_OUTPUTS": "outputs"}
+    environment = os.environ | {name: str(tmp_path / folder) for name, folder in folders.items()}
+    with (tmp_path / "lab.log").open("wb") as log:
+        command = [sys.executable, "-m", "jupyterlab", *options, f"--ServerApp.root_dir={tmp_path}"]
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        answers(f"http://127.0.0.1:{port}/api")
+        yield f"http://127.0.0.1:{port}/lab/tree/{BOOK.name}"
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(timeout=20)
+
+
+def played(page: Page) -> dict[str, str]:
+    """Play the same on whatever page holds a stage; what it then shows."""
+    stage = page.locator(".st")
+
+    def press(name: str, turn: int) -> None:
+        stage.get_by_role("button", name=name, exact=True).click()
+        expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=20 * SECOND)
+
+    press("Reset", 0)
+    expect(stage.locator(".st-strip")).to_have_count(1, timeout=20 * SECOND)
+    press("Next", 1)
+    press("Next", 2)
+    stage.get_by_role("textbox", name="Your reply").fill("Would you prefer a heron or a toucan?")
+    press("Send as the assistant", 3)
+    press("One turn back", 2)
+    stage.get_by_role("button", name="Branch", exact=True).click()
+    expect(stage.locator(".st-strip")).to_have_count(2, timeout=20 * SECOND)
+    press("Next", 3)
+    parts = (".st-bar", ".st-strips", ".st-said", ".st-wants", ".st-earned", ".st-setup")
+    return {part: stage.locator(part).inner_text() for part in parts}
+
+
+def record(session_id: str, folder: Path) -> dict[str, object]:
+    """The stage's record of a stored session."""
+    session = Session.load(session_id, folder / "sessions")
+    lines = enumerate(session.branches)
+    return stage_of([Strip(session.label(number), each.conversation, each.origin) for number, each in lines])
+
+
+def test_in_a_real_jupyterlab_it_steps_branches_and_takes_a_reply_as_in_marimo(
+    lab: str, page: Page, server: Server, outside_requests: list[str], tmp_path: Path
+) -> None:
+    page.goto(lab)
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60 * SECOND)
+    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible(timeout=60 * SECOND)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    page.locator(".st-frame").first.wait_for(timeout=90 * SECOND)
+    expect(page.locator(".st-frame")).to_have_count(1 + simulator_page.OPENING_TURNS + simulator_page.OPENING_BRANCH[2])
+    in_lab = played(page)
+    newest = max((tmp_path / "outputs" / "sessions").glob("*.json"), key=lambda path: path.stat().st_mtime)
+
+    page.goto(f"{server.url}/?file=20_simulator.py")
+    page.locator(".st-frame").first.wait_for(timeout=60 * SECOND)
+    in_marimo = played(page)
+    session_id = page.url.split("session=")[1].split("&")[0]
+
+    assert in_lab == in_marimo
+    assert record(newest.stem, tmp_path / "outputs") == record(session_id, outputs_folder())
+    assert [url for url in outside_requests if "jupyter" not in url] == []
