@@ -175,7 +175,8 @@ def test_replies_are_compared_one_is_taken_and_an_intent_tells_its_story(simulat
     expect(simulator.stage.locator(".st-node[data-would]").first).to_be_visible()
     simulator.step("Take draft", 1)
     expect(simulator.stage.locator(".st-said .dl-turn")).to_contain_text("draft")
-    expect(cards).to_have_count(0)
+    expect(simulator.stage.locator('[data-key^="take"]')).to_have_count(0)
+    expect(simulator.stage.get_by_text("The other replies to turn 1: 8")).to_be_visible()
 
     simulator.stage.locator(".st-node").first.click()
     expect(simulator.stage.locator(".st-story")).to_contain_text("Turn 1")
