@@ -207,8 +207,8 @@ def as_begun(run: LaidOut, folder: Path) -> LaidOut:
     for domain, world in run.configuration.get("worlds", {}).items():
         if stored.get("worlds", {}).get(domain, 1) != world and stored.get("format") == FORMAT:
             raise RunOptionsError(
-                f"{folder} was begun in an earlier world of {domain}, whose values are no more: it opens, shows, scores "
-                "and exports as ever, but cannot be gone on with; begin a new run in another folder"
+                f"{folder} was begun in an earlier world of {domain}, whose values are no more: it opens, shows, "
+                "scores and exports as ever, but cannot be gone on with; begin a new run in another folder"
             )
     return prompts_as_in(_opened_as_in(run, stored), stored)
 
