@@ -86,9 +86,9 @@ def test_pixels_bear_out_where_the_subject_stands_and_how_large_it_is(targets: l
 def tints_of(image: np.ndarray) -> Tints:
     """The tints of a picture, each pixel counted once; alike colours together."""
     opaque = image[..., :3][image[..., 3] > 0.9]
-    colours, counts = np.unique(np.round(opaque * 63).astype(int), axis=0, return_counts=True)
+    colours, counts = np.unique(np.round(opaque * 255).astype(int), axis=0, return_counts=True)
     tints = Tints()
-    for colour, count in zip(colours / 63, counts, strict=True):
+    for colour, count in zip(colours / 255, counts, strict=True):
         tints.add(tuple(map(float, colour)), float(count))
     return tints
 

@@ -47,7 +47,7 @@ HOURS: dict[str, Hour] = {
 }
 # How much of the canvas the subject reaches across in its longer direction, and of which area its box is at most.
 REACH = {"far-off": 0.6, "close-up": 0.83}
-PLAIN_REACH, LONG_REACH, MOST_AREA = 0.71, 0.74, 0.66  # LONG: on canvases much longer one way
+PLAIN_REACH, LONG_REACH, MOST_AREA = 0.71, 0.765, 0.66  # LONG: on canvases much longer one way
 SIDES = {"on-left": 0.335, "on-right": 0.665}
 WORDS = {"birthday": "Happy birthday", "thanks": "Thank you", "hello": "Hello there", "good-night": "Good night"}
 TYPEFACES = {

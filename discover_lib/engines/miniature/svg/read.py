@@ -49,7 +49,7 @@ MAT = 0.045
 # Where the middle of the figure must lie to count as left or right; share of the canvas.
 LEFT, RIGHT = 0.42, 0.58
 # How much of the canvas the figure reaches across, in its longer direction.
-FAR_OFF, CLOSE_UP = 0.63, 0.77
+FAR_OFF, CLOSE_UP = 0.63, 0.79
 DARK = 0.42  # luma of a sky below which it is night
 WORKED = 0.12  # share of the figure's area that shading or print covers
 
