@@ -81,7 +81,7 @@ def leaves_line(assistants: int, counted: int, leaves: int, leave_out: str) -> s
     if assistants == 1:
         return f"satisfaction: one assistant alone: the plain share of all {leaves} leaves, none left out"
     return (
-        f"satisfaction: {counted} of {leaves} leaves count; those that {leave_out} of the assistants satisfied do not"
+        f"satisfaction: {counted} of {leaves} leaves count; left out are what {leave_out} of the assistants satisfied"
     )
 
 

@@ -81,7 +81,10 @@ LookAheadTurns = Annotated[
 RewardAssistant = Annotated[str, typer.Option(help="The assistant that plays the look-ahead.")]
 LeakCheckModel = Annotated[
     str | None,
-    typer.Option(help="Who checks user messages for paraphrases of hidden intents: MODEL, or judge."),
+    typer.Option(
+        help="Who checks every user message for paraphrases: of the intents it hints at where these are felt or not "
+        "known yet, of all undiscovered ones where it says plain wishes. MODEL, or judge."
+    ),
 ]
 
 
