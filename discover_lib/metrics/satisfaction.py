@@ -76,13 +76,23 @@ class SatisfactionScores:
     n_counted: int
 
 
+def leaves_line(assistants: int, counted: int, leaves: int, leave_out: str) -> str:
+    """Which leaves satisfaction is the share of, in words."""
+    if assistants == 1:
+        return f"satisfaction: one assistant alone: the plain share of all {leaves} leaves, none left out"
+    return (
+        f"satisfaction: {counted} of {leaves} leaves count; left out are what {leave_out} of the assistants satisfied"
+    )
+
+
 def satisfaction_scores(
     satisfied: Mapping[str, Mapping[str, Mapping[str, bool]]], leave_out: LeaveOut = "none"
 ) -> SatisfactionScores:
     """The share of leaves that each assistant's final artifact satisfies, of each user.
 
     The paper leaves leaves out in two ways: those that no assistant satisfies (section 4.2, "none") or those that all
-    of them satisfy (appendix B.3, "all").  Either way the share depends on who else is in the pool.
+    of them satisfy (appendix B.3, "all").  Either way the share depends on who else is in the pool; of one assistant
+    alone either would be 1 or 0 whatever it made, so all its leaves count.
 
     Args:
         satisfied: assistant → unit → leaf → whether it scored at least `SATISFIED`.
@@ -117,5 +127,7 @@ def _counted(rows: Mapping[str, Mapping[str, bool]], unit: str, leave_out: Leave
     for assistant, row in rows.items():
         if set(row) != set(leaves):
             raise ValueError(f"{unit!r}: {assistant!r} was scored on other leaves than the rest")
+    if len(rows) == 1:
+        return list(leaves)
     found = {leaf: [row[leaf] for row in rows.values()] for leaf in leaves}
     return [leaf for leaf, met in found.items() if (any(met) if leave_out == "none" else not all(met))]

@@ -354,8 +354,8 @@ def _calls(run: LaidOut, turns: Span, builder: str | None) -> dict[tuple[str, st
     if spec.voice != MINIATURE:
         spoken = turns * (1 + ahead) + Span.exactly(-float(units))  # nobody speaks after the last turn
         calls["voice", spec.voice] = Span(max(0.0, spoken.low), spoken.expected, spoken.high) * asked_again
-        if spec.leak_check:  # of what is felt or not known at all; how often that is, nobody knows before
-            calls[LEAK_CHECK, spec.leak_check] = Span(0.0, spoken.expected / 2, spoken.high) * asked_again
+        if spec.leak_check:  # of every message; of none where everything is discovered
+            calls[LEAK_CHECK, spec.leak_check] = Span(0.0, spoken.expected, spoken.high) * asked_again
     if is_evaluation(run):
         calls |= final
         if spec.judge != MINIATURE:  # who judges the turns scores the whole, too
@@ -502,7 +502,7 @@ def _weighed(run: LaidOut, rehearsal: Rehearsal) -> _Scale:
     from discover_lib.engines.llm.leak_check import LeakCheck
     from discover_lib.engines.llm.prompting import PromptSet, default_prompts
     from discover_lib.engines.llm.scoring import LLMScorer
-    from discover_lib.engines.llm.voice import LLMVoice
+    from discover_lib.engines.llm.voice import LLMVoice, undiscovered
 
     scale = _Scale()
     client = cast("LLMClient", scale)
@@ -520,8 +520,10 @@ def _weighed(run: LaidOut, rehearsal: Rehearsal) -> _Scale:
             scale.weigh(judge.evaluate, talk.tree, turn.before, past, turn.reply, talk.rules)
             heard = (*past, Message("assistant", turn.reply.text))
             scale.weigh(voice.speak, turn.view, heard, 0)
-            if run.options.leak_check and turn.user_message is not None and turn.view.pursuing in ("fuzzy", "latent"):
-                scale.weigh(check.given_away, turn.user_message, turn.view.texts, (), heard)
+            if run.options.leak_check and turn.user_message is not None and turn.view.pursuing is not None:
+                clear = turn.view.pursuing == "clear"
+                hidden = undiscovered(talk.tree, turn.view.texts) if clear else turn.view.texts
+                scale.weigh(check.given_away, turn.user_message, hidden, (), heard)
     for talk, final in zip(rehearsal.conversations, rehearsal.finals, strict=True) if is_evaluation(run) else ():
         for assistant in assistants:
             scale.weigh(assistant.reply, final_question(talk, FINAL_REQUESTS[run.options.final_request])[0], 0)

@@ -72,7 +72,9 @@ ADDED_LATER = {
 OF_UNITS = ("turns", "assessments", "digests")  # tables with what is known of a conversation
 BEFORE_ANSWERS = "calls before answers"  # how many calls a version made that kept no note of its answers
 # The sums over the turns of every unit: read off its digest where there is one.
-INSERT_CALL = "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+# A call whose answer is asked for anew keeps its row, and so its cost, under a key that no request has.
+SET_ASIDE = "UPDATE calls SET key = 'unusable:' || key || ':' || hex(randomblob(8)) WHERE instr(key, ':') = 0 AND "
 SUMS = "count(turn), total(discovered), total(reward), total(tokens), total(unscored), total(leaks > 0)"
 NUMBERS = f"""SELECT place, turns, discovered, reward, tokens, unscored, leaks FROM digests UNION ALL
     SELECT place, {SUMS} FROM units LEFT JOIN turns USING (place)
@@ -426,13 +428,13 @@ class RunStore:
             self._connection.execute("UPDATE units SET stop = NULL WHERE place = ? AND stop = 'error'", (place,))
 
     def forget_answers(self, texts: Iterable[str]) -> None:
-        """Drop the cached calls that were answered so, so that they are asked anew."""
+        """Have the calls that were answered so asked anew; what they took stays counted, see `times_unusable`."""
         hashes = {(_hash(text),) for text in texts}
         with self._transaction():
             self._connection.executemany(
                 "DELETE FROM answers WHERE key IN (SELECT key FROM calls WHERE reply_hash = ?)", hashes
             )
-            self._connection.executemany("DELETE FROM calls WHERE reply_hash = ?", hashes)
+            self._connection.executemany(f"{SET_ASIDE} reply_hash = ?", hashes)
 
     def put_assessment(self, place: int, data: Mapping[str, Any], digest: Mapping[str, Any], *, failed: bool) -> None:
         """Commit what an evaluation found about a finished conversation (see `discover_lib.metrics.scores`).
@@ -705,6 +707,11 @@ class RunStore:
             cached=True,
         )
 
+    def times_unusable(self, key: str) -> int:
+        """How many answers to that call were put aside by `forget_answers`; earlier versions kept none of them."""
+        between = f"unusable:{key}:", f"unusable:{key};"  # ";" comes after ":"
+        return int(self._one("SELECT count(*) FROM calls WHERE key > ? AND key < ?", between)[0])
+
     def put(self, key: str, request: Request, completion: Completion) -> None:
         """Keep a finished call.  The request holds no key: those never leave the environment."""
         unsaid = ["schema", "timeout_seconds", "session"]  # long and always the same, or not of the question
@@ -732,7 +739,9 @@ class RunStore:
                 waiting = [self._calls_to_write.popleft() for _ in range(len(self._calls_to_write))]
                 try:
                     with self._transaction():
-                        self._connection.executemany(INSERT_CALL, [values for values, _ in waiting])
+                        for values, _ in waiting:
+                            self._connection.execute(f"{SET_ASIDE} key = ?", values[:1])
+                            self._connection.execute(INSERT_CALL, values)
                 except BaseException as error:
                     for _, other in waiting:
                         other.set_exception(error)

@@ -15,13 +15,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from discover_lib.base.seeds import derive_seed
 from discover_lib.base.tokens import COUNTING
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import AssistantError
+from discover_lib.core.roles import AssistantError, UserVoice
 from discover_lib.core.rollout import Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
@@ -109,12 +109,21 @@ def plan_units(
     ]
 
 
+@runtime_checkable
+class ChecksItself(Protocol):
+    """A voice that may have what it says checked against a tree, which it does not speak from."""
+
+    def checked_against(self, tree: IntentTree) -> UserVoice: ...
+
+
 def simulator_of(unit: Unit, engines: Engines, so_far: Conversation | None = None) -> UserSimulator:
     """The user of a unit, at the start or where a stored conversation stands."""
-    judge, voice = engines.judge(unit.domain), engines.voice(unit.domain)
+    judge, voice, tree = engines.judge(unit.domain), engines.voice(unit.domain), _TREES.of(unit.tree)
+    if isinstance(voice, ChecksItself):
+        voice = voice.checked_against(tree)
     if so_far is not None:
         return UserSimulator.resume(so_far, judge, voice)
-    tree, rules = _TREES.of(unit.tree), Rules.from_dict(unit.rules)
+    rules = Rules.from_dict(unit.rules)
     return UserSimulator(tree, judge, voice, rules=rules, seed=unit.seed, setting=unit.setting)
 
 

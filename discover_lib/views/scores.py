@@ -16,7 +16,7 @@ from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, NearMisses
 from discover_lib.metrics.paired import Comparison
 from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout, Table, best_first
-from discover_lib.metrics.satisfaction import choices_of
+from discover_lib.metrics.satisfaction import choices_of, leaves_line
 from discover_lib.views.figures.charts import Span, span_of, strip
 from discover_lib.views.figures.theme import Look, named, short
 from discover_lib.views.figures.theme import looks as looks
@@ -311,8 +311,7 @@ def left_out(pool: Pool, marks: Mapping[str, Look]) -> Markup:
         if why
         else f"eq. 4: {same} of {shared} users left out, on whom all assistants found the same (its denominator is 0 "
         "there)",
-        f"satisfaction: {satisfaction.n_counted} of {satisfaction.n_leaves} leaves count; left out are those that "
-        f"{satisfaction.leave_out} of the assistants satisfied",
+        leaves_line(len(pool.assistants), satisfaction.n_counted, satisfaction.n_leaves, satisfaction.leave_out),
     ]
     if shared < users:
         lines.append(f"{users - shared} of {users} users left out, whose conversation is not finished with everybody")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from command_line import discover
-from llm_contrary import Contrary, contrary
+from llm_contrary import Contrary, contrary, sees_leaks
 from llm_server import FakeServer
 
 from discover_lib.engines.llm.calls.client import ClientSettings
@@ -89,6 +89,18 @@ def test_the_same_command_again_asks_nothing_and_another_input_is_built(tmp_path
     assert [each.existing for each in changed.built] == [False, True]
     saved = json.loads((out / "piece0.json").read_text("utf-8"))
     assert saved["notes"] and saved["calls"]["calls"] and load_tree(out / "piece0.json") == changed.built[0].tree
+
+
+def test_answers_sent_back_for_their_content_were_asked_again_and_not_clean(tmp_path: Path) -> None:
+    files = write_artifacts(tmp_path / "in", 2)
+    with FakeServer(Contrary(habits=(sees_leaks,))) as server:
+        said = [build(files, tmp_path / "out", server).outcomes.answers]
+        for tree in (tmp_path / "out").glob("*.json"):
+            tree.unlink()
+        said.append(build(files, tmp_path / "out", server).outcomes.answers)
+    assert said[0] == said[1], "the same line when everything is read again"
+    assert said[0]["builder: initial request"] == {"reasked": 2}
+    assert said[0]["builder: synthesis"] == {"clean": 2}
 
 
 def test_a_failed_artifact_keeps_its_calls_and_is_tried_again_by_the_same_command(tmp_path: Path) -> None:

@@ -153,6 +153,35 @@ def test_a_scorer_that_talks_nonsense_leaves_conversations_unscored_and_is_asked
         assert brain.asked["interactivity_judge"] == once  # what was had is not paid for twice
 
 
+def test_every_try_of_the_same_command_stays_on_the_bill_and_differs_from_the_one_before(tmp_path: Path) -> None:
+    prices = {MODEL: Price(1.0, 1.0)}
+    one = dataclasses.replace(OPTIONS, assistants=("ask",), artifacts=1)
+    with FakeServer(brain := Brain(broken="satisfaction_judge")) as server:
+        how: dict[str, Any] = {"settings": dataclasses.replace(settings(server), prices=prices, native_schema="never")}
+        paid = []
+        for _ in range(3):
+            evaluate(run(one), tmp_path, **how)
+            with RunStore.read(tmp_path) as store:
+                paid.append(store.spent())
+                assert paid[-1].calls == server.counts["served"]
+        assert brain.asked["satisfaction_judge"] == 6
+        assert paid[0].cost < paid[1].cost < paid[2].cost
+        asked = [
+            each for each in server.received if llm_brain.TASKS.get(each["messages"][0]["content"]) == brain.broken
+        ]
+        first, *again = [(each.get("seed"), each["temperature"]) for each in asked if len(each["messages"]) == 2]
+        assert first == (None, 0.0)
+        assert len({seed for seed, _ in again}) == 2 and all(warm == 0.3 for _, warm in again)
+        _, ended = evaluate(run(one), tmp_path, budget_dollars=paid[2].cost, **how)
+        assert ended.halted == "budget", "what was spent on answers of no use counts"
+        brain.broken = ""
+        _, ended = evaluate(run(one), tmp_path, **how)
+        assert (ended.done, ended.failed) == (1, 0)
+        calls = server.counts["served"]
+        evaluate(run(one), tmp_path, **how)
+        assert server.counts["served"] == calls, "the answer that could be used is found again"
+
+
 def test_it_stops_when_told_and_goes_on(tmp_path: Path) -> None:
     brain, stop = Brain(), threading.Event()
     with FakeServer(brain) as server:

@@ -81,7 +81,10 @@ LookAheadTurns = Annotated[
 RewardAssistant = Annotated[str, typer.Option(help="The assistant that plays the look-ahead.")]
 LeakCheckModel = Annotated[
     str | None,
-    typer.Option(help="Who checks user messages for paraphrases of hidden intents: MODEL, or judge."),
+    typer.Option(
+        help="Who checks every user message for paraphrases: of the intents it hints at where these are felt or not "
+        "known yet, of all undiscovered ones where it says plain wishes. MODEL, or judge."
+    ),
 ]
 
 
@@ -214,7 +217,11 @@ class EvaluateFlags(MakeFlags):
     artifacts: Annotated[int, typer.Option(min=1, help="Artifacts per domain, at most.")] = 100
     trials: Trials = 3
     leave_out: Annotated[
-        LeaveOutName, typer.Option(help="Leaves that none (or all) of the assistants satisfied do not count.")
+        LeaveOutName,
+        typer.Option(
+            help="Leaves left out of satisfaction: those that none of the assistants satisfied (the paper, section "
+            "4.2), or those that all of them did (its appendix B.3). Of one assistant alone all leaves count."
+        ),
     ] = LeaveOutName.none
     sensitivity: Annotated[
         bool, typer.Option("--sensitivity", help="Score again under other rules, and say which conclusions change.")

@@ -328,12 +328,13 @@ def _print_pools(screen: Console, scope: ScopeResults) -> None:
 
 def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
     """What does not count, and why."""
+    from discover_lib.metrics.satisfaction import leaves_line
+
     if why := scope.why_no_eq_4:
         yield f"eq. 4: not defined: {why}"
     else:
         yield f"eq. 4: {scope.same_for_all} of {scope.users} users left out, on whom all assistants found the same"
-    counted = f"{scope.leaves_counted} of {scope.leaves} leaves count"
-    yield f"satisfaction: {counted}; those that {leave_out} of the assistants satisfied are left out"
+    yield leaves_line(len(scope.assistants), scope.leaves_counted, scope.leaves, leave_out)
     for measure, users in scope.users_of.items():
         missing = scope.users - users - (scope.same_for_all if measure == "discovery" else 0)
         if missing:

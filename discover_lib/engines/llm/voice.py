@@ -9,14 +9,16 @@ conversation thrown away, and `Turn.leaks` keeps what really leaked.
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Unpack
 
 from discover_lib.base.leaks import find_leaks, giving_away
 from discover_lib.core.conversation import Message
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import VoiceError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.answers import UserMessage
@@ -71,6 +73,16 @@ class LLMVoice:
     ) -> None:
         self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
         self.leak_check = leak_check
+        self._tree: IntentTree | None = None
+
+    def checked_against(self, tree: IntentTree) -> LLMVoice:
+        """The same voice, whose plain wishes are checked, too, against all that is hidden in `tree` at that moment.
+
+        The tree is the check's alone: whoever speaks never sees it.
+        """
+        checked = copy.copy(self)
+        checked._tree = tree if self.leak_check else None
+        return checked
 
     def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
         values = {
@@ -112,12 +124,29 @@ class LLMVoice:
         return plain(answer.value.message), answer.raw[-1]
 
     def _paraphrases(self, message: str, view: UserView, messages: Sequence[Message]) -> bool:
-        """Whether a message gives away in other words what the user only feels, by the model that checks it if any."""
-        if self.leak_check is None or view.pursuing not in ("fuzzy", "latent"):
+        """Whether a message gives away in other words what the user cannot know, by the model that checks it if any.
+
+        That is what they only feel; where they say plain wishes, all that they have not discovered.
+        """
+        if self.leak_check is None or view.pursuing is None:
             return False
-        hidden = {intent_id: view.texts[intent_id] for intent_id in view.items}
-        known = [view.texts[intent_id] for intent_id in view.achieved]
-        return bool(self.leak_check.given_away(message, hidden, known, messages))
+        known = [*view.achieved, *(view.items if view.pursuing == "clear" else ())]
+        hidden = {intent_id: view.texts[intent_id] for intent_id in view.items if intent_id not in known}
+        if view.pursuing == "clear" and self._tree is not None:
+            hidden = undiscovered(self._tree, known)
+        texts = [view.texts[intent_id] for intent_id in known]
+        return bool(hidden and self.leak_check.given_away(message, hidden, texts, messages))
+
+
+def undiscovered(tree: IntentTree, known: Iterable[str]) -> dict[str, str]:
+    """Id → text of what is neither known nor above something that is: nothing is discovered below what is hidden."""
+    discovered = set(known)
+    for intent_id in tuple(discovered):
+        above = tree.parents[intent_id]
+        while above is not None:
+            discovered.add(above)
+            above = tree.parents[above]
+    return {key: intent.text for key, intent in tree.intents.items() if key not in discovered}
 
 
 def plain(message: str) -> str:

@@ -35,6 +35,7 @@ from discover_lib.engines.llm.calls.records import (
     RETRIED,
     CallCache,
     Completion,
+    CountsUnusable,
     Kind,
     LLMError,
     Lost,
@@ -263,17 +264,18 @@ class LLMClient:
                 on_text(found.text)
             return replace(found, cached=True)
         bill = self._new_bill(request)
+        sent = request.anew(self._cache.times_unusable(key) if isinstance(self._cache, CountsUnusable) else 0)
         try:
             if self._stop.is_set():
                 raise LLMError(f"{request.model}: stopped before the call", "stopped")
-            completion = self._send(request, on_text, bill)
+            completion = self._send(sent, on_text, bill)
         except LLMError as error:
             self._meter.failed(request, error)
             raise
         finally:
             self._keep_lost(request, tuple(bill.lost))
         if self._cache:
-            self._cache.put(key, request, completion)
+            self._cache.put(key, sent, completion)
         self._meter.done(request, completion)
         return completion
 

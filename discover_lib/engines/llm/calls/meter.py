@@ -21,9 +21,18 @@ class KeepsAnswers(Protocol):
 
 
 class _Here(threading.local):
-    """The answer that this thread got last: what is said of an answer is said by the thread that asked for it."""
+    """The answers that this thread got last: what is said of an answer is said by the thread that asked for it.
 
-    answer: Answered | None = None
+    Attributes:
+        answer: the very last.
+        sent_back: it answers a request that names what is wrong with the content of an answer taken before.
+        last: purpose → note and text of its last answer.
+    """
+
+    def __init__(self) -> None:
+        self.answer: Answered | None = None
+        self.sent_back = False
+        self.last: dict[str, tuple[Answered, str]] = {}
 
 
 class Meter:
@@ -46,7 +55,7 @@ class Meter:
         self._left_out: dict[str, tuple[str, ...]] = {}
 
     def done(self, request: Request, completion: Completion) -> None:
-        self._begin(request)
+        self._begin(request, completion.text)
         self.remark(request.purpose, "cut", completion.finish_reason == "length")
         counted = completion.prompt_tokens is not None and completion.completion_tokens is not None
         self._add(
@@ -61,7 +70,7 @@ class Meter:
         )
 
     def cached(self, request: Request, completion: Completion) -> None:
-        self._begin(request)
+        self._begin(request, completion.text)
         self._note("cut", completion.finish_reason == "length")
         self._add(request, cached=1)
 
@@ -91,6 +100,9 @@ class Meter:
             self._retries[kind] += 1
 
     def structured(self, purpose: str, outcome: str) -> None:
+        """Count how a structured answer came about; one that replaces another of no use was asked for again."""
+        if self._here.sent_back and outcome != "failed":
+            outcome = "reasked"
         with self._lock:
             self._structured.setdefault(purpose, Counter())[outcome] += 1
         self._note("outcome", outcome)
@@ -120,24 +132,40 @@ class Meter:
                 dict(self._failures),
                 dict(self._retries),
                 dict(sum(self._structured.values(), Counter())),
-                {purpose: dict(outcomes) for purpose, outcomes in self._structured.items()},
+                {purpose: dict(+outcomes) for purpose, outcomes in self._structured.items()},
                 dict(self._left_out),
                 {purpose: dict(remarks) for purpose, remarks in self._remarks.items()},
             )
 
-    def _begin(self, request: Request) -> None:
-        self._here.answer = Answered(request.key, request.purpose) if self._keeper else None
+    def _begin(self, request: Request, text: str = "") -> None:
+        here, purpose = self._here, request.purpose
+        before, said = here.last.get(purpose, (None, ""))
+        named = request.messages[-2] if len(request.messages) > 2 else {}
+        here.sent_back = bool(before and before.outcome and named == {"role": "assistant", "content": said})
+        if before is not None and here.sent_back:
+            self._withdraw(before)
+        here.answer = Answered(request.key, purpose)
+        here.last[purpose] = here.answer, text
+
+    def _withdraw(self, answer: Answered) -> None:
+        """Count an answer no more that was taken and is now asked for again: its question is counted once."""
+        with self._lock:
+            self._structured[answer.purpose][answer.outcome or ""] -= 1
+        if self._keeper is not None:
+            self._keeper.put_answer(replace(answer, outcome=None))
 
     def _note(self, what: str, value: str | int) -> None:
         answer = self._here.answer
-        if answer is None or self._keeper is None or not value:
+        if answer is None or not value:
             return
         if what == "outcome":
             answer = replace(answer, outcome=str(value))
         else:
             answer = replace(answer, remarks={**answer.remarks, what: answer.remarks.get(what, 0) + int(value)})
         self._here.answer = answer
-        self._keeper.put_answer(answer)
+        self._here.last[answer.purpose] = answer, self._here.last[answer.purpose][1]
+        if self._keeper is not None:
+            self._keeper.put_answer(answer)
 
     def _add(self, request: Request, **more: float) -> None:
         with self._lock:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.seeds import derive_seed
 
 Kind = Literal[
     "rate_limit",  # the provider asks for fewer requests
@@ -22,6 +23,7 @@ Kind = Literal[
     "stopped",  # the user stopped the run
 ]
 LARGEST_SENT_SEED = 2**31 - 1
+ANEW_TEMPERATURE = 0.3
 LOST_KEY = "lost:"  # how the keys of lost attempts begin
 RETRIED: frozenset[Kind] = frozenset({"rate_limit", "timeout", "server", "connection"})
 # Kinds that are no fault of one reply, and that no other conversation of the run would survive.
@@ -75,6 +77,21 @@ class Request:
         parts = [self.model, self.messages, self.temperature, self.max_tokens, self.schema, self.sample, self.seed]
         parts += [self.reasoning_effort] if self.reasoning_effort is not None else []  # older keys have no such part
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def anew(self, times: int) -> Request:
+        """The request as it is sent after its answer could not be used in so many earlier sessions of a run.
+
+        Word for word the same, which a model that repeats itself would answer with the same, so with another seed; and
+        where it asks for temperature 0, at which seeds decide nothing, at `ANEW_TEMPERATURE`.  Its key stays that of
+        the question: a resumed run finds the answer, and the record of the call says how it was sent.
+        """
+        if not times:
+            return self
+        return replace(
+            self,
+            seed=derive_seed(self.seed or 0, "anew", times),
+            temperature=ANEW_TEMPERATURE if self.temperature == 0 else self.temperature,
+        )
 
 
 @dataclass(frozen=True)
@@ -146,6 +163,13 @@ class CallCache(Protocol):
     def get(self, key: str) -> Completion | None: ...
 
     def put(self, key: str, request: Request, completion: Completion) -> None: ...
+
+
+@runtime_checkable
+class CountsUnusable(Protocol):
+    """A cache that knows how often the answer to a call was put aside because it could not be used."""
+
+    def times_unusable(self, key: str) -> int: ...
 
 
 @dataclass(frozen=True)
