@@ -1,12 +1,13 @@
-"""Controls whose choices travel from page to page in the address: the rules of labels, and the pool of an evaluation.
+"""Controls whose choices stand in the page's address, so that they outlive a reload and travel from page to page.
 
+`kept(mo.ui.slider, "turn", 1, 5, value=1, label="Turn")` makes any control of marimo that way.
 marimo is imported where it is used: the library itself does without it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,12 +19,63 @@ from discover_lib.metrics.scores import ConversationScores
 OWN = "the run’s own"
 
 
-def rules_menu(label: str, asked: str | None = None, *, own: bool = False) -> Any:
-    """Named rules; with `own` those of the run come first."""
+def kept(kind: Callable[..., Any], name: str, *arguments: Any, forgets: Sequence[str] = (), **options: Any) -> Any:
+    """A control that begins as the page's address says under `name`, and writes what is chosen there.
+
+    What is at its default leaves the address; what the address asks for and the control cannot hold is passed over.
+
+    Args:
+        kind: `mo.ui.slider` or another; `arguments` and `options` are its own.
+        forgets: other names of the address that a choice here makes void.
+    """
+    import marimo as mo
+
+    start = kind(*arguments, **options)
+    choices: Mapping[str, Any] = {} if kind is mo.ui.text else getattr(start, "options", {})
+
+    def written(value: Any) -> str:
+        if isinstance(value, list) and choices:
+            value = [label for label, choice in choices.items() if choice in value]
+        elif choices:
+            value = next((label for label, choice in choices.items() if choice == value), "")
+        return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+    default, asked = written(start.value), mo.query_params().get(name)
+
+    def remember(value: Any) -> None:
+        address = mo.query_params()
+        for other in (name, *forgets):
+            if other in address:
+                address.remove(other)
+        if written(value) != default:
+            address.set(name, written(value))
+
+    if asked is not None:
+        try:
+            return kind(*arguments, **options | {"value": _begun(start, bool(choices), asked)}, on_change=remember)
+        except (KeyError, TypeError, ValueError):
+            pass
+    return kind(*arguments, **options, on_change=remember)
+
+
+def _begun(control: Any, chooses: bool, asked: str) -> Any:
+    """What the address asks of a control, as its `value`; raises where it cannot be read."""
+    if isinstance(control.value, str) or (chooses and not isinstance(control.value, list)):
+        return asked
+    value = json.loads(asked)
+    if type(value) in (int, float) and hasattr(control, "start"):
+        return min(max(value, control.start), control.stop)
+    if type(value) is not type(control.value):
+        raise ValueError(asked)
+    return value
+
+
+def rules_menu(label: str, name: str = "rules", *, own: bool = False) -> Any:
+    """Named rules, `name` in the address; with `own` those of the run come first.  Another choice frees the sliders."""
     import marimo as mo
 
     names = [*([OWN] if own else []), *NAMED_RULES]
-    return mo.ui.dropdown(names, value=asked if asked in names else names[0], label=label)
+    return kept(mo.ui.dropdown, name, names, value=names[0], label=label, forgets=("p", "tau", "lam"))
 
 
 def base_rules(name: str, own: Rules) -> Rules:
@@ -31,18 +83,17 @@ def base_rules(name: str, own: Rules) -> Rules:
     return own if name == OWN else NAMED_RULES[name]().replace(token_unit=own.token_unit)
 
 
-def rule_sliders(base: Rules, asked: Mapping[str, Any] | None = None) -> tuple[Any, Any, Any]:
+def rule_sliders(base: Rules) -> tuple[Any, Any, Any]:
     """Sliders for p, τ and 1000 λ, at the rules' values where the address asks for no other."""
     import marimo as mo
 
     def slider(name: str, value: float, most: float, step: float, label: str) -> Any:
-        wanted = _number((asked or {}).get(name), value)
-        return mo.ui.slider(0, most, step, value=min(max(wanted, 0), most), label=label, show_value=True)
+        return kept(mo.ui.slider, name, 0, most, step, value=min(value, most), label=label, show_value=True)
 
     return (
-        slider("p", base.p, 1, 0.05, "p, near-miss weight"),
-        slider("tau", base.tau, 1000, 10, "τ, free tokens"),
-        slider("lam", 1000 * base.lam, 10, 0.5, "1000 λ, price of 1000 tokens"),
+        slider("p", base.p, 1, 0.05, "near-miss weight p"),
+        slider("tau", base.tau, 1000, 10, "free tokens τ"),
+        slider("lam", 1000 * base.lam, 10, 0.5, "price of 1,000 tokens, 1000 λ"),
     )
 
 
@@ -109,10 +160,3 @@ def _listed(text: str | None, otherwise: list[str]) -> list[str]:
     except ValueError:
         return otherwise
     return names if isinstance(names, list) else otherwise
-
-
-def _number(text: Any, otherwise: float) -> float:
-    try:
-        return float(text)
-    except (TypeError, ValueError):
-        return otherwise

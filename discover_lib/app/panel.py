@@ -26,7 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from discover_lib.app.commands import shown_path
 from discover_lib.app.jobs import (
+    CertifyJob,
     Job,
     SensitivityJob,
     Work,
@@ -35,13 +37,17 @@ from discover_lib.app.jobs import (
     find_evaluations,
     find_runs,
     folder_of,
+    labelled,
     last_of,
+    run_label,
     started,
 )
+from discover_lib.audit.certificate import trust_in
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.rows import Origin
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.runs.evaluation import load_scores
 from discover_lib.runs.options import RunOptions, RunOptionsError
@@ -50,6 +56,8 @@ from discover_lib.train import jobs as training
 from discover_lib.train.jobs import TrainingJob
 from discover_lib.views import conversation as show
 from discover_lib.views.audit import certificate_line
+from discover_lib.views.html import progress as bar
+from discover_lib.views.html import tag
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -100,6 +108,10 @@ class Panel(ABC):
     @abstractmethod
     def known(self) -> dict[str, Path]:
         """What can be opened, newest first: name below the outputs folder → folder."""
+
+    def labelled(self, folders: Sequence[Path]) -> dict[str, Path]:
+        """What a menu calls them: name → folder."""
+        return {str(folder.relative_to(outputs_folder())): folder for folder in folders}
 
     @abstractmethod
     def _opened(self, asked: str | None) -> tuple[Path | None, str]:
@@ -158,10 +170,11 @@ class Panel(ABC):
         """A menu of what can be opened."""
         import marimo as mo
 
-        known = self.known()
-        name = None if folder is None else str(folder.relative_to(outputs_folder()))
-        if name is not None and folder is not None:
-            known.setdefault(name, folder)
+        folders = list(self.known().values())
+        if folder is not None and folder not in folders:
+            folders.append(folder)
+        known = self.labelled(folders)
+        name = next((name for name, each in known.items() if each == folder), None)
         return mo.ui.dropdown(known, value=name, label=label, searchable=True, on_change=self.open)
 
     def clock(self, folder: Path | None, activity: int) -> Any:
@@ -316,6 +329,9 @@ class RunPanel(Panel):
     def known(self) -> dict[str, Path]:
         return find_evaluations(outputs_folder()) if self._domains else find_runs(outputs_folder())
 
+    def labelled(self, folders: Sequence[Path]) -> dict[str, Path]:
+        return labelled(folders)
+
     def _opened(self, asked: str | None) -> tuple[Path, str]:
         trouble = ""
         if asked:
@@ -378,7 +394,11 @@ class RunPanel(Panel):
         if now is None or not now.units:
             words = "laying out the conversations …" if going else "nothing here yet"
             return Markup("<b>{}</b>: {}").format(folder.name, words), -1, False
-        return now.line(folder.name, going), now.read, not now.complete
+        return (
+            now.line(run_label(folder), going) + show.quiet(shown_path(folder), small=True),
+            now.read,
+            not now.complete,
+        )
 
     def _ended(self) -> str:
         return next((work.trouble for work in self._work() if work.trouble), "")
@@ -421,7 +441,7 @@ class SynthesisedRun:
             return cls(configuration, origin, (), show.quiet("No conversation is finished yet."))
         several = any(len(turn.candidates) > 1 for each in conversations for turn in each.turns)
         alone = show.EMPTY if several else show.quiet(NO_PAIRS)
-        return cls(configuration, origin, conversations, alone + certificate_line(folder))
+        return cls(configuration, origin, conversations, alone)
 
 
 @dataclass(frozen=True)
@@ -442,6 +462,62 @@ class EvaluatedRun:
             return cls({}, [], show.error_line(str(error)))
         missing = show.EMPTY if scores else show.quiet("No conversation of this evaluation is finished yet.")
         return cls(configuration, scores, missing)
+
+
+class Certifier:
+    """The line on the simulated user of a run, with a button that certifies them in place where nobody has yet.
+
+    certifier = Certifier()
+    get_certifying = certifier.get_progress             # the page names it, and is told of every step
+
+    certifier.view(folder, get_certifying())
+    """
+
+    def __init__(self) -> None:
+        import marimo as mo
+
+        self.get_progress, self._set_progress = mo.state(0)
+        self._button: Any = None
+
+    def view(self, folder: Path, progress: int) -> Any:
+        """What vouches for the user of the run in a folder, or how far their panel is."""
+        import marimo as mo
+
+        job = last_of(CertifyJob, folder)
+        if job is not None and job.running:
+            return mo.Html(show.styled(self._going(job)))
+        trouble = show.error_line(job.trouble) if job is not None and job.trouble else show.EMPTY
+        line = mo.Html(show.styled(certificate_line(folder), trouble))
+        if not self._can(folder):
+            return line
+        self._button = mo.ui.button(label="Certify this user now", on_click=lambda _: self._begin(folder))
+        return mo.hstack([line, self._button], justify="start", align="center", gap=1, wrap=True)
+
+    @staticmethod
+    def _can(folder: Path) -> bool:
+        """Whether nobody has certified this user, and doing it costs nothing."""
+        engine = configuration_of(folder).get("engine") or {}
+        return bool(trust_in(folder).missing) and [engine.get(role) for role in ("judge", "voice")] == [MINIATURE] * 2
+
+    @staticmethod
+    def _going(job: CertifyJob) -> Markup:
+        done, total = job.done
+        words = f" {done} of {total} conversations of the panel" if total else " laying out the panel …"
+        parts = (show.chip("certifying", "emerging"), tag("span", words), bar(done / max(1, total)))
+        return tag("div", *parts, class_="da-trust", role="status")
+
+    def _begin(self, folder: Path) -> None:
+        import marimo as mo
+
+        job = started(CertifyJob(folder))
+
+        def watch() -> None:
+            while job.running:
+                self._set_progress(_next)
+                job.wait(0.5)
+            self._set_progress(_next)
+
+        mo.Thread(target=watch).start()
 
 
 # -- training ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from discover_lib.audit.agreement import KIND, Agreement, Disagreement, Flips
-from discover_lib.audit.certificate import Certificate, Tested, certificate_warning, read_certificate
+from discover_lib.audit.certificate import Certificate, Tested, trust_in
 from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, Case, Scored
 from discover_lib.audit.leaks import Audit, Finding
 from discover_lib.audit.tables import BESIDE_COLUMNS, BESIDE_NOTE, CHECK_COLUMNS, METRICS, THE_PAPER, BesideRow, Check
@@ -23,6 +23,7 @@ MARKS = {"held": ("✓", "good"), "violated": ("✗", "bad"), "not distinguishab
 TONES = {"follows": ("✓", "good"), "does not follow": ("✗", "bad"), "left open": ("?", "open")}
 RIGHT = {"as it should be": ("✓", "good"), "wrong": ("✗", "bad")}
 FORMS = {"verbatim": "word for word", "inflected": "a form of “{}”", "synonym": "another name for “{}”"}
+FAILED, UNDECIDED = "This simulated user failed its certificate:", "Not certified, the panel did not decide:"
 TIGHT, NUMBER = "da-tight", "da-tight dl-num"
 
 
@@ -41,13 +42,18 @@ def _mark(text: str, marks: Mapping[str, tuple[str, str]]) -> Markup:
 
 
 def certificate_line(folder: Path) -> Markup:
-    """One line for every page that shows numbers of a run: a warning, or what vouches for its simulated user."""
-    warning = certificate_warning(folder)
-    if warning is not None:
-        return notice(tag("b", "Not certified."), f" {warning}", tone="warn")
-    certificate = read_certificate(folder)
-    assert certificate is not None
-    return notice(tag("b", "Certified."), f" {certificate.line}.")
+    """One line for every page that shows numbers of a run: what vouches for its simulated user, or that nothing does.
+
+    Red is for a user who failed alone; one whom nobody has tested yet is a quiet chip.
+    """
+    trust = trust_in(folder)
+    if trust.missing:
+        return tag("p", chip("not certified yet", "emerging"), " ", tag("span", trust.missing), class_="da-trust")
+    if trust.result == "passed":
+        return tag("p", chip("✓ certified user", "known"), " ", tag("span", trust.line, "."), class_="da-trust")
+    words = f" {trust.line}. Do not rest a conclusion on these numbers."
+    failed = trust.result == "failed"
+    return notice(tag("b", FAILED if failed else UNDECIDED), words, tone="warn" if failed else "open")
 
 
 def relations(result: Certificate) -> Markup:
