@@ -19,53 +19,55 @@ from discover_lib.metrics.scores import ConversationScores
 OWN = "the run’s own"
 
 
-def kept(kind: Callable[..., Any], name: str, *arguments: Any, forgets: Sequence[str] = (), **options: Any) -> Any:
+def kept(
+    kind: Callable[..., Any], name: str, *arguments: Any, value: Any, forgets: Sequence[str] = (), **how: Any
+) -> Any:
     """A control that begins as the page's address says under `name`, and writes what is chosen there.
 
     What is at its default leaves the address; what the address asks for and the control cannot hold is passed over.
 
     Args:
-        kind: `mo.ui.slider` or another; `arguments` and `options` are its own.
+        kind: `mo.ui.slider` or another; `arguments` and `how` are its own.
+        value: its default; of a menu the label.
         forgets: other names of the address that a choice here makes void.
     """
     import marimo as mo
 
-    start = kind(*arguments, **options)
-    choices: Mapping[str, Any] = {} if kind is mo.ui.text else getattr(start, "options", {})
+    choices: Mapping[str, Any] = {}
+    if kind in (mo.ui.dropdown, mo.ui.radio, mo.ui.multiselect):
+        choices = kind(*arguments, **how).options
+        value = value if isinstance(value, str | list) else str(value)
 
-    def written(value: Any) -> str:
-        if isinstance(value, list) and choices:
-            value = [label for label, choice in choices.items() if choice in value]
+    def remember(chosen: Any) -> None:
+        if choices and isinstance(chosen, list):
+            chosen = [label for label, choice in choices.items() if choice in chosen]
         elif choices:
-            value = next((label for label, choice in choices.items() if choice == value), "")
-        return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-
-    default, asked = written(start.value), mo.query_params().get(name)
-
-    def remember(value: Any) -> None:
+            chosen = next(label for label, choice in choices.items() if choice == chosen)
         address = mo.query_params()
         for other in (name, *forgets):
             if other in address:
                 address.remove(other)
-        if written(value) != default:
-            address.set(name, written(value))
+        if _written(chosen) != _written(value):
+            address.set(name, _written(chosen))
 
+    asked = mo.query_params().get(name)
     if asked is not None:
         try:
-            return kind(*arguments, **options | {"value": _begun(start, bool(choices), asked)}, on_change=remember)
+            return kind(*arguments, **how, value=_wanted(asked, value, arguments), on_change=remember)
         except (KeyError, TypeError, ValueError):
             pass
-    return kind(*arguments, **options, on_change=remember)
+    return kind(*arguments, **how, value=value, on_change=remember)
 
 
-def _begun(control: Any, chooses: bool, asked: str) -> Any:
-    """What the address asks of a control, as its `value`; raises where it cannot be read."""
-    if isinstance(control.value, str) or (chooses and not isinstance(control.value, list)):
+def _wanted(asked: str, default: Any, arguments: Sequence[Any]) -> Any:
+    """What the address asks of a control with this default; raises where it cannot be read."""
+    if isinstance(default, str):
         return asked
     value = json.loads(asked)
-    if type(value) in (int, float) and hasattr(control, "start"):
-        return min(max(value, control.start), control.stop)
-    if type(value) is not type(control.value):
+    if type(value) in (int, float) and type(default) in (int, float):
+        low, high = arguments[:2] if len(arguments) > 1 else (value, value)
+        return min(max(value, low), high)
+    if type(value) is not type(default):
         raise ValueError(asked)
     return value
 
@@ -101,6 +103,18 @@ def rules_set(base: Rules, p: float, tau: float, lam_of_1000: float) -> Rules:
     """The rules as the sliders stand; what was not moved stays unnamed in the rules' name."""
     wanted = {"p": p, "tau": tau, "lam": lam_of_1000 / 1000}
     return base.replace(**{name: value for name, value in wanted.items() if value != getattr(base, name)})
+
+
+def rules_said(rules: Rules, base: Rules) -> str:
+    """The rules as a page names them: those of the menu, or "yours: near miss 0.65, 190 free tokens"."""
+    if rules == base:
+        return f"the {base.name} rules"
+    moved = (
+        (rules.p != base.p, f"near miss {rules.p:g}"),
+        (rules.tau != base.tau, f"{rules.tau:g} free tokens"),
+        (rules.lam != base.lam, f"1,000 tokens cost {1000 * rules.lam:g}"),
+    )
+    return f"yours: {', '.join(words for changed, words in moved if changed)}"
 
 
 def pool_controls(scores: Sequence[ConversationScores], asked: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
@@ -150,8 +164,12 @@ def address_of(page: str, run: str, **values: Any) -> str:
 
 
 def _written(value: Any) -> Any:
-    """A list as one value, without blanks: of several values of a name a page would be told the last alone."""
-    return json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value
+    """A value as the one of its name in an address, a list without blanks: a page is told the last of several alone."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _listed(text: str | None, otherwise: list[str]) -> list[str]:

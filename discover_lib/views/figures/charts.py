@@ -18,7 +18,7 @@ from discover_lib.metrics.behaviour import FAMILIES, Family
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.views.figures.theme import Look, looks, shape, short
-from discover_lib.views.html import EMPTY, Markup, joined, quiet, signed, table, tag
+from discover_lib.views.html import EMPTY, Markup, joined, quiet, signed, tag
 
 ROW = 23.0  # units, one assistant in a chart of rows; units are CSS pixels at full width
 LINE = 15.0  # units between two labels at the end of lines
@@ -50,6 +50,12 @@ class Span(NamedTuple):
 
 
 WIDE, SMALL, PLOT, CURVE, STRIP = Box(940, 420), Box(520, 320), Box(420, 118), Box(320, 110), Box(100, 8)
+
+_HATCH = Markup(
+    '<defs><pattern id="rf-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<rect class="rf-costs-ground" width="6" height="6"/><rect class="rf-costs-line" width="2.5" height="6"/>'
+    "</pattern></defs>"
+)
 
 Scale = Callable[[float], float]  # a quantity → units
 Points = Sequence[tuple[int, float]]  # (step, value)
@@ -444,27 +450,37 @@ def turns_behind_a_slider(conversation: Conversation) -> Markup:
     return _svg(Box(width, size), spoken, drawn, stretched=True, class_="dp-curve")
 
 
-def reward_bars(series: Mapping[str, Sequence[float]]) -> Markup:
-    """Rewards per turn, a bar per series; bars below zero hang down.  All series have a value for every turn."""
-    groups = list(zip(*series.values(), strict=True))
-    values = [value for group in groups for value in group]
-    size, slot = Box(WIDE.width, 150), WIDE.width / max(1, len(groups))
-    bottom, thick = size.height - 20, min(26.0, slot / (len(series) + 1))
-    y = scale(Span(min([0.0, *values]), max([1.0, *values])), bottom, 4)
-    drawn = [_line("rf-grid", 0, y(0), size.width, y(0))]
-    for at, group in enumerate(groups):
-        start = slot * (at + 0.5) - (thick + 3) * len(group) / 2
-        for place, (name, value) in enumerate(zip(series, group, strict=True)):
-            box = {"y": f"{min(y(0), y(value)):.1f}", "height": f"{max(2.0, abs(y(value) - y(0))):.1f}"}
-            title = tag("title", f"{name}, turn {at + 1}: {signed(value)}")
-            left = f"{start + place * (thick + 3):.1f}"
-            drawn.append(tag("rect", title, data_series=place, x=left, width=f"{thick:.1f}", rx=3, **box))
-        drawn.append(_text(f"turn {at + 1}", slot * (at + 0.5), size.height - 4, anchor="middle"))
-    key = legend((tag("i", data_series=place), name) for place, name in enumerate(series))
-    rows = [(name, *map(signed, each), signed(sum(each))) for name, each in series.items()]
-    head = ("Reward", *(f"turn {turn}" for turn in range(1, len(groups) + 1)), "sum")
-    drawing = _svg(size, f"Rewards of {', '.join(series)} turn by turn; the table below has them as numbers", drawn)
-    return tag("div", drawing, key, class_="dl-bars") + table(head, rows)
+def reward_bars(rewards: Sequence[float], before: Sequence[float] = ()) -> Markup:
+    """Rewards of the turns as bars on a zero line, each with its value; what costs hangs down and is hatched.
+
+    Args:
+        before: the same rewards under other rules; a dashed outline where one differs.
+    """
+    size = Box(WIDE.width, 190)
+    values, slot = [*rewards, *before], WIDE.width / max(1, len(rewards))
+    thick = min(64.0, slot * 0.5)
+    y = scale(Span(min([0.0, *values]), max([1.0, *values])), size.height - (44 if min([0.0, *values]) else 26), 22)
+    drawn = [_HATCH, _line("rf-zero", 0, y(0), size.width, y(0)), _text("0", 0, y(0) - 4)]
+
+    def bar(value: float, middle: float, **attributes: str) -> Markup:
+        tall = max(2.0, abs(y(value) - y(0)))
+        box = {"y": f"{min(y(0), y(value)):.1f}", "height": f"{tall:.1f}", "x": f"{middle - thick / 2:.1f}"}
+        return tag("rect", width=f"{thick:.1f}", **box, **attributes)
+
+    for at, value in enumerate(rewards):
+        middle = slot * (at + 0.5)
+        was = before[at] if before else value
+        drawn.append(bar(value, middle, class_="rf-costs" if value < 0 else "rf-earns"))
+        shown = signed(round(value, 3))
+        if was != value:
+            drawn.append(bar(was, middle, class_="rf-was"))
+            shown += f" (was {signed(round(was, 3))})"
+        below = value < 0
+        end = max(y(value), y(was)) + 16 if below else min(y(value), y(was)) - 6
+        drawn.append(_text(shown, middle, end, "rf-name", "middle"))
+        drawn.append(_text(f"turn {at + 1}", middle, size.height - 4, anchor="middle"))
+    spoken = ", ".join(f"turn {at} {signed(value)}" for at, value in enumerate(rewards, 1))
+    return tag("div", _svg(size, f"Rewards: {spoken}", drawn), class_="dl-bars")
 
 
 # -- training data -----------------------------------------------------------------------------------------------------
