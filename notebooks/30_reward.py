@@ -155,42 +155,6 @@ def show_candidates(now, rules, turn):
     return
 
 
-@app.cell(hide_code=True)
-def introduce_replay():
-    mo.md("""
-    ## The same in Python
-
-    The whole conversation is scored again from its stored judgements, and one reply from the state before it, the state
-    after it and its length. Change a rule here, or by the controls above.
-    """)
-    return
-
-
-@app.cell
-def score_again(base, lam_slider, original, p_slider, tau_slider):
-    rules = rules_set(base, p_slider.value, tau_slider.value, lam_slider.value)  # or Rules.paper().replace(p=0.5)
-    now = replay(original, rules)
-    mo.show_code()
-    return now, rules
-
-
-@app.cell
-def reward_one_reply(now, rules, turn_slider):
-    turn = now.turns[turn_slider.value - 1]
-    earned = reward(now.tree, turn.before, turn.after, turn.reply.n_tokens, rules)
-    r_d, r_e, by_intent = earned.discovered, earned.penalty, earned.shares
-    mo.show_code()
-    return by_intent, r_d, r_e, turn
-
-
-@app.cell(hide_code=True)
-def show_reward_again(by_intent, now, r_d, r_e):
-    _parts = [f"{show.signed(part)} {now.tree.text(intent).lower()}" for intent, part in by_intent.items() if part]
-    _sum = f"`r_d + r_e` is {show.signed(r_d)} {show.signed(r_e)}: **{show.signed(r_d + r_e)}**"
-    mo.md(f"{_sum} ({'; '.join(_parts) or 'nothing new'}).")
-    return
-
-
 @app.function(hide_code=True)
 def differences(was: Conversation, now: Conversation) -> list[tuple[str, str, str]]:
     """Intents that end in another state: their text, the state then, the state now."""
@@ -305,6 +269,42 @@ def count_facts(base, recorded, rules):
        discoveries came from near misses alone.
     """)
     return (counts,)
+
+
+@app.cell(hide_code=True)
+def introduce_replay():
+    mo.md("""
+    ## The same in Python
+
+    The whole conversation is scored again from its stored judgements, and one reply from the state before it, the state
+    after it and its length. Change a rule here, or by the controls above.
+    """)
+    return
+
+
+@app.cell
+def score_again(base, lam_slider, original, p_slider, tau_slider):
+    rules = rules_set(base, p_slider.value, tau_slider.value, lam_slider.value)  # or Rules.paper().replace(p=0.5)
+    now = replay(original, rules)
+    mo.show_code()
+    return now, rules
+
+
+@app.cell
+def reward_one_reply(now, rules, turn_slider):
+    turn = now.turns[turn_slider.value - 1]
+    earned = reward(now.tree, turn.before, turn.after, turn.reply.n_tokens, rules)
+    r_d, r_e, by_intent = earned.discovered, earned.penalty, earned.shares
+    mo.show_code()
+    return by_intent, r_d, r_e, turn
+
+
+@app.cell(hide_code=True)
+def show_reward_again(by_intent, now, r_d, r_e):
+    _parts = [f"{show.signed(part)} {now.tree.text(intent).lower()}" for intent, part in by_intent.items() if part]
+    _sum = f"`r_d + r_e` is {show.signed(r_d)} {show.signed(r_e)}: **{show.signed(r_d + r_e)}**"
+    mo.md(f"{_sum} ({'; '.join(_parts) or 'nothing new'}).")
+    return
 
 
 @app.cell(hide_code=True)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from discover_lib.base.files import outputs_folder
 from discover_lib.core.rules import Rules
 from discover_lib.metrics.rescore import NAMED_RULES
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES
@@ -37,6 +39,8 @@ def kept(
     if kind in (mo.ui.dropdown, mo.ui.radio, mo.ui.multiselect):
         choices = kind(*arguments, **how).options
         value = value if isinstance(value, str | list) else str(value)
+    # A folder stands in the address as its path: its label may say "today".
+    names = {label: _below_outputs(each) if isinstance(each, Path) else label for label, each in choices.items()}
 
     def remember(chosen: Any) -> None:
         if choices and isinstance(chosen, list):
@@ -48,15 +52,20 @@ def kept(
             if other in address:
                 address.remove(other)
         if _written(chosen) != _written(value):
-            address.set(name, _written(chosen))
+            address.set(name, _written(chosen) if isinstance(chosen, list) else names.get(chosen, _written(chosen)))
 
-    asked = mo.query_params().get(name)
+    asked = mo.query_params().get(name) if mo.running_in_notebook() else None
     if asked is not None:
+        asked = next((label for label, written in names.items() if written == asked), asked)
         try:
             return kind(*arguments, **how, value=_wanted(asked, value, arguments), on_change=remember)
         except (KeyError, TypeError, ValueError):
             pass
     return kind(*arguments, **how, value=value, on_change=remember)
+
+
+def _below_outputs(folder: Path) -> str:
+    return str(folder.relative_to(outputs_folder())) if folder.is_relative_to(outputs_folder()) else str(folder)
 
 
 def _wanted(asked: str, default: Any, arguments: Sequence[Any]) -> Any:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_or
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from discover_lib.app.carried import kept
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
@@ -266,10 +267,11 @@ def plan_table(stages: Sequence[Stage], caption: str) -> Markup:
 # -- records as controls ----------------------------------------------------------------------------------------------
 
 
-def field_controls(record: DataclassInstance, prefix: str = "") -> dict[str, Any]:
+def field_controls(record: DataclassInstance, prefix: str = "", address: str = "") -> dict[str, Any]:
     """A control for each field of a frozen record: name (with the prefix) → control, holding the field's value.
 
-    Numbers are typed, since rates range over many powers of ten; "" stands for None.
+    Numbers are typed, since rates range over many powers of ten; "" stands for None.  What is changed stands in the
+    page's address as `address` and the name.
     """
     import marimo as mo
 
@@ -278,13 +280,14 @@ def field_controls(record: DataclassInstance, prefix: str = "") -> dict[str, Any
     for field in dataclasses.fields(record):
         value, hint = getattr(record, field.name), hints[field.name]
         label = field.name.replace("_", " ")
+        name = f"{address}{prefix}{field.name}"
         if choices := _choices(hint):
             offered = {_shown(choice): choice for choice in choices}
-            made = mo.ui.dropdown(offered, value=_shown(value), label=label, full_width=True)
+            made = kept(mo.ui.dropdown, name, offered, value=_shown(value), label=label, full_width=True)
         elif hint is bool:
-            made = mo.ui.checkbox(value=value, label=label)
+            made = kept(mo.ui.checkbox, name, value=value, label=label)
         else:
-            made = mo.ui.text(value=_shown(value), label=label, full_width=True)
+            made = kept(mo.ui.text, name, value=_shown(value), label=label, full_width=True)
         controls[prefix + field.name] = made
     return controls
 

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from discover_lib.audit.certificate import certify_run, lay_out_panel
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
+from discover_lib.dataset.export import MARK
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, write_sensitivity
 from discover_lib.runs.options import LaidOut, RunOptions, check_access, execute, lay_out
 from discover_lib.runs.runner import Snapshot
@@ -210,6 +212,27 @@ def find_runs(folder: Path) -> dict[str, Path]:
 def find_evaluations(folder: Path) -> dict[str, Path]:
     """Evaluations below a folder, newest first: name → folder."""
     return {name: path for name, path in find_runs(folder).items() if configuration_of(path).get("kind") == "evaluate"}
+
+
+def training_places() -> dict[str, Path]:
+    """What can be trained on: syntheses, the newest first, other conversations, exported rows; name → folder."""
+    runs = [folder for folder in find_runs(outputs_folder()).values() if not _scored(folder)]
+    runs.sort(key=lambda folder: configuration_of(folder).get("kind") != "synthesize")
+    marks = sorted(outputs_folder().glob(f"rows/**/{MARK}"), key=lambda file: file.stat().st_mtime, reverse=True)
+    return labelled(runs) | {f"rows: {mark.parent.relative_to(outputs_folder())}": mark.parent for mark in marks}
+
+
+def places_scored() -> dict[str, Path]:
+    """Runs with users that evaluations score models on; a stage refuses to be trained on them."""
+    runs = labelled([folder for folder in find_runs(outputs_folder()).values() if _scored(folder)])
+    return {f"evaluation users, not for training: {name}": folder for name, folder in runs.items()}
+
+
+def _scored(folder: Path) -> bool:
+    configuration = configuration_of(folder)
+    return configuration.get("kind") == "evaluate" or any(
+        "-eval-" in name for name in configuration.get("artifacts", ())
+    )
 
 
 def run_label(folder: Path, now: float | None = None) -> str:

@@ -44,7 +44,7 @@ from discover_lib.app.jobs import (
 )
 from discover_lib.audit.certificate import trust_in
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder
+from discover_lib.base.files import data_folder, outputs_folder
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.rows import Origin
 from discover_lib.engines.spec import MINIATURE
@@ -111,7 +111,11 @@ class Panel(ABC):
 
     def labelled(self, folders: Sequence[Path]) -> dict[str, Path]:
         """What a menu calls them: name → folder."""
-        return {str(folder.relative_to(outputs_folder())): folder for folder in folders}
+        return {self.name_of(folder): folder for folder in folders}
+
+    def name_of(self, folder: Path) -> str:
+        """How the address names it."""
+        return str(folder.relative_to(outputs_folder()))
 
     @abstractmethod
     def _opened(self, asked: str | None) -> tuple[Path | None, str]:
@@ -160,7 +164,7 @@ class Panel(ABC):
         """Look at another folder, and let the page's address name it."""
         import marimo as mo
 
-        mo.query_params().set(self.parameter, str(folder.relative_to(outputs_folder())))
+        mo.query_params().set(self.parameter, self.name_of(folder))
         if folder != self.get_folder():
             self._set_folder(folder)
             self._set_progress(-1)
@@ -523,6 +527,14 @@ class Certifier:
 # -- training ----------------------------------------------------------------------------------------------------------
 
 
+MADE_EARLIER = "made earlier"
+
+
+def trained_earlier() -> Path:
+    """What `tools/train_earlier.py` has made once, to be looked at without the libraries that training needs."""
+    return data_folder() / "training"
+
+
 class TrainingPanel(Panel):
     """Training runs, each a process of its own, which goes on when the page is closed."""
 
@@ -562,7 +574,12 @@ class TrainingPanel(Panel):
         return tuple(self._lines)
 
     def known(self) -> dict[str, Path]:
-        return {name: job.folder for name, job in training.find_jobs(outputs_folder()).items()}
+        own = {name: job.folder for name, job in training.find_jobs(outputs_folder()).items()}
+        earlier = trained_earlier() / "sft"
+        return own | ({MADE_EARLIER: earlier} if earlier.is_dir() else {})
+
+    def name_of(self, folder: Path) -> str:
+        return super().name_of(folder) if folder.is_relative_to(outputs_folder()) else MADE_EARLIER
 
     def _opened(self, asked: str | None) -> tuple[Path | None, str]:
         known = self.known()

@@ -12,7 +12,6 @@ from discover_lib.core.rules import Rules
 from discover_lib.views.html import EMPTY, Markup, explained, quiet, signed, tag, term
 from discover_lib.views.html import styled as styled
 
-
 _NEW = Markup("|I<sub>t+1</sub>| − |I<sub>t</sub>|")
 _NEW_MEANS = "How many intents are discovered after the reply, less how many were before it."
 

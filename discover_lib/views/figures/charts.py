@@ -483,6 +483,37 @@ def reward_bars(rewards: Sequence[float], before: Sequence[float] = ()) -> Marku
     return tag("div", _svg(size, f"Rewards: {spoken}", drawn), class_="dl-bars")
 
 
+def group_bars(
+    rewards: Mapping[str, float | None], advantages: Mapping[str, float | None], mean: float | None
+) -> Markup:
+    """Rewards of a group of replies as bars from zero, the mean as a line, and what an update makes of each reply."""
+    left, right, tall = 150.0, 210.0, 34.0
+    size = Box(WIDE.width, tall * len(rewards) + 30)
+    values = [value for value in rewards.values() if value is not None]
+    span = Span(min([0.0, *values]), max([1.0, *values]))
+    x = scale(span, left + 40, size.width - right)
+    drawn = [_HATCH]
+    for place, (name, value) in enumerate(rewards.items()):
+        middle, advantage = tall * (place + 0.5), advantages[name]
+        drawn.append(_text(name, left, middle + 4, "rf-name", "end"))
+        if value is None or advantage is None:
+            drawn.append(_text("unscored", x(0) + 6, middle + 4))
+            continue
+        box = {"x": f"{min(x(0), x(value)):.1f}", "width": f"{max(2.0, abs(x(value) - x(0))):.1f}"}
+        kind = "rf-costs" if value < 0 else "rf-earns"
+        drawn.append(tag("rect", class_=kind, y=f"{middle - 9:.1f}", height=18, rx=3, **box))
+        drawn.append(_text(signed(round(value, 3)), max(x(value), x(0)) + 6, middle + 4, "rf-name"))
+        side = "▲ likelier" if advantage > 0 else "▼ less likely" if advantage < 0 else "= stays"
+        drawn.append(_text(f"{side} ({signed(round(advantage, 2))})", size.width - right + 60, middle + 4, "rf-name"))
+    bottom = tall * len(rewards)
+    drawn.append(_line("rf-zero", x(0), 0, x(0), bottom))
+    if mean is not None:
+        drawn += [_line("rf-now", x(mean), 0, x(mean), bottom + 4)]
+        drawn += [_text(f"mean {signed(round(mean, 3))}", x(mean), bottom + 20, anchor="middle")]
+    spoken = "; ".join(f"{name}: {'unscored' if value is None else signed(value)}" for name, value in rewards.items())
+    return tag("div", _svg(size, f"Rewards of the group: {spoken}", drawn), class_="dl-bars")
+
+
 # -- training data -----------------------------------------------------------------------------------------------------
 
 
