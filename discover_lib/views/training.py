@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discover_lib.core.conversation import Candidate
+from discover_lib.core.conversation import Candidate, Conversation
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.train.grpo.group import Group
 from discover_lib.train.jobs import JobStatus
@@ -290,6 +290,22 @@ def exchange(prompt: Sequence[Mapping[str, str]], replies: Mapping[str, str], br
     return _replies(prompt, show.beside(*sides))
 
 
+ONE_EACH = "One conversation each: an illustration, no measurement. Page 60 measures."
+
+
+def before_after(talks: Mapping[str, Conversation]) -> Markup:
+    """Conversations of the same user side by side: name → conversation, with what each helped to discover."""
+
+    def side(name: str, talk: Conversation) -> Markup:
+        found = len(talk.state.discovered) - len(talk.start.discovered)
+        tokens = sum(turn.reply.n_tokens for turn in talk.turns)
+        title = f"{name}: {found} of {len(talk.tree) - len(talk.start.discovered)} discovered, {tokens:,} tokens"
+        tree = more("What the user wants", show.state_legend(), show.outline(talk.tree, talk.state, talk.rules))
+        return show.panel(title, show.chat(talk), tree)
+
+    return show.beside(*(side(name, talk) for name, talk in talks.items()))
+
+
 def sample(prompt: Sequence[Mapping[str, str]], replies: Sequence[Mapping[str, Any]]) -> Markup:
     """One line of `samples.jsonl`: a prompt as the model saw it, and its replies with what each earned.
 
@@ -401,6 +417,28 @@ def token_changes(tokens: Sequence[str], before: Sequence[float], after: Sequenc
         )
 
     return tag("div", *map(one, tokens, before, after), class_="dt-tokens")
+
+
+def step_taken(step: Mapping[str, Any]) -> Markup:
+    """One update on one group: every reply token by token, and how far the policy has moved.
+
+    Args:
+        step: `replies`, each with name, advantage, tokens and their log-probabilities (nats) before and after; `kl`
+            (nats a token); `gradient_norm`.
+    """
+    pairs = [list(zip(each["before"], each["after"], strict=True)) for each in step["replies"]]
+    most = max((abs(new - old) for pair in pairs for old, new in pair), default=0)
+    panels = []
+    for each in step["replies"]:
+        change = show.signed(round(sum(each["after"]) - sum(each["before"]), 3))
+        title = f"{each['name']}: advantage {show.signed(round(each['advantage'] or 0, 4))}, log-probability {change}"
+        panels.append(show.panel(title, token_changes(each["tokens"], each["before"], each["after"], most)))
+    note = (
+        "Bars show how much likelier (up) or less likely (down) each token became, in nats; tokens that several "
+        f"replies share are pulled both ways. Distance from the old policy: KL = {step['kl']:.2e} nats per token. Norm "
+        f"of the gradient: {step['gradient_norm']:.3g}. A penalty on the distance from a reference starts at 0."
+    )
+    return show.joined(panels) + quiet(note)
 
 
 def lesson(group: Group) -> Markup:
