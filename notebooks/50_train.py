@@ -76,11 +76,9 @@ def show_what_training_changed():
 @app.cell(hide_code=True)
 def find_libraries():
     missing = missing_libraries()
-    _line = (
-        f"**Training needs {', '.join(missing)}, not installed here.** All else on this page works. This installs the "
-        "rest:\n\n```bash\nmake train\n```"
-    )
-    mo.callout(mo.md(_line), kind="warn") if missing else None
+    _what = f"{missing[0]} and {len(missing) - 1} more libraries" if len(missing) > 1 else " ".join(missing)
+    _line = mo.md(f"**To train here, {_what} are missing.** All else on this page works. This installs the rest:")
+    mo.callout(mo.vstack([_line, controls.copied("make train")]), kind="warn") if missing else None
     return (missing,)
 
 

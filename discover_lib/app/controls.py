@@ -394,3 +394,31 @@ def pickable(html: str, picked: str = "", leads_to: str = "") -> Any:
         leads_to = traitlets.Unicode("").tag(sync=True)
 
     return Pickable(html=html, picked=picked, leads_to=leads_to)
+
+
+def picking(name: str, html: str, picks: Sequence[str]) -> Any:
+    """A list of which one is open: `value["picked"]` is its `data-pick`, which stands in the page's address as `name`.
+
+    Args:
+        html: finished markup, as of `pickable`; what is opened carries the same value as `data-opened`.
+        picks: all that can be picked; the first is open where the address names none of them.
+    """
+    import marimo as mo
+
+    asked = mo.query_params().get(name) if mo.running_in_notebook() else None
+    widget = pickable(html, asked if asked in picks else next(iter(picks), ""))
+    widget.observe(lambda change: mo.query_params().set(name, change["new"]), "picked")
+    return mo.ui.anywidget(widget)
+
+
+def copied(text: str) -> Any:
+    """A line of code with a button that copies it."""
+    import anywidget
+    import marimo as mo
+    import traitlets
+
+    class Copied(anywidget.AnyWidget):
+        _esm = static_text("copied.js")
+        text = traitlets.Unicode("").tag(sync=True)
+
+    return mo.ui.anywidget(Copied(text=text))

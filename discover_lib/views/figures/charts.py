@@ -292,21 +292,33 @@ def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> 
     if not order:
         return quiet(f"No assistant is scored in {measure.label}.")
     rows = {name: estimates[name][measure.name] for name in order}
-    left, right = 34 + CHARACTER * max(len(short(name)) for name in order), 150.0
-    size, bottom = Box(WIDE.width, 62 + 1.2 * ROW * len(order)), 10 + 1.2 * ROW * len(order)
+    return dots(rows, measure.label, marks, lambda each: _short(each, measure), measure)
+
+
+def dots(
+    rows: Mapping[str, Estimate],
+    title: str,
+    marks: Mapping[str, Look] | None = None,
+    shown: Callable[[Estimate], str] = _short,
+    measure: Measure | None = None,
+) -> Markup:
+    """Means with their intervals on one scale from 0, a row each; `title` names the scale."""
+    marks = marks or looks(list(rows))
+    left, right = 34 + CHARACTER * max(len(short(name)) for name in rows), 150.0
+    size, bottom = Box(WIDE.width, 62 + 1.2 * ROW * len(rows)), 10 + 1.2 * ROW * len(rows)
     span = span_of(rows.values())
     x = scale(span, left, size.width - right)
-    drawn = [_grid_upright(span, x, 4, bottom, measure.label)]
+    drawn = [_grid_upright(span, x, 4, bottom, title)]
     for place, (name, each) in enumerate(rows.items()):
         y, look = 6 + 1.2 * ROW * (place + 0.5), marks[name]
         interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), y)
-        value = _text(_short(each, measure), size.width - right + 14, y + 4, "rf-row")
+        value = _text(shown(each), size.width - right + 14, y + 4, "rf-row")
         point = tag("g", _mark(look, x(each.mean), y, f"{name}: {_in_words(each, measure)}"), class_="rf-line")
         drawn.append(
             tag("g", _row_name(name, look, y), interval, point, value, class_="rf-own", style=f"color:{look.colour}")
         )
-    spoken = "; ".join(f"{name} {_short(each, measure)}" for name, each in rows.items())
-    return _svg(size, f"{measure.label}: {spoken}", drawn)
+    spoken = "; ".join(f"{name} {shown(each)}" for name, each in rows.items())
+    return _svg(size, f"{title}: {spoken}", drawn)
 
 
 def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Markup:
