@@ -406,7 +406,7 @@ def picking(name: str, html: str, picks: Sequence[str]) -> Any:
     import marimo as mo
 
     asked = mo.query_params().get(name) if mo.running_in_notebook() else None
-    widget = pickable(html, asked if asked in picks else next(iter(picks), ""))
+    widget = pickable(html, str(asked) if asked in picks else next(iter(picks), ""))
     widget.observe(lambda change: mo.query_params().set(name, change["new"]), "picked")
     return mo.ui.anywidget(widget)
 

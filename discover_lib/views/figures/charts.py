@@ -301,9 +301,14 @@ def dots(
     marks: Mapping[str, Look] | None = None,
     shown: Callable[[Estimate], str] = _short,
     measure: Measure | None = None,
+    one_look: bool = False,
 ) -> Markup:
-    """Means with their intervals on one scale from 0, a row each; `title` names the scale."""
-    marks = marks or looks(list(rows))
+    """Means with their intervals on one scale from 0, a row each; `title` names the scale.
+
+    Args:
+        one_look: the rows are no assistants, and so need no colours and shapes of their own.
+    """
+    marks = marks or (dict.fromkeys(rows, looks(["one"])["one"]) if one_look else looks(list(rows)))
     left, right = 34 + CHARACTER * max(len(short(name)) for name in rows), 150.0
     size, bottom = Box(WIDE.width, 62 + 1.2 * ROW * len(rows)), 10 + 1.2 * ROW * len(rows)
     span = span_of(rows.values())
@@ -319,6 +324,31 @@ def dots(
         )
     spoken = "; ".join(f"{name} {shown(each)}" for name, each in rows.items())
     return _svg(size, f"{title}: {spoken}", drawn)
+
+
+def two_values(rows: Mapping[str, tuple[float, float]], names: tuple[str, str]) -> Markup:
+    """Two values of each row on one scale, joined: hollow for the first, filled for the second, both with numbers."""
+    if not rows:
+        return EMPTY
+    left, high = 20 + 7.5 * max(map(len, rows)), 1.3 * ROW
+    size = Box(WIDE.width, high * len(rows) + 34)
+    ends = [value for pair in rows.values() for value in pair]
+    x = scale(Span(min(0.0, *ends), max(ends)), left + 40, size.width - 60)
+    drawn = [
+        _line("rf-grid", x(0), 0, x(0), high * len(rows)),
+        _text("0 %", x(0), high * len(rows) + 16, anchor="middle"),
+    ]
+    for place, (name, (first, second)) in enumerate(rows.items()):
+        y = high * (place + 0.5)
+        drawn += [_text(name, left, y + 4, "rf-row", "end"), _line("rf-lead", x(first), y, x(second), y)]
+        drawn.append(tag("circle", class_="rf-hollow", cx=f"{x(first):.1f}", cy=f"{y:.1f}", r=5))
+        drawn.append(tag("circle", class_="rf-filled", cx=f"{x(second):.1f}", cy=f"{y:.1f}", r=5))
+        for value, other in ((first, second), (second, first)):
+            side, anchor = (9, "start") if value >= other else (-9, "end")
+            drawn.append(_text(f"{value:.4g}", x(value) + side, y + 4, anchor=anchor))
+    spoken = "; ".join(f"{name}: {names[0]} {first:g}, {names[1]} {second:g}" for name, (first, second) in rows.items())
+    key = tag("p", f"○ {names[0]}  ● {names[1]}", class_="dl-quiet dl-small")
+    return _svg(size, spoken, drawn) + key
 
 
 def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Markup:
@@ -492,6 +522,22 @@ def reward_bars(rewards: Sequence[float], before: Sequence[float] = ()) -> Marku
         drawn.append(_text(shown, middle, end, "rf-name", "middle"))
         drawn.append(_text(f"turn {at + 1}", middle, size.height - 4, anchor="middle"))
     spoken = ", ".join(f"turn {at} {signed(value)}" for at, value in enumerate(rewards, 1))
+    return tag("div", _svg(size, f"Rewards: {spoken}", drawn), class_="dl-bars")
+
+
+def reward_of(rewards: Mapping[str, float]) -> Markup:
+    """Rewards of a few replies as bars from zero, the value at the end of each."""
+    left, tall = 120.0, 26.0
+    size = Box(WIDE.width, tall * len(rewards) + 4)
+    x = scale(Span(min([0.0, *rewards.values()]), max([1.0, *rewards.values()])), left + 60, size.width - 80)
+    drawn = [_HATCH, _line("rf-zero", x(0), 0, x(0), size.height)]
+    for place, (name, value) in enumerate(rewards.items()):
+        y = tall * (place + 0.5) + 2
+        box = {"x": f"{min(x(0), x(value)):.1f}", "width": f"{max(2.0, abs(x(value) - x(0))):.1f}"}
+        drawn.append(_text(name, left, y + 4, "rf-name", "end"))
+        drawn.append(tag("rect", class_="rf-costs" if value < 0 else "rf-earns", y=f"{y - 7:.1f}", height=14, **box))
+        drawn.append(_text(signed(round(value, 3)), max(x(value), x(0)) + 6, y + 4, "rf-name"))
+    spoken = "; ".join(f"{name} {signed(value)}" for name, value in rewards.items())
     return tag("div", _svg(size, f"Rewards: {spoken}", drawn), class_="dl-bars")
 
 
