@@ -48,6 +48,17 @@ def introduce():
 
 
 @app.cell(hide_code=True)
+def show_answer(rules, sieved_pairs):
+    _counts = sieved_pairs.counts
+    _bar = show_pairs.shares(
+        [("kept", len(sieved_pairs.kept)), *((k.replace("_", " "), n) for k, n in _counts.items())]
+    )
+    _lengths = show_pairs.lengths(sieved_pairs.kept, rules.lam > 0)
+    mo.Html(show.styled(show.panel("The turns of this run: kept as pairs, and left out", _bar), _lengths))
+    return
+
+
+@app.cell(hide_code=True)
 def open_run():
     panel = synthesis_panel()
     get_folder, get_activity, get_progress = panel.states
@@ -171,7 +182,8 @@ def show_filters(
             mo.md("""
     ## 1 · What is kept, and what is left out
 
-    Ties, single replies and replies whose judgement failed have no label and never make a pair. The rest is up to you.
+    Ties, single replies and replies whose judgement failed have no label and never make a pair. The rest is up to you:
+    drop small margins, or set λ to 0, and see whether the verdict on length changes above.
     """),
             mo.hstack(
                 [margin_slider, similarity_slider, budget_choice, leaks_choice], justify="start", gap=1.5, wrap=True
@@ -255,21 +267,6 @@ def find_reasons(filters, pair_examples):
 
 
 @app.cell(hide_code=True)
-def show_lengths(rules, sieved_pairs):
-    mo.vstack(
-        [
-            mo.md("""
-    ## 2 · Does length alone predict the label of what is kept?
-
-    Drop small margins, or set λ to 0, and see whether the verdict changes.
-    """),
-            mo.Html(show.styled(show.tag("div", show_pairs.lengths(sieved_pairs.kept, rules.lam > 0)))),
-        ]
-    )
-    return
-
-
-@app.cell(hide_code=True)
 def choose_reason(sieved_pairs):
     _names = {EVERY: None, KEPT: ()} | {f"left out: {name.replace('_', ' ')}": name for name in sieved_pairs.counts_all}
     show_choice = kept(mo.ui.dropdown, "show", _names, value=KEPT if sieved_pairs.kept else EVERY, label="Show")
@@ -288,7 +285,7 @@ def list_pairs(pair_examples, pair_reasons, show_choice):
     mo.vstack(
         [
             mo.md("""
-    ## 3 · The pair microscope
+    ## 2 · The pair microscope
 
     Every pair, or what was left out for one reason; press one to see both replies and both receipts.
     """),
@@ -324,7 +321,7 @@ def choose_preview():
     mo.vstack(
         [
             mo.md("""
-    ## 4 · Exactly what a trainer gets
+    ## 3 · Exactly what a trainer gets
 
     The row that the turn above makes, and the text that a trainer makes of it under a chat template. What is marked
     carries loss: it is what the model learns to write. The Qwen2.5 and Llama 3 texts and marks are those of TRL's own
@@ -384,7 +381,7 @@ def choose_export(set_exported, to_export):
     mo.vstack(
         [
             mo.md("""
-    ## 5 · Take it
+    ## 4 · Take it
 
     Rows as filtered above, 90 % of the artifacts to train on and 10 % to test on (no artifact is in both), with a card
     that says where they come from and a list of everything left out.

@@ -84,7 +84,7 @@ def first_look(conversation: Conversation, labelled: LabelledTurn, rules: Rules)
     bars = reward_of({name: value for (name, _), value in zip(sides, earned, strict=True)})
     return joined(
         [
-            show.bubble("user", tag("div", said, class_="dl-text")),
+            tag("div", show.bubble("user", tag("div", said, class_="dl-text")), class_="dl-chat"),
             show.beside(*(_side(turn, name, each, rules) for name, each in sides)),
             bars,
             tag("p", why(labelled, rules), class_="dl-told dp-why"),
