@@ -158,13 +158,13 @@ def filter_conversations(run_choice):
         _roles = list(_store.failures_by_role())
         _checked = checks_itself(_store.configuration)
 
-    def menu(name, options, label, **how):
+    def _menu(name, options, label, **how):
         return kept(mo.ui.dropdown, name, [ANY, *options], value=ANY, label=label, **how)
 
-    assistant_filter = menu("assistant", _assistants, "Assistant")
-    artifact_filter = menu("user", _artifacts, "User", searchable=True)
-    stop_filter = menu("ended", [each for each in STOPS if each != ANY], "Ended")
-    failed_filter = menu("failed", _roles, "Failed role")
+    assistant_filter = _menu("assistant", _assistants, "Assistant")
+    artifact_filter = _menu("user", _artifacts, "User", searchable=True)
+    stop_filter = _menu("ended", [each for each in STOPS if each != ANY], "Ended")
+    failed_filter = _menu("failed", _roles, "Failed role")
     _end = max(1, _most)
     discovered_filter = kept(
         mo.ui.range_slider, "discovered", 0, _end, 1, value=[0, _end], label="Discovered", show_value=True

@@ -130,9 +130,7 @@ def choose_data(places):
     Rows: whole conversations to imitate, pairs to prefer by, or prompts to be rewarded on.
     """),
             mo.hstack([data_choice, stage_choice], justify="start", gap=3, wrap=True),
-            mo.md(
-                "More conversations: [page 40](/?file=40_synthesis.py); which of them: [page 41](/?file=41_rows.py)."
-            ),
+            mo.md("More conversations: [page 40](/?file=40_synthesis.py); which of them: [41](/?file=41_rows.py)."),
         ]
     )
     return data_choice, stage_choice

@@ -12,13 +12,12 @@ __generated_with = "0.25.2"
 app = marimo.App(width="medium", app_title="GRPO by hand")
 
 with app.setup(hide_code=True):
-    import inspect
     from dataclasses import dataclass
 
     import marimo as mo
 
+    from discover_lib.app import controls
     from discover_lib.app.carried import kept
-    from discover_lib.app.controls import domain_labels
     from discover_lib.app.panel import trained_earlier
     from discover_lib.base.files import read_json
     from discover_lib.base.seeds import derive_seed
@@ -73,7 +72,7 @@ def show_picture(candidates, group):
 
 @app.cell(hide_code=True)
 def choose_prompt():
-    domain_choice = kept(mo.ui.dropdown, "domain", domain_labels(), value="SVG drawing", label="Domain")
+    domain_choice = kept(mo.ui.dropdown, "domain", controls.domain_labels(), value="SVG drawing", label="Domain")
     user_choice = kept(mo.ui.slider, "user", 0, 49, 1, value=3, label="User", show_value=True)
     turn_choice = kept(mo.ui.slider, "turn", 1, 5, 1, value=2, label="Turn to answer", show_value=True)
     tau_choice = kept(mo.ui.slider, "tau", 0, 1000, 25, value=GRPO_TAU, label="free tokens τ", show_value=True)
@@ -173,13 +172,6 @@ def choose_group(missing, model):
     return draw_choice, size_choice, temperature_choice
 
 
-@app.function(hide_code=True)
-def listing(*functions):
-    """The code of functions as a part of the page; in edit mode their cells show it."""
-    code = "\n\n\n".join(inspect.getsource(each).strip() for each in functions)
-    return mo.ui.code_editor(code, disabled=True, min_height=1) if mo.app_meta().mode != "edit" else mo.md("")
-
-
 @app.cell(hide_code=True)
 def introduce_sampling():
     mo.md("""
@@ -223,7 +215,7 @@ def sample(model, tokenizer, prompt, n, *, temperature, seed, max_tokens=96):
 
 @app.cell(hide_code=True)
 def list_sampling():
-    listing(prompt_ids, sample)
+    controls.listing(prompt_ids, sample)
     return
 
 
@@ -272,16 +264,10 @@ def names_of(candidates) -> list[str]:
 
 @app.cell(hide_code=True)
 def show_group(candidates, user):
-    mo.Html(
-        show_training.styled(
-            show_training.replies(dict(zip(names_of(candidates), candidates, strict=True))),
-            show.panel("What each would discover", show.candidates(user.tree, candidates, user.rules)),
-            show.quiet(
-                "Every reply is judged against the same frozen state. What the user would discover counts +1 each; "
-                "tokens beyond τ are charged. Nothing happens to the user here."
-            ),
-        )
-    )
+    _note = "Every reply is judged against the same frozen state; nothing happens to the user here."
+    _replies = show_training.replies(dict(zip(names_of(candidates), candidates, strict=True)))
+    _panel = show.panel("What each would discover", show.candidates(user.tree, candidates, user.rules))
+    mo.Html(show_training.styled(_replies, _panel, show.quiet(_note)))
     return
 
 
@@ -331,9 +317,9 @@ def introduce_update(missing, model):
     likelier, but beyond the clip it earns no more. AdamW takes the step in a fresh LoRA adapter; the base model itself
     stays as it is.
     """
-    _make = "\n\n```bash\nmake train\n```" if missing_libraries() else ""
-    _note = mo.callout(mo.md(f"**Below is an update taken earlier**, since {missing}.{_make}"), kind="warn")
-    mo.vstack([mo.md(_intro)] if model else [mo.md(_intro), _note])
+    _why = [mo.md(f"**Below is an update taken earlier**, since {missing}.")]
+    _why += [controls.copied("make train")] if missing_libraries() else []
+    mo.vstack([mo.md(_intro), *([] if model else [mo.callout(mo.vstack(_why), kind="warn")])])
     return
 
 
@@ -341,8 +327,7 @@ def introduce_update(missing, model):
 def show_step_taken_earlier(model):
     _file = trained_earlier() / "grpo_step.json"
     mo.stop(model is not None or not _file.is_file())
-    _step = read_json(_file)
-    mo.Html(show_training.styled(show_training.step_taken(_step)))
+    mo.Html(show_training.styled(show_training.step_taken(read_json(_file))))
     return
 
 
@@ -401,7 +386,7 @@ def update(model, prompt, replies, advantages, *, learning_rate, temperature=1.0
 
 @app.cell(hide_code=True)
 def list_update():
-    listing(log_probabilities, clipped_loss, update)
+    controls.listing(log_probabilities, clipped_loss, update)
     return
 
 
@@ -433,15 +418,10 @@ def take_step(domain, group, model, rate_choice, sampled, steps_choice, temperat
 
 @app.cell(hide_code=True)
 def show_step(candidates, group, sampled, step, tokenizer):
-    _replies = [
-        {"name": name, "advantage": advantage, "tokens": tokenizer.convert_ids_to_tokens(ids), "before": b, "after": a}
-        for name, advantage, ids, b, a in zip(
-            names_of(candidates), group.advantages, sampled, step.before, step.after, strict=True
-        )
-    ]
-    _step = {"replies": _replies, "kl": step.kl, "gradient_norm": step.gradient_norm}
-    mo.Html(show_training.styled(show_training.step_taken(_step)))
-    return
+    _tokens = [tokenizer.convert_ids_to_tokens(ids) for ids in sampled]
+    step_record = show_training.step_record(names_of(candidates), group, _tokens, step)
+    mo.Html(show_training.styled(show_training.step_taken(step_record)))
+    return (step_record,)
 
 
 @app.cell(hide_code=True)

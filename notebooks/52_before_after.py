@@ -14,8 +14,8 @@ app = marimo.App(width="medium", app_title="Before and after")
 with app.setup(hide_code=True):
     import marimo as mo
 
+    from discover_lib.app import controls
     from discover_lib.app.carried import kept
-    from discover_lib.app.controls import domain_label
     from discover_lib.app.panel import TrainingPanel, talks_earlier
     from discover_lib.core.conversation import Message
     from discover_lib.core.rollout import run_conversation
@@ -63,11 +63,8 @@ def show_talk(talk_choice, talks):
 @app.cell(hide_code=True)
 def find_libraries():
     missing = missing_libraries()
-    _line = (
-        f"**To ask models yourself, {', '.join(missing)} are needed, not installed here.** This installs the rest:"
-        "\n\n```bash\nmake train\n```"
-    )
-    mo.callout(mo.md(_line), kind="warn") if missing else None
+    _line = mo.md(f"**To ask models yourself, {' and '.join(missing[:2])} … are missing.** This installs the rest:")
+    mo.callout(mo.vstack([_line, controls.copied("make train")]), kind="warn") if missing else None
     return (missing,)
 
 
@@ -136,7 +133,7 @@ def remember_answers():
 
 @app.cell(hide_code=True)
 def choose_user():
-    _domains = {domain_label(each): each for each in DOMAINS}
+    _domains = {controls.domain_label(each): each for each in DOMAINS}
     domain_choice = kept(mo.ui.dropdown, "domain", _domains, value="SVG drawing", label="Domain")
     _most = SPLIT_SIZES["eval"] - 1
     number_choice = kept(mo.ui.slider, "user", 0, _most, 1, value=0, label="User", show_value=True)
@@ -153,7 +150,8 @@ def meet_user(domain_choice, number_choice):
 
 
 @app.cell(hide_code=True)
-def introduce_both():
+def introduce_both(talkers):
+    mo.stop(not talkers)
     mo.md("""
     Both are ordinary assistants: `reply` answers messages, and `run_conversation` lets one talk with a simulated user.
     """)

@@ -6,6 +6,7 @@ Takes the tiny model (made first where it is not there yet) and some minutes; wh
 """
 
 import importlib.util
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,10 @@ def talks(job: TrainingJob) -> list[dict[str, Any]]:
         }
         title = f"“{tree.initial_request}”, a user whom neither model was trained on"
         made.append({"title": title, "talks": {label: talk.to_dict() for label, talk in met.items()}})
-    return made
+    text = json.dumps(made)  # which names assistants by their folders on this machine
+    for side, name in sides.items():
+        text = text.replace(json.dumps(name)[1:-1], side)
+    return list(json.loads(text))
 
 
 def grpo_step() -> dict[str, Any]:
@@ -73,25 +77,7 @@ def grpo_step() -> dict[str, Any]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     _, page = module.app.run()
-    step = page["step"]
-    replies = [
-        {
-            "name": name,
-            "advantage": advantage,
-            "tokens": page["tokenizer"].convert_ids_to_tokens(ids),
-            "before": before,
-            "after": after,
-        }
-        for name, advantage, ids, before, after in zip(
-            page["names_of"](page["candidates"]),
-            page["group"].advantages,
-            page["sampled"],
-            step.before,
-            step.after,
-            strict=True,
-        )
-    ]
-    return {"replies": replies, "kl": step.kl, "gradient_norm": step.gradient_norm}
+    return dict(page["step_record"])
 
 
 def main() -> None:

@@ -6,9 +6,10 @@ marimo is imported where it is used: the library itself does without it.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -422,3 +423,11 @@ def copied(text: str) -> Any:
         text = traitlets.Unicode("").tag(sync=True)
 
     return mo.ui.anywidget(Copied(text=text))
+
+
+def listing(*functions: Callable[..., Any]) -> Any:
+    """The code of functions as a part of the page; in edit mode their cells show it."""
+    import marimo as mo
+
+    code = "\n\n\n".join(inspect.getsource(each).strip() for each in functions)
+    return mo.ui.code_editor(code, disabled=True, min_height=1) if mo.app_meta().mode != "edit" else mo.md("")

@@ -483,7 +483,7 @@ class Certifier:
         self.get_progress, self._set_progress = mo.state(0)
         self._button: Any = None
 
-    def view(self, folder: Path, progress: int) -> Any:
+    def view(self, folder: Path, count: int) -> Any:
         """What vouches for the user of the run in a folder, or how far their panel is."""
         import marimo as mo
 

@@ -126,8 +126,8 @@ def _strike(cell: Element, earlier: Element) -> None:
     cell.extend([gone, written])
 
 
-def compared(was: Markup, now: Markup, said: str) -> Markup:
+def compared(was: Markup, now: Markup, rules_said: str) -> Markup:
     """A receipt under the rules as they are set, and a line that says which these are."""
     same = was == now
-    note = EMPTY if same else quiet(f"Struck out: what it was. Now: {said}.", small=True)
+    note = EMPTY if same else quiet(f"Struck out: what it was. Now: {rules_said}.", small=True)
     return (now if same else rewritten(was, now)) + note

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from discover_lib.core.conversation import Candidate, Conversation
 from discover_lib.metrics.intervals import Estimate
@@ -128,7 +128,7 @@ def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
     after = [value for at, value in held_out if at > step]
     if len(after) < 2 or min(after) < least * TURNED:
         return EMPTY
-    few = f"; {rows} rows are too few for so many steps" if rows else ""
+    few = f"; trained on {rows} rows, it has seen each too often" if rows else ""
     text = f"It has been memorising since step {step:,}: held-out loss has risen from {number(least)} to "
     return show.notice(f"{text}{number(after[-1])}{few}.", tone="open")
 
@@ -419,12 +419,28 @@ def token_changes(tokens: Sequence[str], before: Sequence[float], after: Sequenc
     return tag("div", *map(one, tokens, before, after), class_="dt-tokens")
 
 
+class Step(Protocol):
+    """What an update did: log-probabilities (nats) of each reply's tokens before and after it."""
+
+    before: Sequence[Sequence[float]]
+    after: Sequence[Sequence[float]]
+    kl: float
+    gradient_norm: float
+
+
+def step_record(names: Sequence[str], group: Group, tokens: Sequence[Sequence[str]], step: Step) -> dict[str, Any]:
+    """An update on one group as plain values, as `step_taken` shows it."""
+    parts = zip(names, group.advantages, tokens, step.before, step.after, strict=True)
+    keys = ("name", "advantage", "tokens", "before", "after")
+    replies = [dict(zip(keys, part, strict=True)) for part in parts]
+    return {"replies": replies, "kl": step.kl, "gradient_norm": step.gradient_norm}
+
+
 def step_taken(step: Mapping[str, Any]) -> Markup:
     """One update on one group: every reply token by token, and how far the policy has moved.
 
     Args:
-        step: `replies`, each with name, advantage, tokens and their log-probabilities (nats) before and after; `kl`
-            (nats a token); `gradient_norm`.
+        step: as `step_record` makes it.
     """
     pairs = [list(zip(each["before"], each["after"], strict=True)) for each in step["replies"]]
     most = max((abs(new - old) for pair in pairs for old, new in pair), default=0)
