@@ -73,7 +73,7 @@ def change(page: Page, label: str) -> bool:
     else:
         found.click()
         if found.get_attribute("aria-haspopup"):  # a menu with a field to search it
-            page.get_by_role("option").last.click()
+            page.locator('[role="option"]').last.click()
     return True
 
 
