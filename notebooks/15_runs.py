@@ -17,17 +17,21 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
+    from discover_lib.app import controls
+    from discover_lib.app.carried import kept
     from discover_lib.app.commands import shown_path
-    from discover_lib.app.jobs import find_runs
+    from discover_lib.app.jobs import find_runs, labelled
+    from discover_lib.app.panel import Certifier
     from discover_lib.base.files import outputs_folder
     from discover_lib.engines.spec import MINIATURE
     from discover_lib.metrics.summary import ListedSummary, summarise_listing
     from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
     from discover_lib.runs.outcomes import Outcomes
     from discover_lib.runs.store import RunStore, StoreError
-    from discover_lib.views import audit as show_audit
     from discover_lib.views import conversation as show
     from discover_lib.views import runs as show_runs
+    from discover_lib.views.figures.charts import dots
+    from discover_lib.views.navigation import footer
 
     ANY = "any"
     STOPS = {
@@ -46,10 +50,8 @@ def introduce():
     mo.md("""
     # What happened in my runs?
 
-    A run is one folder under `outputs/` with every conversation, turn, judgement and model call in it.
-    **You will see** how each assistant did, the conversations behind the numbers, any single turn the way the
-    simulator shows it, and what failed with what came back. A run that is still going can be watched.
-    **Needs** nothing: if there is no run yet, a small one is made with the miniature.
+    How each assistant did, and every conversation, turn and judgement behind the numbers. A run that is still going can
+    be watched; where there is none yet, a small one is made with the miniature.
     """)
     return
 
@@ -77,13 +79,10 @@ def choose_run():
 
     runs, trouble = found_or_made()
     mo.stop(not runs, mo.Html(show.styled(show.error_line(trouble))))
-    asked = mo.query_params().get("run")
-    run_choice = mo.ui.dropdown(
-        runs,
-        value=asked if asked in runs else next(iter(runs)),
-        label="Run",
-        searchable=True,
-        on_change=lambda folder: mo.query_params().set("run", str(folder.relative_to(outputs_folder()))),
+    runs = labelled(list(runs.values()))
+    of_a_run = ("conversation", "turn", "assistant", "user", "ended", "failed", "discovered", "leaks", "flaws")
+    run_choice = kept(
+        mo.ui.dropdown, "run", runs, value=next(iter(runs)), label="Run", searchable=True, forgets=of_a_run
     )
     return (run_choice,)
 
@@ -99,7 +98,7 @@ def watch(run_choice):
             return 0
 
     clock = mo.ui.refresh(
-        options=["2s", "10s", "60s"], default_interval="2s" if open_units() else None, label="look again"
+        options=["2s", "10s", "60s"], default_interval="2s" if open_units() else None, label="refresh every"
     )
     mo.hstack([run_choice, clock], justify="start", align="center", gap=2, wrap=True)
     return (clock,)
@@ -122,20 +121,28 @@ def check_readable(clock, run_choice):
     else:
         unreadable = ""
     mo.stop(bool(unreadable), mo.Html(show.styled(show.error_line(unreadable))))
-    mo.md("A run's folder is a store; it can be read while the run is going on, and each answer takes one line:")
     return (folder,)
 
 
-@app.cell
-def read_run(folder):
-    with RunStore.read(folder) as store:
-        configuration, counts, spent = store.configuration, store.counts(), store.spent()
-        outcomes = Outcomes.of_run(store)
-        rows = store.listing()  # a line per conversation
-        failures, lengths = store.failures(), store.call_lengths()
-    by_assistant = summarise_listing(rows)
-    mo.show_code()
-    return by_assistant, configuration, counts, failures, lengths, outcomes, spent
+@app.cell(hide_code=True)
+def show_answer(by_assistant):
+    _found = {each.assistant: each.discovered for each in sorted(by_assistant, key=lambda each: -each.discovered.mean)}
+    _title = "intents discovered in a conversation (mean, 95 % interval over users)"
+    mo.Html(show.styled(dots(_found, _title) if _found else show.quiet("No conversation is finished yet.")))
+    return
+
+
+@app.cell(hide_code=True)
+def make_certifier():
+    certifier = Certifier()
+    get_certifying = certifier.get_progress
+    return certifier, get_certifying
+
+
+@app.cell(hide_code=True)
+def show_certificate(certifier, folder, get_certifying):
+    certifier.view(folder, get_certifying())
+    return
 
 
 @app.cell(hide_code=True)
@@ -146,54 +153,31 @@ def read_flaws(configuration, folder):
 
 
 @app.cell(hide_code=True)
-def show_run(by_assistant, configuration, counts, folder, lengths, outcomes, spent):
-    _head = [column.capitalize() for column in ListedSummary.COLUMNS]
-    _rows = [summary.row() for summary in by_assistant]
-    _caption = "Means with 95 % intervals, bootstrapped over artifacts"
-    _parts = [
-        show.panel("The run", show.table(("", ""), show_runs.facts(configuration, counts, spent, outcomes))),
-        show_audit.certificate_line(folder),
-        show.panel("How each assistant did", show.table(_head, _rows, _caption)),
-    ]
-    if lengths:
-        _calls = [
-            (purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}", f"{seconds:.1f}")
-            for purpose, (count, into, out, seconds) in lengths.items()
-        ]
-        _columns = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean", "Seconds, mean")
-        _parts.append(show.panel("What the calls took", show.table(_columns, _calls)))
-    mo.Html(show.styled(*_parts))
-    return
-
-
-@app.cell(hide_code=True)
 def filter_conversations(run_choice):
-    run_choice.value  # another run, other choices
-    picked, set_picked = mo.state(None)
     with RunStore.read(run_choice.value) as _store:
         _assistants, _artifacts, _most = _store.choices()
         _roles = list(_store.failures_by_role())
         _checked = checks_itself(_store.configuration)
-    assistant_filter = mo.ui.dropdown([ANY, *_assistants], value=ANY, label="Assistant")
-    artifact_filter = mo.ui.dropdown([ANY, *_artifacts], value=ANY, label="Artifact", searchable=True)
-    stop_filter = mo.ui.dropdown(list(STOPS), value=ANY, label="Ended")
-    failed_filter = mo.ui.dropdown([ANY, *_roles], value=ANY, label="Failed role", disabled=not _roles)
-    discovered_filter = mo.ui.range_slider(0, max(1, _most), 1, label="Discovered", show_value=True)
-    leaks_filter = mo.ui.checkbox(label="with leaks only")
-    flaws_filter = mo.ui.checkbox(label="with flawed user messages only")
+
+    def _menu(name, options, label, **how):
+        return kept(mo.ui.dropdown, name, [ANY, *options], value=ANY, label=label, **how)
+
+    assistant_filter = _menu("assistant", _assistants, "Assistant")
+    artifact_filter = _menu("user", _artifacts, "User", searchable=True)
+    stop_filter = _menu("ended", [each for each in STOPS if each != ANY], "Ended")
+    failed_filter = _menu("failed", _roles, "Failed role")
+    _end = max(1, _most)
+    discovered_filter = kept(
+        mo.ui.range_slider, "discovered", 0, _end, 1, value=[0, _end], label="Discovered", show_value=True
+    )
+    leaks_filter = kept(mo.ui.checkbox, "leaks", value=False, label="with leaks only")
+    flaws_filter = kept(mo.ui.checkbox, "flaws", value=False, label="with flawed user messages only")
+    _row = [assistant_filter, artifact_filter, stop_filter, *([failed_filter] if _roles else []), discovered_filter]
+    _row += [leaks_filter, *([flaws_filter] if _checked else [])]
     mo.vstack(
         [
             mo.md("## The conversations"),
-            mo.hstack(
-                [
-                    *(assistant_filter, artifact_filter, stop_filter, failed_filter, discovered_filter, leaks_filter),
-                    *([flaws_filter] if _checked else []),
-                ],
-                justify="start",
-                align="center",
-                gap=1.5,
-                wrap=True,
-            ),
+            mo.hstack(_row, justify="start", align="center", gap=1.5, wrap=True),
         ]
     )
     return (
@@ -203,8 +187,6 @@ def filter_conversations(run_choice):
         failed_filter,
         flaws_filter,
         leaks_filter,
-        picked,
-        set_picked,
         stop_filter,
     )
 
@@ -245,67 +227,33 @@ def list_filtered(
 
 
 @app.cell(hide_code=True)
-def pick_conversation(flawed, listed, picked, set_picked):
-    _rows = [
-        {
-            "no.": each.place,
-            "artifact": each.artifact,
-            "assistant": " + ".join(dict.fromkeys(each.assistants)),
-            "trial": each.trial,
-            "ended": (each.stop or "open").replace("_", " "),
-            "turns": each.turns,
-            "discovered": each.discovered,
-            "reward": round(each.reward, 3),
-            "tokens": each.tokens,
-            "unscored": each.unscored,
-            "leaks": each.leaks,
-            "flawed": flawed.get(each.place, 0),
-        }
-        for each in listed
-    ]
-    # A column that says the same everywhere says nothing.
-    for _name in ("trial", "unscored", "leaks", "flawed"):
-        if not any(row[_name] for row in _rows):
-            for _row in _rows:
-                del _row[_name]
-    _places = [each.place for each in listed]
-    conversations_table = mo.ui.table(
-        _rows,
-        selection="single",
-        initial_selection=[_places.index(picked())] if picked() in _places else None,
-        page_size=10,
-        show_column_summaries=False,
-        show_data_types=False,
-        show_download=False,
-        on_change=lambda rows: set_picked(rows[0]["no."] if rows else None),
-        label=f"{len(_rows)} conversations; select one to open it",
-    )
-    conversations_table if _rows else mo.md("No conversation fits; widen the filters.")
-    return
+def list_conversations(flawed, listed):
+    _list = show.styled(show_runs.listing(listed, flawed))
+    conversation_list = controls.picking("conversation", _list, [str(each.place) for each in listed])
+    return (conversation_list,)
 
 
 @app.cell(hide_code=True)
-def open_conversation(clock, folder, listed, picked):
+def open_conversation(clock, conversation_list, folder, listed):
     clock.value
-    _known = {each.place for each in listed}
-    _place = picked() if picked() in _known else (listed[0].place if listed else None)
-    mo.stop(_place is None)
+    mo.stop(not listed, mo.md("No conversation fits; widen the filters."))
+    place = int(conversation_list.value["picked"])
     with RunStore.read(folder) as _store:
-        conversation = _store.conversation(_place)
-        its_failures = [failure for _, failure in _store.failures(_place)]
-    place = _place
+        conversation = _store.conversation(place)
+        its_failures = [failure for _, failure in _store.failures(place)]
     return conversation, its_failures, place
 
 
 @app.cell(hide_code=True)
 def choose_turn(conversation):
     _last = len(conversation.turns)
-    turn_slider = mo.ui.slider(0, max(1, _last), 1, value=min(1, _last), label="Turn", show_value=True)
+    _end = max(1, _last)
+    turn_slider = kept(mo.ui.slider, "turn", 0, _end, 1, value=min(1, _last), label="Turn", show_value=True)
     return (turn_slider,)
 
 
 @app.cell(hide_code=True)
-def show_conversation(conversation, its_failures, place, turn_slider):
+def show_conversation(conversation, conversation_list, its_failures, place, turn_slider):
     _turn = min(turn_slider.value, len(conversation.turns))
     _state, _tree, _rules = conversation.state_after(_turn), conversation.tree, conversation.rules
     _last = conversation.turns[_turn - 1] if _turn else None
@@ -336,19 +284,57 @@ def show_conversation(conversation, its_failures, place, turn_slider):
         _parts.append(show.beside(show.joined(_receipt), show.joined(_spoken)))
     _parts += [show.error_line(failure.line) for failure in its_failures if failure.turn == _turn + 1]
     _note = _setting.get("note", "")
-    mo.vstack(
-        [
-            mo.md(f"## {_title}"),
-            mo.hstack([turn_slider, mo.md(f"of {len(conversation.turns)}. {_note}")], justify="start", align="center"),
-            mo.Html(show.styled(*_parts)),
-        ]
-    )
+    _turns = show.tag("p", controls.placed(turn_slider), f" of {len(conversation.turns)}. {_note}", class_="dl-small")
+    _detail = show.tag("div", show.tag("h3", _title, class_="dl-panel-title"), _turns, *_parts, data_opened=str(place))
+    _list = show.tag("div", controls.placed(conversation_list))
+    mo.Html(show.styled(show.tag("div", _list, _detail, class_="dl-list-detail")))
     return
 
 
 @app.cell(hide_code=True)
 def show_failures(failures):
     mo.Html(show.styled(show.panel("Failures, by role", show_runs.failures(failures))))
+    return
+
+
+@app.cell(hide_code=True)
+def introduce_store():
+    mo.md("""
+    ## The numbers, and how they are read
+
+    A run's folder is a store; it can be read while the run is going on, and each answer takes one line:
+    """)
+    return
+
+
+@app.cell
+def read_run(folder):
+    with RunStore.read(folder) as store:
+        configuration, counts, spent = store.configuration, store.counts(), store.spent()
+        outcomes = Outcomes.of_run(store)
+        rows = store.listing()  # a line per conversation
+        failures, lengths = store.failures(), store.call_lengths()
+    by_assistant = summarise_listing(rows)
+    mo.show_code()
+    return by_assistant, configuration, counts, failures, lengths, outcomes, spent
+
+
+@app.cell(hide_code=True)
+def show_run(by_assistant, configuration, counts, lengths, outcomes, spent):
+    _head = [column.capitalize() for column in ListedSummary.COLUMNS]
+    _caption = "Means with 95 % intervals, bootstrapped over artifacts"
+    _parts = [
+        show.more("How each assistant did", show.table(_head, [each.row() for each in by_assistant], _caption)),
+        show.more("What was run", show.table(("", ""), show_runs.facts(configuration, counts, spent, outcomes))),
+    ]
+    if lengths:
+        _calls = [
+            (purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}", f"{seconds:.1f}")
+            for purpose, (count, into, out, seconds) in lengths.items()
+        ]
+        _columns = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean", "Seconds, mean")
+        _parts.append(show.more("What the calls took", show.table(_columns, _calls)))
+    mo.Html(show.styled(*_parts))
     return
 
 
@@ -366,6 +352,12 @@ def show_commands(folder):
     In Python: `RunStore.read(folder).conversations()` gives the records, `formats.to_frame(...)` a pandas table with a
     row per candidate reply.
     """)
+    return
+
+
+@app.cell(hide_code=True)
+def lead_on():
+    mo.Html(show.styled(footer("15_runs.py")))
     return
 
 

@@ -15,7 +15,7 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib import Conversation, Rules, replay, reward
-    from discover_lib.app.carried import base_rules, rule_sliders, rules_menu, rules_set
+    from discover_lib.app.carried import base_rules, kept, rule_sliders, rules_menu, rules_said, rules_set
     from discover_lib.app.controls import domain_labels
     from discover_lib.core.rollout import run_conversation
     from discover_lib.engines.miniature import engine
@@ -24,21 +24,25 @@ with app.setup(hide_code=True):
     from discover_lib.metrics.rescore import other_choices, tally
     from discover_lib.runs.recorded import load_recorded, recorded_index
     from discover_lib.views import conversation as show
+    from discover_lib.views import reward as show_reward
+    from discover_lib.views.navigation import footer
+
+    # What the user may speak of, by how far it has formed; "fuzzy" and its like are the paper's words for prompts.
+    PURSUING = {
+        "clear": "a discovered intent",
+        "fuzzy": "an emerging one",
+        "latent": "something undiscovered",
+        None: "nothing: all is there",
+    }
 
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md(r"""
+    mo.md("""
     # What is one reply worth?
 
-    $$R = R_d + R_e \qquad R_d = |I_{t+1}| - |I_t| \qquad R_e = -\min\bigl(\lambda \cdot \max(0,\ n - \tau),\ 1\bigr)$$
-
-    $R_d$ counts the intents that the reply made the user **discover**; $R_e$ charges the $n - \tau$ tokens beyond a
-    free allowance. An intent that a reply meets is discovered at once. One that it misses nearly, $k$ times, forms by
-    degrees: it moves up one state if $p \cdot k$ exceeds its threshold $\theta$, else $\theta$ shrinks by $p \cdot k$.
-
-    **You will see** the receipt of every turn of a conversation, and what it would say under other rules. The
-    judgements stay as they were, so nothing has to be asked again. **Needs** nothing.
+    One point for every wish that it makes the user **discover**, less a charge for its length. Move a rule, and the
+    receipt is written anew: the judgements stay as they were, so nothing is asked again.
     """)
     return
 
@@ -63,13 +67,15 @@ def load_recordings():
 @app.cell(hide_code=True)
 def choose_conversation(live, recorded):
     _first = "recorded: night harbour"
-    conversation_choice = mo.ui.dropdown(
+    conversation_choice = kept(
+        mo.ui.dropdown,
+        "talk",
         [*recorded, *live],
         value=_first if _first in recorded else next(iter(live)),
         label="Conversation",
+        forgets=("p", "tau", "lam"),
     )
     rules_choice = rules_menu("Rules")
-    mo.hstack([conversation_choice, rules_choice], justify="start", gap=2, wrap=True)
     return conversation_choice, rules_choice
 
 
@@ -79,86 +85,71 @@ def set_rules(conversation_choice, live, recorded, rules_choice):
     original = recorded[_name] if _name in recorded else miniature_conversation(live[_name])
     base = base_rules(rules_choice.value, original.rules)
     p_slider, tau_slider, lam_slider = rule_sliders(base)
-    mo.hstack([p_slider, tau_slider, lam_slider], justify="start", gap=2, wrap=True)
     return base, lam_slider, original, p_slider, tau_slider
 
 
 @app.cell(hide_code=True)
-def introduce_replay():
-    mo.md("""
-    The whole conversation is scored again from its stored judgements; change the rules here, or by the controls above:
-    """)
+def choose_turn(original):
+    turn_slider = kept(mo.ui.slider, "turn", 1, len(original.turns), value=1, label="Turn", show_value=True)
+    return (turn_slider,)
+
+
+@app.cell(hide_code=True)
+def place_controls(conversation_choice, lam_slider, p_slider, rules_choice, tau_slider, turn_slider):
+    _rows = ([conversation_choice, turn_slider, rules_choice], [p_slider, tau_slider, lam_slider])
+    mo.vstack([mo.hstack(each, justify="start", gap=1.5, wrap=True) for each in _rows], gap=0.3)
     return
 
 
-@app.cell
-def score_again(base, lam_slider, original, p_slider, tau_slider):
-    rules = rules_set(base, p_slider.value, tau_slider.value, lam_slider.value)  # or Rules.paper().replace(p=0.5)
-    now = replay(original, rules)
-    mo.show_code()
-    return now, rules
+@app.cell(hide_code=True)
+def show_receipt(base, now, original, rules, turn, turn_slider):
+    _was = show.receipt(original.tree, original.turns[turn_slider.value - 1], original.rules, explains=True)
+    _now = show.receipt(now.tree, turn, rules if rules == base else rules.replace(name="your"), explains=True)
+    _receipt = show_reward.compared(_was, _now, rules_said(rules, base)) if rules != original.rules else _was
+    _sum = show_reward.assembled(turn, rules)
+    _reply = show.panel(f"The reply of turn {turn.index}", show.rich_text(turn.reply.text))
+    mo.Html(show.styled(_sum, show.tag("div", _reply, show.panel("Its receipt", _receipt), class_="rw-one")))
+    return
+
+
+@app.cell(hide_code=True)
+def explain_symbols():
+    mo.Html(
+        show.styled(
+            show.more(
+                "What the letters mean, and what a near miss does",
+                show_reward.symbols(),
+                show.quiet(
+                    "An intent that a reply meets is discovered at once. One that it misses nearly, k times, forms by "
+                    "degrees: it moves up one state if p · k exceeds its threshold θ, else θ shrinks by p · k."
+                ),
+            )
+        )
+    )
+    return
 
 
 @app.cell(hide_code=True)
 def show_rewards(now, original, rules):
-    _series = {
-        f"as it was ({original.rules.name} rules)": [turn.candidate.reward.total for turn in original.turns],
-        f"now ({rules.name} rules)": [turn.candidate.reward.total for turn in now.turns],
-    }
-    mo.vstack([mo.md("## Rewards, turn by turn"), mo.Html(show.styled(show.reward_bars(_series)))])
-    return
-
-
-@app.cell(hide_code=True)
-def choose_turn(original):
-    turn_slider = mo.ui.slider(1, len(original.turns), value=1, label="Turn", show_value=True)
+    _was = [turn.candidate.reward.total for turn in original.turns]
+    _is = [turn.candidate.reward.total for turn in now.turns]
+    _sum = f"In all {show.signed(round(sum(_is), 3))}"
+    _sum += "." if rules == original.rules else f"; under the {original.rules.name} rules {show.signed(sum(_was))}."
     mo.vstack(
         [
-            mo.md("""
-    ## The receipt
-
-    One turn, line by line: what moved, why, and what it earned. The reward is a function of the state before the reply,
-    the state after it, and the reply's length:
-    """),
-            turn_slider,
+            mo.md("## Every turn of this conversation"),
+            mo.Html(show.styled(show.reward_bars(_is, _was if _is != _was else ()), show.quiet(_sum))),
         ]
     )
-    return (turn_slider,)
-
-
-@app.cell
-def reward_one_reply(now, rules, turn_slider):
-    turn = now.turns[turn_slider.value - 1]
-    earned = reward(now.tree, turn.before, turn.after, turn.reply.n_tokens, rules)
-    r_d, r_e, by_intent = earned.discovered, earned.penalty, earned.shares
-    mo.show_code()
-    return by_intent, r_d, r_e, turn
-
-
-@app.cell(hide_code=True)
-def show_reward(by_intent, now, r_d, r_e):
-    _parts = [f"{show.signed(part)} {now.tree.text(intent).lower()}" for intent, part in by_intent.items() if part]
-    _sum = f"`r_d + r_e` is {show.signed(r_d)} {show.signed(r_e)}: **{show.signed(r_d + r_e)}**"
-    mo.md(f"{_sum} ({'; '.join(_parts) or 'nothing new'}).")
     return
 
 
 @app.cell(hide_code=True)
-def show_receipt(now, original, rules, turn, turn_slider):
-    _receipt = show.receipt(original.tree, original.turns[turn_slider.value - 1], original.rules, explains=True)
-    _then = show.panel("As it was", _receipt)
-    _today = show.panel("Now", show.receipt(now.tree, turn, rules, explains=True))
-    _reply = show.panel("The reply", show.rich_text(turn.reply.text))
-    mo.Html(show.styled(show.beside(_then, _today), _reply))
-    return
-
-
-@app.cell(hide_code=True)
-def show_candidates(now, turn):
+def show_candidates(now, rules, turn):
     mo.vstack(
         [
-            mo.md("### The replies of this turn, as they are worth now"),
-            mo.Html(show.styled(show.candidates(now.tree, turn, now.rules))),
+            mo.md("## What the other replies of this turn were worth"),
+            mo.Html(show.styled(show.candidates(now.tree, turn, rules))),
         ]
     )
     return
@@ -222,8 +213,8 @@ def compare_rules(original):
             f"turn {mine.index}",
             show.signed(mine.candidate.reward.total),
             show.signed(theirs.candidate.reward.total),
-            mine.view.pursuing or "nothing missing",
-            theirs.view.pursuing or "nothing missing",
+            PURSUING[mine.view.pursuing],
+            PURSUING[theirs.view.pursuing],
         )
         for mine, theirs in zip(_paper.turns, _authors.turns, strict=True)
     ]
@@ -238,7 +229,16 @@ def compare_rules(original):
     """),
             mo.Html(
                 show.styled(
-                    show.table(("", "R, paper", "R, authors", "user pursues, paper", "user pursues, authors"), _rows)
+                    show.table(
+                        (
+                            "",
+                            "reward, paper",
+                            "reward, authors",
+                            "the user pursues, paper",
+                            "the user pursues, authors",
+                        ),
+                        _rows,
+                    )
                 )
             ),
         ]
@@ -247,7 +247,7 @@ def compare_rules(original):
 
 
 @app.cell(hide_code=True)
-def count_facts(recorded, rules):
+def count_facts(base, recorded, rules):
     _all = [
         replay(each, rules.replace(name=rules.name, token_unit=each.rules.token_unit)) for each in recorded.values()
     ]
@@ -255,8 +255,8 @@ def count_facts(recorded, rules):
     mo.md(f"""
     ## Four things worth knowing
 
-    Counted over the {len(_all)} recorded conversations, under the rules set above ({rules.name}). Move a slider and
-    the counts follow.
+    Counted over the {len(_all)} recorded conversations, under the rules set above ({rules_said(rules, base)}).
+    Move a slider and the counts follow.
 
     1. **What does doing exactly what was asked earn?** In {counts.asked} turns the user had said clearly what was
        missing and the next reply delivered some of it. In {counts.asked_for_nothing} of these $R_d$ was 0: what is
@@ -269,6 +269,48 @@ def count_facts(recorded, rules):
        discoveries came from near misses alone.
     """)
     return (counts,)
+
+
+@app.cell(hide_code=True)
+def introduce_replay():
+    mo.md("""
+    ## The same in Python
+
+    The whole conversation is scored again from its stored judgements, and one reply from the state before it, the state
+    after it and its length. Change a rule here, or by the controls above.
+    """)
+    return
+
+
+@app.cell
+def score_again(base, lam_slider, original, p_slider, tau_slider):
+    rules = rules_set(base, p_slider.value, tau_slider.value, lam_slider.value)  # or Rules.paper().replace(p=0.5)
+    now = replay(original, rules)
+    mo.show_code()
+    return now, rules
+
+
+@app.cell
+def reward_one_reply(now, rules, turn_slider):
+    turn = now.turns[turn_slider.value - 1]
+    earned = reward(now.tree, turn.before, turn.after, turn.reply.n_tokens, rules)
+    r_d, r_e, by_intent = earned.discovered, earned.penalty, earned.shares
+    mo.show_code()
+    return by_intent, r_d, r_e, turn
+
+
+@app.cell(hide_code=True)
+def show_reward_again(by_intent, now, r_d, r_e):
+    _parts = [f"{show.signed(part)} {now.tree.text(intent).lower()}" for intent, part in by_intent.items() if part]
+    _sum = f"`r_d + r_e` is {show.signed(r_d)} {show.signed(r_e)}: **{show.signed(r_d + r_e)}**"
+    mo.md(f"{_sum} ({'; '.join(_parts) or 'nothing new'}).")
+    return
+
+
+@app.cell(hide_code=True)
+def lead_on():
+    mo.Html(show.styled(footer("30_reward.py")))
+    return
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ with app.setup(hide_code=True):
 
     from discover_lib import Rules
     from discover_lib.app import controls
-    from discover_lib.app.carried import address_of, base_rules, rule_sliders, rules_menu, rules_set
+    from discover_lib.app.carried import address_of, base_rules, kept, rule_sliders, rules_menu, rules_set
     from discover_lib.app.commands import run_command
-    from discover_lib.app.panel import SynthesisedRun, synthesis_panel
+    from discover_lib.app.panel import Certifier, SynthesisedRun, synthesis_panel
     from discover_lib.base.files import outputs_folder
     from discover_lib.dataset.filters import sieve
     from discover_lib.dataset.lengths import table_3
@@ -28,6 +28,7 @@ with app.setup(hide_code=True):
     from discover_lib.runs.options import RunOptions, RunOptionsError
     from discover_lib.views import conversation as show
     from discover_lib.views import pairs as show_pairs
+    from discover_lib.views.navigation import footer
 
 
 @app.cell(hide_code=True)
@@ -35,12 +36,8 @@ def introduce():
     mo.md("""
     # How are conversations made whose better replies are known?
 
-    In every turn several assistants answer the same user. All replies are judged against the same state of that user;
-    the one of the highest reward goes on and is **chosen**, the one of the lowest is **rejected**.
-
-    **You will see** such conversations being made, the paper's Table 3 of them, and whether *length alone* decided the
-    labels. Page 41 opens every pair and makes the rows. **Needs** nothing: the miniature plays every role unless you
-    choose a language model.
+    Several assistants answer the same user, all replies are judged against the same state of that user, and the
+    conversation goes on with the one of the highest reward: it is **chosen**, the one of the lowest **rejected**.
     """)
     return
 
@@ -53,16 +50,30 @@ def open_run():
 
 
 @app.cell(hide_code=True)
+def show_one_pair(conversations, pairs, rules, turns):
+    def widest():
+        """The pair with the widest margin, and its conversation."""
+        owners = [each for each in conversations for _ in each.turns]
+        fit = [(turn, owner) for turn, owner in zip(turns, owners, strict=True) if turn.label.problem is None]
+        return max(fit, key=lambda pair: pair[0].best.reward.total - pair[0].worst.reward.total)
+
+    mo.stop(not pairs, mo.md("No turn of this run is a pair."))
+    _turn, _talk = widest()
+    mo.Html(show_pairs.styled(show_pairs.first_look(_talk, _turn, rules)))
+    return
+
+
+@app.cell(hide_code=True)
 def choose_making():
-    domain = mo.ui.dropdown(controls.domain_labels(), value="SVG drawing", label="Domain")
-    scripts = mo.ui.multiselect(list(SCRIPTED), value=["draft", "adaptive"], label="Assistants")
-    samples = mo.ui.dropdown([1, 2, 3, 4], value=1, label="Samples of each")
-    artifacts = mo.ui.dropdown([5, 10, 20, 50, 100, 200, 500], value=20, label="Artifacts")
-    most_turns = mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8], value=5, label="Turns")
-    run_rules = mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules")
-    seed = mo.ui.dropdown(list(range(30)), value=0, label="Seed")
-    ahead = mo.ui.dropdown([0, 1, 2, 3], value=0, label="Look ahead, turns")
-    ahead_by = mo.ui.dropdown(list(SCRIPTED), value="adaptive", label="played by")
+    domain = kept(mo.ui.dropdown, "domain", controls.domain_labels(), value="SVG drawing", label="Domain")
+    scripts = kept(mo.ui.multiselect, "assistants", list(SCRIPTED), value=["draft", "adaptive"], label="Assistants")
+    samples = kept(mo.ui.dropdown, "samples", [1, 2, 3, 4], value=1, label="Samples of each")
+    artifacts = kept(mo.ui.dropdown, "users", [5, 10, 20, 50, 100, 200, 500], value=20, label="Users")
+    most_turns = kept(mo.ui.dropdown, "turns", [1, 2, 3, 4, 5, 6, 8], value=5, label="Turns")
+    run_rules = kept(mo.ui.dropdown, "rules", ["paper", "authors"], value="paper", label="Rules")
+    seed = kept(mo.ui.dropdown, "seed", list(range(30)), value=0, label="Seed")
+    ahead = kept(mo.ui.dropdown, "ahead", [0, 1, 2, 3], value=0, label="Look ahead, turns")
+    ahead_by = kept(mo.ui.dropdown, "ahead-by", list(SCRIPTED), value="adaptive", label="played by")
     models_form = controls.chooser(("judge", "voice", "assistant"))
     mo.vstack(
         [
@@ -126,7 +137,7 @@ def show_plan(choice, options, refusal):
     _shown = show.error_line(refusal)
     if options is not None:
         _replies = len(options.assistants) * options.candidates
-        _size = f"{options.artifacts} artifacts × {options.turns} turns × {_replies} replies"
+        _size = f"{options.artifacts} users × {options.turns} turns × {_replies} replies"
         _shown = controls.run_plan(f"{_size}, the best of each turn goes on.", options, (), choice)
     mo.Html(show.styled(_shown))
     return
@@ -169,9 +180,22 @@ def read_run(get_folder, get_progress):
 
 
 @app.cell(hide_code=True)
+def make_certifier():
+    certifier = Certifier()
+    get_certifying = certifier.get_progress
+    return certifier, get_certifying
+
+
+@app.cell(hide_code=True)
+def show_certificate(certifier, folder, get_certifying):
+    certifier.view(folder, get_certifying())
+    return
+
+
+@app.cell(hide_code=True)
 def choose_labels(conversations):
     own_rules = conversations[0].rules
-    labels_choice = rules_menu("Labels under", own=True)
+    labels_choice = rules_menu("Labels under", "labels", own=True)
     return labels_choice, own_rules
 
 
@@ -231,10 +255,10 @@ def show_pairs_made(margins, pairs, turns):
 
 
 @app.cell(hide_code=True)
-def show_lengths(conversations, origin, pairs, relabel):
+def show_lengths(conversations, origin, relabel, rules):
     try:
         _made = list(examples("preference", conversations, origin, RowOptions(rules=relabel)))
-        _shown = show_pairs.lengths(sieve(_made).kept)
+        _shown = show_pairs.lengths(sieve(_made).kept, rules.lam > 0)
     except DatasetError as _error:
         _shown = show.error_line(str(_error))
     mo.vstack(
@@ -265,6 +289,7 @@ def lead_on(configuration, folder, labels_choice, lam_slider, p_slider, tau_slid
     ]
     if _command := run_command(folder, configuration):
         _parts.append(mo.md(f"The same run by command (again: it goes on where it was left)\n\n```\n{_command}\n```"))
+    _parts.append(mo.Html(show.styled(footer("40_synthesis.py"))))
     mo.vstack(_parts)
     return
 

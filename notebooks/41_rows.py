@@ -16,9 +16,10 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib.app.carried import base_rules, rule_sliders, rules_menu, rules_set
+    from discover_lib.app import controls
+    from discover_lib.app.carried import base_rules, kept, rule_sliders, rules_menu, rules_set
     from discover_lib.app.commands import export_command, run_command, shown_path
-    from discover_lib.app.panel import SynthesisedRun, synthesis_panel
+    from discover_lib.app.panel import Certifier, SynthesisedRun, synthesis_panel
     from discover_lib.base.files import outputs_folder
     from discover_lib.base.tokens import token_count
     from discover_lib.dataset.export import Source, make_rows, write_rows
@@ -29,6 +30,7 @@ with app.setup(hide_code=True):
     from discover_lib.runs.store import StoreError
     from discover_lib.views import conversation as show
     from discover_lib.views import pairs as show_pairs
+    from discover_lib.views.navigation import footer
 
     EVERY, KEPT = "every turn", "kept"
     KINDS = {"preference pairs": "preference", "SFT conversations": "sft", "GRPO prompts": "prompt"}
@@ -41,10 +43,18 @@ def introduce():
 
     In every turn of a run one reply was chosen, and others were not ([page 40](/?file=40_synthesis.py) makes such
     runs). Not every turn is worth learning from, and not everything in a row carries loss.
-
-    **You will see** what each filter drops, every single pair opened up, the row and the text that a trainer makes of
-    it, with the parts that carry loss, and the files written. **Needs** nothing: without a run a small one is made.
     """)
+    return
+
+
+@app.cell(hide_code=True)
+def show_answer(rules, sieved_pairs):
+    _counts = sieved_pairs.counts
+    _bar = show_pairs.shares(
+        [("kept", len(sieved_pairs.kept)), *((k.replace("_", " "), n) for k, n in _counts.items())]
+    )
+    _lengths = show_pairs.lengths(sieved_pairs.kept, rules.lam > 0)
+    mo.Html(show.styled(show.panel("The turns of this run: kept as pairs, and left out", _bar), _lengths))
     return
 
 
@@ -85,18 +95,29 @@ def read_run(get_folder, get_progress):
 
 
 @app.cell(hide_code=True)
-def choose_labels(conversations):
-    own_rules, asked = conversations[0].rules, mo.query_params().to_dict()
-    labels_choice = rules_menu("Labels under", asked.get("labels"), own=True)
-    return asked, labels_choice, own_rules
+def make_certifier():
+    certifier = Certifier()
+    get_certifying = certifier.get_progress
+    return certifier, get_certifying
 
 
 @app.cell(hide_code=True)
-def set_labels(asked, labels_choice, own_rules):
+def show_certificate(certifier, folder, get_certifying):
+    certifier.view(folder, get_certifying())
+    return
+
+
+@app.cell(hide_code=True)
+def choose_labels(conversations):
+    own_rules = conversations[0].rules
+    labels_choice = rules_menu("Labels under", "labels", own=True)
+    return labels_choice, own_rules
+
+
+@app.cell(hide_code=True)
+def set_labels(labels_choice, own_rules):
     label_base = base_rules(labels_choice.value, own_rules)
-    # What the address asks for belongs to the rules that it names.
-    _asked = asked if asked.get("labels") == labels_choice.value else {}
-    p_slider, tau_slider, lam_slider = rule_sliders(label_base, _asked)
+    p_slider, tau_slider, lam_slider = rule_sliders(label_base)
     mo.vstack(
         [
             mo.md("""
@@ -122,18 +143,24 @@ def label_turns(conversations, label_base, lam_slider, own_rules, p_slider, tau_
 
 @app.cell(hide_code=True)
 def choose_filters():
-    margin_slider = mo.ui.slider(0, 3, 0.05, value=0, label="Least margin", show_value=True)
-    similarity_slider = mo.ui.slider(0.1, 1.05, 0.05, value=0.9, label="As alike as this is too alike", show_value=True)
-    budget_choice = mo.ui.number(0, 100_000, 100, value=0, label="Token budget (0: any)")
-    leaks_choice = mo.ui.checkbox(label="keep turns in which the user leaked")
-    kind_choice = mo.ui.radio(KINDS, value="preference pairs", label="Count for", inline=True)
-    base_choice = mo.ui.text(placeholder="none: the documented rule", label="Count with the tokenizer of")
-    text_choice = mo.ui.dropdown(
+    margin_slider = kept(mo.ui.slider, "margin", 0, 3, 0.05, value=0, label="Drop margins below", show_value=True)
+    similarity_slider = kept(
+        mo.ui.slider, "alike", 0.1, 1.05, 0.05, value=0.9, label="Drop near-duplicates above", show_value=True
+    )
+    budget_choice = kept(mo.ui.number, "budget", 0, 100_000, 100, value=0, label="Token budget (0: any)")
+    leaks_choice = kept(mo.ui.checkbox, "leaks", value=False, label="keep turns in which the user leaked")
+    kind_choice = kept(mo.ui.radio, "kind", KINDS, value="preference pairs", label="Count for", inline=True)
+    base_choice = kept(
+        mo.ui.text, "tokenizer", value="", placeholder="none: the documented rule", label="Count with the tokenizer of"
+    )
+    text_choice = kept(
+        mo.ui.dropdown,
+        "text",
         {"what people read": "content", "the miniature’s notation": "notation"},
         value="what people read",
         label="Replies hold",
     )
-    system_choice = mo.ui.dropdown(["none", "collaborative"], value="none", label="System message")
+    system_choice = kept(mo.ui.dropdown, "system", ["none", "collaborative"], value="none", label="System message")
     return (
         base_choice,
         budget_choice,
@@ -155,7 +182,8 @@ def show_filters(
             mo.md("""
     ## 1 · What is kept, and what is left out
 
-    Ties, single replies and replies whose judgement failed have no label and never make a pair. The rest is up to you.
+    Ties, single replies and replies whose judgement failed have no label and never make a pair. The rest is up to you:
+    drop small margins, or set λ to 0, and see whether the verdict on length changes above.
     """),
             mo.hstack(
                 [margin_slider, similarity_slider, budget_choice, leaks_choice], justify="start", gap=1.5, wrap=True
@@ -239,104 +267,61 @@ def find_reasons(filters, pair_examples):
 
 
 @app.cell(hide_code=True)
-def show_lengths(sieved_pairs):
-    mo.vstack(
-        [
-            mo.md("""
-    ## 2 · Does length alone predict the label of what is kept?
-
-    Raise the least margin, or set λ to 0, and see whether the verdict changes.
-    """),
-            mo.Html(show.styled(show.tag("div", show_pairs.lengths(sieved_pairs.kept)))),
-        ]
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def remember_pair():
-    get_picked, set_picked = mo.state(None)
-    return get_picked, set_picked
-
-
-@app.cell(hide_code=True)
 def choose_reason(sieved_pairs):
     _names = {EVERY: None, KEPT: ()} | {f"left out: {name.replace('_', ' ')}": name for name in sieved_pairs.counts_all}
-    show_choice = mo.ui.dropdown(_names, value=KEPT if sieved_pairs.kept else EVERY, label="Show")
+    show_choice = kept(mo.ui.dropdown, "show", _names, value=KEPT if sieved_pairs.kept else EVERY, label="Show")
     return (show_choice,)
 
 
 @app.cell(hide_code=True)
-def list_pairs(get_picked, pair_examples, pair_reasons, set_picked, show_choice):
+def list_pairs(pair_examples, pair_reasons, show_choice):
     def fits(reasons):
         wanted_reason = show_choice.value
         return wanted_reason is None or (reasons == () if wanted_reason == () else wanted_reason in reasons)
 
-    def line(place):
-        known = pair_examples[place].provenance
-        return {
-            "no.": place,
-            "artifact": known["artifact"],
-            "turn": known["turn"],
-            "chosen": known.get("chosen_assistant", ""),
-            "rejected": known.get("rejected_assistant", ""),
-            "margin": round(known["margin"], 3) if "margin" in known else None,
-            "longer by": known["chosen_tokens"] - known["rejected_tokens"] if "chosen_tokens" in known else None,
-            "row": ", ".join(pair_reasons[place]).replace("_", " ") or KEPT,
-        }
-
     places = [place for place, reasons in enumerate(pair_reasons) if fits(reasons)]
-    _picked = get_picked() if get_picked() in places else (places[0] if places else None)
-    pairs_table = mo.ui.table(
-        [line(each) for each in places],
-        selection="single",
-        initial_selection=[places.index(_picked)] if places else None,
-        page_size=6,
-        show_column_summaries=False,
-        show_data_types=False,
-        show_download=False,
-        on_change=lambda rows: set_picked(rows[0]["no."] if rows else None),
-        label="“longer by”: tokens of the chosen less those of the rejected reply",
-    )
+    _lines = {place: (pair_examples[place].provenance, pair_reasons[place]) for place in places}
+    pair_list = controls.picking("pair", show.styled(show_pairs.listing(_lines)), list(map(str, places)))
     mo.vstack(
         [
             mo.md("""
-    ## 3 · The pair microscope
+    ## 2 · The pair microscope
 
-    Every pair, or what was left out for one reason; select a turn to see both replies and both receipts.
+    Every pair, or what was left out for one reason; press one to see both replies and both receipts.
     """),
-            show_choice,
-            pairs_table if places else mo.md("No turn is like this."),
+            show_choice if places else mo.vstack([show_choice, mo.md("No turn is like this.")]),
         ]
     )
-    return (places,)
+    return pair_list, places
 
 
 @app.cell(hide_code=True)
-def pick_pair(get_picked, places):
-    # In a cell of its own: the cell of a table does not run again for what its own table sets.
-    place = get_picked() if get_picked() in places else (places[0] if places else None)
+def pick_pair(pair_list, places):
+    place = int(pair_list.value["picked"]) if places else None
     return (place,)
 
 
 @app.cell(hide_code=True)
-def show_pair(pair_reasons, place, rules, turns):
+def show_pair(pair_list, pair_reasons, place, rules, turns):
     mo.stop(place is None)
     conversation, labelled_turn = turns[place]
     _left_out = "; ".join(REASONS[reason] for reason in pair_reasons[place])
     _note = show.error_line(f"Left out: {_left_out}.") if _left_out else show.EMPTY
-    mo.Html(show.styled(show.tag("div", _note, data_pair=place), show_pairs.pair(conversation, labelled_turn, rules)))
+    _pair = show_pairs.pair(conversation, labelled_turn, rules)
+    _detail = show.tag("div", _note, _pair, data_pair=place, data_opened=str(place))
+    _list = show.tag("div", controls.placed(pair_list))
+    mo.Html(show.styled(show.tag("div", _list, _detail, class_="dl-list-detail")))
     return conversation, labelled_turn
 
 
 @app.cell(hide_code=True)
 def choose_preview():
-    preview_choice = mo.ui.radio(KINDS, value="preference pairs", label="As", inline=True)
-    template_choice = mo.ui.dropdown(list(TEMPLATES), value="Qwen2.5", label="Chat template of")
+    preview_choice = kept(mo.ui.radio, "as", KINDS, value="preference pairs", label="As", inline=True)
+    template_choice = kept(mo.ui.dropdown, "template", list(TEMPLATES), value="Qwen2.5", label="Chat template of")
     mo.vstack(
         [
             mo.md("""
-    ## 4 · Exactly what a trainer gets
+    ## 3 · Exactly what a trainer gets
 
     The row that the turn above makes, and the text that a trainer makes of it under a chat template. What is marked
     carries loss: it is what the model learns to write. The Qwen2.5 and Llama 3 texts and marks are those of TRL's own
@@ -388,13 +373,15 @@ def choose_export(set_exported, to_export):
         asked = dict(to_export)
         mo.Thread(target=lambda: set_exported(write_all(**asked))).start()
 
-    export_kinds = mo.ui.multiselect(KINDS, value=list(KINDS), label="Rows")
-    files_choice = mo.ui.dropdown(["jsonl", "parquet", "datasets", "sharegpt"], value="jsonl", label="Files")
+    export_kinds = kept(mo.ui.multiselect, "rows", KINDS, value=list(KINDS), label="Rows")
+    files_choice = kept(
+        mo.ui.dropdown, "files", ["jsonl", "parquet", "datasets", "sharegpt"], value="jsonl", label="Files"
+    )
     export_button = mo.ui.button(label="Export", kind="success", on_click=export)
     mo.vstack(
         [
             mo.md("""
-    ## 5 · Take it
+    ## 4 · Take it
 
     Rows as filtered above, 90 % of the artifacts to train on and 10 % to test on (no artifact is in both), with a card
     that says where they come from and a list of everything left out.
@@ -468,6 +455,7 @@ def show_commands(
             show.quiet("The same by command:"),
             show.code(commands()),
             show.quiet(_note) if relabel else show.EMPTY,
+            footer("41_rows.py"),
         )
     )
     return

@@ -3,7 +3,7 @@
 #
 # [tool.marimo.opengraph]
 # title = "50 · Train"
-# description = "Train a model on conversations: data, recipe, checks, live curves, and the model before and after."
+# description = "What training changes, and how to do it: data, recipe, checks, live curves, samples on the way."
 # ///
 
 import marimo
@@ -20,21 +20,23 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app import controls
+    from discover_lib.app.carried import kept
     from discover_lib.app.commands import train_command
-    from discover_lib.app.jobs import Job, find_runs, folder_of, started
+    from discover_lib.app.jobs import Job, folder_of, places_scored, started, training_places
     from discover_lib.app.panel import TrainingPanel
-    from discover_lib.base.files import outputs_folder
-    from discover_lib.dataset.export import MARK
+    from discover_lib.base.files import REPOSITORY, outputs_folder, read_json
     from discover_lib.dataset.preview import TEMPLATES, sequences, tiny_sequences
     from discover_lib.engines.local.dialect import dialect_of
     from discover_lib.runs.options import RunOptions
-    from discover_lib.train.data import DataError, load_rows
-    from discover_lib.train.jobs import TrainingJob, find_jobs
+    from discover_lib.train.backend import missing_libraries
+    from discover_lib.train.data import DataError, load_rows, overlap
+    from discover_lib.train.jobs import find_jobs
     from discover_lib.train.recipes import Recipe
     from discover_lib.train.stage import StageSettings, problems
     from discover_lib.views import conversation as show
     from discover_lib.views import pairs as show_pairs
     from discover_lib.views import training as show_training
+    from discover_lib.views.navigation import footer
 
     STAGES = {
         "SFT: imitate whole chosen conversations": "sft",
@@ -42,7 +44,9 @@ with app.setup(hide_code=True):
         "GRPO: be rewarded by the simulated user": "grpo",
     }
     TINY = "the tiny model of the miniature"
+    TINY_NAME = "tiny"
     OTHER = "another model"
+    EARLIER = REPOSITORY / "docs" / "results" / "miniature" / "seed-0" / "results.json"
     FIRST_RUN = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=100, candidates=1)
     SECONDS_WAITED = 30  # for the first data, which take about one where nothing else goes on
 
@@ -52,28 +56,42 @@ def introduce():
     mo.md("""
     # How does a model learn to help people find out what they want?
 
-    Conversations in which the better reply was chosen become training data, and a low-rank **adapter** of a language
-    model learns from them: by imitation (**SFT**), by preference (**DPO**), or rewarded by the simulated user itself
-    (**GRPO**).
-
-    **You will see** what the model is given and which part of it carries loss, every setting with its check, live
-    curves of a run that goes on when you close this page, and the same prompt answered before and after. **Needs**
-    nothing to look around; to train, torch and its companions (`make train`). With the tiny model it all runs on a
-    laptop's processor.
+    From conversations whose better replies are known: it imitates them (**SFT**), prefers them (**DPO**), or is
+    rewarded by the simulated user itself (**GRPO**).
     """)
     return
 
 
 @app.cell(hide_code=True)
+def show_what_training_changed():
+    _shown = (
+        show_training.trained_before(read_json(EARLIER))
+        if EARLIER.is_file()
+        else show.quiet("The results of a finished run come with the repository, and this is not one.")
+    )
+    mo.Html(show_training.styled(_shown))
+    return
+
+
+@app.cell(hide_code=True)
+def find_libraries():
+    missing = missing_libraries()
+    _what = f"{missing[0]} and {len(missing) - 1} more libraries" if len(missing) > 1 else " ".join(missing)
+    _line = mo.md(f"**To train here, {_what} are missing.** All else on this page works. This installs the rest:")
+    mo.callout(mo.vstack([_line, controls.copied("make train")]), kind="warn") if missing else None
+    return (missing,)
+
+
+@app.cell(hide_code=True)
 def say_what_tiny_is():
-    mo.callout(
-        mo.md("""
-    **The tiny model is a miniature.** It has less than three million parameters, was made from scratch on the
-    miniature's own notation and understands no English: it learns *when to offer and when to draw*, not judgement. Its
-    learning rates are about a hundred times those of an 8B model, so its curves say that the method works, and nothing
-    about sizes of effects elsewhere.
-    """),
-        kind="neutral",
+    mo.accordion(
+        {
+            "What these tiny models are, and are not": mo.md("""
+    Less than three million parameters, made from scratch on the miniature's own notation. They understand no English
+    and learn *when to offer and when to draw*, not judgement. Their learning rates are about a hundred times those of
+    an 8B model: their curves say that the method works, and nothing about sizes of effects elsewhere.
+    """)
+        }
     )
     return
 
@@ -85,23 +103,15 @@ def open_training():
     return get_activity, get_folder, get_progress, panel
 
 
-@app.function(hide_code=True)
-def data_places() -> dict:
-    """What can be trained on: runs of conversations, and folders of rows; name → folder, newest first."""
-    runs = {f"run: {name}": folder for name, folder in find_runs(outputs_folder()).items()}
-    marks = sorted(outputs_folder().glob(f"rows/**/{MARK}"), key=lambda file: file.stat().st_mtime, reverse=True)
-    return runs | {f"rows: {mark.parent.relative_to(outputs_folder())}": mark.parent for mark in marks}
-
-
 @app.cell(hide_code=True)
 def find_data():
     def found_or_made():
-        """Places with data; where there is none, some users of the miniature are simulated on the spot."""
-        if places := data_places():
-            return places, ""
+        """Places with data; where none is fit, some users of the miniature are simulated on the spot."""
+        if places := training_places():
+            return places | places_scored(), ""
         job = started(Job(folder_of(FIRST_RUN, outputs_folder() / "synthesis"), FIRST_RUN))
         job.wait(SECONDS_WAITED)
-        return data_places(), job.trouble or "the first conversations are still being made; reload the page"
+        return training_places(), job.trouble or "the first conversations are still being made; reload the page"
 
     places, no_data = found_or_made()
     mo.stop(not places, mo.Html(show.styled(show.error_line(no_data))))
@@ -110,8 +120,8 @@ def find_data():
 
 @app.cell(hide_code=True)
 def choose_data(places):
-    data_choice = mo.ui.dropdown(places, value=next(iter(places)), label="Data", searchable=True)
-    stage_choice = mo.ui.radio(STAGES, value=next(iter(STAGES)), label="Stage")
+    data_choice = kept(mo.ui.dropdown, "data", places, value=next(iter(places)), label="Data", searchable=True)
+    stage_choice = kept(mo.ui.radio, "stage", STAGES, value=next(iter(STAGES)), label="Stage")
     mo.vstack(
         [
             mo.md("""
@@ -120,9 +130,7 @@ def choose_data(places):
     Rows: whole conversations to imitate, pairs to prefer by, or prompts to be rewarded on.
     """),
             mo.hstack([data_choice, stage_choice], justify="start", gap=3, wrap=True),
-            mo.md(
-                "More conversations: [page 40](/?file=40_synthesis.py); which of them: [page 41](/?file=41_rows.py)."
-            ),
+            mo.md("More conversations: [page 40](/?file=40_synthesis.py); which of them: [41](/?file=41_rows.py)."),
         ]
     )
     return data_choice, stage_choice
@@ -135,23 +143,26 @@ def load_data(base_choice, data_choice, name_choice, stage_choice):
     stage = stage_choice.value
 
     def loaded():
+        """The rows to train on, and why there are none or why they must not be trained on."""
         try:
-            return load_rows(data_choice.value, stage, "notation" if tiny else "content").train, ""
+            rows = load_rows(data_choice.value, stage, "notation" if tiny else "content")
         except DataError as error:
             return (), str(error)
+        return rows.train, overlap(rows)
 
-    rows, unreadable = loaded()
-    return given_name, rows, stage, tiny, unreadable
+    rows, unfit = loaded()
+    mo.Html(show.styled(show.error_line(f"{unfit[0].upper()}{unfit[1:]}."))) if unfit else None
+    return given_name, rows, stage, tiny, unfit
 
 
 @app.cell(hide_code=True)
 def choose_row(rows):
-    row_choice = mo.ui.slider(1, max(1, len(rows)), 1, value=1, label="Row", show_value=True)
+    row_choice = kept(mo.ui.slider, "row", 1, max(1, len(rows)), 1, value=1, label="Row", show_value=True)
     return (row_choice,)
 
 
 @app.cell(hide_code=True)
-def show_row(row_choice, rows, stage, tiny, unreadable):
+def show_row(row_choice, rows, stage, tiny):
     CARRIES = {
         "sft": "A whole conversation. What the assistant said carries loss, and nothing else.",
         "dpo": "One prompt, two replies. The chosen one is made likelier than the rejected one, relative to the model "
@@ -162,7 +173,7 @@ def show_row(row_choice, rows, stage, tiny, unreadable):
 
     def preview():
         if not rows:
-            return show.error_line(unreadable or "there is no such row in these data: choose others")
+            return show.quiet("There is no such row in these data: choose others.")
         row = rows[row_choice.value - 1]
         template = "the tiny model" if tiny else "Qwen2.5"
         made = tiny_sequences(row, row["domain"]) if tiny else sequences(row, TEMPLATES["Qwen2.5"])
@@ -193,20 +204,23 @@ def choose_model(get_activity):
         """Runs whose adapter another stage can start from."""
         return {name: job for name, job in find_jobs(outputs_folder()).items() if job.status().state == "finished"}
 
-    base_choice = mo.ui.dropdown([TINY, OTHER], value=TINY, label="Base model")
-    earlier_choice = mo.ui.dropdown(
-        {"the base as it is": None} | finished(), value="the base as it is", label="Start from", searchable=True
+    base_choice = kept(mo.ui.dropdown, "base", [TINY, OTHER], value=TINY, label="Base model")
+    _starts = {"the base as it is": None} | finished()
+    earlier_choice = kept(
+        mo.ui.dropdown, "from", _starts, value="the base as it is", label="Start from", searchable=True
     )
-    name_choice = mo.ui.text(placeholder="Qwen/Qwen3-0.6B, or a folder", label="Its name", full_width=True)
+    _hint = "Qwen/Qwen3-0.6B, or a folder"
+    name_choice = kept(mo.ui.text, "model", value="", placeholder=_hint, label="Its name", full_width=True)
     return base_choice, earlier_choice, name_choice
 
 
 @app.cell(hide_code=True)
 def choose_recipe(tiny):
     _presets = ["miniature"] if tiny else ["paper", "t4", "miniature"]
-    preset_choice = mo.ui.dropdown(_presets, value=_presets[0], label="Recipe")
-    backend_choice = mo.ui.dropdown(["auto", "unsloth", "transformers"], value="auto", label="Backend")
-    seed_choice = mo.ui.number(0, 1000, 1, value=0, label="Seed")
+    preset_choice = kept(mo.ui.dropdown, "recipe", _presets, value=_presets[0], label="Recipe")
+    _backends = ["auto", "unsloth", "transformers"]
+    backend_choice = kept(mo.ui.dropdown, "backend", _backends, value="auto", label="Backend")
+    seed_choice = kept(mo.ui.number, "seed", 0, 1000, 1, value=0, label="Seed")
     return backend_choice, preset_choice, seed_choice
 
 
@@ -237,8 +251,11 @@ def show_model(backend_choice, base_choice, earlier_choice, name_choice, preset_
 @app.cell(hide_code=True)
 def fill_fields(preset_choice, stage):
     preset = Recipe.named(preset_choice.value)
-    _fields = controls.field_controls(preset.of(stage)) | controls.field_controls(preset.lora, "lora.")
-    recipe_choice = mo.ui.dictionary(_fields)
+    _address = f"{preset.name}.{stage}."  # a field that was changed stays so in its own recipe
+    _own, _lora = (preset.of(stage), ""), (preset.lora, "lora.")
+    recipe_choice = mo.ui.dictionary(
+        {name: control for part in (_own, _lora) for name, control in controls.field_controls(*part, _address).items()}
+    )
     return preset, recipe_choice
 
 
@@ -287,30 +304,28 @@ def show_recipe(preset, recipe, recipe_choice, recipe_problems, stage):
 
 
 @app.cell(hide_code=True)
-def find_tiny(base_choice):
+def find_tiny(base_choice, missing):
     def found():
-        """Where the tiny base model is, or will be, and why there is none.  Looked up once: it takes torch."""
-        if base_choice.value != TINY:
-            return None, ""
-        try:
-            from discover_lib.engines.local.tiny_model import base_folder
-        except ImportError as error:
-            return None, f"training needs {error.name}, which is not installed; make train adds what is missing"
-        return base_folder().resolve(), ""
+        """Where the tiny base model is, or will be.  Looked up once: it takes torch."""
+        if base_choice.value != TINY or missing:
+            return None
+        from discover_lib.engines.local.tiny_model import base_folder
 
-    tiny_base, tiny_missing = found()
-    return tiny_base, tiny_missing
+        return base_folder().resolve()
+
+    tiny_base = found()
+    return (tiny_base,)
 
 
 @app.cell(hide_code=True)
-def name_base(base_choice, earlier_choice, given_name, tiny_base, tiny_missing):
+def name_base(base_choice, earlier_choice, given_name, tiny_base):
     def model_named():
         """The base as settings name it, what has to be made first, and what is wrong with it."""
         if base_choice.value == OTHER:
             local = str(Path(given_name).resolve()) if given_name and Path(given_name).is_dir() else given_name
             return local, "", "" if given_name else "name the base model"
         if tiny_base is None:
-            return "", "", tiny_missing
+            return TINY_NAME, "", ""
         making = "" if tiny_base.is_dir() else "The tiny base model is not there yet: the run makes it first."
         return str(tiny_base), making, ""
 
@@ -333,10 +348,12 @@ def settle(adapter, backend_choice, base_name, data_choice, recipe, seed_choice,
 
 
 @app.cell(hide_code=True)
-def find_obstacles(base_problem, making_first, recipe, recipe_problems, rows, settings, stage, unreadable):
-    standing_in_the_way = [each for each in (base_problem, unreadable) if each] + recipe_problems
-    if not standing_in_the_way and not making_first:
-        standing_in_the_way = problems(settings)
+def find_obstacles(base_problem, making_first, missing, recipe, recipe_problems, rows, settings, stage, unfit):
+    standing_in_the_way = [each for each in (base_problem, unfit) if each] + recipe_problems
+    if not standing_in_the_way and not making_first and not missing:
+        standing_in_the_way = problems(settings, run_folder(settings))
+    if missing:
+        standing_in_the_way.append(f"training needs {', '.join(missing)}; make train installs the rest")
     steps_planned = 0 if recipe_problems else recipe.of(stage).steps(len(rows))
     return standing_in_the_way, steps_planned
 
@@ -352,26 +369,21 @@ def run_folder(settings: StageSettings) -> Path:
 
 
 @app.cell(hide_code=True)
-def ask(making_first, panel, preset, settings, standing_in_the_way, steps_planned, tiny_missing):
-    def told(problem):
-        """What is wrong, in red; what is only not installed yet, as a note."""
-        line = f"{problem[0].upper()}{problem[1:]}."
-        return show.notice(line) if problem == tiny_missing else show.error_line(line)
+def ask(making_first, missing, panel, preset, settings, standing_in_the_way, steps_planned):
+    def ready():
+        """What stands in the way, or how far it is to go; what is only not installed stands at the top."""
+        if missing:
+            return show.notice("Without the libraries nothing can be trained here.", tone="open")
+        if standing_in_the_way:
+            return show.joined(show.error_line(f"{each[0].upper()}{each[1:]}.") for each in standing_in_the_way)
+        return show.tag("p", f"Ready: {steps_planned:,} updates. {making_first}", class_="dp-why")
 
-    _folder, _refusal = run_folder(settings), "; ".join(standing_in_the_way)
-    panel.ask(settings, _folder, _refusal)
+    _folder = run_folder(settings)
+    panel.ask(settings, _folder, "; ".join(standing_in_the_way))
     command = train_command(settings, preset, _folder)
-    _ready = (
-        show.joined(map(told, standing_in_the_way))
-        if standing_in_the_way
-        else show.tag("p", f"Ready: {steps_planned:,} updates. {making_first}", class_="dp-why")
-    )
-    mo.vstack(
-        [
-            mo.Html(show.styled(show.tag("div", _ready, data_ready=int(not standing_in_the_way)))),
-            mo.accordion({"The same at a command line": mo.md(f"```\n{command}\n```")}),
-        ]
-    )
+    _ready = mo.Html(show.styled(show.tag("div", ready(), data_ready=int(not standing_in_the_way))))
+    _command = mo.accordion({"The same at a command line": mo.md(f"```\n{command}\n```")})
+    mo.vstack([_ready] if missing else [_ready, _command])
     return (command,)
 
 
@@ -388,12 +400,12 @@ def tick(get_activity, get_folder, panel):
 
 
 @app.cell(hide_code=True)
-def show_buttons(clock, get_activity, get_folder, panel, run_choice):
+def show_buttons(clock, get_activity, get_folder, missing, panel, run_choice):
     _view = panel.view(
         clock,
         get_folder(),
         get_activity(),
-        before=[panel.begin_button],
+        before=[] if missing else [panel.begin_button],
         after=[run_choice] if run_choice.options else [],
     )
     mo.vstack(
@@ -417,22 +429,15 @@ def read_training(clock, get_activity, get_folder, get_progress, panel):
     return logged, status
 
 
-@app.function(hide_code=True)
-def kept_round(job: TrainingJob) -> show.Markup:
-    """Which round's adapter a finished GRPO run has kept, if its rounds were measured."""
-    if job.status().state != "finished" or (kept := job.result().get("kept_round")) is None:
-        return show.EMPTY
-    why = "after it most was discovered in whole conversations with held-out users"
-    return show.quiet(f"The adapter is that of round {kept}: {why}.", small=True)
-
-
 @app.cell(hide_code=True)
 def show_training_run(logged, panel, status):
-    mo.stop(status is None, mo.md("Press **Train** to begin one."))
+    mo.stop(status is None, mo.md("No training run yet."))
     _resumed = [each.from_step for each in status.attempts]
     _standing = show_training.standing(panel.job.name, status, show_training.latest(logged))
     _curves = show_training.curves(logged, status.total_steps, _resumed)
-    mo.Html(show_training.styled(show.panel("The run", _standing, kept_round(panel.job), _curves)))
+    _kept = show_training.kept_round(panel.job.result()) if status.state == "finished" else show.EMPTY
+    _turned = show_training.turning(logged, panel.job.rows())
+    mo.Html(show_training.styled(show.panel("The run", _standing, _kept, _turned, _curves)))
     return
 
 
@@ -447,7 +452,7 @@ def read_samples(logged, panel):
 @app.cell(hide_code=True)
 def choose_step(sampled_steps):
     step_choice = (
-        mo.ui.slider(steps=sampled_steps, value=sampled_steps[-1], label="Sampled at step", show_value=True)
+        kept(mo.ui.slider, "step", steps=sampled_steps, value=sampled_steps[-1], label="After step", show_value=True)
         if sampled_steps
         else None
     )
@@ -477,15 +482,16 @@ def show_samples(samples, step_choice):
 
 
 @app.cell(hide_code=True)
-def lead_on(get_activity, get_folder):
+def lead_on(get_activity, get_folder, panel):
     get_activity()
-    _run = f"&job={quote(str(get_folder().relative_to(outputs_folder())))}" if get_folder() else ""
-    mo.md(f"""
+    _run = f"&job={quote(panel.name_of(get_folder()))}" if get_folder() else ""
+    _text = mo.md(f"""
     ## 6 · Before and after
 
     When a run is finished, [page 52](/?file=52_before_after.py{_run}) answers the same prompt with both models and lets
     both meet the same user; [page 51](/?file=51_grpo_by_hand.py) takes one GRPO update apart.
     """)
+    mo.vstack([_text, mo.Html(show.styled(footer("50_train.py")))])
     return
 
 

@@ -12,12 +12,14 @@ __generated_with = "0.25.2"
 app = marimo.App(width="medium", app_title="GRPO by hand")
 
 with app.setup(hide_code=True):
-    import inspect
     from dataclasses import dataclass
 
     import marimo as mo
 
-    from discover_lib.app.controls import domain_labels
+    from discover_lib.app import controls
+    from discover_lib.app.carried import kept
+    from discover_lib.app.panel import trained_earlier
+    from discover_lib.base.files import read_json
     from discover_lib.base.seeds import derive_seed
     from discover_lib.core.rollout import run_conversation
     from discover_lib.dataset.rows import GRPO_TAU, Origin, RowOptions, examples, restore
@@ -26,9 +28,11 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature.assistants import scripted_assistant
     from discover_lib.engines.spec import MINIATURE
     from discover_lib.metrics.intervals import share_of
+    from discover_lib.train.backend import missing_libraries
     from discover_lib.train.grpo.group import group_of
     from discover_lib.views import conversation as show
     from discover_lib.views import training as show_training
+    from discover_lib.views.navigation import footer
 
     SCRIPTS = ("draft", "adaptive", "options", "random")  # who stands in where no model is
     LETTERS = "ABCDEFGH"
@@ -50,29 +54,28 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md(r"""
+    mo.md("""
     # What does one GRPO update learn from?
 
-    The model answers the **same prompt** several times. A simulated user, restored to the very state that belongs to
-    this prompt, rewards every reply. What counts is not the reward but how it compares with the rest of the group:
-
-    $$A_i = \frac{r_i - \bar r}{s + 0.0001}$$
-
-    Replies with $A_i > 0$ are made likelier, the others less likely.
-
-    **You will see** one such group from prompt to update, every number computed in front of you. **Needs** nothing;
-    where the tiny language model has been made (page 50 makes it), it writes the replies and one real update is taken
-    on it.
+    From differences within a **group**: several replies to the same prompt, each rewarded by the same simulated user.
+    What beats the mean of its group is made likelier, what stays below it less likely.
     """)
     return
 
 
 @app.cell(hide_code=True)
+def show_picture(candidates, group):
+    _picture = show_training.group_picture(group, names_of(candidates))
+    mo.Html(show_training.styled(show.panel("One group: what each reply earned, and what the update does", _picture)))
+    return
+
+
+@app.cell(hide_code=True)
 def choose_prompt():
-    domain_choice = mo.ui.dropdown(domain_labels(), value="SVG drawing", label="Domain")
-    user_choice = mo.ui.slider(0, 49, 1, value=3, label="User", show_value=True)
-    turn_choice = mo.ui.slider(1, 5, 1, value=2, label="Turn to answer", show_value=True)
-    tau_choice = mo.ui.slider(0, 1000, 25, value=GRPO_TAU, label="τ, free tokens", show_value=True)
+    domain_choice = kept(mo.ui.dropdown, "domain", controls.domain_labels(), value="SVG drawing", label="Domain")
+    user_choice = kept(mo.ui.slider, "user", 0, 49, 1, value=3, label="User", show_value=True)
+    turn_choice = kept(mo.ui.slider, "turn", 1, 5, 1, value=2, label="Turn to answer", show_value=True)
+    tau_choice = kept(mo.ui.slider, "tau", 0, 1000, 25, value=GRPO_TAU, label="free tokens τ", show_value=True)
     mo.vstack(
         [
             mo.md("## 1 · A prompt, and the user behind it\n\nOne row of training data, as a trainer reads it:"),
@@ -147,9 +150,11 @@ def load_model():
 
 @app.cell(hide_code=True)
 def choose_group(missing, model):
-    size_choice = mo.ui.slider(2, 8, 1, value=4, label="G, replies in the group", show_value=True)
-    temperature_choice = mo.ui.slider(0.3, 1.5, 0.1, value=1.0, label="Temperature", show_value=True)
-    draw_choice = mo.ui.slider(0, 30, 1, value=0, label="Draw", show_value=True)
+    size_choice = kept(mo.ui.slider, "size", 2, 8, 1, value=4, label="Replies in the group", show_value=True)
+    temperature_choice = kept(
+        mo.ui.slider, "temperature", 0.3, 1.5, 0.1, value=1.0, label="Temperature", show_value=True
+    )
+    draw_choice = kept(mo.ui.slider, "draw", 0, 30, 1, value=0, label="Draw", show_value=True)
     _who = (
         "The **tiny base model** writes them: a real language model of under 3 million parameters, in the miniature's "
         "notation, which is rendered here."
@@ -165,13 +170,6 @@ def choose_group(missing, model):
         ]
     )
     return draw_choice, size_choice, temperature_choice
-
-
-@app.function(hide_code=True)
-def listing(*functions):
-    """The code of functions as a part of the page; in edit mode their cells show it."""
-    code = "\n\n\n".join(inspect.getsource(each).strip() for each in functions)
-    return mo.ui.code_editor(code, disabled=True, min_height=1) if mo.app_meta().mode != "edit" else mo.md("")
 
 
 @app.cell(hide_code=True)
@@ -217,7 +215,7 @@ def sample(model, tokenizer, prompt, n, *, temperature, seed, max_tokens=96):
 
 @app.cell(hide_code=True)
 def list_sampling():
-    listing(prompt_ids, sample)
+    controls.listing(prompt_ids, sample)
     return
 
 
@@ -266,28 +264,27 @@ def names_of(candidates) -> list[str]:
 
 @app.cell(hide_code=True)
 def show_group(candidates, user):
-    mo.Html(
-        show_training.styled(
-            show_training.replies(dict(zip(names_of(candidates), candidates, strict=True))),
-            show.panel("What each would discover", show.candidates(user.tree, candidates, user.rules)),
-            show.quiet(
-                "Every reply is judged against the same frozen state. What the user would discover counts +1 each; "
-                "tokens beyond τ are charged. Nothing happens to the user here."
-            ),
-        )
-    )
+    _note = "Every reply is judged against the same frozen state; nothing happens to the user here."
+    _replies = show_training.replies(dict(zip(names_of(candidates), candidates, strict=True)))
+    _panel = show.panel("What each would discover", show.candidates(user.tree, candidates, user.rules))
+    mo.Html(show_training.styled(_replies, _panel, show.quiet(_note)))
     return
 
 
 @app.cell(hide_code=True)
 def choose_scale():
-    scale_choice = mo.ui.checkbox(value=True, label='divide by the standard deviation (scale_rewards="group")')
+    scale_choice = kept(
+        mo.ui.checkbox, "scaled", value=True, label='divide by the standard deviation (scale_rewards="group")'
+    )
     mo.vstack(
         [
             mo.md("""
     ## 3 · From rewards to advantages
 
-    A reward says little by itself: an easy user pays everybody. The group is its own yardstick.
+    A reward says little by itself: an easy user pays everybody. The group is its own yardstick: the **advantage** of a
+    reply is its reward less the group's mean, divided by the group's standard deviation s.
+
+    $$A_i = \\frac{r_i - \\bar r}{s + 0.0001}$$
     """),
             scale_choice,
         ]
@@ -318,9 +315,19 @@ def introduce_update(missing, model):
     With $\rho$ the ratio of a token's probability under the new policy to that under the old one, the update minimises
     $-\min(\rho A,\ \mathrm{clip}(\rho, 1 \pm 0.2) A)$, averaged over all tokens of the group: a better reply becomes
     likelier, but beyond the clip it earns no more. AdamW takes the step in a fresh LoRA adapter; the base model itself
-    stays as it is, so change a slider below and the step is taken anew.
+    stays as it is.
     """
-    mo.md(_intro if model else f"{_intro}\n    No update can be taken here: {missing}.")
+    _why = [mo.md(f"**Below is an update taken earlier**, since {missing}.")]
+    _why += [controls.copied("make train")] if missing_libraries() else []
+    mo.vstack([mo.md(_intro), *([] if model else [mo.callout(mo.vstack(_why), kind="warn")])])
+    return
+
+
+@app.cell(hide_code=True)
+def show_step_taken_earlier(model):
+    _file = trained_earlier() / "grpo_step.json"
+    mo.stop(model is not None or not _file.is_file())
+    mo.Html(show_training.styled(show_training.step_taken(read_json(_file))))
     return
 
 
@@ -379,18 +386,20 @@ def update(model, prompt, replies, advantages, *, learning_rate, temperature=1.0
 
 @app.cell(hide_code=True)
 def list_update():
-    listing(log_probabilities, clipped_loss, update)
+    controls.listing(log_probabilities, clipped_loss, update)
     return
 
 
 @app.cell(hide_code=True)
 def choose_step(model):
-    rate_choice = mo.ui.dropdown(
+    rate_choice = kept(
+        mo.ui.dropdown,
+        "rate",
         {"5e-6 (paper, for 8B models)": 5e-6, "1e-4": 1e-4, "5e-4": 5e-4, "2e-3": 2e-3},
         value="5e-4",
         label="Learning rate",
     )
-    steps_choice = mo.ui.slider(1, 8, 1, value=1, label="Updates on this group", show_value=True)
+    steps_choice = kept(mo.ui.slider, "steps", 1, 8, 1, value=1, label="Updates on this group", show_value=True)
     mo.hstack([rate_choice, steps_choice], justify="start", gap=2, wrap=True) if model else None
     return rate_choice, steps_choice
 
@@ -409,27 +418,17 @@ def take_step(domain, group, model, rate_choice, sampled, steps_choice, temperat
 
 @app.cell(hide_code=True)
 def show_step(candidates, group, sampled, step, tokenizer):
-    _pairs = list(zip(step.before, step.after, strict=True))
-    _most = max((abs(b - a) for before, after in _pairs for a, b in zip(before, after, strict=True)), default=0)
-    _rows = zip(names_of(candidates), group.advantages, sampled, _pairs, strict=True)
-    _panels = []
-    for _name, _advantage, _ids, (_before, _after) in _rows:
-        _change = show.signed(round(sum(_after) - sum(_before), 3))
-        _title = f"{_name}: advantage {show.signed(_advantage or 0)}, log-probability {_change}"
-        _tokens = tokenizer.convert_ids_to_tokens(_ids)
-        _panels.append(show.panel(_title, show_training.token_changes(_tokens, _before, _after, _most)))
-    _sum = (
-        "Bars show how much likelier (up) or less likely (down) each token became, in nats; tokens that several "
-        f"replies share are pulled both ways. Distance from the old policy: KL = {step.kl:.2e} nats per token. Norm "
-        f"of the gradient: {step.gradient_norm:.3g}. A penalty on the distance from a reference starts at 0."
-    )
-    mo.Html(show_training.styled(*_panels, show.quiet(_sum)))
-    return
+    _tokens = [tokenizer.convert_ids_to_tokens(ids) for ids in sampled]
+    step_record = show_training.step_record(names_of(candidates), group, _tokens, step)
+    mo.Html(show_training.styled(show_training.step_taken(step_record)))
+    return (step_record,)
 
 
 @app.cell(hide_code=True)
 def choose_rewards():
-    own_choice = mo.ui.array([mo.ui.number(-1, 15, 0.05, value=1.0, label=letter) for letter in "ABCD"])
+    own_choice = mo.ui.array(
+        [kept(mo.ui.number, f"reward{letter}", -1, 15, 0.05, value=1.0, label=letter) for letter in "ABCD"]
+    )
     mo.vstack(
         [
             mo.md("""
@@ -489,6 +488,12 @@ def survey_groups(domain, model, size_choice, tau_choice, temperature_choice, tu
         ]
     )
     return (silent,)
+
+
+@app.cell(hide_code=True)
+def lead_on():
+    mo.Html(show.styled(footer("51_grpo_by_hand.py")))
+    return
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 #
 # [tool.marimo.opengraph]
 # title = "52 · Before and after"
-# description = "The same prompt, and the same simulated user, for a model before and after its training."
+# description = "The same simulated user meets a model before and after its training, side by side."
 # ///
 
 import marimo
@@ -14,8 +14,9 @@ app = marimo.App(width="medium", app_title="Before and after")
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib.app.controls import domain_label
-    from discover_lib.app.panel import TrainingPanel
+    from discover_lib.app import controls
+    from discover_lib.app.carried import kept
+    from discover_lib.app.panel import TrainingPanel, talks_earlier
     from discover_lib.core.conversation import Message
     from discover_lib.core.rollout import run_conversation
     from discover_lib.engines.local.lineage import LineageError
@@ -24,9 +25,11 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
     from discover_lib.engines.miniature.lexicon import DOMAINS
     from discover_lib.engines.spec import EngineSpec, RoleEngines
+    from discover_lib.train.backend import missing_libraries
     from discover_lib.train.stage import before_and_after
     from discover_lib.views import conversation as show
     from discover_lib.views import training as show_training
+    from discover_lib.views.navigation import footer
 
 
 @app.cell(hide_code=True)
@@ -34,11 +37,43 @@ def introduce():
     mo.md("""
     # What has training changed?
 
-    A training run leaves an **adapter**. With it the model is *after*, without it *before*; everything else is the
-    same.
+    The same simulated user meets the same model twice: **before** its training, and **after** it. All else is equal.
+    """)
+    return
 
-    **You will see** both answer the same words, and both talk with the same simulated user. **Needs** a finished run
-    of [page 50](/?file=50_train.py), and the training libraries.
+
+@app.cell(hide_code=True)
+def choose_talk():
+    talks = talks_earlier()
+    talk_choice = kept(mo.ui.slider, "talk", 1, max(1, len(talks)), 1, value=1, label="User", show_value=True)
+    return talk_choice, talks
+
+
+@app.cell(hide_code=True)
+def show_talk(talk_choice, talks):
+    _note = show.quiet("Nothing that was made earlier comes with this installation; a run of yours can be shown below.")
+    if talks:
+        _title, _sides = talks[talk_choice.value - 1]
+        _note = show.quiet(f"Made earlier: {_title}. {show_training.ONE_EACH}", small=True)
+        _shown = [talk_choice, mo.Html(show_training.styled(show_training.before_after(_sides), _note))]
+    mo.vstack(_shown) if talks else mo.Html(show.styled(_note))
+    return
+
+
+@app.cell(hide_code=True)
+def find_libraries():
+    missing = missing_libraries()
+    _line = mo.md(f"**To ask models yourself, {' and '.join(missing[:2])} … are missing.** This installs the rest:")
+    mo.callout(mo.vstack([_line, controls.copied("make train")]), kind="warn") if missing else None
+    return (missing,)
+
+
+@app.cell(hide_code=True)
+def introduce_own():
+    mo.md("""
+    ## A training run of yours
+
+    A run of [page 50](/?file=50_train.py) leaves an **adapter**: with it the model is *after*, without it *before*.
     """)
     return
 
@@ -69,20 +104,23 @@ def tick(get_activity, get_folder, panel):
 
 
 @app.cell(hide_code=True)
-def find_sides(get_activity, get_folder, panel):
+def find_sides(get_activity, get_folder, missing, panel):
     get_activity(), get_folder()
 
     def both():
         """The model before and after the run, as names of assistants; None until the run is finished."""
-        if panel.status is None or panel.status.state != "finished":
+        if missing or panel.status is None or panel.status.state != "finished":
             return None
         try:
-            return before_and_after(panel.job.folder)
+            stage = panel.job.settings().get("stage", "").upper()
+            sides = before_and_after(panel.job.folder)
         except (LineageError, OSError):
             return None
+        return {"before (base)": sides["before"], f"after ({stage} {panel.job.name})": sides["after"]}
 
     talkers = both()
-    mo.stop(not talkers, mo.md("When the run above is finished, the same prompt is answered here by both."))
+    _waiting = "Both models are asked here when a run of your own is finished."
+    mo.stop(not talkers, mo.md("" if missing else _waiting))
     return (talkers,)
 
 
@@ -95,9 +133,11 @@ def remember_answers():
 
 @app.cell(hide_code=True)
 def choose_user():
-    domain_choice = mo.ui.dropdown({domain_label(each): each for each in DOMAINS}, value="SVG drawing", label="Domain")
-    number_choice = mo.ui.slider(0, SPLIT_SIZES["eval"] - 1, 1, value=0, label="User", show_value=True)
-    draw_choice = mo.ui.slider(0, 20, 1, value=0, label="Draw", show_value=True)
+    _domains = {controls.domain_label(each): each for each in DOMAINS}
+    domain_choice = kept(mo.ui.dropdown, "domain", _domains, value="SVG drawing", label="Domain")
+    _most = SPLIT_SIZES["eval"] - 1
+    number_choice = kept(mo.ui.slider, "user", 0, _most, 1, value=0, label="User", show_value=True)
+    draw_choice = kept(mo.ui.slider, "draw", 0, 20, 1, value=0, label="Draw", show_value=True)
     return domain_choice, draw_choice, number_choice
 
 
@@ -105,12 +145,13 @@ def choose_user():
 def meet_user(domain_choice, number_choice):
     domain = domain_choice.value
     met = engine(domain).builder.build(generate_artifact(domain, "eval", number_choice.value)).tree
-    text_choice = mo.ui.text_area(value=met.initial_request, label="You say", rows=2, full_width=True)
+    text_choice = kept(mo.ui.text_area, "say", value=met.initial_request, label="You say", rows=2, full_width=True)
     return domain, met, text_choice
 
 
 @app.cell(hide_code=True)
-def introduce_both():
+def introduce_both(talkers):
+    mo.stop(not talkers)
     mo.md("""
     Both are ordinary assistants: `reply` answers messages, and `run_conversation` lets one talk with a simulated user.
     """)
@@ -169,19 +210,6 @@ def make_buttons(both_answer, both_meet, load_both, message, met, set_asking, se
 
 @app.cell(hide_code=True)
 def show_both(ask_button, domain_choice, draw_choice, get_asking, get_heard, meet_button, number_choice, text_choice):
-    def conversations_shown(talks):
-        """Both conversations, and what the user had discovered at the end of each."""
-        sides = []
-        for label, talk in talks.items():
-            known = len(talk.state.discovered) - len(talk.start.discovered)
-            tokens = sum(turn.reply.n_tokens for turn in talk.turns)
-            title = f"{label}: {known} intents newly discovered in {len(talk.turns)} turns, {tokens:,} tokens"
-            sides.append(
-                show.panel(title, show.chat(talk), show.state_legend(), show.outline(talk.tree, talk.state, talk.rules))
-            )
-        note = show.quiet("One conversation each: an illustration, no measurement. Page 60 measures.")
-        return show.beside(*sides) + note
-
     def heard():
         if get_heard() is None:
             return show.EMPTY
@@ -189,12 +217,12 @@ def show_both(ask_button, domain_choice, draw_choice, get_asking, get_heard, mee
         if kind == "error":
             return show.error_line(answers)
         if kind == "conversations":
-            return conversations_shown(answers)
+            return show_training.before_after(answers) + show.quiet(show_training.ONE_EACH)
         broken = [label for label, reply in answers.items() if is_broken(reply)]
         texts = {label: reply.notation if label in broken else reply.text for label, reply in answers.items()}
         return show_training.exchange([{"role": "user", "content": message}], texts, broken)
 
-    _title = mo.md("## Before and after, side by side")
+    _title = mo.md("### Before and after, side by side")
     _waiting = show.tag("p", get_asking(), class_="dl-quiet", role="status") if get_asking() else show.EMPTY
     _heard = show.tag("div", _waiting, heard(), data_heard=int(bool(get_heard())))
     (
@@ -208,6 +236,12 @@ def show_both(ask_button, domain_choice, draw_choice, get_asking, get_heard, mee
             ]
         )
     )
+    return
+
+
+@app.cell(hide_code=True)
+def lead_on():
+    mo.Html(show.styled(footer("52_before_after.py")))
     return
 
 

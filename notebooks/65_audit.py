@@ -19,7 +19,11 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib.app.jobs import find_runs
+    from discover_lib.app import controls
+    from discover_lib.app.carried import kept
+    from discover_lib.app.commands import shown_path
+    from discover_lib.app.jobs import find_runs, labelled
+    from discover_lib.app.panel import Certifier
     from discover_lib.audit.agreement import (
         LabelError,
         NoisyJudge,
@@ -32,7 +36,7 @@ with app.setup(hide_code=True):
         recorded_labels,
         write_label_sheet,
     )
-    from discover_lib.audit.certificate import CertificateError, certify_run, lay_out_panel, read_certificate
+    from discover_lib.audit.certificate import trust_in
     from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, load_corpus, score
     from discover_lib.audit.failures import failures_of_run
     from discover_lib.audit.leaks import audit, finished_conversations
@@ -42,12 +46,12 @@ with app.setup(hide_code=True):
     from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
     from discover_lib.runs.digests import stored_scores, with_steps
     from discover_lib.runs.evaluation import RESULTS_FILE
-    from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out, write_results
+    from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
     from discover_lib.runs.recorded import load_recorded, recorded_index
-    from discover_lib.runs.runner import RunError
     from discover_lib.runs.store import RunStore, StoreError
     from discover_lib.views import audit as show_audit
     from discover_lib.views import conversation as show
+    from discover_lib.views.navigation import footer
 
     RECORDED = "the recorded conversations"
     OWN_RUN = "audit-demo"
@@ -61,22 +65,18 @@ def introduce():
     mo.md("""
     # Can this simulated user be trusted?
 
-    A score is worth as much as the simulated user behind it. Three things can go wrong there: the user cannot tell
-    a good assistant from a bad one, the user says what they cannot know yet, or the judge decides by chance.
-    **You will see** a certificate for each of your runs, every user turn that gives something away, how far judges
-    agree, and which of the paper's own figures follow from the others.
-    **Needs** nothing: without a run a small one is made with the miniature.
+    A score is worth as much as the simulated user behind it: one who tells good assistants from bad, keeps what they do
+    not know yet to themselves, and does not judge by chance.
     """)
     return
 
 
 @app.function(hide_code=True)
 def make_own_run(folder: Path) -> None:
-    """Two scripted assistants with sixteen users of the miniature each, and the certificate of these users."""
+    """Two scripted assistants with sixteen users of the miniature each."""
     folder.mkdir(parents=True, exist_ok=True)
     execute(lay_out(RunOptions(("adaptive", "draft"), domain="svg_drawing", artifacts=16)), folder)
     write_results(folder)
-    certify_run(folder, lay_out_panel(folder))
 
 
 @app.cell(hide_code=True)
@@ -92,16 +92,8 @@ def choose_user():
         return find_runs(outputs_folder()), ""
 
     _runs, _trouble = _found_or_made()
-    _asked = mo.query_params().get("run")
-    run_choice = mo.ui.dropdown(
-        {**_runs, RECORDED: None},
-        value=_asked if _asked in _runs else next(iter(_runs), RECORDED),
-        label="Whose user",
-        searchable=True,
-        on_change=lambda folder: mo.query_params().set(
-            "run", str(folder.relative_to(outputs_folder())) if folder else RECORDED
-        ),
-    )
+    _users = {**labelled(list(_runs.values())), RECORDED: None}
+    run_choice = kept(mo.ui.dropdown, "run", _users, value=next(iter(_users)), label="Whose user", searchable=True)
     _shown = [run_choice]
     if _trouble:
         _shown.append(mo.Html(show.styled(show.error_line(_trouble))))
@@ -135,51 +127,35 @@ def introduce_certificate():
     mo.md("""
     ## 1 · Does it tell good assistants from bad ones?
 
-    Eight scripted assistants whose order can be argued for beforehand meet the same user. If they do not come out in
-    that order, the user cannot say anything about assistants whose order nobody knows. Each relation is *held*,
-    *violated* or *not distinguishable*; one that is violated fails the certificate, and every page with numbers of
-    such a run says so.
+    Eight scripted assistants whose order can be argued for beforehand meet the same user, and must come out in it.
     """)
     return
 
 
 @app.cell(hide_code=True)
-def offer_certificate(configuration, folder):
-    certify_button = mo.ui.run_button(label="Certify this user now")
-    _engine = configuration.get("engine") or {}
-    needs_model = any(who != MINIATURE for who in _engine.values())
-    if folder is None:
-        _shown = mo.md("The recorded conversations were written once, by one mind: there is no user left to certify.")
-    elif needs_model:
-        _shown = mo.md(
-            f"Judge or voice of this run is a language model. `discover audit {folder} --certify` shows what the panel"
-            " will cost; with `--budget` it is run."
-        )
-    else:
-        _shown = certify_button
-    _shown
-    return certify_button, needs_model
+def make_certifier():
+    certifier = Certifier()
+    get_certifying = certifier.get_progress
+    return certifier, get_certifying
 
 
 @app.cell(hide_code=True)
-def certify(certify_button, folder, needs_model):
-    mo.stop(folder is None)
-    _trouble = ""
-    if certify_button.value and not needs_model:
-        try:
-            certify_run(folder, lay_out_panel(folder))
-        except (CertificateError, StoreError, RunError, RunOptionsError, OSError) as error:
-            _trouble = str(error)
-    try:
-        certificate = read_certificate(folder)
-    except CertificateError:  # the line below says so
-        certificate = None
-    _parts = [show.error_line(_trouble)] if _trouble else []
-    _parts.append(show_audit.certificate_line(folder))
-    if certificate is not None:
-        _parts.append(show.panel("The relations", show_audit.relations(certificate)))
-        _parts.append(show.panel("The panel", show_audit.found_by_panel(certificate)))
-    mo.Html(show_audit.styled(*_parts))
+def show_certificate(certifier, configuration, folder, get_certifying):
+    def parts():
+        """The line, with a button where it can be certified at once; then the picture, and the relations folded."""
+        if folder is None:
+            return [mo.md("The recorded conversations were written once, by one mind: nobody is left to certify.")]
+        found = [certifier.view(folder, get_certifying())]
+        trust = trust_in(folder)
+        if trust.missing and any(who != MINIATURE for who in (configuration.get("engine") or {}).values()):
+            command = f"discover audit {shown_path(folder)} --certify"
+            found.append(mo.md(f"Models take part: `{command}` shows what the panel costs, and `--budget` runs it."))
+        for each in trust.certificates:
+            picture, table = show_audit.panel_picture(each), show_audit.relations(each)
+            found.append(mo.Html(show_audit.styled(picture, show.more(f"All {len(each.tested)} relations", table))))
+        return found
+
+    mo.vstack(parts())
     return
 
 
@@ -204,13 +180,14 @@ def audit_users(conversations):
 
 @app.cell(hide_code=True)
 def show_leaks(audited, conversations, leaks):
-    _note = show.quiet(f"{len(leaks)} of {len(audited.findings)} findings are alarms.")
+    _note = show.EMPTY
     if len(conversations) == READ_AT_MOST:
         _note += show.quiet(f"Read were the first {READ_AT_MOST} conversations; the command reads all.")
     mo.Html(
         show_audit.styled(
             show_audit.audit_line(audited),
-            show.panel("What was found", show_audit.findings(audited.findings), _note),
+            show.more("Every finding", show_audit.findings(audited.findings)) if audited.findings else show.EMPTY,
+            _note,
         )
     )
     return
@@ -221,8 +198,8 @@ def introduce_corpus():
     mo.md("""
     ### How good is the audit itself?
 
-    It is run on a corpus into which leaks were put on purpose, in several disguises, beside decoys that only look
-    like one and the same messages untouched.
+    It is run on messages into which leaks were put on purpose, beside decoys that only look like one. The inflected
+    forms are made by rule, and not every one is good English: the audit has to know a word by its root.
     """)
     return
 
@@ -231,11 +208,17 @@ def introduce_corpus():
 def score_corpus():
     corpus = load_corpus()
     corpus_scored = score(corpus)
-    kind_choice = mo.ui.dropdown([*PLANTED, *BEYOND, *DECOYS], value="inflected", label="Show cases of the kind")
-    wrong_only = mo.ui.checkbox(label="only those the audit gets wrong")
+    _kinds = [*PLANTED, *BEYOND, *DECOYS]
+    kind_choice = kept(mo.ui.dropdown, "kind", _kinds, value="synonym", label="Show cases of the kind")
+    wrong_only = kept(mo.ui.checkbox, "wrong", value=False, label="only those the audit gets wrong")
     mo.vstack(
         [
-            mo.Html(show_audit.styled(show.panel("Planted leaks", show_audit.scored(corpus_scored)))),
+            mo.Html(
+                show_audit.styled(
+                    show_audit.scored_picture(corpus_scored),
+                    show.more("The same as a table", show_audit.scored(corpus_scored)),
+                )
+            ),
             mo.hstack([kind_choice, wrong_only], justify="start", align="center", gap=2, wrap=True),
         ]
     )
@@ -286,15 +269,17 @@ def show_failures(folder):
 
 @app.cell(hide_code=True)
 def introduce_agreement():
-    noise = mo.ui.slider(0, 0.5, 0.05, value=0.1, label="Share of verdicts turned around", show_value=True)
+    noise = kept(
+        mo.ui.slider, "noise", 0, 0.5, 0.05, value=0.1, label="Share of verdicts turned around", show_value=True
+    )
     mo.vstack(
         [
             mo.md("""
     ## 3 · Do judges agree?
 
-    The same turns, judged again: by the miniature where it knows the domain, and by a judge that turns some verdicts
-    around on purpose, so that you see what that much noise does to κ and α. People can take part: fill in the sheet,
-    then give it back. The command adds language models (`--judge`).
+    The same turns, judged again: by the miniature, and by a judge that turns some verdicts around on purpose, so that
+    you see what that much noise does. People can take part: label a sheet by hand, then give it back. The command adds
+    language models (`--judge`).
     """),
             noise,
         ]
@@ -309,8 +294,8 @@ def exchange_sheets(conversations):
         write_label_sheet(moments_of(dict(islice(conversations.items(), ON_A_SHEET))), text)
         return text.getvalue().encode()
 
-    label_files = mo.ui.file(filetypes=[".csv"], multiple=True, label="Sheets filled in", kind="button")
-    _download = mo.download(_sheet, filename="labels.csv", label="A sheet to label by hand")
+    label_files = mo.ui.file(filetypes=[".csv"], multiple=True, label="Give labelled sheets back", kind="button")
+    _download = mo.download(_sheet, filename="labels.csv", label="Get a sheet to label")
     mo.hstack([_download, label_files], justify="start", align="center", gap=2, wrap=True)
     return (label_files,)
 
@@ -360,10 +345,12 @@ def compare_judges(conversations, labels_by_people, noise):
         not labels,
         mo.md("The miniature cannot judge these trees, which are in words of their own; choose a run of its domains."),
     )
+    _agreements = agreements(labels)
     mo.Html(
         show_audit.styled(
-            show.panel("Agreement", show_audit.agreement(agreements(labels))),
-            show.panel("Changed answers on repeat", show_audit.changed_answers(flips(labels))),
+            show_audit.agreement_picture(_agreements),
+            show.more("Agreement by kind and depth", show_audit.agreement(_agreements)),
+            show.more("Changed answers on repeat", show_audit.changed_answers(flips(labels))),
         )
     )
     return judged, labels
@@ -372,47 +359,25 @@ def compare_judges(conversations, labels_by_people, noise):
 @app.cell(hide_code=True)
 def list_disagreements(labels):
     disputed = disagreements(labels)
-    disputed_table = mo.ui.table(
-        [
-            {
-                "conversation": each.conversation,
-                "turn": each.turn,
-                "about": each.intent or "kind of reply",
-                **{label.judge: (label.value or "").replace("_", " ") for label in each.labels},
-            }
-            for each in disputed
-        ],
-        selection="single",
-        page_size=6,
-        show_column_summaries=False,
-        show_data_types=False,
-        show_download=False,
-        initial_selection=[0] if disputed else None,
-        label=f"{len(disputed)} disagreements; select one to open its turn",
-    )
-    disputed_table if disputed else mo.md("The judges do not differ anywhere.")
-    return disputed, disputed_table
+    _list = show.styled(show_audit.disputes(disputed))
+    dispute_list = controls.picking("dispute", _list, [str(place) for place in range(len(disputed))])
+    return dispute_list, disputed
 
 
 @app.cell(hide_code=True)
-def open_disagreement(disputed, disputed_table, judged):
-    def selected():
-        for row in disputed_table.value:
-            for each in disputed:
-                about = each.intent or "kind of reply"
-                if (each.conversation, each.turn, about) == (row["conversation"], row["turn"], row["about"]):
-                    return each
-        return None
-
-    _one = selected() if disputed else None
-    mo.stop(_one is None)
-    mo.Html(show_audit.styled(show_audit.disagreement(_one, judged[_one.conversation])))
+def open_disagreement(dispute_list, disputed, judged):
+    mo.stop(not disputed, mo.md("The judges do not differ anywhere."))
+    _place = dispute_list.value["picked"]
+    _one = disputed[int(_place)]
+    _detail = show.tag("div", show_audit.disagreement(_one, judged[_one.conversation]), data_opened=_place)
+    _list = show.tag("div", show.heading(f"{len(disputed)} disagreements"), controls.placed(dispute_list))
+    mo.Html(show_audit.styled(show.tag("div", _list, _detail, class_="dl-list-detail")))
     return
 
 
 @app.cell(hide_code=True)
 def introduce_paper():
-    all_checks = mo.ui.checkbox(label="show the figures that follow, too")
+    all_checks = kept(mo.ui.checkbox, "all", value=False, label="list the figures that follow, too")
     mo.vstack(
         [
             mo.md(f"""
@@ -436,12 +401,13 @@ def show_paper(all_checks, folder):
     _unscored = show.quiet("This run was not scored; rows of one made by `discover evaluate` stand here.")
     mo.Html(
         show_audit.styled(
-            show.panel("Printed and recomputed", show_audit.checks(_chosen)),
-            show.panel(
+            show_audit.errata(does_not_follow()),
+            show.more("Printed and recomputed, as a table", show_audit.checks(_chosen)),
+            show.more(
                 "What follows although it is not printed",
                 show.table(("table", "figure", "value", "how"), _derived),
             ),
-            show.panel(
+            show.more(
                 "The paper’s main table, and ours",
                 show_audit.beside(beside(_ours)),
                 show.EMPTY if _ours else _unscored,
@@ -457,11 +423,17 @@ def show_commands(folder):
     ## On the command line
 
     ```
-    discover audit {folder or "RUN"} --certify
+    discover audit {shown_path(folder) if folder else "RUN"} --certify
     discover audit --corpus
     discover paper
     ```
     """)
+    return
+
+
+@app.cell(hide_code=True)
+def lead_on():
+    mo.Html(show.styled(footer("65_audit.py")))
     return
 
 

@@ -1,15 +1,18 @@
-"""Controls whose choices travel from page to page in the address: the rules of labels, and the pool of an evaluation.
+"""Controls whose choices stand in the page's address, so that they outlive a reload and travel from page to page.
 
+`kept(mo.ui.slider, "turn", 1, 5, value=1, label="Turn")` makes any control of marimo that way.
 marimo is imported where it is used: the library itself does without it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from discover_lib.base.files import outputs_folder
 from discover_lib.core.rules import Rules
 from discover_lib.metrics.rescore import NAMED_RULES
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES
@@ -18,12 +21,72 @@ from discover_lib.metrics.scores import ConversationScores
 OWN = "the run’s own"
 
 
-def rules_menu(label: str, asked: str | None = None, *, own: bool = False) -> Any:
-    """Named rules; with `own` those of the run come first."""
+def kept(
+    kind: Callable[..., Any], name: str, *arguments: Any, value: Any, forgets: Sequence[str] = (), **how: Any
+) -> Any:
+    """A control that begins as the page's address says under `name`, and writes what is chosen there.
+
+    What is at its default leaves the address; what the address asks for and the control cannot hold is passed over.
+
+    Args:
+        kind: `mo.ui.slider` or another; `arguments` and `how` are its own.
+        value: its default; of a menu the label.
+        forgets: other names of the address that a choice here makes void.
+    """
+    import marimo as mo
+
+    choices: Mapping[str, Any] = {}
+    if kind in (mo.ui.dropdown, mo.ui.radio, mo.ui.multiselect):
+        choices = kind(*arguments, **how).options
+        value = value if isinstance(value, str | list) else str(value)
+    # A folder stands in the address as its path: its label may say "today".
+    names = {label: _below_outputs(each) if isinstance(each, Path) else label for label, each in choices.items()}
+
+    def remember(chosen: Any) -> None:
+        if choices and isinstance(chosen, list):
+            chosen = [label for label, choice in choices.items() if choice in chosen]
+        elif choices:
+            chosen = next(label for label, choice in choices.items() if choice == chosen)
+        address = mo.query_params()
+        for other in (name, *forgets):
+            if other in address:
+                address.remove(other)
+        if _written(chosen) != _written(value):
+            address.set(name, _written(chosen) if isinstance(chosen, list) else names.get(chosen, _written(chosen)))
+
+    asked = mo.query_params().get(name) if mo.running_in_notebook() else None
+    if asked is not None:
+        asked = next((label for label, written in names.items() if written == asked), asked)
+        try:
+            return kind(*arguments, **how, value=_wanted(asked, value, arguments), on_change=remember)
+        except (KeyError, TypeError, ValueError):
+            pass
+    return kind(*arguments, **how, value=value, on_change=remember)
+
+
+def _below_outputs(folder: Path) -> str:
+    return str(folder.relative_to(outputs_folder())) if folder.is_relative_to(outputs_folder()) else str(folder)
+
+
+def _wanted(asked: str, default: Any, arguments: Sequence[Any]) -> Any:
+    """What the address asks of a control with this default; raises where it cannot be read."""
+    if isinstance(default, str):
+        return asked
+    value = json.loads(asked)
+    if type(value) in (int, float) and type(default) in (int, float):
+        low, high = arguments[:2] if len(arguments) > 1 else (value, value)
+        return min(max(value, low), high)
+    if type(value) is not type(default):
+        raise ValueError(asked)
+    return value
+
+
+def rules_menu(label: str, name: str = "rules", *, own: bool = False) -> Any:
+    """Named rules, `name` in the address; with `own` those of the run come first.  Another choice frees the sliders."""
     import marimo as mo
 
     names = [*([OWN] if own else []), *NAMED_RULES]
-    return mo.ui.dropdown(names, value=asked if asked in names else names[0], label=label)
+    return kept(mo.ui.dropdown, name, names, value=names[0], label=label, forgets=("p", "tau", "lam"))
 
 
 def base_rules(name: str, own: Rules) -> Rules:
@@ -31,18 +94,17 @@ def base_rules(name: str, own: Rules) -> Rules:
     return own if name == OWN else NAMED_RULES[name]().replace(token_unit=own.token_unit)
 
 
-def rule_sliders(base: Rules, asked: Mapping[str, Any] | None = None) -> tuple[Any, Any, Any]:
+def rule_sliders(base: Rules) -> tuple[Any, Any, Any]:
     """Sliders for p, τ and 1000 λ, at the rules' values where the address asks for no other."""
     import marimo as mo
 
     def slider(name: str, value: float, most: float, step: float, label: str) -> Any:
-        wanted = _number((asked or {}).get(name), value)
-        return mo.ui.slider(0, most, step, value=min(max(wanted, 0), most), label=label, show_value=True)
+        return kept(mo.ui.slider, name, 0, most, step, value=min(value, most), label=label, show_value=True)
 
     return (
-        slider("p", base.p, 1, 0.05, "p, near-miss weight"),
-        slider("tau", base.tau, 1000, 10, "τ, free tokens"),
-        slider("lam", 1000 * base.lam, 10, 0.5, "1000 λ, price of 1000 tokens"),
+        slider("p", base.p, 1, 0.05, "near-miss weight p"),
+        slider("tau", base.tau, 1000, 10, "free tokens τ"),
+        slider("lam", 1000 * base.lam, 10, 0.5, "price of 1,000 tokens, 1000 λ"),
     )
 
 
@@ -50,6 +112,18 @@ def rules_set(base: Rules, p: float, tau: float, lam_of_1000: float) -> Rules:
     """The rules as the sliders stand; what was not moved stays unnamed in the rules' name."""
     wanted = {"p": p, "tau": tau, "lam": lam_of_1000 / 1000}
     return base.replace(**{name: value for name, value in wanted.items() if value != getattr(base, name)})
+
+
+def rules_said(rules: Rules, base: Rules) -> str:
+    """The rules as a page names them: those of the menu, or "yours: near miss 0.65, 190 free tokens"."""
+    if rules == base:
+        return f"the {base.name} rules"
+    moved = (
+        (rules.p != base.p, f"near miss {rules.p:g}"),
+        (rules.tau != base.tau, f"{rules.tau:g} free tokens"),
+        (rules.lam != base.lam, f"1,000 tokens cost {1000 * rules.lam:g}"),
+    )
+    return f"yours: {', '.join(words for changed, words in moved if changed)}"
 
 
 def pool_controls(scores: Sequence[ConversationScores], asked: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
@@ -99,8 +173,12 @@ def address_of(page: str, run: str, **values: Any) -> str:
 
 
 def _written(value: Any) -> Any:
-    """A list as one value, without blanks: of several values of a name a page would be told the last alone."""
-    return json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value
+    """A value as the one of its name in an address, a list without blanks: a page is told the last of several alone."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _listed(text: str | None, otherwise: list[str]) -> list[str]:
@@ -109,10 +187,3 @@ def _listed(text: str | None, otherwise: list[str]) -> list[str]:
     except ValueError:
         return otherwise
     return names if isinstance(names, list) else otherwise
-
-
-def _number(text: Any, otherwise: float) -> float:
-    try:
-        return float(text)
-    except (TypeError, ValueError):
-        return otherwise

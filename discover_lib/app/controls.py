@@ -6,15 +6,17 @@ marimo is imported where it is used: the library itself does without it.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 import types
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from discover_lib.app.carried import kept
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
@@ -310,10 +312,11 @@ def plan_table(stages: Sequence[Stage], caption: str) -> Markup:
 # -- records as controls ----------------------------------------------------------------------------------------------
 
 
-def field_controls(record: DataclassInstance, prefix: str = "") -> dict[str, Any]:
+def field_controls(record: DataclassInstance, prefix: str = "", address: str = "") -> dict[str, Any]:
     """A control for each field of a frozen record: name (with the prefix) → control, holding the field's value.
 
-    Numbers are typed, since rates range over many powers of ten; "" stands for None.
+    Numbers are typed, since rates range over many powers of ten; "" stands for None.  What is changed stands in the
+    page's address as `address` and the name.
     """
     import marimo as mo
 
@@ -322,13 +325,14 @@ def field_controls(record: DataclassInstance, prefix: str = "") -> dict[str, Any
     for field in dataclasses.fields(record):
         value, hint = getattr(record, field.name), hints[field.name]
         label = field.name.replace("_", " ")
+        name = f"{address}{prefix}{field.name}"
         if choices := _choices(hint):
             offered = {_shown(choice): choice for choice in choices}
-            made = mo.ui.dropdown(offered, value=_shown(value), label=label, full_width=True)
+            made = kept(mo.ui.dropdown, name, offered, value=_shown(value), label=label, full_width=True)
         elif hint is bool:
-            made = mo.ui.checkbox(value=value, label=label)
+            made = kept(mo.ui.checkbox, name, value=value, label=label)
         else:
-            made = mo.ui.text(value=_shown(value), label=label, full_width=True)
+            made = kept(mo.ui.text, name, value=_shown(value), label=label, full_width=True)
         controls[prefix + field.name] = made
     return controls
 
@@ -423,3 +427,39 @@ def pickable(html: str, picked: str = "", leads_to: str = "") -> Any:
         leads_to = traitlets.Unicode("").tag(sync=True)
 
     return Pickable(html=html, picked=picked, leads_to=leads_to)
+
+
+def picking(name: str, html: str, picks: Sequence[str]) -> Any:
+    """A list of which one is open: `value["picked"]` is its `data-pick`, which stands in the page's address as `name`.
+
+    Args:
+        html: finished markup, as of `pickable`; what is opened carries the same value as `data-opened`.
+        picks: all that can be picked; the first is open where the address names none of them.
+    """
+    import marimo as mo
+
+    asked = mo.query_params().get(name) if mo.running_in_notebook() else None
+    widget = pickable(html, str(asked) if asked in picks else next(iter(picks), ""))
+    widget.observe(lambda change: mo.query_params().set(name, change["new"]), "picked")
+    return mo.ui.anywidget(widget)
+
+
+def copied(text: str) -> Any:
+    """A line of code with a button that copies it."""
+    import anywidget
+    import marimo as mo
+    import traitlets
+
+    class Copied(anywidget.AnyWidget):
+        _esm = static_text("copied.js")
+        text = traitlets.Unicode("").tag(sync=True)
+
+    return mo.ui.anywidget(Copied(text=text))
+
+
+def listing(*functions: Callable[..., Any]) -> Any:
+    """The code of functions as a part of the page; in edit mode their cells show it."""
+    import marimo as mo
+
+    code = "\n\n\n".join(inspect.getsource(each).strip() for each in functions)
+    return mo.ui.code_editor(code, disabled=True, min_height=1) if mo.app_meta().mode != "edit" else mo.md("")

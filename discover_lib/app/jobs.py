@@ -10,14 +10,20 @@ import glob
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from discover_lib.audit.certificate import certify_run, lay_out_panel
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
+from discover_lib.dataset.export import MARK
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, write_sensitivity
 from discover_lib.runs.options import LaidOut, RunOptions, RunOptionsError, as_begun, check_access, execute, lay_out
+from discover_lib.runs.runner import Snapshot
 from discover_lib.runs.store import FILE, RunStore, StoreError, first_difference, to_json
 
 if TYPE_CHECKING:
@@ -120,6 +126,24 @@ class SensitivityJob(Work):
         write_sensitivity(self.folder)
 
 
+@dataclass
+class CertifyJob(Work):
+    """Certifies the simulated user of a run in which no language model judges or speaks.
+
+    Attributes:
+        done: conversations of the panel finished, and how many there are.
+    """
+
+    done: tuple[int, int] = field(default=(0, 0), init=False)
+
+    def work(self) -> None:
+        panel = lay_out_panel(self.folder)
+        certify_run(self.folder, panel, on_progress=self._count, stop=self._stop)
+
+    def _count(self, snapshot: Snapshot) -> None:
+        self.done = snapshot.counts.finished, snapshot.counts.units
+
+
 W = TypeVar("W", bound=Work)
 
 
@@ -190,6 +214,60 @@ def find_runs(folder: Path) -> dict[str, Path]:
 def find_evaluations(folder: Path) -> dict[str, Path]:
     """Evaluations below a folder, newest first: name → folder."""
     return {name: path for name, path in find_runs(folder).items() if configuration_of(path).get("kind") == "evaluate"}
+
+
+def training_places() -> dict[str, Path]:
+    """What can be trained on: syntheses, the newest first, other conversations, exported rows; name → folder."""
+    runs = [folder for folder in find_runs(outputs_folder()).values() if not _scored(folder)]
+    runs.sort(key=lambda folder: configuration_of(folder).get("kind") != "synthesize")
+    marks = sorted(outputs_folder().glob(f"rows/**/{MARK}"), key=lambda file: file.stat().st_mtime, reverse=True)
+    return labelled(runs) | {f"rows: {mark.parent.relative_to(outputs_folder())}": mark.parent for mark in marks}
+
+
+def places_scored() -> dict[str, Path]:
+    """Runs with users that evaluations score models on; a stage refuses to be trained on them."""
+    runs = labelled([folder for folder in find_runs(outputs_folder()).values() if _scored(folder)])
+    return {f"evaluation users, not for training: {name}": folder for name, folder in runs.items()}
+
+
+def _scored(folder: Path) -> bool:
+    configuration = configuration_of(folder)
+    return configuration.get("kind") == "evaluate" or any(
+        "-eval-" in name for name in configuration.get("artifacts", ())
+    )
+
+
+def run_label(folder: Path, now: float | None = None) -> str:
+    """A run as people name it, such as "4 assistants, 20 users, svg drawing · today 21:39".
+
+    Args:
+        now: Unix seconds; the present by default.
+    """
+    configuration = configuration_of(folder)
+    if not configuration:
+        return folder.name
+    assistants, users = configuration.get("assistants") or (), len(configuration.get("artifacts") or ())
+    who = f"{len(assistants)} assistants" if len(assistants) > 2 else " and ".join(assistants) or "conversations"
+    what = (configuration.get("domain") or "own trees").replace("_", " ")
+    parts = [who, *([f"{users} user{'s' * (users != 1)}"] if users else []), what]
+    return f"{', '.join(parts)} · {_day((folder / FILE).stat().st_mtime, now)}"
+
+
+def labelled(folders: Sequence[Path]) -> dict[str, Path]:
+    """Runs by their labels, told apart by their folders where two would be named alike."""
+    labels = [run_label(folder) for folder in folders]
+    return {
+        label if labels.count(label) == 1 else f"{label} · {folder.name[-8:]}": folder
+        for label, folder in zip(labels, folders, strict=True)
+    }
+
+
+def _day(changed: float, now: float | None) -> str:
+    """A time as "today 21:39", "yesterday 21:39" or "3 Nov 21:39"."""
+    then = datetime.fromtimestamp(changed)
+    days = (datetime.fromtimestamp(time.time() if now is None else now).date() - then.date()).days
+    day = {0: "today", 1: "yesterday"}.get(days, f"{then.day} {then:%b}" if days < 300 else f"{then:%Y-%m-%d}")
+    return f"{day} {then:%H:%M}"
 
 
 def domains_of(configuration: Mapping[str, Any]) -> tuple[str, ...]:

@@ -26,7 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from discover_lib.app.commands import shown_path
 from discover_lib.app.jobs import (
+    CertifyJob,
     Job,
     SensitivityJob,
     Work,
@@ -35,13 +37,17 @@ from discover_lib.app.jobs import (
     find_evaluations,
     find_runs,
     folder_of,
+    labelled,
     last_of,
+    run_label,
     started,
 )
+from discover_lib.audit.certificate import trust_in
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder
+from discover_lib.base.files import data_folder, outputs_folder, read_json
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.rows import Origin
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.runs.evaluation import ceilings_of, load_scores
 from discover_lib.runs.options import RunOptions, RunOptionsError
@@ -51,6 +57,8 @@ from discover_lib.train import jobs as training
 from discover_lib.train.jobs import TrainingJob
 from discover_lib.views import conversation as show
 from discover_lib.views.audit import certificate_line
+from discover_lib.views.html import progress as bar
+from discover_lib.views.html import tag
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -102,6 +110,14 @@ class Panel(ABC):
     def known(self) -> dict[str, Path]:
         """What can be opened, newest first: name below the outputs folder → folder."""
 
+    def labelled(self, folders: Sequence[Path]) -> dict[str, Path]:
+        """What a menu calls them: name → folder."""
+        return {self.name_of(folder): folder for folder in folders}
+
+    def name_of(self, folder: Path) -> str:
+        """How the address names it."""
+        return str(folder.relative_to(outputs_folder()))
+
     @abstractmethod
     def _opened(self, asked: str | None) -> tuple[Path | None, str]:
         """What the page opens with, given what its address names, and a line to tell if that is not there."""
@@ -149,7 +165,7 @@ class Panel(ABC):
         """Look at another folder, and let the page's address name it."""
         import marimo as mo
 
-        mo.query_params().set(self.parameter, str(folder.relative_to(outputs_folder())))
+        mo.query_params().set(self.parameter, self.name_of(folder))
         if folder != self.get_folder():
             self._set_folder(folder)
             self._set_progress(-1)
@@ -159,10 +175,11 @@ class Panel(ABC):
         """A menu of what can be opened."""
         import marimo as mo
 
-        known = self.known()
-        name = None if folder is None else str(folder.relative_to(outputs_folder()))
-        if name is not None and folder is not None:
-            known.setdefault(name, folder)
+        folders = list(self.known().values())
+        if folder is not None and folder not in folders:
+            folders.append(folder)
+        known = self.labelled(folders)
+        name = next((name for name, each in known.items() if each == folder), None)
         return mo.ui.dropdown(known, value=name, label=label, searchable=True, on_change=self.open)
 
     def clock(self, folder: Path | None, activity: int) -> Any:
@@ -323,6 +340,9 @@ class RunPanel(Panel):
     def known(self) -> dict[str, Path]:
         return find_evaluations(outputs_folder()) if self._domains else find_runs(outputs_folder())
 
+    def labelled(self, folders: Sequence[Path]) -> dict[str, Path]:
+        return labelled(folders)
+
     def _opened(self, asked: str | None) -> tuple[Path, str]:
         trouble = ""
         if asked:
@@ -385,7 +405,11 @@ class RunPanel(Panel):
         if now is None or not now.units:
             words = "laying out the conversations …" if going else "nothing here yet"
             return Markup("<b>{}</b>: {}").format(folder.name, words), -1, False
-        return now.line(folder.name, going), now.read, not now.complete
+        return (
+            now.line(run_label(folder), going) + show.quiet(shown_path(folder), small=True),
+            now.read,
+            not now.complete,
+        )
 
     def _ended(self) -> str:
         return next((work.trouble for work in self._work() if work.trouble), "")
@@ -428,7 +452,7 @@ class SynthesisedRun:
             return cls(configuration, origin, (), show.quiet("No conversation is finished yet."))
         several = any(len(turn.candidates) > 1 for each in conversations for turn in each.turns)
         alone = show.EMPTY if several else show.quiet(NO_PAIRS)
-        return cls(configuration, origin, conversations, alone + certificate_line(folder))
+        return cls(configuration, origin, conversations, alone)
 
 
 @dataclass(frozen=True)
@@ -452,7 +476,80 @@ class EvaluatedRun:
         return cls(configuration, scores, missing, ceilings)
 
 
+class Certifier:
+    """The line on the simulated user of a run, with a button that certifies them in place where nobody has yet.
+
+    certifier = Certifier()
+    get_certifying = certifier.get_progress             # the page names it, and is told of every step
+
+    certifier.view(folder, get_certifying())
+    """
+
+    def __init__(self) -> None:
+        import marimo as mo
+
+        self.get_progress, self._set_progress = mo.state(0)
+        self._button: Any = None
+
+    def view(self, folder: Path, count: int) -> Any:
+        """What vouches for the user of the run in a folder, or how far their panel is."""
+        import marimo as mo
+
+        job = last_of(CertifyJob, folder)
+        if job is not None and job.running:
+            return mo.Html(show.styled(self._going(job)))
+        trouble = show.error_line(job.trouble) if job is not None and job.trouble else show.EMPTY
+        line = mo.Html(show.styled(certificate_line(folder), trouble))
+        if not self._can(folder):
+            return line
+        self._button = mo.ui.button(label="Certify this user now", on_click=lambda _: self._begin(folder))
+        return mo.hstack([line, self._button], justify="start", align="center", gap=1, wrap=True)
+
+    @staticmethod
+    def _can(folder: Path) -> bool:
+        """Whether nobody has certified this user, and doing it costs nothing."""
+        engine = configuration_of(folder).get("engine") or {}
+        return bool(trust_in(folder).missing) and [engine.get(role) for role in ("judge", "voice")] == [MINIATURE] * 2
+
+    @staticmethod
+    def _going(job: CertifyJob) -> Markup:
+        done, total = job.done
+        words = f" {done} of {total} conversations of the panel" if total else " laying out the panel …"
+        parts = (show.chip("certifying", "emerging"), tag("span", words), bar(done / max(1, total)))
+        return tag("div", *parts, class_="da-trust", role="status")
+
+    def _begin(self, folder: Path) -> None:
+        import marimo as mo
+
+        job = started(CertifyJob(folder))
+
+        def watch() -> None:
+            while job.running:
+                self._set_progress(_next)
+                job.wait(0.5)
+            self._set_progress(_next)
+
+        mo.Thread(target=watch).start()
+
+
 # -- training ----------------------------------------------------------------------------------------------------------
+
+
+MADE_EARLIER = "made earlier"
+
+
+def trained_earlier() -> Path:
+    """What `tools/train_earlier.py` has made once, to be looked at without the libraries that training needs."""
+    return data_folder() / "training"
+
+
+def talks_earlier() -> list[tuple[str, dict[str, Conversation]]]:
+    """Conversations with the same user before and after that training: what kind of user, and both by name."""
+    file = trained_earlier() / "talks.json"
+    return [
+        (each["title"], {name: Conversation.from_dict(talk) for name, talk in each["talks"].items()})
+        for each in (read_json(file) if file.is_file() else [])
+    ]
 
 
 class TrainingPanel(Panel):
@@ -494,7 +591,12 @@ class TrainingPanel(Panel):
         return tuple(self._lines)
 
     def known(self) -> dict[str, Path]:
-        return {name: job.folder for name, job in training.find_jobs(outputs_folder()).items()}
+        own = {name: job.folder for name, job in training.find_jobs(outputs_folder()).items()}
+        earlier = trained_earlier() / "sft"
+        return own | ({MADE_EARLIER: earlier} if earlier.is_dir() else {})
+
+    def name_of(self, folder: Path) -> str:
+        return super().name_of(folder) if folder.is_relative_to(outputs_folder()) else MADE_EARLIER
 
     def _opened(self, asked: str | None) -> tuple[Path | None, str]:
         known = self.known()

@@ -3,20 +3,24 @@
 Scripted assistants whose order can be argued for beforehand are run with the simulator in question, all from the same
 states.  For each relation of the order a paired difference over artifacts says whether it is held, violated or not
 distinguishable.  Only a simulator that holds the required relations can say anything about assistants whose order is
-not known; a run carries its certificate as `certificate.json`, and pages show a warning where it is missing.
+not known.  A certificate belongs to the simulated user (judge, voice, prompts, rules and the domain they know), so
+every run of the same user inherits it: the miniature's come with the library, one made for a run lies in its folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json
+from discover_lib.base.files import data_folder, outputs_folder, read_json, write_json
 from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 
 FORMAT = "discover-certificate/1"
 FILE = "certificate.json"
+SHIPPED = Path("audit") / "certificates.json"  # below the data folder: the miniature's, one a domain and rules
 PANEL_FOLDER = "panel"  # below the run's
 PANEL = ("silent", "random", "ask", "options", "draft", "adaptive", "mixed", "oracle")
 ARTIFACTS = 40  # fewer often leave adaptive and draft, the closest of the panel, not distinguishable
@@ -104,6 +109,7 @@ class Certificate(Record, derived=("result", "line")):
     Attributes:
         subject: what was certified: engine, rules, prompts, code version (plain values), as a run records them.
         found: assistant → share of the hidden intents that it helped to discover.
+        domains: what the certified user wants pieces of; () in a certificate of before this was noted.
     """
 
     subject: Mapping[str, Any]
@@ -113,6 +119,7 @@ class Certificate(Record, derived=("result", "line")):
     trials: int
     turns: int
     seed: int
+    domains: tuple[str, ...] = ()
 
     @property
     def result(self) -> Result:
@@ -154,6 +161,7 @@ def certify(
     *,
     relations: Sequence[Relation] = RELATIONS,
     seed: int = 0,
+    domains: Iterable[str] = (),
 ) -> Certificate:
     """Test the relations on conversations of the panel, run from identical states.
 
@@ -174,7 +182,8 @@ def certify(
         tested = tuple(_test(each, shares, seed) for each in relations)
     except ValueError as error:
         raise CertificateError(f"the panel was not run on the same artifacts: {error}") from None
-    return Certificate(dict(subject), estimates, tested, len(next(iter(shares.values()))), trials, turns, seed)
+    artifacts = len(next(iter(shares.values())))
+    return Certificate(dict(subject), estimates, tested, artifacts, trials, turns, seed, tuple(sorted(domains)))
 
 
 def share_found(conversation: Conversation) -> float:
@@ -263,6 +272,7 @@ def certify_run(
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
     on_progress: Progress | None = None,
+    stop: threading.Event | None = None,
 ) -> Certificate:
     """Execute a laid-out panel below a run's folder, test it and write the certificate; cut off, it goes on.
 
@@ -272,9 +282,8 @@ def certify_run(
     """
     where = folder / PANEL_FOLDER / _panel_name(panel)
     where.mkdir(parents=True, exist_ok=True)
-    report = execute(
-        panel, where, concurrency=concurrency, settings=settings, budget_dollars=budget_dollars, on_progress=on_progress
-    )
+    limits: dict[str, Any] = {"settings": settings, "budget_dollars": budget_dollars, "stop": stop}
+    report = execute(panel, where, concurrency=concurrency, on_progress=on_progress, **limits)
     with RunStore.read(where) as store:
         counts = store.counts()
         if counts.finished < counts.units:
@@ -283,7 +292,8 @@ def certify_run(
                 f"{counts.units - counts.finished} of {counts.units} conversations of the panel are missing{why}; "
                 "the same command goes on with them"
             )
-        certificate = certify(store.conversations(), subject_of(panel.configuration), seed=panel.options.seed)
+        subject, domains = subject_of(panel.configuration), {domain for domain, _ in panel.trees.values()}
+        certificate = certify(store.conversations(), subject, seed=panel.options.seed, domains=domains)
     write_certificate(folder, certificate)
     return certificate
 
@@ -348,21 +358,111 @@ def read_certificate(folder: Path) -> Certificate | None:
         ) from None
 
 
-def certificate_warning(folder: Path) -> str | None:
-    """The line that every page with this run's numbers shows, or None if a certificate vouches for its simulator."""
-    how = "make one with 'discover audit RUN --certify' or in notebook 65"
+# -- of a user, wherever it was made ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What vouches for the simulated user of a run.
+
+    Attributes:
+        certificates: of this very user: one, or one for each domain of the run.
+        missing: why there is none, in one sentence, or "".
+    """
+
+    certificates: tuple[Certificate, ...] = ()
+    missing: str = ""
+
+    @property
+    def result(self) -> Result:
+        results = {each.result for each in self.certificates}
+        if "failed" in results:
+            return "failed"
+        return "passed" if results == {"passed"} else "undecided"
+
+    @property
+    def line(self) -> str:
+        """What the certificates say, in one line; several each with their domain."""
+        if len(self.certificates) == 1:
+            return self.certificates[0].line
+        return "; ".join(f"{', '.join(each.domains)}: {each.line}" for each in self.certificates)
+
+
+def trust_in(folder: Path) -> Trust:
+    """What vouches for the simulated user of the run in a folder: its own certificate, else those of the same user.
+
+    The same user is the same judge, voice, prompts, rules and version of the code, in the same domain.
+    """
     try:
         with RunStore.read(folder) as store:
-            subject = subject_of(store.configuration)
-        certificate = read_certificate(folder)
+            subject, domains = subject_of(store.configuration), _domains_of(store)
+        own = read_certificate(folder)
     except (StoreError, CertificateError) as error:
-        return f"No certificate: {error}."
-    if certificate is None:
-        return f"No certificate: nothing shows that this simulated user tells good assistants from bad ones; {how}."
-    changed = [name for name, value in subject.items() if certificate.subject.get(name) != value]
-    if changed:
-        return f"The certificate is of another simulator (its {', '.join(changed)} differ); {how}."
-    if certificate.result == "passed":
+        return Trust(missing=f"No certificate: {error}.")
+    if own is not None and not (changed := _differing(own, subject)):
+        return Trust((own,))
+    known = list(_known_certificates())
+    for groups in ((domains,), tuple((domain,) for domain in domains)):
+        fitting = [_largest(known, subject, group) for group in groups]
+        if domains and all(fitting):
+            return Trust(tuple(each for each in fitting if each is not None))
+    how = "make one with 'discover audit RUN --certify' or in notebook 65"
+    if own is not None:
+        return Trust(missing=f"The certificate is of another simulator (its {', '.join(changed)} differ); {how}.")
+    return Trust(
+        missing=f"No certificate: nothing shows yet that this simulated user tells good assistants from bad "
+        f"ones; {how}."
+    )
+
+
+def certificate_warning(folder: Path) -> str | None:
+    """The line that every page with this run's numbers shows, or None if a certificate vouches for its simulator."""
+    trust = trust_in(folder)
+    if trust.missing:
+        return trust.missing
+    if trust.result == "passed":
         return None
-    word = {"failed": "failed its certificate", "undecided": "is not certified"}[certificate.result]
-    return f"This simulated user {word}: {certificate.line}. Do not rest a conclusion on these numbers."
+    word = {"failed": "failed its certificate", "undecided": "is not certified"}[trust.result]
+    return f"This simulated user {word}: {trust.line}. Do not rest a conclusion on these numbers."
+
+
+def _differing(certificate: Certificate, subject: Mapping[str, Any]) -> list[str]:
+    return [name for name, value in subject.items() if certificate.subject.get(name) != value]
+
+
+def _largest(
+    certificates: Iterable[Certificate], subject: Mapping[str, Any], domains: tuple[str, ...]
+) -> Certificate | None:
+    """Of the certificates of a user in these domains the one of most artifacts."""
+    fitting = [each for each in certificates if each.domains == domains and not _differing(each, subject)]
+    return max(fitting, key=lambda each: each.artifacts, default=None)
+
+
+def _domains_of(store: RunStore) -> tuple[str, ...]:
+    named = store.configuration.get("domain")
+    return tuple(sorted(named.split(", ") if named else {row.domain for row in store.listing() if row.domain}))
+
+
+def _known_certificates() -> Iterator[Certificate]:
+    """Those that come with the library, then those of all runs; of before certificates knew their domains, none."""
+    shipped = data_folder() / SHIPPED
+    files = [shipped] if shipped.is_file() else []
+    for file in [*files, *outputs_folder().glob(f"*/{FILE}"), *outputs_folder().glob(f"*/*/{FILE}")]:
+        try:
+            yield from _certificates_in(file, file.stat().st_mtime_ns)
+        except (DiscoverError, KeyError, TypeError, ValueError, OSError):  # the page of its own run says so
+            continue
+
+
+@cache
+def _certificates_in(file: Path, changed: int) -> tuple[Certificate, ...]:
+    data = read_json(file, CertificateError)
+    return tuple(Certificate.from_dict(each) for each in (data if isinstance(data, list) else [data]))
+
+
+def certify_miniature(domain: str, rules: Rules) -> Certificate:
+    """The certificate of the miniature's user in one domain, made as `discover audit RUN --certify` makes it."""
+    with TemporaryDirectory() as folder:
+        run = Path(folder)
+        execute(lay_out(RunOptions(("silent",), domain=domain, artifacts=1, rules=rules)), run)
+        return certify_run(run, lay_out_panel(run))

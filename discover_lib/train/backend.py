@@ -46,6 +46,11 @@ class Backend:
         return f"backend: {self.name} on {self.device} ({self.why})"
 
 
+def missing_libraries() -> list[str]:
+    """What training needs and is not installed; imports nothing."""
+    return [name for name in NEEDED if importlib.util.find_spec(name) is None]
+
+
 def choose_backend(requested: str = "auto") -> Backend:
     """The backend for this machine.  Imports torch at most, and nothing that Unsloth would patch.
 
@@ -54,8 +59,7 @@ def choose_backend(requested: str = "auto") -> Backend:
     """
     if requested not in ASKED:
         raise BackendError(f"unknown backend {requested!r}; choose one of {', '.join(ASKED)}")
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
+    if missing := missing_libraries():
         raise BackendError(f"training needs {', '.join(missing)}, which is not installed: {INSTALL}")
     installed, cuda = importlib.util.find_spec("unsloth") is not None, has_cuda()
     if requested == "unsloth":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,9 @@ from discover_lib.dataset.export import MARK, Source, make_rows, read_rows
 from discover_lib.dataset.pairs import DatasetError
 from discover_lib.dataset.rows import Kind, RowOptions, digest
 from discover_lib.engines.local.dialect import Dialect
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.runs.store import FILE as STORE_FILE
-from discover_lib.runs.store import StoreError
+from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.train.recipes import Stage
 
 if TYPE_CHECKING:
@@ -118,6 +120,29 @@ def _system(row: Row) -> str:
 
 def _talk(row: Row) -> list[WireMessage]:
     return list(row["messages"] if "messages" in row else row["prompt"])
+
+
+_OF_EVALUATIONS = re.compile(rf"(?:{'|'.join(ALL_DOMAINS)})-eval-\d+")
+
+
+def overlap(rows: TrainingRows) -> str:
+    """Why these rows must not be trained on, in one line, or "": an evaluation would score the model on their users.
+
+    They come from an evaluation, or their artifacts are of the split that evaluations take theirs from.
+    """
+    named = dict.fromkeys(str(row.get("artifact", "")) for row in (*rows.train, *rows.held_out))
+    users = [name for name in named if _OF_EVALUATIONS.fullmatch(name)]
+    folder = Path(rows.source)
+    if not users and (folder / STORE_FILE).is_file():
+        with RunStore.read(folder) as store:
+            users = list(named) if store.configuration.get("kind") == "evaluate" else []
+    if not users:
+        return ""
+    others = f" and {len(users) - 1} more" if len(users) > 1 else ""
+    return (
+        f"these rows are of users that evaluations score models on ({users[0]}{others}), so a score would only say "
+        "what was learnt by heart; train on the train split, as 'discover synthesize' and notebook 40 make it"
+    )
 
 
 def domain_of(row: Row) -> str:

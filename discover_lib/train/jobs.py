@@ -179,6 +179,13 @@ class TrainingJob:
         """
         return _read(self.folder / RESULT)
 
+    def rows(self) -> int | None:
+        """How many rows a finished run was trained on."""
+        try:
+            return int(self.result()["rows"])
+        except (JobError, KeyError):
+            return None
+
     def wait(self, seconds: float, every: float = 0.2) -> JobStatus:
         """Wait until the run is at an end, at most so long; where it stands then."""
         deadline = time.monotonic() + seconds

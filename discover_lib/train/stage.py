@@ -164,8 +164,12 @@ class StageResult:
         return {**dataclasses.asdict(self), "folder": str(self.folder), "adapter": self.adapter and ADAPTER}
 
 
-def problems(settings: StageSettings) -> list[str]:
-    """What stands in the way, as far as it can be told without loading a library or a model; [] if nothing does."""
+def problems(settings: StageSettings, run: Path | None = None) -> list[str]:
+    """What stands in the way, as far as it can be told without loading a library or a model; [] if nothing does.
+
+    Args:
+        run: where it is to be trained; what an earlier version began there on an evaluation's users may go on.
+    """
     if settings.stage not in STAGES:
         return settings.recipe.problems(settings.stage)
     lines: list[str] = []
@@ -185,6 +189,8 @@ def problems(settings: StageSettings) -> list[str]:
     lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
     if rows is not None:
         lines += _domain_problems(base, rows)
+        begun = run is not None and (run / CHECKPOINTS).is_dir()
+        lines += [line for line in [rows_of.overlap(rows)] if line and not begun]
     if settings.stage == "grpo":
         lines += _role_problems(settings, rows)
     return lines
@@ -203,7 +209,7 @@ def run_stage(
         StageError: something stands in the way; nothing was loaded or written but the settings.
         BackendError: the libraries or the model do not work here.
     """
-    lines = problems(settings)
+    lines = problems(settings, folder)
     backend: Backend | None = None
     try:
         backend = choose_backend(settings.backend)
@@ -461,7 +467,8 @@ class _Answers:
         from discover_lib.train.grpo.reward import said
         from discover_lib.train.grpo.rollouts import Sampler, seeded
 
-        rows = (self.source.held_out or self.source.train)[:SAMPLED]
+        every = {json.dumps(_first_prompt(row)): row for row in reversed(self.source.held_out or self.source.train)}
+        rows = list(reversed(every.values()))[:SAMPLED]  # two users may begin with the same words
         answered = []
         sampler = Sampler(self.model, self.tokenizer, min(256, self.limit // 2), temperature=0.7)
         for row in rows:

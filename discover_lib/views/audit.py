@@ -9,21 +9,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from discover_lib.audit.agreement import KIND, Agreement, Disagreement, Flips
-from discover_lib.audit.certificate import Certificate, Tested, certificate_warning, read_certificate
+from discover_lib.audit.certificate import Certificate, Tested, trust_in
 from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, Case, Scored
 from discover_lib.audit.failures import Example, RunFailures
 from discover_lib.audit.leaks import Audit, Finding
 from discover_lib.audit.tables import BESIDE_COLUMNS, BESIDE_NOTE, CHECK_COLUMNS, METRICS, THE_PAPER, BesideRow, Check
 from discover_lib.core.conversation import Conversation
+from discover_lib.metrics.intervals import Estimate, Share
 from discover_lib.views import conversation as show
-from discover_lib.views.figures.charts import Span, span_of, strip
+from discover_lib.views.figures.charts import Span, dots, span_of, strip, two_values
 from discover_lib.views.html import EMPTY, Markup, cells, chip, code, grid, joined, more, notice, plain_list, quiet, tag
 from discover_lib.views.html import styled as styled
 
 MARKS = {"held": ("✓", "good"), "violated": ("✗", "bad"), "not distinguishable": ("?", "open")}
-TONES = {"follows": ("✓", "good"), "does not follow": ("✗", "bad"), "left open": ("?", "open")}
+TONES = {"follows": ("✓", "good"), "does not follow": ("≠", "plain"), "left open": ("?", "open")}
 RIGHT = {"as it should be": ("✓", "good"), "wrong": ("✗", "bad")}
 FORMS = {"verbatim": "word for word", "inflected": "a form of “{}”", "synonym": "another name for “{}”"}
+FAILED, UNDECIDED = "This simulated user failed its certificate:", "Not certified, the panel did not decide:"
 TIGHT, NUMBER = "da-tight", "da-tight dl-num"
 
 
@@ -42,13 +44,18 @@ def _mark(text: str, marks: Mapping[str, tuple[str, str]]) -> Markup:
 
 
 def certificate_line(folder: Path) -> Markup:
-    """One line for every page that shows numbers of a run: a warning, or what vouches for its simulated user."""
-    warning = certificate_warning(folder)
-    if warning is not None:
-        return notice(tag("b", "Not certified."), f" {warning}", tone="warn")
-    certificate = read_certificate(folder)
-    assert certificate is not None
-    return notice(tag("b", "Certified."), f" {certificate.line}.")
+    """One line for every page that shows numbers of a run: what vouches for its simulated user, or that nothing does.
+
+    Red is for a user who failed alone; one whom nobody has tested yet is a quiet chip.
+    """
+    trust = trust_in(folder)
+    if trust.missing:
+        return tag("p", chip("not certified yet", "emerging"), " ", tag("span", trust.missing), class_="da-trust")
+    if trust.result == "passed":
+        return tag("p", chip("✓ certified user", "known"), " ", tag("span", trust.line, "."), class_="da-trust")
+    words = f" {trust.line}. Do not rest a conclusion on these numbers."
+    failed = trust.result == "failed"
+    return notice(tag("b", FAILED if failed else UNDECIDED), words, tone="warn" if failed else "open")
 
 
 def relations(result: Certificate) -> Markup:
@@ -63,6 +70,12 @@ def relations(result: Certificate) -> Markup:
         reason = each.relation.why
     head = ("Relation, and why it must hold", "", "Difference", "95 % interval")
     return grid(head, rows, caption, "da-table", ("", TIGHT, TIGHT, ""))
+
+
+def panel_picture(result: Certificate) -> Markup:
+    """What each assistant of the panel found, best first: the order that a sound user brings them into."""
+    ordered = dict(sorted(result.found.items(), key=lambda item: -item[1].mean))
+    return dots(ordered, f"share of the hidden intents discovered, {_size(result)}, 95 % intervals")
 
 
 def found_by_panel(result: Certificate) -> Markup:
@@ -160,6 +173,57 @@ def scored(result: Scored) -> Markup:
     return _table(("", "Put into the message", "Alarm", "Any finding"), rows, caption, ("", "", TIGHT, TIGHT))
 
 
+def scored_picture(result: Scored) -> Markup:
+    """How good the audit is, in one sentence, and the share with an alarm for every kind of message."""
+    precision, recall = (f"{each.value:.0%}" if each.value is not None else "none" for each in _quality(result))
+    words = f"Of {recall} of the planted leaks it raises the alarm; {precision} of its alarms are leaks."
+    kinds = {name: result.alarmed((name,)) for name in (*PLANTED, *BEYOND, *DECOYS, TWIN)}
+    leaks = (*PLANTED, *BEYOND)
+    rows = {
+        f"{'leak' if name in leaks else 'no leak'}: {name}": Estimate(each.value, each.low, each.high, each.n, each.n)
+        for name, each in kinds.items()
+        if each.value is not None
+    }
+    return tag("p", tag("b", words)) + dots(rows, "share with an alarm, 95 % Wilson intervals", one_look=True)
+
+
+def _quality(result: Scored) -> tuple[Share, Share]:
+    return result.precision, result.recall
+
+
+def agreement_picture(rows: Iterable[Agreement]) -> Markup:
+    """How far every two judges agree on the intents: κ with its interval, and the sentence of the lowest."""
+    two = {" / ".join(each.judges): each for each in rows if each.group == "all intents" and each.kappa is not None}
+    kappas = {
+        name: Estimate(each.kappa.value, each.kappa.low, each.kappa.high, each.conversations, each.n)
+        for name, each in two.items()
+        if each.kappa is not None and each.kappa.value is not None
+    }
+    if not kappas:
+        return quiet("Of no two judges agreement is defined here.")
+    least = min(kappas, key=lambda name: kappas[name].mean)
+    share = two[least].percent
+    same = f"; they say the same about {share.value:.0%} of the intents" if share and share.value is not None else ""
+    words = f"The two that differ most are {least}: κ = {kappas[least].mean:.2f}{same}."
+    title = "agreement κ beyond chance (1: always the same, 0: as by chance), 95 % intervals"
+    return tag("p", tag("b", words)) + dots(kappas, title)
+
+
+def errata(checks: Iterable[Check]) -> Markup:
+    """Printed figures that do not follow from the others: both values on one scale, and what explains them."""
+    rows = [each for each in checks if each.computed is not None and each.unit == "%"]
+    picture = two_values(
+        {f"{each.what}": (each.printed, each.computed or 0.0) for each in rows}, ("printed", "recomputed")
+    )
+    return picture + tag("ul", *map(_erratum, rows), class_="dl-plain dl-small")
+
+
+def _erratum(each: Check) -> Markup:
+    printed, computed = each.row()[2:4]
+    why = f": {each.note}" if each.note else f": {each.formula}"
+    return tag("li", tag("b", each.what), f": printed {printed}, recomputed {computed}{why}.")
+
+
 def case(planted: Case, leak: Finding | None, intent_text: str) -> Markup:
     """One planted case: what was put in, and what the audit made of it."""
     message = marked(leak) if leak else tag("div", planted.message, class_="da-said")
@@ -202,6 +266,21 @@ def changed_answers(flips: Iterable[Flips]) -> Markup:
     """How often each judge, asked again, said something else."""
     head = ("judge", "asked, times", "other than the first time (95 % Wilson interval)")
     return show.table(head, ((each.judge, str(each.repeats), str(each.share)) for each in flips))
+
+
+def disputes(cases: Sequence[Disagreement]) -> Markup:
+    """Disagreements as a list to press, by their place."""
+    shown = (
+        tag(
+            "button",
+            tag("span", f"{each.conversation}, turn {each.turn}"),
+            tag("small", "kind of reply" if each.intent == KIND else f"intent {each.intent}"),
+            type="button",
+            data_pick=str(place),
+        )
+        for place, each in enumerate(cases)
+    )
+    return tag("div", *shown, class_="dl-picks", role="group", aria_label="Disagreements")
 
 
 def disagreement(case: Disagreement, conversation: Conversation) -> Markup:

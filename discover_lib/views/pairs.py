@@ -19,14 +19,36 @@ from discover_lib.dataset.preview import Piece
 from discover_lib.dataset.rows import Example
 from discover_lib.views import conversation as show
 from discover_lib.views.figures.charts import histogram as histogram
-from discover_lib.views.figures.charts import legend
+from discover_lib.views.figures.charts import legend, reward_of
 from discover_lib.views.html import EMPTY, Markup, chip, code, grid, hidden, joined, more, quiet, tag
 from discover_lib.views.html import styled as styled
 
+LISTED = 200  # turns in a list; a page stays quick
 LONG_TEXT = 400  # characters of a value that a row's preview shows before it folds the rest away
 
 
 # -- a pair, opened up -------------------------------------------------------------------------------------------------
+
+
+def listing(lines: Mapping[int, tuple[Mapping[str, Any], Sequence[str]]]) -> Markup:
+    """Turns as a list to press: place → where a turn comes from (as rows say it), and why it is left out."""
+    shown = [_listed(place, known, reasons) for place, (known, reasons) in list(lines.items())[:LISTED]]
+    rest = len(lines) - LISTED
+    note = quiet(f"and {rest:,} more; filter them above", small=True) if rest > 0 else EMPTY
+    return tag("div", *shown, note, class_="dl-picks", role="group", aria_label="Turns")
+
+
+def _listed(place: int, known: Mapping[str, Any], reasons: Sequence[str]) -> Markup:
+    sides = (
+        f"{known['chosen_assistant']} over {known['rejected_assistant']}" if "chosen_assistant" in known else "no pair"
+    )
+    facts = [f"margin {known['margin']:.2f}"] if known.get("margin") is not None else []
+    if "chosen_tokens" in known:
+        longer = known["chosen_tokens"] - known["rejected_tokens"]
+        facts.append("equally long" if not longer else f"{abs(longer)} tokens {'longer' if longer > 0 else 'shorter'}")
+    facts += [reason.replace("_", " ") for reason in reasons]
+    head = tag("span", tag("b", sides), f", {known['artifact']}, turn {known['turn']}")
+    return tag("button", head, tag("small", " · ".join(facts)), type="button", data_pick=str(place))
 
 
 def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Markup:
@@ -51,6 +73,23 @@ def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Ma
     if others:
         parts.append(show.panel("The candidates between them", show.candidates(tree, others, rules)))
     return joined(parts)
+
+
+def first_look(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Markup:
+    """One pair at a glance: what the user had said, both replies with what they earned, and why one is chosen."""
+    turn = labelled.turn
+    said = conversation.messages(turn.index - 1)[-1].content
+    sides = [(name, turn.candidates[place]) for name, place in _sides(labelled.label)]
+    earned = [each.reward.total if each.reward else 0.0 for _, each in sides]
+    bars = reward_of({name: value for (name, _), value in zip(sides, earned, strict=True)})
+    return joined(
+        [
+            tag("div", show.bubble("user", tag("div", said, class_="dl-text")), class_="dl-chat"),
+            show.beside(*(_side(turn, name, each, rules) for name, each in sides)),
+            bars,
+            tag("p", why(labelled, rules), class_="dl-told dp-why"),
+        ]
+    )
 
 
 def receipt(conversation: Conversation, turn: Turn, candidate: Candidate, rules: Rules) -> Markup:
@@ -203,7 +242,7 @@ def table_3(table: Table3, rules: Rules) -> Markup:
     price = f"λ = {rules.lam:g}, τ = {rules.tau:g} {rules.token_unit}"
     caption = f"Rewards: mean ± sd over turns [95 % interval over artifacts]; {rules.name} rules, {price}"
     parts = [*table.wins.items(), ("several share it", table.shared), ("tie, no pair", table.ties)]
-    return shares(parts) + show.table(("", ""), list(table.rows()), caption)
+    return shares(parts) + more("The whole table", show.table(("", ""), list(table.rows()), caption))
 
 
 def shares(parts: Iterable[tuple[str, int]]) -> Markup:
@@ -228,7 +267,7 @@ def sieved(result: Sieved, kind: str) -> Markup:
     parts = [("kept", len(result.kept)), *((reason.replace("_", " "), count) for reason, count in first.items())]
     head = ("", "counted here", "holds for", "what it means")
     caption = "A dropped example is counted by its first reason; nothing is dropped without one"
-    return shares(parts) + show.table(head, rows, caption)
+    return shares(parts) + more("Every reason, with its count", show.table(head, rows, caption))
 
 
 # -- what a trainer gets -----------------------------------------------------------------------------------------------
@@ -278,8 +317,12 @@ def _piece(piece: Piece, begins: bool) -> Markup:
 # -- whether length alone decided --------------------------------------------------------------------------------------
 
 
-def lengths(kept: Sequence[Example]) -> Markup:
-    """Margins and length differences of pairs, and the verdict in words."""
+def lengths(kept: Sequence[Example], charged: bool = True) -> Markup:
+    """Margins and length differences of pairs, and the verdict in words.
+
+    Args:
+        charged: whether length costs under the rules that labelled them.
+    """
     pairs = [PairLength.of_row(each.row) for each in kept]
     if not pairs:
         return quiet("No pair is kept, so nothing can be said about lengths.")
@@ -294,20 +337,22 @@ def lengths(kept: Sequence[Example]) -> Markup:
         "chosen is shorter",
         "chosen is longer",
     )
-    return verdict + _behind(pairs, report) + show.beside(margins, differences)
+    return verdict + _behind(pairs, report, charged) + show.beside(margins, differences)
 
 
-def _behind(pairs: Sequence[PairLength], report: LengthReport) -> Markup:
+def _behind(pairs: Sequence[PairLength], report: LengthReport, charged: bool) -> Markup:
     """What is behind the verdict: labels that length alone makes, and the rest without them."""
     others = [each for each in pairs if not each.equal_discovery]
-    text = (
-        f"In {report.by_penalty} of {report.n_pairs} pairs both replies discover equally much, and the charge for "
-        "length alone makes the label. "
-    )
+    text = ""
+    if report.by_penalty:
+        text = (
+            f"In {report.by_penalty} of {report.n_pairs} pairs both replies discover equally much, and the charge for "
+            "length alone makes the label. "
+        )
     if others and report.by_penalty:
         rest = length_report(others)
         text += f"Without these: {rest.sentence[0].lower()}{rest.sentence[1:]} "
     if report.flagged:
-        text += "A model trained on these pairs may learn length first: raise the least margin, or read the labels "
-        text += "with λ = 0, and look again."
+        text += "A model trained on these pairs may learn length first: drop pairs of a small margin"
+        text += ", or read the labels with λ = 0, and look again." if charged else ", and look again."
     return quiet(text)

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discover_lib.runs.outcomes import Outcomes
-from discover_lib.runs.store import Counts, Failure, Spent
-from discover_lib.views.html import EMPTY, Markup, code, more, plain_list, quiet, table, tag
+from discover_lib.runs.store import Counts, Failure, Listed, Spent
+from discover_lib.views.html import EMPTY, Markup, code, more, plain_list, quiet, signed, table, tag
 
 SHOWN_FAILURES = 30
+LISTED = 200  # conversations in a list; a page stays quick
 
 
 def facts(
@@ -41,6 +42,38 @@ def _cost(spent: Spent) -> str:
     unknown = f" and {spent.unpriced} calls of unknown price" if spent.unpriced else ""
     tokens = f"{spent.prompt_tokens:,} tokens in, {spent.completion_tokens:,} out"
     return f"{spent.calls:,} calls ({spent.attempts:,} attempts), {tokens}, ${spent.cost:.4f}{unknown}"
+
+
+def listing(rows: Sequence[Listed], flawed: Mapping[int, int]) -> Markup:
+    """Conversations as a list to press: who for whom, how much was discovered as a bar, and what is not in order."""
+    most = max((row.discovered for row in rows), default=0) or 1
+    shown = [_listed(row, most, flawed.get(row.place, 0)) for row in rows[:LISTED]]
+    rest = len(rows) - LISTED
+    note = quiet(f"and {rest:,} more; narrow them above", small=True) if rest > 0 else EMPTY
+    return tag("div", *shown, note, class_="dl-picks", role="group", aria_label="Conversations")
+
+
+def _listed(row: Listed, most: int, flawed: int) -> Markup:
+    ended = "" if row.stop == "max_turns" else (row.stop or "not finished").replace("_", " ")
+    counts = ((row.unscored, "unscored"), (row.leaks, "with a leak"), (flawed, "flawed"))
+    odd = [f"{count} {what}" for count, what in counts if count]
+    trial = f"trial {row.trial + 1}" if row.trial else ""
+    facts = (f"{row.turns} turns", f"reward {signed(round(row.reward, 2))}", f"{row.tokens:,} tokens", trial, ended)
+    return tag(
+        "button",
+        tag("span", tag("b", " + ".join(dict.fromkeys(row.assistants))), f" for {_user(row.artifact)}"),
+        tag("span", tag("i", style=f"width:{row.discovered / most:.0%}"), class_="dl-pick-bar", aria_hidden="true"),
+        tag("span", f"{row.discovered} discovered", class_="dl-pick-worth"),
+        tag("small", " · ".join(fact for fact in (*facts, *odd) if fact)),
+        type="button",
+        data_pick=str(row.place),
+    )
+
+
+def _user(artifact: str) -> str:
+    """A user by their artifact: those that were generated have a number."""
+    *_, number = artifact.rsplit("-", 1)
+    return f"user {int(number)}" if number.isdigit() else artifact
 
 
 def failures(records: Sequence[tuple[int, Failure]]) -> Markup:

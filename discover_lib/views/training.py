@@ -9,16 +9,19 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from discover_lib.core.conversation import Candidate
+from discover_lib.core.conversation import Candidate, Conversation
+from discover_lib.metrics.intervals import Estimate
 from discover_lib.train.grpo.group import Group
 from discover_lib.train.jobs import JobStatus
 from discover_lib.views import conversation as show
-from discover_lib.views.figures.charts import SMOOTHED, SMOOTHED_FROM, small_curve
+from discover_lib.views.figures.charts import SMOOTHED, SMOOTHED_FROM, Box, group_bars, small_curve, turn_curves
+from discover_lib.views.figures.theme import looks
 from discover_lib.views.html import EMPTY, Markup, chip, code, grid, more, progress, quiet, tag
 from discover_lib.views.html import styled as styled
 
+TURNED = 1.02  # held-out loss this many times its least, at every later measurement: no noise any more
 TICK_WORDS = {1e9: "G", 1e6: "M", 1e3: "k"}
 
 Line = Mapping[str, Any]
@@ -114,6 +117,22 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
     )
 
 
+def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
+    """A line where held-out loss has turned: from there on the model learns its rows by heart.
+
+    Args:
+        rows: how many it is trained on, if that is known.
+    """
+    held_out = points(lines, "eval_loss")
+    step, least = min(held_out, key=lambda point: point[1], default=(0, 0.0))
+    after = [value for at, value in held_out if at > step]
+    if len(after) < 2 or min(after) < least * TURNED:
+        return EMPTY
+    few = f"; trained on {rows} rows, it has seen each too often" if rows else ""
+    text = f"It has been memorising since step {step:,}: held-out loss has risen from {number(least)} to "
+    return show.notice(f"{text}{number(after[-1])}{few}.", tone="open")
+
+
 def latest(lines: Sequence[Line]) -> dict[str, Any]:
     """The last value of every column, over all lines: not every line holds them all."""
     return {name: value for line in lines for name, value in line.items() if value is not None}
@@ -137,6 +156,33 @@ def number(value: float) -> str:
     if 0 < size < 1e-4:
         shown = f"{value:.1e}"
     return shown.replace("-", "−")
+
+
+# -- what training changes ---------------------------------------------------------------------------------------------
+
+TRAINED = ("base", "SFT", "DPO", "SFT+DPO", "SFT+DPO+GRPO")
+
+
+def trained_before(results: Mapping[str, Any]) -> Markup:
+    """What training changed in a finished paper run (`discover miniature`): a curve for each model, and a sentence.
+
+    Args:
+        results: its `results.json`.
+    """
+    scope = results["evaluation"]["scopes"][0]
+    named = [name for name in TRAINED if name in scope["curves"]]
+    curves = {name: [Estimate(**each) for each in scope["curves"][name]] for name in named}
+    best, base = max(named, key=lambda name: curves[name][-1].mean), curves["base"][-1]
+    words = (
+        f"After {len(curves[best])} turns {best} has helped its users discover {curves[best][-1].mean:.0%} of what was "
+        f"hidden, the untrained base {base.mean:.0%}."
+    )
+    size = (
+        f"A run made earlier: tiny models, {scope['users']} conversations with users that no model had been trained "
+        f"on, bands are 95 % intervals; seed {results['options']['seed']} of “discover miniature”."
+    )
+    chart = turn_curves(curves, looks(named), "Share discovered, by training", Box(940, 300), strong=(best, "base"))
+    return tag("p", tag("b", words)) + chart + quiet(size, small=True)
 
 
 # -- where a run stands ------------------------------------------------------------------------------------------------
@@ -168,6 +214,14 @@ def standing(name: str, status: JobStatus, last: Line | None = None, now: float 
     line = (tag("b", name), " ", state_chip(status.state), " ", tag("span", " · ".join(filter(None, facts))))
     share = status.step / status.total_steps if status.total_steps else 0.0
     return tag("div", tag("p", *line, class_="dt-head"), progress(share), message, _attempts(status), role="status")
+
+
+def kept_round(result: Mapping[str, Any]) -> Markup:
+    """Which round's adapter a finished GRPO run has kept, if its rounds were measured."""
+    if result.get("kept_round") is None:
+        return EMPTY
+    why = "after it most was discovered in whole conversations with held-out users"
+    return quiet(f"The adapter is that of round {result['kept_round']}: {why}.", small=True)
 
 
 def state_chip(state: str) -> Markup:
@@ -236,6 +290,22 @@ def exchange(prompt: Sequence[Mapping[str, str]], replies: Mapping[str, str], br
     return _replies(prompt, show.beside(*sides))
 
 
+ONE_EACH = "One conversation each: an illustration, no measurement. Page 60 measures."
+
+
+def before_after(talks: Mapping[str, Conversation]) -> Markup:
+    """Conversations of the same user side by side: name → conversation, with what each helped to discover."""
+
+    def side(name: str, talk: Conversation) -> Markup:
+        found = len(talk.state.discovered) - len(talk.start.discovered)
+        tokens = sum(turn.reply.n_tokens for turn in talk.turns)
+        title = f"{name}: {found} of {len(talk.tree) - len(talk.start.discovered)} discovered, {tokens:,} tokens"
+        tree = more("What the user wants", show.state_legend(), show.outline(talk.tree, talk.state, talk.rules))
+        return show.panel(title, show.chat(talk), tree)
+
+    return show.beside(*(side(name, talk) for name, talk in talks.items()))
+
+
 def sample(prompt: Sequence[Mapping[str, str]], replies: Sequence[Mapping[str, Any]]) -> Markup:
     """One line of `samples.jsonl`: a prompt as the model saw it, and its replies with what each earned.
 
@@ -300,6 +370,12 @@ def group_arithmetic(group: Group, labels: Sequence[str]) -> Markup:
     return grid(head, rows, caption, "dt-group")
 
 
+def group_picture(group: Group, labels: Sequence[str]) -> Markup:
+    """The rewards of a group around their mean, and what the update makes of each reply."""
+    rewards = dict(zip(labels, group.rewards, strict=True))
+    return group_bars(rewards, dict(zip(labels, group.advantages, strict=True)), group.mean)
+
+
 def _signed(value: float | None) -> str:
     return "unscored" if value is None else show.signed(value)
 
@@ -341,6 +417,44 @@ def token_changes(tokens: Sequence[str], before: Sequence[float], after: Sequenc
         )
 
     return tag("div", *map(one, tokens, before, after), class_="dt-tokens")
+
+
+class Step(Protocol):
+    """What an update did: log-probabilities (nats) of each reply's tokens before and after it."""
+
+    before: Sequence[Sequence[float]]
+    after: Sequence[Sequence[float]]
+    kl: float
+    gradient_norm: float
+
+
+def step_record(names: Sequence[str], group: Group, tokens: Sequence[Sequence[str]], step: Step) -> dict[str, Any]:
+    """An update on one group as plain values, as `step_taken` shows it."""
+    parts = zip(names, group.advantages, tokens, step.before, step.after, strict=True)
+    keys = ("name", "advantage", "tokens", "before", "after")
+    replies = [dict(zip(keys, part, strict=True)) for part in parts]
+    return {"replies": replies, "kl": step.kl, "gradient_norm": step.gradient_norm}
+
+
+def step_taken(step: Mapping[str, Any]) -> Markup:
+    """One update on one group: every reply token by token, and how far the policy has moved.
+
+    Args:
+        step: as `step_record` makes it.
+    """
+    pairs = [list(zip(each["before"], each["after"], strict=True)) for each in step["replies"]]
+    most = max((abs(new - old) for pair in pairs for old, new in pair), default=0)
+    panels = []
+    for each in step["replies"]:
+        change = show.signed(round(sum(each["after"]) - sum(each["before"]), 3))
+        title = f"{each['name']}: advantage {show.signed(round(each['advantage'] or 0, 4))}, log-probability {change}"
+        panels.append(show.panel(title, token_changes(each["tokens"], each["before"], each["after"], most)))
+    note = (
+        "Bars show how much likelier (up) or less likely (down) each token became, in nats; tokens that several "
+        f"replies share are pulled both ways. Distance from the old policy: KL = {step['kl']:.2e} nats per token. Norm "
+        f"of the gradient: {step['gradient_norm']:.3g}. A penalty on the distance from a reference starts at 0."
+    )
+    return show.joined(panels) + quiet(note)
 
 
 def lesson(group: Group) -> Markup:

@@ -20,7 +20,7 @@ from discover_lib.app.jobs import (
     last_of,
     started,
 )
-from discover_lib.app.panel import RunPanel, Standing, TrainingPanel
+from discover_lib.app.panel import RunPanel, Standing, TrainingPanel, trained_earlier
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute
 from discover_lib.runs.runner import register
 from discover_lib.runs.store import RunStore
@@ -201,7 +201,7 @@ def test_options_come_back_from_a_configuration_or_say_why_not() -> None:
 
 
 def test_a_training_panel_opens_the_newest_run_and_says_what_cannot_be_begun(outputs: Path) -> None:
-    assert on_a_page(TrainingPanel).get_folder() is None
+    assert on_a_page(TrainingPanel).get_folder() == trained_earlier() / "sft", "what comes with the library"
     _trained(outputs / "train" / "sft-tiny", "stopped")
 
     def story() -> tuple[TrainingPanel, str]:

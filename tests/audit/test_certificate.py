@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import llm_brain
 import pytest
@@ -15,30 +16,38 @@ from discover_lib.audit.certificate import (
     FILE,
     PANEL,
     RELATIONS,
+    SHIPPED,
     Certificate,
     CertificateError,
     Kind,
     _verdict,
     certificate_warning,
     certify,
+    certify_miniature,
     certify_run,
     lay_out_panel,
     read_certificate,
     subject_of,
+    trust_in,
+    write_certificate,
 )
+from discover_lib.base.files import data_folder, rounded
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.core.advance import walk
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.state import Evaluation, Verdict
 from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import Estimate
+from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.units import plan_units, run_unit
 from discover_lib.views import audit as show_audit
 
 DOMAIN = "technical_writing"
+UNCERTIFIED = Rules.paper().replace(p=0.5)  # no certificate of these comes with the library
 FEW = 24
 
 
@@ -166,19 +175,28 @@ def test_a_panel_on_different_artifacts_is_refused() -> None:
 def run(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
     folder.mkdir()
-    execute(lay_out(RunOptions(("draft",), domain=DOMAIN, artifacts=2, turns=2)), folder)
+    execute(lay_out(RunOptions(("draft",), domain=DOMAIN, artifacts=2, turns=2, rules=UNCERTIFIED)), folder)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Certificates of other runs count; here there are none but those of the test."""
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    return tmp_path
 
 
 @pytest.mark.slow
 def test_a_run_is_warned_of_until_its_user_is_certified(run: Path) -> None:
-    assert "No certificate" in (certificate_warning(run) or "") and "Not certified" in show_audit.certificate_line(run)
+    assert "No certificate" in (certificate_warning(run) or "") and "not certified yet" in show_audit.certificate_line(
+        run
+    )
     panel = lay_out_panel(run, artifacts=FEW)
     assert len(panel.trees) == FEW and panel.options.turns == 2
     certificate = certify_run(run, panel)
     assert read_certificate(run) == certificate and certificate.turns == 2
     if certificate.result == "passed":
-        assert certificate_warning(run) is None and "Certified." in show_audit.certificate_line(run)
+        assert certificate_warning(run) is None and "certified user" in show_audit.certificate_line(run)
     else:
         assert "is not certified" in (certificate_warning(run) or "")
 
@@ -225,3 +243,53 @@ def test_a_language_model_as_the_user_is_certified_through_the_same_seam(tmp_pat
     assert {name: each.mean for name, each in found.found.items()} == {n: each.mean for n, each in own.found.items()}
     assert found.subject["prompts"].keys() == {"response_evaluation", "user_reply"}
     assert "is not certified" in (certificate_warning(folder) or "")
+
+
+# -- of a user, wherever it was made ----------------------------------------------------------------------------------
+
+
+def run_of(folder: Path, **options: Any) -> Path:
+    folder.mkdir()
+    execute(lay_out(RunOptions(("draft",), **{"artifacts": 1, "turns": 1} | options)), folder)
+    return folder
+
+
+@pytest.mark.parametrize("domain", ALL_DOMAINS)
+@pytest.mark.parametrize("rules", [Rules.paper(), Rules.authors()], ids=lambda rules: rules.name)
+def test_the_miniatures_certificates_come_with_the_library(tmp_path: Path, domain: str, rules: Rules) -> None:
+    trust = trust_in(run_of(tmp_path / "any", domain=domain, rules=rules))
+    assert trust.missing == "", "python tools/certify_miniature.py makes them anew"
+    assert trust.result == "passed" or (rules.name == "authors" and trust.result == "undecided"), trust.line
+    assert [each.domains for each in trust.certificates] == [(domain,)]
+
+
+@pytest.mark.slow
+def test_a_certificate_that_comes_along_is_what_the_panel_says_today() -> None:
+    known = json.loads((data_folder() / SHIPPED).read_text("utf-8"))
+    made = json.loads(json.dumps(rounded(certify_miniature(DOMAIN, Rules.paper()).to_dict())))
+    assert made in known, "the miniature has changed: python tools/certify_miniature.py makes its certificates anew"
+
+
+def test_a_run_inherits_the_certificate_of_the_same_user_and_of_no_other(tmp_path: Path, sound: Certificate) -> None:
+    certified = run_of(tmp_path / "certified", domain=DOMAIN, rules=UNCERTIFIED)
+    same = run_of(tmp_path / "same", domain=DOMAIN, rules=UNCERTIFIED, seed=3)
+    elsewhere = run_of(tmp_path / "elsewhere", domain="svg_drawing", rules=UNCERTIFIED)
+    subject = subject_of(lay_out_panel(certified, artifacts=1).configuration)
+    certificate = dataclasses.replace(sound, subject=subject, domains=(DOMAIN,))
+    write_certificate(certified, certificate)
+    assert [trust_in(each).result for each in (certified, same)] == ["passed", "passed"]
+    assert "No certificate" in trust_in(elsewhere).missing
+
+    failed = [dataclasses.replace(sound.tested[0], holds="violated"), *sound.tested[1:]]
+    write_certificate(certified, dataclasses.replace(certificate, tested=tuple(failed)))
+    assert 'data-tone="warn"' in show_audit.certificate_line(same), "a violated one is red"
+    assert 'data-tone="warn"' not in show_audit.certificate_line(elsewhere), "none at all is a quiet chip"
+
+
+def test_users_in_two_domains_need_a_certificate_in_each(tmp_path: Path) -> None:
+    folder = tmp_path / "both"
+    folder.mkdir()
+    execute(lay_out_evaluation(RunOptions(("draft",), artifacts=1, turns=1), ("svg_drawing", DOMAIN)), folder)
+    trust = trust_in(folder)
+    assert trust.result == "passed" and len(trust.certificates) == 2
+    assert trust.line.startswith("svg_drawing: the panel came out in order")

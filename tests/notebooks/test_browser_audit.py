@@ -6,8 +6,10 @@ import pytest
 from browser import Server, workbench
 from playwright.sync_api import Page, expect
 
+from discover_lib import Rules
 from discover_lib.audit.certificate import FILE
 from discover_lib.base.files import outputs_folder
+from discover_lib.runs.options import RunOptions, execute, lay_out
 
 SECOND = 1000
 
@@ -21,21 +23,25 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             yield running
 
 
-def test_the_page_certifies_shows_leaks_and_opens_disagreements(
-    page: Page, server: Server, outside_requests: list[str]
-) -> None:
+def test_the_page_shows_leaks_and_opens_disagreements(page: Page, server: Server, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file=65_audit.py")
-    expect(page.get_by_text("Certified.")).to_be_visible(timeout=40 * SECOND)
-    expect(page.get_by_text("0 of 128 user turns raise an alarm")).to_be_visible(timeout=10 * SECOND)
-    certificate = outputs_folder() / "audit-demo" / FILE
-    certificate.unlink()
+    expect(page.get_by_text("certified user")).to_be_visible(timeout=40 * SECOND)
+    expect(page.get_by_text("0 of 128 user turns raise an alarm")).to_be_visible(timeout=20 * SECOND)
     page.get_by_label("only those the audit gets wrong").check()
     page.get_by_label("Show cases of the kind").select_option(label="in part")
-    expect(page.locator(".da-case").first).to_contain_text("wrong", timeout=10 * SECOND)
+    expect(page.locator(".da-case").first).to_contain_text("wrong", timeout=20 * SECOND)
     expect(page.get_by_text("Is [", exact=False).first).to_be_visible()
+    assert outside_requests == []
+
+
+def test_a_user_whom_nobody_has_certified_is_certified_in_place(page: Page, server: Server) -> None:
+    folder = outputs_folder() / "own-rules"
+    folder.mkdir()
+    rules = Rules.paper().replace(p=0.4)
+    execute(lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=1, turns=2, rules=rules)), folder)
+    page.goto(f"{server.url}/?file=15_runs.py&run=own-rules")
+    expect(page.get_by_text("not certified yet")).to_be_visible(timeout=40 * SECOND)
     page.get_by_role("button", name="Certify this user now").click()
-    for _ in range(200):
-        if certificate.is_file():
-            break
-        page.wait_for_timeout(100)
-    assert certificate.is_file() and outside_requests == []
+    expect(page.get_by_text("conversations of the panel")).to_be_visible(timeout=40 * SECOND)
+    expect(page.get_by_text("8 scripted assistants")).to_be_visible(timeout=120 * SECOND)
+    assert (folder / FILE).is_file() and page.get_by_role("button", name="Certify this user now").count() == 0

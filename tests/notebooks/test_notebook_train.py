@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 import time
 from functools import cache
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 import pytest
 from notebook_runs import chosen, problems, run
 
+from discover_lib.app.panel import talks_earlier, trained_earlier
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import jobs
 from discover_lib.train.recipes import Recipe, assignments
+from discover_lib.views import training as show_training
 
 pytestmark = pytest.mark.slow
 
@@ -126,5 +129,40 @@ def test_a_group_is_taken_apart() -> None:
 
 def test_before_and_after_wait_for_a_finished_run(outputs: Path) -> None:
     shown, _ = run("52_before_after.py")
-    assert problems(shown) == [] and any("When the run above is finished" in each for each in shown)
+    assert problems(shown) == [] and any("when a run of your own is finished" in each for each in shown)
     assert not any("Ask both" in each for each in shown)
+
+
+def test_nothing_is_trained_on_the_users_of_an_evaluation(outputs: Path) -> None:
+    folder = outputs / "scored"
+    folder.mkdir()
+    options = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="eval", artifacts=2, candidates=1, turns=2)
+    execute(lay_out(options), folder)
+    try:
+        shown, defined = run(TRAIN)
+        assert folder not in list(defined["places"].values())[:1] and list(defined["places"].values())[-1] == folder
+        assert "evaluation users, not for training" in list(defined["places"])[-1]
+        shown, defined = run(TRAIN, data_choice=chosen(folder), stage_choice=chosen("sft"))
+        line = "of users that evaluations score models on (svg_drawing-eval-000 and 1 more)"
+        assert any(line in each for each in shown)
+        with pytest.raises(jobs.JobError, match="of users that evaluations score models on"):
+            defined["panel"].begin()
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_what_was_made_earlier_is_there_without_a_run() -> None:
+    [(title, talks), *others] = talks_earlier()
+    assert len(others) == 11 and set(talks) == {"before (base)", "after (SFT of the tiny model)"} and "user" in title
+    shown, _ = run("52_before_after.py")
+    assert any("before (base):" in each and "after (SFT" in each for each in shown)
+    job = jobs.TrainingJob(trained_earlier() / "sft")
+    assert job.status().state == "finished" and job.rows() == 90 and len(job.metrics().lines) > 100
+
+
+def test_held_out_loss_that_turns_is_said() -> None:
+    falling = [{"step": step, "eval_loss": 2 - step / 100} for step in range(10, 60, 10)]
+    assert show_training.turning(falling) == ""
+    rising = [*falling, *({"step": step, "eval_loss": 1.6 + step / 100} for step in range(60, 100, 10))]
+    said = show_training.turning(rising, 16)
+    assert "memorising since step 50" in said and "trained on 16 rows" in said

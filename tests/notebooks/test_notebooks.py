@@ -139,7 +139,8 @@ def test_reward_recomputes_under_other_rules() -> None:
     assert problems(outputs) == []
     assert changed["now"] == replay(original, original.rules.replace(p=1.0, tau=0))
     assert changed["now"] != original
-    assert any("p=1.0, tau=0" in output for output in outputs)
+    assert any("yours: near miss 1, 0 free tokens" in output for output in outputs)
+    assert any("<del>" in output and "rf-was" not in output for output in outputs), "the receipt is rewritten"
 
 
 @pytest.mark.parametrize("rules", ["paper, GRPO", "authors"])

@@ -129,7 +129,7 @@ def test_every_fragment_is_escaped_and_nests() -> None:
         show.panel(nasty, show.beside(show.table([nasty], [[nasty]], nasty)), latest=True),
         show.recognised([Recognised(nasty, nasty, nasty)]),
         show.ladder([[nasty]]),
-        show.reward_bars({nasty: [1.0, -0.5], "now": [0.0, 2.0]}),
+        show.reward_bars([1.0, -0.5], [0.0, 2.0]),
     )
     for fragment in fragments:
         assert "<script" not in fragment and "<img src=x" not in fragment

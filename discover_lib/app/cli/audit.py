@@ -40,7 +40,7 @@ from discover_lib.audit.agreement import (
     recorded_labels,
     write_label_sheet,
 )
-from discover_lib.audit.certificate import ARTIFACTS, certificate_warning, certify_run, lay_out_panel, read_certificate
+from discover_lib.audit.certificate import ARTIFACTS, certificate_warning, certify_run, lay_out_panel, trust_in
 from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, load_corpus, score
 from discover_lib.audit.failures import failures_of_run
 from discover_lib.audit.leaks import audit, finished_conversations
@@ -217,14 +217,15 @@ def _certificate(run: Path, flags: AuditFlags) -> tuple[dict[str, Any] | None, b
             if budget is None:
                 raise DiscoverError("nothing was spent; give --budget to run the panel, --artifacts for a smaller one")
         certify_run(run, panel, concurrency=IN_FLIGHT if panel.models else 1, settings=settings, budget_dollars=budget)
-    warning = certificate_warning(run)
-    certificate = None if warning and warning.startswith("No certificate") else read_certificate(run)
-    if certificate is not None:
+    warning, trust = certificate_warning(run), trust_in(run)
+    for certificate in trust.certificates:
         rows = ((each.relation.text, each.holds, str(each.difference)) for each in certificate.tested)
-        title = f"the panel, n = {certificate.artifacts} artifacts: paired differences of the share discovered"
+        where = f" ({', '.join(certificate.domains)})" if len(trust.certificates) > 1 else ""
+        title = f"the panel{where}, n = {certificate.artifacts} artifacts: paired differences of the share discovered"
         _table(title, ("relation", "", "difference"), rows)
-    typer.echo(warning or f"certified: {certificate.line if certificate else ''}")
-    return (certificate.to_dict() if certificate else None), warning is None
+    typer.echo(warning or f"certified: {trust.line}")
+    made = [certificate.to_dict() for certificate in trust.certificates]
+    return (made[0] if len(made) == 1 else {"certificates": made} if made else None), warning is None
 
 
 # -- agreement --------------------------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ def _check(settings: StageSettings, run: Path) -> str:
     """
     base, obstacles = Path(settings.base), []
     if not base.is_absolute() or base.exists():
-        obstacles = problems(settings)
+        obstacles = problems(settings, run)
     elif base.parent.name != TINY:
         obstacles = [f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"]
     if obstacles:

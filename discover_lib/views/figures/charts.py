@@ -18,7 +18,7 @@ from discover_lib.metrics.behaviour import FAMILIES, Family
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.views.figures.theme import Look, looks, shape, short
-from discover_lib.views.html import EMPTY, Markup, joined, quiet, signed, table, tag
+from discover_lib.views.html import EMPTY, Markup, joined, quiet, signed, tag
 
 ROW = 23.0  # units, one assistant in a chart of rows; units are CSS pixels at full width
 LINE = 15.0  # units between two labels at the end of lines
@@ -50,6 +50,12 @@ class Span(NamedTuple):
 
 
 WIDE, SMALL, PLOT, CURVE, STRIP = Box(940, 420), Box(520, 320), Box(420, 118), Box(320, 110), Box(100, 8)
+
+_HATCH = Markup(
+    '<defs><pattern id="rf-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<rect class="rf-costs-ground" width="6" height="6"/><rect class="rf-costs-line" width="2.5" height="6"/>'
+    "</pattern></defs>"
+)
 
 Scale = Callable[[float], float]  # a quantity → units
 Points = Sequence[tuple[int, float]]  # (step, value)
@@ -286,21 +292,63 @@ def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> 
     if not order:
         return quiet(f"No assistant is scored in {measure.label}.")
     rows = {name: estimates[name][measure.name] for name in order}
-    left, right = 34 + CHARACTER * max(len(short(name)) for name in order), 150.0
-    size, bottom = Box(WIDE.width, 62 + 1.2 * ROW * len(order)), 10 + 1.2 * ROW * len(order)
+    return dots(rows, measure.label, marks, lambda each: _short(each, measure), measure)
+
+
+def dots(
+    rows: Mapping[str, Estimate],
+    title: str,
+    marks: Mapping[str, Look] | None = None,
+    shown: Callable[[Estimate], str] = _short,
+    measure: Measure | None = None,
+    one_look: bool = False,
+) -> Markup:
+    """Means with their intervals on one scale from 0, a row each; `title` names the scale.
+
+    Args:
+        one_look: the rows are no assistants, and so need no colours and shapes of their own.
+    """
+    marks = marks or (dict.fromkeys(rows, looks(["one"])["one"]) if one_look else looks(list(rows)))
+    left, right = 34 + CHARACTER * max(len(short(name)) for name in rows), 150.0
+    size, bottom = Box(WIDE.width, 62 + 1.2 * ROW * len(rows)), 10 + 1.2 * ROW * len(rows)
     span = span_of(rows.values())
     x = scale(span, left, size.width - right)
-    drawn = [_grid_upright(span, x, 4, bottom, measure.label)]
+    drawn = [_grid_upright(span, x, 4, bottom, title)]
     for place, (name, each) in enumerate(rows.items()):
         y, look = 6 + 1.2 * ROW * (place + 0.5), marks[name]
         interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), y)
-        value = _text(_short(each, measure), size.width - right + 14, y + 4, "rf-row")
+        value = _text(shown(each), size.width - right + 14, y + 4, "rf-row")
         point = tag("g", _mark(look, x(each.mean), y, f"{name}: {_in_words(each, measure)}"), class_="rf-line")
         drawn.append(
             tag("g", _row_name(name, look, y), interval, point, value, class_="rf-own", style=f"color:{look.colour}")
         )
-    spoken = "; ".join(f"{name} {_short(each, measure)}" for name, each in rows.items())
-    return _svg(size, f"{measure.label}: {spoken}", drawn)
+    spoken = "; ".join(f"{name} {shown(each)}" for name, each in rows.items())
+    return _svg(size, f"{title}: {spoken}", drawn)
+
+
+def two_values(rows: Mapping[str, tuple[float, float]], names: tuple[str, str]) -> Markup:
+    """Two values of each row on one scale, joined: hollow for the first, filled for the second, both with numbers."""
+    if not rows:
+        return EMPTY
+    left, high = 20 + 7.5 * max(map(len, rows)), 1.3 * ROW
+    size = Box(WIDE.width, high * len(rows) + 34)
+    ends = [value for pair in rows.values() for value in pair]
+    x = scale(Span(min(0.0, *ends), max(ends)), left + 40, size.width - 60)
+    drawn = [
+        _line("rf-grid", x(0), 0, x(0), high * len(rows)),
+        _text("0 %", x(0), high * len(rows) + 16, anchor="middle"),
+    ]
+    for place, (name, (first, second)) in enumerate(rows.items()):
+        y = high * (place + 0.5)
+        drawn += [_text(name, left, y + 4, "rf-row", "end"), _line("rf-lead", x(first), y, x(second), y)]
+        drawn.append(tag("circle", class_="rf-hollow", cx=f"{x(first):.1f}", cy=f"{y:.1f}", r=5))
+        drawn.append(tag("circle", class_="rf-filled", cx=f"{x(second):.1f}", cy=f"{y:.1f}", r=5))
+        for value, other in ((first, second), (second, first)):
+            side, anchor = (9, "start") if value >= other else (-9, "end")
+            drawn.append(_text(f"{value:.4g}", x(value) + side, y + 4, anchor=anchor))
+    spoken = "; ".join(f"{name}: {names[0]} {first:g}, {names[1]} {second:g}" for name, (first, second) in rows.items())
+    key = tag("p", f"○ {names[0]}  ● {names[1]}", class_="dl-quiet dl-small")
+    return _svg(size, spoken, drawn) + key
 
 
 def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Markup:
@@ -418,27 +466,84 @@ def _stairs(counts: Sequence[int], x: Scale, y: Scale) -> list[tuple[float, floa
     return steps
 
 
-def reward_bars(series: Mapping[str, Sequence[float]]) -> Markup:
-    """Rewards per turn, a bar per series; bars below zero hang down.  All series have a value for every turn."""
-    groups = list(zip(*series.values(), strict=True))
-    values = [value for group in groups for value in group]
-    size, slot = Box(WIDE.width, 150), WIDE.width / max(1, len(groups))
-    bottom, thick = size.height - 20, min(26.0, slot / (len(series) + 1))
-    y = scale(Span(min([0.0, *values]), max([1.0, *values])), bottom, 4)
-    drawn = [_line("rf-grid", 0, y(0), size.width, y(0))]
-    for at, group in enumerate(groups):
-        start = slot * (at + 0.5) - (thick + 3) * len(group) / 2
-        for place, (name, value) in enumerate(zip(series, group, strict=True)):
-            box = {"y": f"{min(y(0), y(value)):.1f}", "height": f"{max(2.0, abs(y(value) - y(0))):.1f}"}
-            title = tag("title", f"{name}, turn {at + 1}: {signed(value)}")
-            left = f"{start + place * (thick + 3):.1f}"
-            drawn.append(tag("rect", title, data_series=place, x=left, width=f"{thick:.1f}", rx=3, **box))
-        drawn.append(_text(f"turn {at + 1}", slot * (at + 0.5), size.height - 4, anchor="middle"))
-    key = legend((tag("i", data_series=place), name) for place, name in enumerate(series))
-    rows = [(name, *map(signed, each), signed(sum(each))) for name, each in series.items()]
-    head = ("Reward", *(f"turn {turn}" for turn in range(1, len(groups) + 1)), "sum")
-    drawing = _svg(size, f"Rewards of {', '.join(series)} turn by turn; the table below has them as numbers", drawn)
-    return tag("div", drawing, key, class_="dl-bars") + table(head, rows)
+def reward_bars(rewards: Sequence[float], before: Sequence[float] = ()) -> Markup:
+    """Rewards of the turns as bars on a zero line, each with its value; what costs hangs down and is hatched.
+
+    Args:
+        before: the same rewards under other rules; a dashed outline where one differs.
+    """
+    size = Box(WIDE.width, 190)
+    values, slot = [*rewards, *before], WIDE.width / max(1, len(rewards))
+    thick = min(64.0, slot * 0.5)
+    y = scale(Span(min([0.0, *values]), max([1.0, *values])), size.height - (44 if min([0.0, *values]) else 26), 22)
+    drawn = [_HATCH, _line("rf-zero", 0, y(0), size.width, y(0)), _text("0", 0, y(0) - 4)]
+
+    def bar(value: float, middle: float, **attributes: str) -> Markup:
+        tall = max(2.0, abs(y(value) - y(0)))
+        box = {"y": f"{min(y(0), y(value)):.1f}", "height": f"{tall:.1f}", "x": f"{middle - thick / 2:.1f}"}
+        return tag("rect", width=f"{thick:.1f}", **box, **attributes)
+
+    for at, value in enumerate(rewards):
+        middle = slot * (at + 0.5)
+        was = before[at] if before else value
+        drawn.append(bar(value, middle, class_="rf-costs" if value < 0 else "rf-earns"))
+        shown = signed(round(value, 3))
+        if was != value:
+            drawn.append(bar(was, middle, class_="rf-was"))
+            shown += f" (was {signed(round(was, 3))})"
+        below = value < 0
+        end = max(y(value), y(was)) + 16 if below else min(y(value), y(was)) - 6
+        drawn.append(_text(shown, middle, end, "rf-name", "middle"))
+        drawn.append(_text(f"turn {at + 1}", middle, size.height - 4, anchor="middle"))
+    spoken = ", ".join(f"turn {at} {signed(value)}" for at, value in enumerate(rewards, 1))
+    return tag("div", _svg(size, f"Rewards: {spoken}", drawn), class_="dl-bars")
+
+
+def reward_of(rewards: Mapping[str, float]) -> Markup:
+    """Rewards of a few replies as bars from zero, the value at the end of each."""
+    left, tall = 120.0, 26.0
+    size = Box(WIDE.width, tall * len(rewards) + 4)
+    x = scale(Span(min([0.0, *rewards.values()]), max([1.0, *rewards.values()])), left + 60, size.width - 80)
+    drawn = [_HATCH, _line("rf-zero", x(0), 0, x(0), size.height)]
+    for place, (name, value) in enumerate(rewards.items()):
+        y = tall * (place + 0.5) + 2
+        box = {"x": f"{min(x(0), x(value)):.1f}", "width": f"{max(2.0, abs(x(value) - x(0))):.1f}"}
+        drawn.append(_text(name, left, y + 4, "rf-name", "end"))
+        drawn.append(tag("rect", class_="rf-costs" if value < 0 else "rf-earns", y=f"{y - 7:.1f}", height=14, **box))
+        drawn.append(_text(signed(round(value, 3)), max(x(value), x(0)) + 6, y + 4, "rf-name"))
+    spoken = "; ".join(f"{name} {signed(value)}" for name, value in rewards.items())
+    return tag("div", _svg(size, f"Rewards: {spoken}", drawn), class_="dl-bars")
+
+
+def group_bars(
+    rewards: Mapping[str, float | None], advantages: Mapping[str, float | None], mean: float | None
+) -> Markup:
+    """Rewards of a group of replies as bars from zero, the mean as a line, and what an update makes of each reply."""
+    left, right, tall = 150.0, 210.0, 34.0
+    size = Box(WIDE.width, tall * len(rewards) + 30)
+    values = [value for value in rewards.values() if value is not None]
+    span = Span(min([0.0, *values]), max([1.0, *values]))
+    x = scale(span, left + 40, size.width - right)
+    drawn = [_HATCH]
+    for place, (name, value) in enumerate(rewards.items()):
+        middle, advantage = tall * (place + 0.5), advantages[name]
+        drawn.append(_text(name, left, middle + 4, "rf-name", "end"))
+        if value is None or advantage is None:
+            drawn.append(_text("unscored", x(0) + 6, middle + 4))
+            continue
+        box = {"x": f"{min(x(0), x(value)):.1f}", "width": f"{max(2.0, abs(x(value) - x(0))):.1f}"}
+        kind = "rf-costs" if value < 0 else "rf-earns"
+        drawn.append(tag("rect", class_=kind, y=f"{middle - 9:.1f}", height=18, rx=3, **box))
+        drawn.append(_text(signed(round(value, 3)), max(x(value), x(0)) + 6, middle + 4, "rf-name"))
+        side = "▲ likelier" if advantage > 0 else "▼ less likely" if advantage < 0 else "= stays"
+        drawn.append(_text(f"{side} ({signed(round(advantage, 2))})", size.width - right + 60, middle + 4, "rf-name"))
+    bottom = tall * len(rewards)
+    drawn.append(_line("rf-zero", x(0), 0, x(0), bottom))
+    if mean is not None:
+        drawn += [_line("rf-now", x(mean), 0, x(mean), bottom + 4)]
+        drawn += [_text(f"mean {signed(round(mean, 3))}", x(mean), bottom + 20, anchor="middle")]
+    spoken = "; ".join(f"{name}: {'unscored' if value is None else signed(value)}" for name, value in rewards.items())
+    return tag("div", _svg(size, f"Rewards of the group: {spoken}", drawn), class_="dl-bars")
 
 
 # -- training data -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,124 @@
+"""Every choice of a page stands in its address and comes back in a browser that has never been here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from browser import Server, keep_on_this_machine, workbench
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from discover_lib.app.panel import FIRST_SYNTHESIS
+from discover_lib.runs.options import execute, lay_out
+
+SECOND = 1000
+# page → the controls that are set, by label; a list is drawn from what a slider, a menu, a box or a list holds
+CHOICES = {
+    "15_runs.py": """Assistant | User | Turn""",
+    "30_reward.py": """Conversation | Rules | Turn | near-miss weight p | free tokens τ
+        | price of 1,000 tokens, 1000 λ""",
+    "40_synthesis.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
+        | Labels under | near-miss weight p""",
+    "41_rows.py": """Drop margins below | Drop near-duplicates above | keep turns in which the user leaked | Show
+        | Replies hold | System message | Chat template of | Files""",
+    "50_train.py": """Backend | Row""",
+    "51_grpo_by_hand.py": """Domain | User | Turn to answer | free tokens τ | Replies in the group | Draw""",
+    "52_before_after.py": """User""",
+    "65_audit.py": """Show cases of the kind | only those the audit gets wrong | Share of verdicts turned around
+        | list the figures that follow, too""",
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    outputs = tmp_path_factory.mktemp("outputs")
+    run = outputs / "synthesis" / "small"
+    run.mkdir(parents=True)
+    execute(lay_out(FIRST_SYNTHESIS), run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISCOVER_OUTPUTS", str(outputs))
+        with workbench() as running:
+            yield running
+
+
+def control(page: Page, label: str) -> Locator:
+    """A control by its label; a slider's label names what holds its knob."""
+    labelled = page.get_by_label(label, exact=True).first
+    expect(labelled).to_be_visible(timeout=60 * SECOND)
+    knob = labelled.get_by_role("slider")
+    return knob.first if knob.count() else labelled
+
+
+def state(page: Page, label: str) -> str:
+    """What a control holds, as a reader sees it."""
+    return control(page, label).evaluate(
+        "each => each.getAttribute('aria-valuenow') ?? each.getAttribute('aria-checked')"
+        " ?? (each.type === 'checkbox' ? String(each.checked) : each.selectedOptions?.[0]?.text ?? each.textContent)"
+    )
+
+
+def change(page: Page, label: str) -> bool:
+    """Choose something else, if there is anything else."""
+    found = control(page, label)
+    if found.get_attribute("aria-valuenow") is not None:
+        at_end = found.get_attribute("aria-valuenow") == found.get_attribute("aria-valuemax")
+        found.focus()
+        found.press("ArrowLeft" if at_end else "ArrowRight")
+    elif found.evaluate("each => each.tagName") == "SELECT":
+        others = found.evaluate("each => [...each.options].filter(one => !one.selected).map(one => one.text)")
+        others = [each for each in others if each.strip("-")]
+        if not others:
+            return False
+        found.select_option(label=others[-1])
+    else:
+        found.click()
+        if found.get_attribute("aria-haspopup"):  # a menu with a field to search it
+            page.locator('[role="option"]').last.click()
+    return True
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_choices_come_back_from_the_address(name: str, server: Server, page: Page, browser: Browser) -> None:
+    page.goto(f"{server.url}/?file={name}")
+    labels = [" ".join(each.split()) for each in CHOICES[name].split("|")]
+    for label in labels:
+        address = page.url
+        if change(page, label):
+            expect(page, f"{label}: the address does not know of it").not_to_have_url(address, timeout=60 * SECOND)
+    page.wait_for_timeout(2 * SECOND)
+    chosen = {label: state(page, label) for label in labels}  # what a later choice made void is as it is now
+    assert parse_qs(urlsplit(page.url).query)["file"] == [name]
+
+    fresh = browser.new_context()
+    outside = keep_on_this_machine(fresh)
+    again = fresh.new_page()
+    again.goto(page.url)
+    for label, value in chosen.items():
+        assert state(again, label) == value, label
+    assert again.get_by_text("An internal error occurred").count() == 0 and outside == []
+    fresh.close()
+
+
+def test_what_a_press_opens_comes_into_view(server: Server, page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server.url}/?file=15_runs.py")
+    third = page.locator('[data-pick="2"]')
+    expect(third).to_be_visible(timeout=60 * SECOND)
+    third.click()
+    opened = page.locator('[data-opened="2"]')
+    expect(opened).to_be_in_viewport(timeout=20 * SECOND)
+    assert "conversation=2" in page.url
+
+
+def test_pages_lead_to_their_neighbours(server: Server, page: Page) -> None:
+    page.goto(f"{server.url}/?file=30_reward.py")
+    links = page.get_by_role("navigation", name="Pages before and after this one").get_by_role("link")
+    expect(links).to_have_text(["← 20 Step a simulated user", "40 Make conversations →"], timeout=60 * SECOND)
+
+
+def test_every_page_has_a_place_among_its_neighbours() -> None:
+    from discover_lib.views.navigation import PAGES, footer
+
+    notebooks = sorted(path.name for path in (Path(__file__).parents[2] / "notebooks").glob("*.py"))
+    assert list(PAGES) == notebooks
+    assert footer(notebooks[0]).count("<a") == footer(notebooks[-1]).count("<a") == 1
