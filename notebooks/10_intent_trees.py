@@ -267,8 +267,9 @@ def show_piece(asked, built, piece, source):
 
 
 @app.cell(hide_code=True)
-def show_synthesis(requirements):
+def show_synthesis(built, requirements):
     mo.stop(requirements is None)
+    _unread = [mo.md("What it was not read for: " + "; ".join(built.notes))] if built and built.notes else []
     mo.vstack(
         [
             mo.md(f"""
@@ -277,6 +278,7 @@ def show_synthesis(requirements):
     {len(requirements)} requirements, as specific as they come. What type and topic already imply is left out.
     """),
             mo.Html(show.styled(show.recognised(requirements))),
+            *_unread,
         ]
     )
     return

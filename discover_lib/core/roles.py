@@ -56,7 +56,7 @@ class BuiltTree:
     tree: IntentTree
     recognised: tuple[Recognised, ...]  # synthesis: the most specific requirements
     levels: tuple[tuple[str, ...], ...]  # abstraction: level 0 is the most specific
-    notes: tuple[str, ...] = ()  # what the model got wrong and code mended, in words for people
+    notes: tuple[str, ...] = ()  # for people: what code mended of a model, or what the piece was not read for
 
 
 class TreeBuilder(Protocol):

@@ -7,18 +7,23 @@ Initial request: one asked-for root, said broadly; nothing below it is given awa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.base.svg import SvgError
-from discover_lib.base.words import STOP_WORDS, words
+from discover_lib.base.words import STOP_WORDS, content_words, stem, words
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, Recognised
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
+from discover_lib.engines.miniature.rendering import is_drawn
 
 MIN_DIMENSIONS = 3
+WITNESSES = 2  # words of a requirement that carry it where not all of it is said
+MAX_QUOTED = 3  # sentences that told nothing
+_SENTENCES = re.compile(r"[^.!?\n]+[.!?]*")
 
 
 class MiniatureBuilder:
@@ -51,7 +56,7 @@ class MiniatureBuilder:
             Recognised(self.lexicon.values[value].text, self.lexicon.values[value].dimension, reason)
             for value, reason in found.items()
         )
-        return BuiltTree(tree, recognised, abstraction_levels(chains, self.lexicon))
+        return BuiltTree(tree, recognised, abstraction_levels(chains, self.lexicon), self._notes(artifact, found))
 
     def _topic(self, value: str) -> str:
         """One to three words that tell what the piece is broadly about."""
@@ -66,6 +71,8 @@ class MiniatureBuilder:
             shown = read_artifact(artifact.text, self.domain, artifact.id)
         except SvgError as error:
             raise BuildError(f"{artifact.id}: {error}") from None
+        if not is_drawn(self.domain):
+            shown = self._weighed(artifact.text, shown)
         found: dict[str, str] = {}
         for name in self.lexicon.dimensions:
             values = [value for value in shown if self.lexicon.values[value].dimension == name]
@@ -79,6 +86,39 @@ class MiniatureBuilder:
             )
         return found
 
+    def _weighed(self, text: str, shown: Mapping[str, str]) -> dict[str, str]:
+        """What the evidence in a text carries: a value whose requirement says more than the text is read more broadly.
+
+        "A letter" alone shows no unopened one.  A requirement is carried if the text holds all that it says beyond its
+        broader form, or at least two words of it, of its cues or of the line that realises it.
+        """
+        said = {stem(word) for word in words(text)}
+        weighed: dict[str, str] = {}
+        for value_id, reason in shown.items():
+            value = self.lexicon.values[value_id]
+            broader = self.lexicon.values[value.parent] if value.parent else None
+            extra = content_words(value.text) - (content_words(broader.text) if broader else set())
+            own = content_words(f"{value.text} {value.line} {' '.join(value.cues)}")
+            if broader and extra and not extra <= said and len(own & said) < WITNESSES:
+                weighed.setdefault(broader.id, reason)
+            else:
+                weighed[value_id] = reason
+        return self.lexicon.most_specific(weighed)
+
+    def _notes(self, artifact: Artifact, found: Mapping[str, str]) -> tuple[str, ...]:
+        """What the piece was looked through for in vain, and which of its sentences told nothing."""
+        seen = {self.lexicon.values[value].dimension for value in found}
+        missing = [dimension.aspect for name, dimension in self.lexicon.dimensions.items() if name not in seen]
+        looked = f"looked for {len(self.lexicon.values)} things about {len(self.lexicon.dimensions)} aspects"
+        notes = [f"{looked} and found {len(found)}; nothing known about {', '.join(missing)}" if missing else looked]
+        if not is_drawn(self.domain) and self.lexicon.form is None:
+            sentences = [each.strip() for each in _SENTENCES.findall(artifact.text) if len(words(each)) > 2]
+            silent = [each for each in sentences if not self.lexicon.cue_hits(each)]
+            told = f"{len(silent)} of {len(sentences)} sentences told it nothing"
+            quoted = "".join(f" “{_short(each)}”" for each in silent[:MAX_QUOTED])
+            notes += [f"{told}, such as{quoted}"] if silent else []
+        return tuple(notes)
+
     def _order_of_roots(self, artifact: Artifact, tops: Sequence[str]) -> list[str]:
         """One root that a request can name comes first; the rest as this user cares about them.
 
@@ -89,6 +129,10 @@ class MiniatureBuilder:
         first = (asked or unique)[0]
         rest = [top for top in unique if top != first]
         return [first, *sorted(rest, key=lambda top: unit_uniform(artifact.text, "root", top))]
+
+
+def _short(sentence: str) -> str:
+    return sentence if len(sentence) <= 80 else sentence[:79] + "…"
 
 
 def _organise(value: str, chains: Sequence[tuple[str, ...]], lexicon: Lexicon, intent_id: str) -> Intent:

@@ -90,3 +90,26 @@ def test_too_little_or_broken_is_refused_in_one_line(domain, text, complaint):
         engine(domain).builder.build(Artifact("mine", "x", text))
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("mine: ")
+
+
+STORY = """# The summer of the house
+
+My grandmother kept a dog and a bakery by the harbour, where it rained all summer. She waited for the letter.
+I never told her that I had burned it."""
+
+
+def test_one_word_of_a_requirement_that_says_more_is_read_more_broadly():
+    built = engine("creative_writing").builder.build(Artifact("mine", "story", STORY))
+    texts = {each.text for each in built.recognised}
+    assert "Centres on an unopened letter" not in texts and "Centres on a message on paper" in texts
+    assert {"Puts a dog beside the hero", "Puts a grandmother beside the hero"} <= texts
+
+
+def test_a_builder_says_what_it_looked_for_in_vain():
+    built = engine("creative_writing").builder.build(Artifact("mine", "story", STORY))
+    looked, silent = built.notes
+    assert "nothing known about" in looked and "the mood" in looked and "the weather" not in looked
+    assert "I never told her that I had burned it." in silent
+    assert (
+        engine("svg_drawing").builder.build(generate_artifact("svg_drawing", "eval", 0)).notes[0].startswith("looked")
+    )
