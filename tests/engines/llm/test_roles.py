@@ -640,6 +640,69 @@ def test_one_denied_edge_is_mended_without_asking_again(
         assert len(texts - kept) == 1 and [note for note in built.notes if "ask for the same" in note]
 
 
+WIDE = {"1.1": "about a city", "1.2": "with a river in it", "1.3": "in some season"}
+WISHES = dict(zip((f"0.{n}" for n in range(1, 9)), "Paris Loire Rome Rhine Oslo noon June dawn".split(), strict=True))
+
+
+def wide_forest(**parents: str | None) -> dict[str, Any]:
+    first = {"1.1": None, "0.1": "1.1", "0.2": "1.1", "0.3": "1.1", "1.2": None, "0.4": "1.2", "0.5": "1.2"}
+    first |= {"0.6": "1.2", "1.3": None, "0.7": "1.3", "0.8": "1.3"}
+    changed = {f"0.{name[1:]}": parent for name, parent in parents.items()}
+    return {"items": [{"id": key, "parent": parent} for key, parent in (first | changed).items()]}
+
+
+def verdicts(number: int, denied: dict[int, int]) -> dict[str, Any]:
+    rows = [
+        {"number": n, "reason": "so", "narrow_implies_broad": n not in denied, "broad_implies_narrow": False}
+        for n in range(1, number + 1)
+    ]
+    return {"pairs": [row | ({"instead": denied[n]} if (n := int(row["number"])) in denied else {}) for row in rows]}
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+def test_what_was_asked_again_can_be_obeyed_and_says_which_forest_was_taken(
+    client: LLMClient, brain: Scripted, obeys: bool
+) -> None:
+    """Five of eight edges are denied, which leaves seven trees: it may drop one, and only new edges are asked."""
+    items = [{"text": f"{place} is shown", "aspect": "place", "evidence": ""} for place in WISHES.values()]
+    better = wide_forest(w2="1.2", w3=None, w5=None, w6="drop", w8="1.2")
+    worse = wide_forest(w1=None, w2=None, w3=None, w4=None, w5=None, w6=None)
+    brain.says(
+        {"topic": "journey", "description": "d", "items": items},
+        {"levels": [{"items": list(WIDE.values())}]},
+        wide_forest(),
+        verdicts(8, {2: 4, 3: 0, 5: 0, 6: 0, 8: 0}),
+        *([better, verdicts(2, {2: 0})] if obeys else [worse]),
+        {"chosen": ["1"], "request": "a postcard of a journey about a city, please"},
+    )
+    builder = LLMBuilder(client, MODEL, check_paraphrases=False)
+    built = builder.build(Artifact("card", "postcard", "Wish you were here."))
+    asked_again = brain.prompt(4, -1)
+    assert "[0.2] 'Loire is shown' does not imply [1.1] 'about a city' (so); it does imply [1.2] 'with a" in asked_again
+    assert "[0.8] 'dawn is shown' does not imply [1.3] 'in some season' (so); so there are 7 trees" in asked_again
+    assert 'leave out what matters least, with "drop" as its parent' in asked_again
+    (taken,) = [note for note in built.notes if "asked again" in note]
+    roots = [root.text for root in built.tree.roots]
+    if obeys:
+        pairs = (
+            "1. narrow: Loire is shown\n   broad: with a river in it\n2. narrow: dawn is shown\n   broad: with a river"
+        )
+        assert pairs in brain.prompt(5) and "3. narrow" not in brain.prompt(5)
+        assert taken == (
+            "organisation, asked again: the second forest was taken, it leaves out 1 of the most specific items"
+        )
+        assert "organisation: left out by the model: 'noon is shown'" in built.notes
+        assert roots == [WIDE["1.1"], "Rome is shown", WIDE["1.2"], "Oslo is shown", WIDE["1.3"], "dawn is shown"]
+    else:
+        assert len(brain.asked) == 6, "every edge of the second forest has its verdict"
+        assert taken == (
+            "organisation, asked again: the first forest was taken, it leaves out 1 of the most specific items, "
+            "the second one 2 and 1 of its edges were denied"
+        )
+        assert roots == [WIDE["1.1"], "Rome is shown", WIDE["1.2"], "Oslo is shown", WIDE["1.3"], "noon is shown"]
+        assert "organisation: comes last, so that most is reached: 'noon is shown'" in built.notes
+
+
 def agree(found: str | None, complaint: str | None) -> None:
     if complaint is None:
         assert found is None
