@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import llm_brain
@@ -18,6 +19,7 @@ from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Message, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import AssistantError, BuildError, BuiltTree, JudgeError, VoiceError
+from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery
@@ -27,13 +29,16 @@ from discover_lib.engines.llm.assistants import LLMAssistant, llm_assistant
 from discover_lib.engines.llm.builder import LLMBuilder, Organised
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
 from discover_lib.engines.llm.judge import LLMJudge
-from discover_lib.engines.llm.prompting import PromptSet
+from discover_lib.engines.llm.prompting import PromptSet, transcript
+from discover_lib.engines.llm.scoring import LLMScorer
 from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.engines.miniature.assistants import scripted_assistant
 
 PAPER = Rules.paper()
 MODEL = "openai/scripted"
+FORMER_PROMPTS = Path(__file__).parents[2] / "data" / "former_prompts"
 
 TREE = IntentTree(
     "short story",
@@ -453,6 +458,24 @@ def test_an_assistants_name_says_model_and_style(client: LLMClient, name: str, m
     assert (assistant.name, assistant.model.name, assistant.system) == (name, model, system)
     with pytest.raises(ValueError, match="names no model"):
         llm_assistant(client, "+clarifying")
+
+
+# -- scorer ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prompts", [PromptSet(), PromptSet(FORMER_PROMPTS)], ids=["now", "former"])
+def test_turns_to_annotate_are_numbered_and_former_prompts_are_sent_as_they_were(
+    client: LLMClient, brain: Scripted, prompts: PromptSet
+) -> None:
+    user = engine("creative_writing")
+    tree = user.builder.build(generate_artifact("creative_writing", "eval", 3)).tree
+    talk = run_conversation(tree, user.judge, user.voice, [scripted_assistant("ask", "creative_writing")], turns=2)
+    rows = [{"turn": number, "reason": "asks", "behaviour": "divergent"} for number in (1, 2)]
+    brain.says({"turns": rows})
+    found = LLMScorer(client, MODEL, prompts=prompts).behaviour(talk)
+    assert [each.turn for each in found] == [1, 2]
+    whole = transcript(talk.messages(), numbered=prompts.folder is None)
+    assert brain.prompt() == f"{whole}\n\nThe assistant's turns to annotate: 1, 2"
 
 
 # -- builder ---------------------------------------------------------------------------------------------------------
