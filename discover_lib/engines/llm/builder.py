@@ -235,7 +235,8 @@ class LLMBuilder:
             request = again(request, first.raw, change)
             second = self._ask(artifact, "organisation", request, form, check_again, _anything, otherwise=first)
             mended = _the_better(mended, self._mended(artifact, second, items, verdicts)[0])
-        return Organised(abstracted, forest(mended.parents, items.texts), mended.notes)
+        aspects = {item.text: item.dimension for item in synthesised.items}
+        return Organised(abstracted, forest(mended.parents, items.texts, aspects), mended.notes)
 
     def open(self, organised: Organised) -> BuiltTree:
         """Stage 4: the first message, and the roots that are known with it."""

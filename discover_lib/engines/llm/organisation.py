@@ -329,14 +329,14 @@ def _named(texts: Sequence[str]) -> str:
     return ", ".join(map(repr, texts))
 
 
-def forest(parents: Parents, texts: Mapping[str, str]) -> tuple[Intent, ...]:
-    """The trees with dotted ids, in order."""
+def forest(parents: Parents, texts: Mapping[str, str], aspects: Mapping[str, str] | None = None) -> tuple[Intent, ...]:
+    """The trees with dotted ids, in order; `aspects` maps text → what it is about."""
     children: dict[str | None, list[str]] = {}
     for item_id, parent in parents.items():
         children.setdefault(parent, []).append(item_id)
 
     def grow(item_id: str, intent_id: str) -> Intent:
         below = [grow(child, f"{intent_id}.{place}") for place, child in enumerate(children.get(item_id, ()), start=1)]
-        return Intent(intent_id, texts[item_id], tuple(below))
+        return Intent(intent_id, texts[item_id], tuple(below), (aspects or {}).get(texts[item_id], ""))
 
     return tuple(grow(item_id, str(place)) for place, item_id in enumerate(children[None], start=1))

@@ -22,8 +22,8 @@ from discover_lib.core.roles import AssistantError, BuildError, BuiltTree, Judge
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.core.state import Discovery
-from discover_lib.core.view import UserView
+from discover_lib.core.state import Discovery, IntentState
+from discover_lib.core.view import UserView, user_view
 from discover_lib.engines.llm import answers, builder, organisation
 from discover_lib.engines.llm.assistants import LLMAssistant, llm_assistant
 from discover_lib.engines.llm.builder import LLMBuilder, Organised
@@ -366,7 +366,35 @@ def test_of_what_is_latent_the_voice_is_told_the_category_alone(client: LLMClien
     ],
 )
 def test_the_category_is_that_of_the_nearest_thing_achieved(achieved: tuple[str, ...], shown: str) -> None:
-    assert describe_latent(replace(LATENT, achieved=achieved, items=("1.2.1",))) == shown
+    assert describe_latent(replace(LATENT, achieved=achieved, items=("1.2.1",)), HEARD) == shown
+
+
+@pytest.mark.parametrize(
+    ("category", "heard", "shown"),
+    [
+        ("narrator", "Here you are.", "- something of the category 'narrator'"),  # known: something achieved says it
+        ("point of view", "Here you are.", "- something of the category 'point of view'"),
+        ("teller", "Here you are.", "- something of the category of [1.1]"),  # that there is one is hidden
+        ("teller", "Who should the teller be?", "- something of the category 'teller'"),  # somebody has said it
+    ],
+)
+def test_the_category_is_the_aspect_that_the_builder_named_unless_that_gives_something_away(
+    category: str, heard: str, shown: str
+) -> None:
+    view = replace(LATENT, category=category)
+    assert describe_latent(view, (*TALK, Message("assistant", heard))) == shown
+
+
+def test_an_aspect_reaches_the_view_of_what_is_latent_and_survives_a_file() -> None:
+    tree = IntentTree(
+        "story", "sea", "", (), (Intent("1", "Has a narrator", (Intent("1.1", "A pilot", (), "voice"),)),)
+    )
+    assert IntentTree.from_dict(tree.to_dict()).intents["1.1"].aspect == "voice"
+    assert "aspect" not in tree.to_dict()["roots"][0]
+    view = user_view(tree, IntentState({}))
+    assert (view.pursuing, view.category) == ("latent", "voice")
+    assert UserView.from_dict(view.to_dict()).category == "voice" and "category" not in LATENT.to_dict()
+    assert user_view(tree, IntentState({"1": Discovery.EMERGING})).category == ""
 
 
 @pytest.mark.parametrize(
@@ -499,6 +527,8 @@ def test_the_stages_lead_to_the_tree_that_the_miniature_builds(client: LLMClient
     assert [type(stage).__name__ for stage in stages] == ["Synthesised", "Abstracted", "Organised"]
     assert isinstance(built, BuiltTree) and built.tree == expected.tree and built.recognised == expected.recognised
     assert [text for level in built.levels for text in level].count(expected.tree.roots[0].text) == 1
+    named = {intent.text: intent.aspect for intent in built.tree.intents.values() if intent.aspect}
+    assert named == {each.text: each.dimension for each in built.recognised}
     usage = client.usage
     assert set(usage.by_purpose) == {
         *("builder: synthesis", "builder: abstraction", "builder: organisation", "builder: direction"),
