@@ -123,7 +123,7 @@ def grade(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def rate(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """Always the same: the miniature's rating is a mean over turns, a language model's a whole number."""
-    return {"reason": "it asks all the time", "score": "2"}
+    return {"reason": "it asks all the time", "score": 2}
 
 
 def annotate(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def request_tokens(call: by_hand.Call, then: PromptSet, now: PromptSet, count: C
     if call.prompt == "user_reply":
         view, _ = by_hand.spoken_view(call)
         if view.pursuing == "latent":
-            values["items"] = describe_latent(view)
+            values["items"] = describe_latent(view, ())
 
     def tokens(messages: tuple[Mapping[str, str], ...]) -> int:
         return sum(count(message["content"]) for message in messages)

@@ -28,12 +28,13 @@ class TreeError(DiscoverError):
 
 
 @dataclass(frozen=True)
-class Intent(Record):
-    """One requirement and the more specific ones below it."""
+class Intent(Record, omit=("aspect",)):
+    """One requirement and the more specific ones below it; `aspect` is a name for what it is about, "" if unknown."""
 
     id: str
     text: str
     children: tuple[Intent, ...] = ()
+    aspect: str = field(default="", compare=False)
 
     def walk(self) -> Iterator[Intent]:
         """This intent and all below it, parents first."""
@@ -178,7 +179,7 @@ def _read_intent(data: Any, above: tuple[int, ...], budget: list[int]) -> Intent
     if not isinstance(children, list | tuple):
         raise TreeError(f"intent {label}: 'children' must be a list")
     below = tuple(_read_intent(child, (*above, id(data)), budget) for child in children)
-    return Intent(data["id"], data["text"], below)
+    return Intent(data["id"], data["text"], below, str(data.get("aspect") or ""))
 
 
 def _check_intent(intent: Intent, seen: Mapping[str, Intent]) -> None:

@@ -21,7 +21,7 @@ from discover_lib.core.state import Discovery, IntentState, Pursuing, Transition
 
 
 @dataclass(frozen=True)
-class UserView(Record):
+class UserView(Record, omit=("category",)):
     """What the user knows at this moment.
 
     Attributes:
@@ -31,6 +31,7 @@ class UserView(Record):
         texts: requirement texts of the ids above, and of nothing else.
         notes: per id, why it failed or succeeded in this turn's reply (the judge's reason), where there is one.
         changed: those of the ids above that moved or became satisfied in this turn.
+        category: the aspect that what is latent is about, where the tree has a name for it.
     """
 
     achieved: tuple[str, ...]
@@ -39,6 +40,7 @@ class UserView(Record):
     texts: Mapping[str, str] = field(default_factory=dict, compare=False)
     notes: Mapping[str, str] = field(default_factory=dict, compare=False)
     changed: tuple[str, ...] = field(default=(), compare=False)
+    category: str = field(default="", compare=False)
 
 
 def user_view(
@@ -69,6 +71,9 @@ def user_view(
         texts={key: tree.intents[key].text for key in shown},
         notes={key: reasons[key] for key in shown if key in reasons} if reasons else {},
         changed=tuple(key for key in shown if key in changed),
+        category=next((each.aspect for each in tree[items[0]].walk() if each.aspect), "")
+        if pursuing == "latent"
+        else "",
     )
 
 
@@ -77,12 +82,8 @@ def _achieved_and_pursued(
 ) -> tuple[tuple[str, ...], Pursuing | None, tuple[str, ...]]:
     """In each tree the lowest intents that are discovered and satisfied; then the group of what is missing."""
     met = state.satisfied & state.discovered
-    above = set()  # whatever has something met below it
-    for intent_id in met:
-        parent = tree.parents.get(intent_id)
-        while parent is not None and parent not in above:
-            above.add(parent)
-            parent = tree.parents[parent]
+    # Whatever has something met below it: the ids that a dotted id begins with.
+    above = {key[:end] for key in met for end, sign in enumerate(key) if sign == "."}
     achieved = tuple([key for key in tree.intents if key in met and key not in above])
     missing = [key for key in tree.intents if key not in state.satisfied]
     if clear := tuple([key for key in missing if key in state.discovered]):

@@ -29,10 +29,12 @@ from discover_lib.engines.llm.leak_check import LeakCheck
 from discover_lib.engines.llm.organisation import (
     MOST_TREES,
     Dispute,
+    Edge,
     Items,
     Mended,
     Parents,
     disputes,
+    dropped,
     edges,
     forest,
     hierarchy_defect,
@@ -40,7 +42,7 @@ from discover_lib.engines.llm.organisation import (
     mend,
     parents_of,
     salvaged_parents,
-    too_wide,
+    what_to_change,
     wording,
 )
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, listed, one_line, quoted
@@ -86,6 +88,7 @@ class Organised:
     notes: tuple[str, ...] = ()
 
 
+Verdicts = dict[Edge, Dispute | None]  # what was said of an edge: denied, or that it holds
 Stage = Synthesised | Abstracted | Organised | BuiltTree
 
 
@@ -206,7 +209,8 @@ class LLMBuilder:
         """Stage 3: all items of all levels in one forest, each once, with its exact text.
 
         Every edge is asked about in one call.  What code can mend without losing a requirement it mends at once; for
-        the rest all that is wrong is named to the model once, and the better of its two forests is mended and kept.
+        the rest all that is wrong is named to the model once, edges that are new are asked about, and the forest that
+        loses less is mended and kept, the second one if both lose the same.
         """
         synthesised = abstracted.synthesised
         artifact, items = synthesised.artifact, Items.of_levels(abstracted.levels)
@@ -214,20 +218,25 @@ class LLMBuilder:
         def check(answer: answers.Hierarchy) -> str | None:
             return hierarchy_defect(answer, items)
 
+        def check_again(answer: answers.Hierarchy) -> str | None:
+            return hierarchy_defect(answer, items, may_lose=True)
+
         values = {
             "artifact_type": artifact.type,
             "topic": synthesised.topic,
             "levels": shown_levels(items, synthesised.items),
         }
         request = self._request(artifact, "organisation", "hierarchy", values)
-        first = self._ask(artifact, "organisation", request, answers.Hierarchy, check, _anything)
-        mended, defects = self._mended(artifact, first, items)
-        if mended.lost or mended.doubted:
-            request = again(request, first.raw, "; ".join(defects))
-            second = self._ask(artifact, "organisation", request, answers.Hierarchy, check, _anything, otherwise=first)
-            if second.value != first.value:
-                mended = min(self._mended(artifact, second, items)[0], mended, key=lambda each: each.harm)
-        return Organised(abstracted, forest(mended.parents, items.texts), mended.notes)
+        form = answers.Hierarchy
+        first = self._ask(artifact, "organisation", request, form, check, _anything)
+        verdicts: Verdicts = {}
+        mended, change = self._mended(artifact, first, items, verdicts)
+        if mended.lost:
+            request = again(request, first.raw, change)
+            second = self._ask(artifact, "organisation", request, form, check_again, _anything, otherwise=first)
+            mended = _the_better(mended, self._mended(artifact, second, items, verdicts)[0])
+        aspects = {item.text: item.dimension for item in synthesised.items}
+        return Organised(abstracted, forest(mended.parents, items.texts, aspects), mended.notes)
 
     def open(self, organised: Organised) -> BuiltTree:
         """Stage 4: the first message, and the roots that are known with it."""
@@ -310,25 +319,36 @@ class LLMBuilder:
         return f"the request gives away in other words what is latent: {told}" if told else ""
 
     def _mended(
-        self, artifact: Artifact, given: Given[answers.Hierarchy], items: Items
-    ) -> tuple[Mended, tuple[str, ...]]:
-        """The forest of an answer, mended, and all that was wrong with it."""
+        self, artifact: Artifact, given: Given[answers.Hierarchy], items: Items, verdicts: Verdicts
+    ) -> tuple[Mended, str]:
+        """The forest of an answer, mended, and what is to be changed in it if it lost something."""
         parents = salvaged_parents(given.value, items) if given.defect else parents_of(given.value)
-        denied, notes = self._denied(artifact, parents, items)
-        defects = [each.line(items.texts) for each in denied]
-        if self.most_trees is not None:
-            defects += filter(None, [too_wide(parents, items, self.most_trees)])
+        denied, notes = self._denied(artifact, parents, items, verdicts)
         mended = mend(parents, items, denied, most_trees=self.most_trees)
+        by_choice = () if given.defect else dropped(given.value, items)
+        if by_choice:
+            notes = (*notes, f"organisation: left out by the model: {', '.join(map(repr, by_choice))}")
         told = (*given.notes("organisation"), *notes, *(f"organisation: {note}" for note in mended.notes))
-        return replace(mended, notes=told), tuple(defects)
+        change = what_to_change(parents, items, denied, self.most_trees) if self.most_trees is not None else ""
+        return replace(mended, notes=told, lost=(*by_choice, *mended.lost)), change
 
     def _denied(
-        self, artifact: Artifact, parents: Parents, items: Items
+        self, artifact: Artifact, parents: Parents, items: Items, verdicts: Verdicts
     ) -> tuple[tuple[Dispute, ...], tuple[str, ...]]:
-        """The edges whose parent is not strictly broader, all asked about in one call, and what could not be told."""
-        asked = edges(parents)
-        if not self.check_direction or not asked:
-            return (), ()
+        """The edges whose parent is not strictly broader, earlier forests' included, and what could not be told.
+
+        Those without a verdict yet are asked about in one call, and `verdicts` keeps what is said.
+        """
+        asked = [edge for edge in edges(parents) if edge not in verdicts]
+        notes: tuple[str, ...] = ()
+        if self.check_direction and asked:
+            given = self._compared(artifact, asked, items)
+            notes = (f"direction, not checked in full: {given.defect}",) if given.defect else ()
+            verdicts |= {asked[pair.number - 1]: None for pair in given.value.pairs if 1 <= pair.number <= len(asked)}
+            verdicts |= {(each.child, each.parent): each for each in disputes(given.value, asked)}
+        return tuple(dispute for dispute in verdicts.values() if dispute is not None), notes
+
+    def _compared(self, artifact: Artifact, asked: Sequence[Edge], items: Items) -> Given[answers.SupersetCheck]:
         pairs = [
             f"{number}. narrow: {items.texts[low]}\n   broad: {items.texts[high]}"
             for number, (low, high) in enumerate(asked, start=1)
@@ -342,9 +362,16 @@ class LLMBuilder:
         values = {"artifact_type": artifact.type, "pairs": "\n".join(pairs)}
         request = self._request(artifact, "direction", "superset_check", values)
         nothing = Given(answers.SupersetCheck(pairs=[]), "", "no usable answer")
-        given = self._ask(artifact, "direction", request, answers.SupersetCheck, check, _anything, otherwise=nothing)
-        notes = (f"direction, not checked in full: {given.defect}",) if given.defect else ()
-        return disputes(given.value, asked), notes
+        return self._ask(artifact, "direction", request, answers.SupersetCheck, check, _anything, otherwise=nothing)
+
+
+def _the_better(first: Mended, second: Mended) -> Mended:
+    """The forest that loses less, the second if both lose the same; its notes say which one and why."""
+    taken, which = (second, "second") if second.harm <= first.harm else (first, "first")
+    losses = f"it leaves out {len(taken.lost)} of the most specific items"
+    if taken is first:
+        losses += f", the second one {len(second.lost)} and {len(second.cut)} of its edges were denied"
+    return replace(taken, notes=(f"organisation, asked again: the {which} forest was taken, {losses}", *taken.notes))
 
 
 def _anything(answer: object) -> bool:

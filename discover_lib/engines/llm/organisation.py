@@ -6,7 +6,7 @@ gets wrong is named to it once; what is then still wrong is mended here, noted, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from discover_lib.base.words import words
@@ -14,9 +14,9 @@ from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.engines.llm import answers
 from discover_lib.metrics.ceiling import ceiling
 
-MOST_TREES = 6  # the judge is shown one tree a turn, and a conversation has five turns
+MOST_TREES = 6  # the limit, one more than a conversation has turns: the judge is shown one tree a turn
 LEAST_CEILING = 0.8  # of a forest: what five perfect turns find
-MOST_CUTS = 3  # edges that are cut without a better place for what stood below
+DROP = "drop"  # the parent of an item that is left out
 
 Parents = Mapping[str, str | None]  # item → the broader item above it, in the order in which trees and children stand
 
@@ -63,8 +63,12 @@ def level_of(item_id: str) -> int:
 # -- what a model answered -----------------------------------------------------------------------------------------
 
 
-def hierarchy_defect(answer: answers.Hierarchy, items: Items) -> str | None:
-    """Every item once, nothing invented, parents known and on a broader level, no cycle."""
+def hierarchy_defect(answer: answers.Hierarchy, items: Items, *, may_lose: bool = False) -> str | None:
+    """Every item once, nothing invented, parents known and on a broader level, no cycle.
+
+    Args:
+        may_lose: whether a most specific item, too, may be left out.
+    """
     texts, given = items.texts, [place.id for place in answer.items]
     if unknown := [key for key in given if key not in texts]:
         return f"there is no item {unknown[0]!r}; use the ids as given, such as {next(iter(texts))!r}"
@@ -72,8 +76,12 @@ def hierarchy_defect(answer: answers.Hierarchy, items: Items) -> str | None:
         return f"these items have no entry: {', '.join(missing)}"
     if len(given) > len(texts):
         return f"item {next(key for key in given if given.count(key) > 1)!r} has more than one entry"
-    merged = {place.id for place in answer.items if place.same_as is not None}
+    if not may_lose and (lost := dropped(answer, items)):
+        return f"{lost[0]!r} is of level 0 and stays: put it below an item that it implies, or at the top"
+    merged = {place.id for place in answer.items if place.same_as is not None or place.parent == DROP}
     for place in answer.items:
+        if place.parent == DROP:
+            continue
         if place.same_as is not None:
             if place.same_as not in texts or place.same_as in merged or place.parent is not None:
                 return f"[{place.id}] is the same as {place.same_as!r}: that must be an item that stays, and no parent"
@@ -90,7 +98,13 @@ def hierarchy_defect(answer: answers.Hierarchy, items: Items) -> str | None:
 
 def parents_of(answer: answers.Hierarchy) -> Parents:
     """The trees of an answer without defects; what is the same as another item is left to that one."""
-    return {place.id: place.parent for place in answer.items if place.same_as is None}
+    return {place.id: place.parent for place in answer.items if place.same_as is None and place.parent != DROP}
+
+
+def dropped(answer: answers.Hierarchy, items: Items) -> tuple[str, ...]:
+    """The most specific items that an answer leaves out."""
+    gone = [place.id for place in answer.items if place.parent == DROP and level_of(place.id) == 0]
+    return tuple(items.texts[key] for key in gone)
 
 
 def salvaged_parents(answer: answers.Hierarchy, items: Items) -> Parents:
@@ -137,19 +151,22 @@ class Dispute:
 
     def line(self, texts: Mapping[str, str]) -> str:
         why = f" ({self.reason})" if self.reason else ""
-        return (
-            f"[{self.parent}] {texts[self.parent]!r} is not strictly broader than "
-            f"[{self.child}] {texts[self.child]!r}{why}; put [{self.child}] below something that it implies, "
-            "or at the top"
-        )
+        low, high = (f"[{key}] {texts[key]!r}" for key in (self.child, self.parent))
+        if self.same:
+            return f"{low} and {high} ask for the same{why}"
+        place = f"; it does imply [{self.better}] {texts[self.better]!r}" if self.better else ""
+        return f"{low} does not imply {high}{why}{place}"
 
 
-def edges(parents: Parents) -> list[tuple[str, str]]:
-    """(child, parent) of every edge, in order."""
+Edge = tuple[str, str]  # child, parent
+
+
+def edges(parents: Parents) -> list[Edge]:
+    """Every edge, in order."""
     return [(child, parent) for child, parent in parents.items() if parent is not None]
 
 
-def disputes(compared: answers.SupersetCheck, asked: Sequence[tuple[str, str]]) -> tuple[Dispute, ...]:
+def disputes(compared: answers.SupersetCheck, asked: Sequence[Edge]) -> tuple[Dispute, ...]:
     """The edges that an answer denies; pairs that were not asked about are passed over."""
     denied = []
     for pair in compared.pairs:
@@ -171,21 +188,19 @@ class Mended:
 
     Attributes:
         notes: what was done, in words for people.
-        cuts: edges cut without a better place for what stood below.
+        cut: items that stand at the top because the edge above them was denied.
         lost: most specific items that are no longer there.
-        doubted: denied edges that stand, since more may not be cut.
     """
 
     parents: Parents
     notes: tuple[str, ...] = ()
-    cuts: int = 0
+    cut: frozenset[str] = frozenset()
     lost: tuple[str, ...] = ()
-    doubted: int = 0
 
     @property
-    def harm(self) -> tuple[int, int, int]:
+    def harm(self) -> tuple[int, int]:
         """Fewer is better, the first first."""
-        return len(self.lost), self.doubted, self.cuts
+        return len(self.lost), len(self.cut)
 
 
 def mend(
@@ -193,9 +208,10 @@ def mend(
 ) -> Mended:
     """Trees without the denied edges, without broad leaves, and few enough to be reached.
 
-    What stands below a parent that it does not imply moves to the better place that was named, else to the top; two
-    items that ask for the same become one.  Broad items with nothing more precise below them go: nobody wanted just
-    that.  Of too many trees the smallest go; and if five perfect turns would miss much, the smallest comes last.
+    No denied edge stands: what does not imply its parent moves to the better place that was named, else to the top, and
+    keeps its place in the order; two items that ask for the same become one.  Broad items with nothing more precise
+    below them go: nobody wanted just that.  Of too many trees those of least worth go (`_of_least_worth`); and if five
+    perfect turns would miss much, the one of least worth comes last.
 
     Args:
         most_trees: None leaves number and order of the trees, and broad leaves, as they are.
@@ -204,43 +220,52 @@ def mend(
     return mended if most_trees is None else _within_reach(_without_broad_leaves(mended, items), items, most_trees)
 
 
-def too_wide(parents: Parents, items: Items, most_trees: int) -> str | None:
-    """What is to be said of a forest with too many trees, broad leaves not counted."""
-    number = len(_roots(_without_broad_leaves(Mended(parents), items).parents))
-    if number <= most_trees:
-        return None
-    return (
-        f"there are {number} trees; two to five are wanted, {most_trees} at most: "
-        "put small trees below a broad item that they imply, or join what asks for the same"
+def what_to_change(parents: Parents, items: Items, denied: Sequence[Dispute], most_trees: int) -> str:
+    """What is said of a forest that cannot be kept whole: all that is wrong with it, and what may be done about it."""
+    denied = [each for each in denied if parents.get(each.child) == each.parent]
+    left = _without_broad_leaves(_without_denied(parents, items, tuple(denied)), items)
+    roots = _roots(left.parents)
+    lines = [each.line(items.texts) for each in denied]
+    lines.append(
+        f"{'so ' if denied else ''}there are {len(roots)} trees, {', '.join(f'[{root}]' for root in roots)}: two to "
+        f"five are wanted, {most_trees} at most. Put what does not imply its parent below an item that it does imply, "
+        "or at the top; join what asks for the same; and of what is still too much, and of items above level 0 with "
+        f'nothing below, leave out what matters least, with "{DROP}" as its parent'
     )
+    return "; ".join(lines)
 
 
 def _without_denied(parents: Parents, items: Items, denied: tuple[Dispute, ...]) -> Mended:
-    kept, notes, cuts, doubted = dict(parents), [], 0, 0
+    kept, notes, cut = dict(parents), [], []
     refused = {(each.child, each.parent) for each in denied}
-    for each in denied:
+
+    def move(child: str, better: str | None) -> None:
+        low, high = items.texts[child], items.texts[kept[child] or child]
+        if better is not None and _fits(child, better, kept, items, refused):
+            kept[child] = better
+            notes.append(f"moved below {items.texts[better]!r}, since it does not imply {high!r}: {low!r}")
+        else:
+            kept[child] = None
+            cut.append(child)
+            notes.append(f"made a tree of its own, since it does not imply {high!r}: {low!r}")
+
+    for each in sorted(denied, key=lambda each: each.same):  # what is joined has lost its wrong children by then
         if kept.get(each.child) != each.parent:
             continue  # one of them is gone already
-        low, high = items.texts[each.child], items.texts[each.parent]
         if each.same:
             kept = _joined(kept, each)
-            notes.append(f"joined, since they ask for the same: {low!r} and {high!r}")
-        elif (better := each.better) is not None and _fits(each.child, better, kept, items, refused):
-            kept[each.child] = better
-            notes.append(f"moved below {items.texts[better]!r}, since it does not imply {high!r}: {low!r}")
-        elif cuts < MOST_CUTS:
-            cuts += 1
-            del kept[each.child]
-            kept[each.child] = None  # last: what was placed with care keeps its place
-            notes.append(f"made a tree of its own, since it does not imply {high!r}: {low!r}")
+            notes.append(
+                f"joined, since they ask for the same: {items.texts[each.child]!r} and {items.texts[each.parent]!r}"
+            )
         else:
-            doubted += 1
-    if doubted:
-        notes.append(f"{doubted} more edges were denied and stand: the most that are cut is {MOST_CUTS}")
-    return Mended(kept, tuple(notes), cuts, doubted=doubted)
+            move(each.child, each.better)
+    for child, parent in edges(kept):
+        if (child, parent) in refused:  # only joined together did they come to this
+            move(child, None)
+    return Mended(kept, tuple(notes), frozenset(cut))
 
 
-def _fits(child: str, parent: str, parents: Parents, items: Items, refused: set[tuple[str, str]]) -> bool:
+def _fits(child: str, parent: str, parents: Parents, items: Items, refused: set[Edge]) -> bool:
     free = parent != child and child not in _above(parent, parents)
     return free and parent in parents and items.may_stand_below(child, parent) and (child, parent) not in refused
 
@@ -267,13 +292,14 @@ def _without_broad_leaves(mended: Mended, items: Items) -> Mended:
 def _within_reach(mended: Mended, items: Items, most_trees: int) -> Mended:
     parents, notes, lost = dict(mended.parents), list(mended.notes), list(mended.lost)
     while len(roots := _roots(parents)) > most_trees:
-        gone = _members(_smallest(roots, parents), parents)
-        lost += [items.texts[key] for key in gone if level_of(key) == 0]
-        notes.append(f"left out, since more than {most_trees} trees cannot be reached: {items.texts[gone[0]]!r}")
+        gone = _members(_of_least_worth(roots, parents, mended.cut), parents)
+        wishes = [items.texts[key] for key in gone if level_of(key) == 0]
+        lost += wishes
+        notes.append(f"left out, since more than {most_trees} trees cannot be reached: {_named(wishes)}")
         parents = {key: parent for key, parent in parents.items() if key not in gone}
     trees = forest(parents, items.texts)
     if ceiling(IntentTree("", "", "", (trees[0].id,), trees)) < LEAST_CEILING:
-        last = _smallest(roots, parents)
+        last = _of_least_worth(roots, parents, mended.cut)
         del parents[last]
         parents[last] = None
         notes.append(f"comes last, so that most is reached: {items.texts[last]!r}")
@@ -284,10 +310,14 @@ def _roots(parents: Parents) -> list[str]:
     return [key for key, parent in parents.items() if parent is None]
 
 
-def _smallest(roots: Sequence[str], parents: Parents) -> str:
-    """The root with the fewest items below it; of equals the narrowest, then the last."""
-    size = {root: len(_members(root, parents)) for root in roots}
-    return min(reversed(roots), key=lambda root: (size[root], level_of(root)))
+def _of_least_worth(roots: Sequence[str], parents: Parents, cut: Collection[str]) -> str:
+    """The root with the fewest wishes below it; of equals one that was cut off, then the smallest, then the last."""
+
+    def worth(root: str) -> tuple[int, bool, int, int]:
+        members = _members(root, parents)
+        return sum(level_of(key) == 0 for key in members), root not in cut, len(members), level_of(root)
+
+    return min(reversed(roots), key=worth)
 
 
 def _members(root: str, parents: Parents) -> list[str]:
@@ -299,14 +329,14 @@ def _named(texts: Sequence[str]) -> str:
     return ", ".join(map(repr, texts))
 
 
-def forest(parents: Parents, texts: Mapping[str, str]) -> tuple[Intent, ...]:
-    """The trees with dotted ids, in order."""
+def forest(parents: Parents, texts: Mapping[str, str], aspects: Mapping[str, str] | None = None) -> tuple[Intent, ...]:
+    """The trees with dotted ids, in order; `aspects` maps text → what it is about."""
     children: dict[str | None, list[str]] = {}
     for item_id, parent in parents.items():
         children.setdefault(parent, []).append(item_id)
 
     def grow(item_id: str, intent_id: str) -> Intent:
         below = [grow(child, f"{intent_id}.{place}") for place, child in enumerate(children.get(item_id, ()), start=1)]
-        return Intent(intent_id, texts[item_id], tuple(below))
+        return Intent(intent_id, texts[item_id], tuple(below), (aspects or {}).get(texts[item_id], ""))
 
     return tuple(grow(item_id, str(place)) for place, item_id in enumerate(children[None], start=1))

@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 
 from discover_lib.base.errors import DiscoverError
@@ -22,6 +23,8 @@ from discover_lib.core.conversation import Message
 PROMPT_FOLDER = Path(__file__).parent / "prompts"
 OVERRIDE_VARIABLE = "DISCOVER_PROMPTS"  # environment variable: a folder whose templates replace ours
 BY_CHOICE = frozenset({"collabllm", "interactivity_paper", "leak_check"})  # what a run sends only if it says so
+# Prompt → the values that it needed before: a run that was begun with such a text goes on with it.
+FORMER_NAMES = {"behaviour_annotation": frozenset({"conversation", "turns"})}
 WIRE_ROLES = ("system", "user", "assistant")
 
 _COMMENT = re.compile(r"\A\s*<!--.*?-->\s*", re.DOTALL)
@@ -111,7 +114,7 @@ class PromptSet:
         found = _read_folder(folder)
         for name, template in found.items():
             ours = self[name]
-            if template.names != ours.names:
+            if template.names not in (ours.names, FORMER_NAMES.get(name)):
                 wanted, given = (", ".join(sorted(each)) or "none" for each in (ours.names, template.names))
                 raise PromptError(f"{folder}: prompt {name!r} must use the values {wanted}; it uses {given}")
         return found
@@ -176,9 +179,14 @@ def quoted(tag: str, text: str) -> str:
     return f"<{name}>\n{text}\n</{name}>"
 
 
-def transcript(messages: Sequence[Message]) -> str:
-    """A conversation for someone who is not in it."""
-    return "\n".join(quoted(message.role, message.content) for message in messages)
+def transcript(messages: Sequence[Message], *, numbered: bool = False) -> str:
+    """A conversation for someone who is not in it; `numbered` says above every reply which turn it is."""
+    replies = count(1)
+    return "\n".join(
+        (f"Turn {next(replies)}:\n" if numbered and message.role == "assistant" else "")
+        + quoted(message.role, message.content)
+        for message in messages
+    )
 
 
 def one_line(text: str) -> str:

@@ -89,7 +89,7 @@ class LLMVoice:
             "conversation": transcript(messages),
             "achieved": describe_items(view.achieved, view),
             "pursuing": view.pursuing or "nothing",
-            "items": describe_latent(view) if view.pursuing == "latent" else describe_items(view.items, view),
+            "items": describe_latent(view, messages) if view.pursuing == "latent" else describe_items(view.items, view),
         }
         request = self.model.request(self.model.prompts.render("user_reply", **values), "voice", seed=seed)
         with failing_as(VoiceError, "the user's message could not be had"):
@@ -173,11 +173,14 @@ def _item_lines(intent_ids: Sequence[str], view: UserView) -> Iterator[str]:
             yield f"  what happened: {note}"
 
 
-def describe_latent(view: UserView) -> str:
-    """Of what is latent the category alone: the nearest thing of the same tree that the user has and likes.
+def describe_latent(view: UserView, messages: Sequence[Message]) -> str:
+    """Of what is latent the category alone: its name, else the nearest thing of the same tree that the user has.
 
-    Neither a text nor a reason of what they do not know is shown: what the voice has not read it cannot give away.
+    Neither a text nor a reason of what they do not know is shown: what the voice has not read it cannot give away.  A
+    name that would itself give something away ("gift", where that there is one is hidden) is no name.
     """
+    if view.category and not worded(view.category, view, messages):
+        return f"- something of the category {view.category!r}"
     first = view.items[0].split(".")
     shared = {key: _common(key.split("."), first) for key in view.achieved}
     nearest = max(shared, key=lambda key: shared[key], default=None)

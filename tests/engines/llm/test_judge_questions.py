@@ -6,6 +6,7 @@ Each case is also answered the other way, and that answer is read as what it say
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import user_view
 from discover_lib.engines.llm.calls.records import Completion, Request
-from discover_lib.engines.llm.judge import LLMJudge
+from discover_lib.engines.llm.judge import LLMJudge, askable, describe_focus
 from discover_lib.engines.llm.prompting import PromptSet
 from discover_lib.engines.llm.voice import describe_items, without_ids
 
@@ -117,6 +118,17 @@ CASES = {
         (True, ()),
         D,
     ),
+    "two parts that differ": Case(
+        "a near miss has exactly one with another value and meets the others",
+        "svg drawing",
+        ("The sails are in warm colours", "Two sails, the left one amber"),
+        "One sail, all of it red.",
+        "artifact",
+        (False, ()),
+        U,
+        (False, ("one sail", "the left one red")),
+        E,
+    ),
 }
 
 
@@ -154,6 +166,15 @@ def test_the_opposite_answer_is_read_as_the_opposite(name: str) -> None:
     case = CASES[name]
     _, state = judged(case, case.otherwise)
     assert state["1.1"] is case.then is not case.after
+
+
+def test_every_status_that_an_intent_is_shown_with_is_explained() -> None:
+    tree = IntentTree("poem", "x", "", (), (Intent("1", "a", (Intent("1.1", "b", (Intent("1.1.1", "c"),)),)),))
+    state = IntentState({"1": D, "1.1": E, "1.1.1": U}, thresholds=dict.fromkeys(tree.intents, 0.3))
+    shown = describe_focus(tree, state, PAPER, askable(tree, state, PAPER))
+    prompt = PromptSet()["response_evaluation"].parts[0][1]
+    for status in re.findall(r"\((\w+)\)", shown):
+        assert f'"{status}"' in prompt
 
 
 def test_a_contradiction_is_counted_and_reaches_the_voice_without_ids() -> None:

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.engines.llm import builder
-from discover_lib.engines.llm.answers import SupersetCheck
-from discover_lib.engines.llm.organisation import MOST_CUTS, Dispute, Items, Mended, disputes, forest, mend
+from discover_lib.engines.llm.answers import Hierarchy, SupersetCheck
+from discover_lib.engines.llm.organisation import (
+    MOST_TREES,
+    Dispute,
+    Items,
+    Mended,
+    disputes,
+    edges,
+    forest,
+    hierarchy_defect,
+    level_of,
+    mend,
+    parents_of,
+    what_to_change,
+)
 
 TEXTS = {"0.1": "tabby cat", "0.2": "red boots", "1.1": "cat", "1.2": "footwear", "2.1": "animal", "2.2": "clothes"}
 ITEMS = Items(TEXTS, {})
@@ -30,7 +45,8 @@ def test_a_forest_without_defects_stays_as_it_is() -> None:
 )
 def test_a_denied_edge_goes(dispute: Dispute, changed: dict[str, str | None], note: str, cuts: int) -> None:
     mended = mend(GOOD, ITEMS, [dispute], most_trees=None)
-    assert dict(mended.parents) == GOOD | changed and mended.cuts == cuts and not mended.lost
+    assert dict(mended.parents) == GOOD | changed and len(mended.cut) == cuts and not mended.lost
+    assert list(mended.parents) == list(GOOD), "everything keeps its place"
     assert note in " ".join(mended.notes)
 
 
@@ -42,12 +58,119 @@ def test_of_two_that_ask_for_the_same_the_more_precise_stays_where_it_is_all_the
     assert "0.1" not in mended.parents and mended.parents["0.2"] == "1.1"
 
 
-def test_no_more_edges_are_cut_than_may_be() -> None:
-    texts = {"1.1": "broad"} | {f"0.{n}": f"narrow {n}" for n in range(1, 7)}
-    parents = {"1.1": None} | {f"0.{n}": "1.1" for n in range(1, 7)}
-    mended = mend(parents, Items(texts, {}), [Dispute(f"0.{n}", "1.1") for n in range(1, 7)], most_trees=None)
-    assert (mended.cuts, mended.doubted) == (MOST_CUTS, 3)
-    assert mended.notes[-1] == "3 more edges were denied and stand: the most that are cut is 3"
+# A sailing boat, organised and checked by a capable model that was played by hand.
+BOAT = {
+    "0.1": "two sails, one on each side of a single mast",
+    "0.2": "sails bulge outwards",
+    "0.3": "lower edges of the sails are scooped",
+    "0.4": "the left sail is amber",
+    "0.5": "the right sail is a deeper orange than the left one",
+    "0.6": "hull and mast are pale grey",
+    "0.7": "a lighter rail along the hull",
+    "0.8": "water is a straight-edged flat blue band",
+    "0.9": "water covers the lowest part of the hull",
+    "0.10": "every shape is a flat fill",
+    "1.1": "two sails on a single mast",
+    "1.2": "sails have curved edges",
+    "1.3": "two different warm colours",
+    "1.4": "hull and mast are grey",
+    "1.5": "a line of another tone runs along the hull",
+    "1.6": "water is a flat blue band",
+    "1.7": "water covers part of the hull",
+    "2.1": "more than one sail",
+    "2.3": "sails are in warm colours",
+    "2.4": "hull and mast are in a neutral colour",
+    "2.5": "the hull shows a detail of its own",
+    "2.6": "blue water below the boat",
+    "2.7": "kept in a flat style",
+    "3.1": "sails of a particular shape and number",
+    "3.2": "sails differ in colour from the rest of the boat",
+    "3.3": "water is shown",
+}
+BOAT_PARENTS = {
+    **{"3.1": None, "2.1": "3.1", "1.1": "2.1", "0.1": "1.1", "1.2": "3.1", "0.2": "1.2", "0.3": "1.2"},
+    **{"3.2": None, "2.3": "3.2", "1.3": "2.3", "0.4": "1.3", "0.5": "1.3", "2.4": "3.2", "1.4": "2.4", "0.6": "1.4"},
+    **{"3.3": None, "2.6": "3.3", "1.6": "2.6", "0.8": "1.6", "1.7": "3.3", "0.9": "1.7"},
+    **{"2.7": None, "0.10": "2.7", "2.5": None, "1.5": "2.5", "0.7": "1.5"},
+}
+BOAT_DENIED = [
+    Dispute("2.1", "3.1"),
+    Dispute("1.2", "3.1"),
+    Dispute("2.3", "3.2"),
+    Dispute("0.4", "1.3", "amber left, blue right", better="2.3"),
+    Dispute("2.4", "3.2"),
+]
+
+
+def test_no_denied_edge_stands_and_the_trees_of_least_worth_go_in_the_order_of_what_matters() -> None:
+    mended = mend(BOAT_PARENTS, Items(BOAT, {}), BOAT_DENIED)
+    trees = forest(mended.parents, BOAT)
+    assert [tree.text for tree in trees] == [
+        *("more than one sail", "sails have curved edges", "sails are in warm colours", "water is shown"),
+        *("kept in a flat style", "the hull shows a detail of its own"),
+    ], "clean trees stay, those that were cut off stand where they stood, and what had false children only is gone"
+    assert mended.lost == ("hull and mast are pale grey",), "of trees with one wish each one that was cut off"
+    assert mended.notes == (
+        "made a tree of its own, since it does not imply 'sails of a particular shape and number': "
+        "'more than one sail'",
+        "made a tree of its own, since it does not imply 'sails of a particular shape and number': "
+        "'sails have curved edges'",
+        "made a tree of its own, since it does not imply 'sails differ in colour from the rest of the boat': "
+        "'sails are in warm colours'",
+        "moved below 'sails are in warm colours', since it does not imply 'two different warm colours': "
+        "'the left sail is amber'",
+        "made a tree of its own, since it does not imply 'sails differ in colour from the rest of the boat': "
+        "'hull and mast are in a neutral colour'",
+        "left out, since nothing more precise stands below: 'sails of a particular shape and number', "
+        "'sails differ in colour from the rest of the boat'",
+        "left out, since more than 6 trees cannot be reached: 'hull and mast are pale grey'",
+    )
+
+
+@given(st.data())
+def test_whatever_is_denied_no_denied_edge_stands_and_nothing_goes_unsaid(data: st.DataObject) -> None:
+    denied = [
+        Dispute(
+            child,
+            parent,
+            same=data.draw(st.integers(0, 4)) == 0,
+            better=data.draw(st.none() | st.sampled_from(list(BOAT))),
+        )
+        for child, parent in data.draw(st.lists(st.sampled_from(edges(BOAT_PARENTS)), unique=True))
+    ]
+    mended = mend(BOAT_PARENTS, Items(BOAT, {}), denied)
+    assert not {(each.child, each.parent) for each in denied} & set(edges(mended.parents))
+    assert all(parent is None or parent in mended.parents for parent in mended.parents.values())
+    assert len(forest(mended.parents, BOAT)) <= MOST_TREES
+    said = " ".join(mended.notes)
+    wishes = [text for key, text in BOAT.items() if level_of(key) == 0 and key not in mended.parents]
+    assert set(mended.lost) <= set(wishes) and all(repr(text) in said for text in wishes)
+    broad = [key for key in mended.parents if level_of(key) > 0]
+    assert set(broad) <= set(mended.parents.values()), "nothing broad without something more precise below it"
+
+
+def test_what_is_to_be_changed_can_be_done() -> None:
+    items = Items(BOAT, {})
+    change = what_to_change(BOAT_PARENTS, items, [*BOAT_DENIED, Dispute("0.1", "3.3")], MOST_TREES)
+    assert (
+        "[0.4] 'the left sail is amber' does not imply [1.3] 'two different warm colours' (amber left, blue right); "
+        "it does imply [2.3] 'sails are in warm colours'; [2.4]" in change
+    )
+    assert "so there are 7 trees, [2.1], [1.2], [2.3], [2.4], [3.3], [2.7], [2.5]: two to five are wanted" in change
+    assert "[3.3] 'water is shown'" not in change, "an edge of another forest"
+    rows = {key: {"id": key, "parent": parent} for key, parent in BOAT_PARENTS.items()}
+    rows |= {key: {"id": key, "parent": "drop"} for key in ("3.1", "3.2", "2.4", "1.4", "0.6")}
+    rows |= {key: {"id": key, "parent": None} for key in ("2.1", "1.2", "2.3")}
+    obeyed = Hierarchy.model_validate({"items": [*rows.values()]})
+    assert hierarchy_defect(obeyed, items, may_lose=True) is None
+    assert hierarchy_defect(obeyed, items) == (
+        "'hull and mast are pale grey' is of level 0 and stays: put it below an item that it implies, or at the top"
+    )
+    parents = parents_of(obeyed)
+    assert set(BOAT) - set(parents) == {"3.1", "3.2", "2.4", "1.4", "0.6"} and len(forest(parents, BOAT)) == 6
+    rows["0.6"]["parent"] = "1.4"
+    below_nothing = Hierarchy.model_validate({"items": [*rows.values()]})
+    assert hierarchy_defect(below_nothing, items) == "[0.6] stands below '1.4', which is no item of the forest"
 
 
 def test_broad_items_with_nothing_below_go_and_what_is_above_only_them_too() -> None:

@@ -113,6 +113,17 @@ def test_a_transcript_quotes_every_message_whole() -> None:
     )
 
 
+def test_a_transcript_can_say_which_turn_a_reply_is() -> None:
+    messages = [
+        Message("user", "a boat"),
+        Message("assistant", "A?"),
+        Message("user", "hm"),
+        Message("assistant", "B?"),
+    ]
+    first, second = "Turn 1:\n<assistant>\nA?\n</assistant>", "Turn 2:\n<assistant>\nB?\n</assistant>"
+    assert transcript(messages, numbered=True) == f"<user>\na boat\n</user>\n{first}\n<user>\nhm\n</user>\n{second}"
+
+
 # -- versions and replacements ---------------------------------------------------------------------------------------
 
 
@@ -145,6 +156,21 @@ def test_the_hash_of_a_whole_file_still_means_the_prompt_that_it_holds(tmp_path:
     assert prompts.hashes_as_in(stored) == prompts.hashes() | {"clarifying": before}
     changed = write(tmp_path, "clarifying", whole.replace("first", "later"))
     assert changed.hashes_as_in(stored) == changed.hashes() != prompts.hashes()
+
+
+FORMER = Path(__file__).parents[2] / "data" / "former_prompts"
+BY_WHOLE_FILE = json.loads((PROMPT_FOLDER / "former_hashes.json").read_text("utf-8"))
+
+
+def test_a_run_that_was_begun_with_former_texts_is_the_same_run_when_it_is_given_them() -> None:
+    """Their values are still at hand, and both hashes that they had are known."""
+    former, names = PromptSet(FORMER), {path.stem for path in FORMER.glob("*.md")}
+    assert names and all(former[name].sha != OURS[name].sha for name in names)
+    for name in names:
+        assert former.hashes_as_in({name: former[name].sha})[name] == former[name].sha
+        for whole in BY_WHOLE_FILE.get(former[name].sha, ()):
+            assert former.hashes_as_in({name: whole})[name] == whole
+            assert OURS.hashes_as_in({name: whole})[name] == OURS[name].sha, "another text is another run"
 
 
 @pytest.mark.parametrize(

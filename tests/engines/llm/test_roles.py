@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import llm_brain
@@ -18,22 +19,26 @@ from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Message, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import AssistantError, BuildError, BuiltTree, JudgeError, VoiceError
+from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.core.state import Discovery
-from discover_lib.core.view import UserView
+from discover_lib.core.state import Discovery, IntentState
+from discover_lib.core.view import UserView, user_view
 from discover_lib.engines.llm import answers, builder, organisation
 from discover_lib.engines.llm.assistants import LLMAssistant, llm_assistant
 from discover_lib.engines.llm.builder import LLMBuilder, Organised
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
 from discover_lib.engines.llm.judge import LLMJudge
-from discover_lib.engines.llm.prompting import PromptSet
+from discover_lib.engines.llm.prompting import PromptSet, transcript
+from discover_lib.engines.llm.scoring import LLMScorer
 from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.engines.miniature.assistants import scripted_assistant
 
 PAPER = Rules.paper()
 MODEL = "openai/scripted"
+FORMER_PROMPTS = Path(__file__).parents[2] / "data" / "former_prompts"
 
 TREE = IntentTree(
     "short story",
@@ -361,7 +366,35 @@ def test_of_what_is_latent_the_voice_is_told_the_category_alone(client: LLMClien
     ],
 )
 def test_the_category_is_that_of_the_nearest_thing_achieved(achieved: tuple[str, ...], shown: str) -> None:
-    assert describe_latent(replace(LATENT, achieved=achieved, items=("1.2.1",))) == shown
+    assert describe_latent(replace(LATENT, achieved=achieved, items=("1.2.1",)), HEARD) == shown
+
+
+@pytest.mark.parametrize(
+    ("category", "heard", "shown"),
+    [
+        ("narrator", "Here you are.", "- something of the category 'narrator'"),  # known: something achieved says it
+        ("point of view", "Here you are.", "- something of the category 'point of view'"),
+        ("teller", "Here you are.", "- something of the category of [1.1]"),  # that there is one is hidden
+        ("teller", "Who should the teller be?", "- something of the category 'teller'"),  # somebody has said it
+    ],
+)
+def test_the_category_is_the_aspect_that_the_builder_named_unless_that_gives_something_away(
+    category: str, heard: str, shown: str
+) -> None:
+    view = replace(LATENT, category=category)
+    assert describe_latent(view, (*TALK, Message("assistant", heard))) == shown
+
+
+def test_an_aspect_reaches_the_view_of_what_is_latent_and_survives_a_file() -> None:
+    tree = IntentTree(
+        "story", "sea", "", (), (Intent("1", "Has a narrator", (Intent("1.1", "A pilot", (), "voice"),)),)
+    )
+    assert IntentTree.from_dict(tree.to_dict()).intents["1.1"].aspect == "voice"
+    assert "aspect" not in tree.to_dict()["roots"][0]
+    view = user_view(tree, IntentState({}))
+    assert (view.pursuing, view.category) == ("latent", "voice")
+    assert UserView.from_dict(view.to_dict()).category == "voice" and "category" not in LATENT.to_dict()
+    assert user_view(tree, IntentState({"1": Discovery.EMERGING})).category == ""
 
 
 @pytest.mark.parametrize(
@@ -455,6 +488,24 @@ def test_an_assistants_name_says_model_and_style(client: LLMClient, name: str, m
         llm_assistant(client, "+clarifying")
 
 
+# -- scorer ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prompts", [PromptSet(), PromptSet(FORMER_PROMPTS)], ids=["now", "former"])
+def test_turns_to_annotate_are_numbered_and_former_prompts_are_sent_as_they_were(
+    client: LLMClient, brain: Scripted, prompts: PromptSet
+) -> None:
+    user = engine("creative_writing")
+    tree = user.builder.build(generate_artifact("creative_writing", "eval", 3)).tree
+    talk = run_conversation(tree, user.judge, user.voice, [scripted_assistant("ask", "creative_writing")], turns=2)
+    rows = [{"turn": number, "reason": "asks", "behaviour": "divergent"} for number in (1, 2)]
+    brain.says({"turns": rows})
+    found = LLMScorer(client, MODEL, prompts=prompts).behaviour(talk)
+    assert [each.turn for each in found] == [1, 2]
+    whole = transcript(talk.messages(), numbered=prompts.folder is None)
+    assert brain.prompt() == f"{whole}\n\nThe assistant's turns to annotate: 1, 2"
+
+
 # -- builder ---------------------------------------------------------------------------------------------------------
 
 
@@ -476,6 +527,8 @@ def test_the_stages_lead_to_the_tree_that_the_miniature_builds(client: LLMClient
     assert [type(stage).__name__ for stage in stages] == ["Synthesised", "Abstracted", "Organised"]
     assert isinstance(built, BuiltTree) and built.tree == expected.tree and built.recognised == expected.recognised
     assert [text for level in built.levels for text in level].count(expected.tree.roots[0].text) == 1
+    named = {intent.text: intent.aspect for intent in built.tree.intents.values() if intent.aspect}
+    assert named == {each.text: each.dimension for each in built.recognised}
     usage = client.usage
     assert set(usage.by_purpose) == {
         *("builder: synthesis", "builder: abstraction", "builder: organisation", "builder: direction"),
@@ -638,6 +691,69 @@ def test_one_denied_edge_is_mended_without_asking_again(
         assert [note for note in built.notes if "made a tree of its own" in note]
     else:
         assert len(texts - kept) == 1 and [note for note in built.notes if "ask for the same" in note]
+
+
+WIDE = {"1.1": "about a city", "1.2": "with a river in it", "1.3": "in some season"}
+WISHES = dict(zip((f"0.{n}" for n in range(1, 9)), "Paris Loire Rome Rhine Oslo noon June dawn".split(), strict=True))
+
+
+def wide_forest(**parents: str | None) -> dict[str, Any]:
+    first = {"1.1": None, "0.1": "1.1", "0.2": "1.1", "0.3": "1.1", "1.2": None, "0.4": "1.2", "0.5": "1.2"}
+    first |= {"0.6": "1.2", "1.3": None, "0.7": "1.3", "0.8": "1.3"}
+    changed = {f"0.{name[1:]}": parent for name, parent in parents.items()}
+    return {"items": [{"id": key, "parent": parent} for key, parent in (first | changed).items()]}
+
+
+def verdicts(number: int, denied: dict[int, int]) -> dict[str, Any]:
+    rows = [
+        {"number": n, "reason": "so", "narrow_implies_broad": n not in denied, "broad_implies_narrow": False}
+        for n in range(1, number + 1)
+    ]
+    return {"pairs": [row | ({"instead": denied[n]} if (n := int(row["number"])) in denied else {}) for row in rows]}
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+def test_what_was_asked_again_can_be_obeyed_and_says_which_forest_was_taken(
+    client: LLMClient, brain: Scripted, obeys: bool
+) -> None:
+    """Five of eight edges are denied, which leaves seven trees: it may drop one, and only new edges are asked."""
+    items = [{"text": f"{place} is shown", "aspect": "place", "evidence": ""} for place in WISHES.values()]
+    better = wide_forest(w2="1.2", w3=None, w5=None, w6="drop", w8="1.2")
+    worse = wide_forest(w1=None, w2=None, w3=None, w4=None, w5=None, w6=None)
+    brain.says(
+        {"topic": "journey", "description": "d", "items": items},
+        {"levels": [{"items": list(WIDE.values())}]},
+        wide_forest(),
+        verdicts(8, {2: 4, 3: 0, 5: 0, 6: 0, 8: 0}),
+        *([better, verdicts(2, {2: 0})] if obeys else [worse]),
+        {"chosen": ["1"], "request": "a postcard of a journey about a city, please"},
+    )
+    builder = LLMBuilder(client, MODEL, check_paraphrases=False)
+    built = builder.build(Artifact("card", "postcard", "Wish you were here."))
+    asked_again = brain.prompt(4, -1)
+    assert "[0.2] 'Loire is shown' does not imply [1.1] 'about a city' (so); it does imply [1.2] 'with a" in asked_again
+    assert "[0.8] 'dawn is shown' does not imply [1.3] 'in some season' (so); so there are 7 trees" in asked_again
+    assert 'leave out what matters least, with "drop" as its parent' in asked_again
+    (taken,) = [note for note in built.notes if "asked again" in note]
+    roots = [root.text for root in built.tree.roots]
+    if obeys:
+        pairs = (
+            "1. narrow: Loire is shown\n   broad: with a river in it\n2. narrow: dawn is shown\n   broad: with a river"
+        )
+        assert pairs in brain.prompt(5) and "3. narrow" not in brain.prompt(5)
+        assert taken == (
+            "organisation, asked again: the second forest was taken, it leaves out 1 of the most specific items"
+        )
+        assert "organisation: left out by the model: 'noon is shown'" in built.notes
+        assert roots == [WIDE["1.1"], "Rome is shown", WIDE["1.2"], "Oslo is shown", WIDE["1.3"], "dawn is shown"]
+    else:
+        assert len(brain.asked) == 6, "every edge of the second forest has its verdict"
+        assert taken == (
+            "organisation, asked again: the first forest was taken, it leaves out 1 of the most specific items, "
+            "the second one 2 and 1 of its edges were denied"
+        )
+        assert roots == [WIDE["1.1"], "Rome is shown", WIDE["1.2"], "Oslo is shown", WIDE["1.3"], "noon is shown"]
+        assert "organisation: comes last, so that most is reached: 'noon is shown'" in built.notes
 
 
 def agree(found: str | None, complaint: str | None) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from llm_server import MENDABLE_FAULTS, UNMENDABLE_FAULTS, mangle
 from pydantic import BaseModel, Field
 
+from discover_lib.engines.llm.answers import Interactivity
 from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
 from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
 from discover_lib.engines.llm.calls.structured import StructuredError, ask_structured
@@ -88,6 +89,12 @@ def test_a_reply_is_read_as_it_was_meant_or_refused(name: str) -> None:
     else:
         assert value == ANSWERS[expected]
         assert (outcome == "clean") == name.startswith("clean")
+
+
+@pytest.mark.parametrize(("score", "clean"), [("2", True), ('"2"', False), ('"2.5"', False), ("2.5", True)])
+def test_a_number_given_as_text_is_read_and_counts_as_repaired(score: str, clean: bool) -> None:
+    read = read_answer(f'{{"reason": "3", "score": {score}}}', Interactivity, anything)
+    assert (read.value.score, read.clean) == (float(score.strip('"')), clean)
 
 
 def test_the_corpus_is_large_and_every_reply_has_an_expectation(record_property: Any) -> None:

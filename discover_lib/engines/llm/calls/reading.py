@@ -36,7 +36,7 @@ class UnusableError(DiscoverError):
 
 @dataclass(frozen=True)
 class Read(Generic[T]):
-    """An answer; `clean` if the text was exactly the JSON that was asked for."""
+    """An answer; `clean` if the text was exactly the JSON that was asked for, numbers as numbers."""
 
     value: T
     clean: bool
@@ -56,12 +56,21 @@ def read_answer(text: str, answer: type[T], check: Check[T], finish_reason: str 
         raise UnusableError(f"the answer is {len(text)} characters long")
     reader = _Reader(answer, check)
     try:
-        clean = reader.whole(text.strip())
-        if clean is not None:
-            return Read(clean, True)
+        whole = reader.whole(text.strip())
+        if whole is not None:
+            return Read(whole, not _numbers_as_text(whole.model_dump(), json.loads(text)))
         return Read(reader.mended(without_thinking(_inner_text(text))), False)
     except RecursionError:
         raise UnusableError("the answer is nested too deep") from None
+
+
+def _numbers_as_text(value: Any, given: Any) -> bool:
+    """Whether a number of an answer was given as text."""
+    if isinstance(value, dict) and isinstance(given, dict):
+        return any(_numbers_as_text(each, given.get(name)) for name, each in value.items())
+    if isinstance(value, list) and isinstance(given, list):
+        return any(_numbers_as_text(*pair) for pair in zip(value, given, strict=False))
+    return isinstance(value, int | float) and not isinstance(value, bool) and isinstance(given, str)
 
 
 class _Reader(Generic[T]):
