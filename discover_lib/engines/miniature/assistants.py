@@ -237,7 +237,7 @@ def _composed(
         if len(kept) < dimension.holds and not (skipped and ((beliefs.draft and not anew) or rng.random() >= INCLUDED)):
             kept += _chosen(beliefs, rng, name, pool, kept, clashing, anew=anew)
         values += kept
-    return tuple(values)
+    return lexicon.that_fit(values)  # a user of a practice run may ask for what cannot be had together
 
 
 def _chosen(
