@@ -106,6 +106,15 @@ def test_building_is_counted_by_stage_when_asked_for():
     ]
 
 
+@pytest.mark.parametrize("domain", ["svg_drawing", "dataviz_code"])
+def test_no_prompt_is_planned_shorter_than_the_shortest_that_was_weighed(domain):
+    """Rehearsed pieces of code are longer than what models may write, and what goes off for it is bounded."""
+    model = f"openai/miniature:{domain}"
+    options = RunOptions((model,), domain=domain, engine=model, artifacts=2)
+    for stage in plan_run(lay_out_evaluation(options, [domain]), settings=settings()).stages:
+        assert 0 < stage.length.prompt.low <= stage.length.prompt.expected <= stage.length.prompt.high, stage.name
+
+
 def test_an_unknown_price_is_named_and_not_taken_as_free():
     plan = plan_run(lay_out(OPTIONS), settings=ClientSettings(env_file=None))
     assert plan.unpriced == (MODEL,) and all(stage.cost is None for stage in plan.stages)
