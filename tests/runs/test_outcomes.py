@@ -78,7 +78,7 @@ def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) ->
         assert done.stdout.splitlines()[-3:] == lines and f"{asked} calls" in lines[1]
         assert "refuses JSON schemas" in lines[0]
         judged = server.brain.counts["strays"]
-        assert lines[1] == f"answers: {asked} clean, {judged} stray ids left out"
+        assert lines[2] == f"answers: {asked} clean, {judged} stray ids left out"
         again = discover(*arguments)
         assert again.stdout.splitlines()[-2:] == lines, "a run that goes on tells of its earlier sessions"
         assert server.counts["requests"] == asked
