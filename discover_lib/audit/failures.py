@@ -11,6 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from discover_lib.base.records import Record
+from discover_lib.base.words import counted
+from discover_lib.engines.llm.answers import ResponseEvaluation
+from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
+from discover_lib.engines.llm.prompting import one_line
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import Failure, RunStore
 
@@ -49,7 +53,7 @@ class RunFailures(Record, derived=("line",)):
         """All counts in one line."""
         parts = []
         if self.standing:
-            parts.append(f"{sum(self.standing.values())} turns failed ({_listed(self.standing)})")
+            parts.append(f"{counted(sum(self.standing.values()), 'turn')} failed ({_listed(self.standing)})")
         if self.mended:
             parts.append(f"{self.mended} failed and came out later")
         if self.unscored:
@@ -80,9 +84,26 @@ def _examples(store: RunStore, failures: list[tuple[int, Failure]]) -> Iterator[
     for place, lost in store.scoring_failures(OF_A_KIND):
         came_back = tuple(lost["came_back"])
         yield Example("unscored part", f"conversation {place}", f"{lost['part']}: {lost['message']}", came_back)
-    for remark, what in (("contradicted", "contradiction"), ("cut", "cut by its limit")):
-        for purpose, text in store.answers_with(remark, OF_A_KIND):
-            yield Example(what, purpose, "the answer as it came", (text,))
+    for purpose, text in store.answers_with("contradicted", OF_A_KIND):
+        yield Example("contradiction", purpose, contradiction(text), (text,))
+    for purpose, text in store.answers_with("cut", OF_A_KIND):
+        yield Example("cut by its limit", purpose, "the answer as it came", (text,))
+
+
+def contradiction(text: str) -> str:
+    """What an answer says against itself: of an intent that it is missed, of one below it that it is met."""
+    try:
+        answer = read_answer(text, ResponseEvaluation, lambda _: None).value
+    except UnusableError:
+        return "the answer as it came"
+    for broad in answer.intents:
+        for narrow in answer.intents:
+            if narrow.engaged and not broad.engaged and narrow.id.startswith(f"{broad.id}."):
+                return (
+                    f"[{broad.id}] is said to be missed ({one_line(broad.reason)}), "
+                    f"[{narrow.id}] below it to be met ({one_line(narrow.reason)})"
+                )
+    return "the answer as it came"
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -56,3 +56,8 @@ def stem(word: str) -> str:
 def content_words(text: str) -> frozenset[str]:
     """Stems of the words in `text` that are not stop words."""
     return frozenset(stem(word) for word in words(text) if word not in STOP_WORDS and len(word) > 1)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun: ``1 tree``, ``1,200 trees``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -26,9 +26,10 @@ from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.ceiling import ceiling
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
+from discover_lib.runs.options import check_prices
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.runner import ENDS_THE_RUN, failed_call, failure_of
-from discover_lib.runs.store import RunStore, Spent, to_json
+from discover_lib.runs.store import LockedError, RunStore, Spent, to_json
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
@@ -127,6 +128,7 @@ def build_files(
     Raises:
         ArtifactFileError: the miniature knows no domain of this type.
         StoreError: another process builds into this folder.
+        RunOptionsError: a budget for a model of unknown price.
         LLMError: the model cannot be reached at all (no key, no such provider).
     """
     options.role_options.check_names(())
@@ -136,6 +138,7 @@ def build_files(
         builder = RoleEngines(EngineSpec()).builder(domain)
         return _Building(options, domain, {}, lambda: (builder, None), targets, on_built).one_by_one()
     stop = stop or threading.Event()
+    check_prices([options.engine], settings, budget_dollars)
     with _client(folder, options, settings, budget_dollars, stop) as (store, client):
         from discover_lib.engines.llm.builder import PROMPTS, LLMBuilder
         from discover_lib.engines.llm.calls.totals import CountingClient
@@ -288,7 +291,11 @@ def _client(
 
     calls = folder / CALLS
     calls.mkdir(parents=True, exist_ok=True)
-    with RunStore.write(calls, CONFIGURATION) as store:
+    try:
+        opened = RunStore.write(calls, CONFIGURATION)
+    except LockedError:
+        raise LockedError(f"{folder}: another build is writing trees there; wait for it or stop it") from None
+    with opened as store:
         budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)
         with LLMClient(settings, cache=store, budget=budget, stop=stop) as client:
             client.warm_up(options.engine)

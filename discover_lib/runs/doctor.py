@@ -1,6 +1,7 @@
 """What this machine has, whether what is chosen can work on it, and which role talks to what.
 
-Asking whether models answer costs one cheap call each.  Results never hold a key: only the name of the variable that it
+Asking whether models answer costs one cheap call each, and one more where a server of one's own is to show whether it
+takes JSON schemas.  Results never hold a key: only the name of the variable that it
 is read from.
 """
 
@@ -186,6 +187,7 @@ def _ask_all(models: list[str], settings: ClientSettings | None) -> dict[str, _A
 
 
 def _ask(client: LLMClient, model: str) -> _Answer:
+    from discover_lib.engines.llm.calls.probe import IN_WORDS
     from discover_lib.engines.llm.calls.records import LLMError, Request
 
     where = f" at {client.settings.api_base}" if client.settings.api_base else ""
@@ -200,4 +202,6 @@ def _ask(client: LLMClient, model: str) -> _Answer:
     price = "price unknown" if done.cost is None else f"${done.cost:.6f}"
     word = " ".join(done.text.split())
     answer = word if len(word) <= 30 else word[:29] + "…"
-    return _Answer(f"{model}{where}: answered “{answer}” in {done.seconds:.1f} s, {price}", True)
+    verdict = client.probe_schema(model)
+    schemas = f"; {IN_WORDS[verdict]}" if verdict else ""
+    return _Answer(f"{model}{where}: answered “{answer}” in {done.seconds:.1f} s, {price}{schemas}", True)

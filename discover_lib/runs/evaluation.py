@@ -38,6 +38,7 @@ from discover_lib.runs.options import (
     RunOptions,
     RunOptionsError,
     as_begun,
+    check_prices,
     execute,
     lay_out,
     lay_out_together,
@@ -154,6 +155,7 @@ def assess(
         StoreError: the run cannot be read or written to.
     """
     stop = stop or threading.Event()
+    check_prices(run.models, settings, budget_dollars)
     run = as_begun(run, folder)
     with RunStore.write(folder, run.configuration) as store:
         places = store.unassessed()

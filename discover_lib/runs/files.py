@@ -41,7 +41,7 @@ def domain_of_type(artifact_type: str) -> str:
     raise ArtifactFileError(
         f"the miniature has no domain for the type {artifact_type!r}; "
         "use 'svg drawing', 'short story', 'technical article', 'travel plan', 'data-viz code', 'paper abstract', "
-        "'image prompt' or 'web component'"
+        "'image prompt' or 'web component', or name a model with --engine"
     )
 
 

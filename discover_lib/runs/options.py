@@ -296,6 +296,25 @@ def check_access(run: LaidOut, settings: ClientSettings | None) -> None:
                 raise RunOptionsError(str(error)) from error
 
 
+def check_prices(models: Sequence[str], settings: ClientSettings | None, budget_dollars: float | None) -> None:
+    """Check that a budget can hold: that the price of every model is known.
+
+    Raises:
+        RunOptionsError: naming those whose price is not.
+    """
+    if budget_dollars is None or not models:
+        return
+    from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.engines.llm.calls.prices import price_of
+
+    how = settings or ClientSettings()
+    if unknown := [each for each in models if price_of(each, how.prices, how.address_of(each)) is None]:
+        raise RunOptionsError(
+            f"a budget cannot hold: the price of {', '.join(unknown)} is not known; "
+            "give it with --prices (0 for your own machine), or leave the budget out"
+        )
+
+
 def execute(
     run: LaidOut,
     folder: Path,
@@ -314,9 +333,11 @@ def execute(
         budget_dollars: of the whole run, what it has already cost included; refuses models of unknown price.
 
     Raises:
+        RunOptionsError: a budget for a model of unknown price.
         StoreError: the folder holds something else, or cannot be written to.
         RunError: the run broke; what is finished is kept.
     """
+    check_prices(run.models, settings, budget_dollars)
     notes = {"api_base": settings.api_base if settings else None}
     run = as_begun(run, folder)
     with RunStore.write(folder, run.configuration, notes) as store:

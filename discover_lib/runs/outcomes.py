@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from discover_lib.base.records import Record
+from discover_lib.base.words import counted
 from discover_lib.runs.store import RunStore, Spent
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Outcomes(Record, derived=("line",)):
     @property
     def line(self) -> str:
         """In words; "" where no model was asked."""
+        stray = self.remarks.get("stray ids", 0)
         parts = [
             _counted(self._total("clean"), "clean"),
             _counted(self._total("repaired"), "repaired"),
@@ -62,7 +64,7 @@ class Outcomes(Record, derived=("line",)):
             self._by_role("failed", "no better when asked again"),
             _counted(self.remarks.get("contradicted", 0), "contradicted"),
             _counted(self.remarks.get("cut", 0), "cut"),
-            _counted(self.remarks.get("stray ids", 0), "stray ids left out"),
+            f"{counted(stray, 'stray id')} left out" if stray else "",
             _counted(self.remarks.get("unchecked", 0), "not checked for paraphrases"),
             _counted(self.unscored, "unscored"),
         ]
@@ -92,12 +94,16 @@ def _counted(number: int, words: str) -> str:
 
 def cost_line(spent: Spent) -> str:
     """What all finished calls took, those of the scorers included; calls of unknown price are counted apart."""
-    unknown = f" + {spent.unpriced:,} calls of unknown price" if spent.unpriced else ""
+    unknown = f" + {counted(spent.unpriced, 'call')} of unknown price" if spent.unpriced else ""
     tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
-    return f"{spent.calls:,} calls, {tokens}, ${spent.cost:.4f}{unknown}"
+    return f"{counted(spent.calls, 'call')}, {tokens}, ${spent.cost:.4f}{unknown}"
 
 
 def closing_lines(store: RunStore) -> list[str]:
     """What a command says of its calls when it ends, over the whole run; nothing where no model was asked."""
+    from discover_lib.engines.llm.calls.probe import IN_WORDS
+
     spent = store.spent()
-    return [line for line in (cost_line(spent), Outcomes.of_run(store).line) if line] if spent.calls else []
+    probed = [f"{where} {IN_WORDS[verdict]}" for where, verdict in store.schema_verdicts().items()]
+    lines = [*probed, cost_line(spent), Outcomes.of_run(store).line]
+    return [line for line in lines if line] if spent.calls else []

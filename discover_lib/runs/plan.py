@@ -30,6 +30,8 @@ from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.builder import STAGES
 from discover_lib.engines.llm.calls.prices import Price, price_of
+from discover_lib.engines.llm.calls.probe import MAX_TOKENS as PROBE_TOKENS
+from discover_lib.engines.llm.calls.probe import PURPOSE as PROBE
 from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
 from discover_lib.engines.llm.leak_check import MAX_TOKENS as LEAK_CHECK_TOKENS
 from discover_lib.engines.llm.leak_check import PURPOSE as LEAK_CHECK
@@ -95,6 +97,7 @@ THINKING = {  # tokens that are billed with a call's completion and not shown, b
     "xhigh": Span(2000, 8000, 30000),
 }
 USER_MESSAGE = Span(20, 28, 50)  # about 20 words are asked for, at most 40
+PROBING = (Span(15, 20, 60), Span(8, 15, 40))  # the one question whether a server takes JSON schemas
 CHECK = Span(15, 30, 60)  # whether it leaks, and why
 THOUGHT = Span(20, 45, 120)  # beside the user's message
 VERDICT = Span(30, 45, 75)  # one intent: reason, engaged, near misses
@@ -250,11 +253,14 @@ def plan_run(
     if measured and "assistant" in measured:
         lengths[FINAL] = measured["assistant"]  # metered together
     calls = _calls(run, turns, builder)
+    structured = dict.fromkeys(model for purpose, model in calls if purpose not in ("assistant", FINAL))
+    calls |= {(PROBE, each): Span.exactly(probes) for each in structured if (probes := settings.probed_servers(each))}
     stages = []
     for (purpose, model), count in calls.items():
         limits = _limits(run, purpose, model)
         length = limits.applied(lengths[purpose], measured=bool(measured and (purpose in measured or purpose == FINAL)))
-        stages.append(Stage(purpose, model, count, length, price_of(model, settings.prices, settings.api_base), limits))
+        price = price_of(model, settings.prices, settings.address_of(model))
+        stages.append(Stage(purpose, model, count, length, price, limits))
     players = run.options.spec.players(run.options.everyone) | ({"builder": "builder"} if builder else {})
     options = run.options.role_options.lines(players)
     assumptions = (*_assumptions(stages), *(f"as asked for, {line}" for line in options), within_reach(run))
@@ -365,6 +371,8 @@ def _calls(run: LaidOut, turns: Span, builder: str | None) -> dict[tuple[str, st
 
 def _limits(run: LaidOut, purpose: str, model: str) -> Limits:
     """What the calls of a stage are bounded by."""
+    if purpose == PROBE:
+        return Limits(PROBE_TOKENS)
     if purpose == LEAK_CHECK:
         return Limits(LEAK_CHECK_TOKENS)
     role = "scorer" if purpose in SCORING else purpose.partition(":")[0].replace(FINAL, "assistant")
@@ -489,10 +497,21 @@ def _lengths(run: LaidOut, rehearsal: Rehearsal) -> dict[str, Length]:
         "behaviour": (ANNOTATION * turns, more * turns),
     }
     lengths = {
-        purpose: Length(Span.about(scale.mean(purpose), COUNTED) + beyond, completion, COUNTED_BASIS)
+        purpose: Length(_at_least(scale, purpose, beyond), completion, COUNTED_BASIS)
         for purpose, (completion, beyond) in assumed.items()
     }
+    lengths[PROBE] = Length(*PROBING, ASSUMED_BASIS)
     return lengths | {f"builder: {stage}": Length(*spans, ASSUMED_BASIS) for stage, spans in BUILDING.items()}
+
+
+def _at_least(scale: _Scale, purpose: str, beyond: Span) -> Span:
+    """The mean prompt with what is written beyond it: as much as the shortest prompt that was weighed, at least.
+
+    Models may write less than the rehearsed replies, whose share then goes off.
+    """
+    length = Span.about(scale.mean(purpose), COUNTED) + beyond
+    least = (1 - COUNTED) * min(scale.weights.get(purpose, (0,)))
+    return Span(*(max(tokens, least) for tokens in dataclasses.astuple(length)))
 
 
 def _weighed(run: LaidOut, rehearsal: Rehearsal) -> _Scale:

@@ -33,6 +33,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 
 if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.probe import Verdict
     from discover_lib.engines.llm.calls.records import Answered, Completion, Request
 
 FILE = "run.sqlite"
@@ -70,6 +71,7 @@ ADDED_LATER = {
     "answers": "(key TEXT PRIMARY KEY, purpose TEXT NOT NULL, outcome TEXT, remarks TEXT NOT NULL)",
 }
 OF_UNITS = ("turns", "assessments", "digests")  # tables with what is known of a conversation
+PROBED = "schema probe: "  # how the names of verdicts begin, in the table of the run
 BEFORE_ANSWERS = "calls before answers"  # how many calls a version made that kept no note of its answers
 # The sums over the turns of every unit: read off its digest where there is one.
 INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -85,6 +87,10 @@ ENDED = "stop IS NOT NULL AND stop != 'error'"
 
 class StoreError(DiscoverError):
     """The run cannot be opened or written as asked; the message is one line that says what to do."""
+
+
+class LockedError(StoreError):
+    """Another process writes to the folder."""
 
 
 @dataclass(frozen=True)
@@ -750,6 +756,22 @@ class RunStore:
                     other.set_result(None)
         written.result()
 
+    # -- what probes said (the client's `KeepsVerdicts`) -----------------------------------------------------------
+
+    def schema_verdict(self, model: str, server: str) -> Verdict | None:
+        row = self._one("SELECT value FROM run WHERE name = ?", (f"{PROBED}{model} at {server}",))
+        return row[0] if row else None
+
+    def put_schema_verdict(self, model: str, server: str, verdict: Verdict) -> None:
+        with self._transaction():
+            row = (f"{PROBED}{model} at {server}", verdict)
+            self._connection.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", row)
+
+    def schema_verdicts(self) -> dict[str, Verdict]:
+        """Model and server in words → what its probe said."""
+        rows = self._all("SELECT name, value FROM run WHERE substr(name, 1, ?) = ? ORDER BY 1", (len(PROBED), PROBED))
+        return {name.removeprefix(PROBED): verdict for name, verdict in rows}
+
     # -- notes on answers (the client's `KeepsAnswers`) ------------------------------------------------------------
 
     def put_answer(self, answer: Answered) -> None:
@@ -925,7 +947,7 @@ def _locked(folder: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         lock_file.close()
         if "locked" in str(error):
-            raise StoreError(f"{folder}: another process is writing to this run; wait for it or stop it") from None
+            raise LockedError(f"{folder}: another process is writing to this run; wait for it or stop it") from None
         raise
     return lock_file
 

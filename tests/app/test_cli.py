@@ -7,6 +7,8 @@ import json
 import os
 import re
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,7 +93,7 @@ def test_doctor_says_what_is_here_and_fails_for_what_cannot_work():
         (["simulate", "--run", "{tmp}/r", "--assistant", "draft", "--trees", "{tmp}"], "no tree files"),
         (["build", "{tmp}/absent.svg", "--type", "svg drawing"], "absent.svg: cannot be read"),
         (["build", "{tmp}", "--type", "svg drawing"], "not a file"),
-        (["build", "README.md", "--type", "opera"], "no domain for the type 'opera'"),
+        (["build", "README.md", "--type", "opera"], "or name a model with --engine"),
         (["demo", "--out", "/proc/nowhere"], "cannot be written to"),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else None,
@@ -192,6 +194,12 @@ def test_plan_says_what_a_run_takes_before_anything_is_spent():
 
 
 @pytest.mark.slow
+def test_the_command_is_a_module_that_runs():
+    module = [sys.executable, "-m", "discover_lib.app.cli.main", "simulate", "--help"]
+    told = subprocess.run(module, capture_output=True, text=True, check=True).stdout
+    assert "dollars_per_million_tokens" in told, "the help says how a price file is written"
+
+
 def test_a_missing_key_is_said_before_anything_is_made(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     asked = ["simulate", "--domain", "technical_writing", "--assistant", "adaptive", "--artifacts", 1]

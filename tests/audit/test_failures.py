@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from command_line import discover
 from llm_contrary import Contrary, Given
 from llm_server import FakeServer
 
-from discover_lib.audit.failures import RunFailures, failures_of_run
+from discover_lib.audit.failures import RunFailures, contradiction, failures_of_run
 from discover_lib.engines.llm.calls.records import Answered, Completion, Request
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import Failure, RunStore
@@ -60,9 +61,31 @@ def test_failed_turns_and_contradictions_have_examples(scored: Path) -> None:
         store.put_failures(0, [Failure(1, "judge", "timeout", "no answer in time")])
         found = failures_of_run(store)
     assert (found.standing, found.mended) == ({"judge": 1}, 1)
-    assert found.line.startswith("failures: 1 turns failed (judge 1), 1 failed and came out later")
+    assert found.line.startswith("failures: 1 turn failed (judge 1), 1 failed and came out later")
     assert [each.what for each in found.examples] == ["failed turn", "unscored part", "contradiction"]
     assert found.examples[-1].came_back == ("1 is missed, 1.1 is met",)
+
+
+def test_a_contradiction_is_shown_however_long_the_answer_is() -> None:
+    entry = {"reason": "so", "engaged": True, "near_misses": []}
+    long = [entry | {"id": f"{number}", "reason": "x" * 60} for number in range(2, 9)]
+    against = [entry | {"id": "1", "engaged": False, "reason": "no sail"}, entry | {"id": "1.1", "reason": "two sails"}]
+    answer = {"kind": "artifact", "kind_reason": "a drawing", "intents": [*long, *against]}
+    said = contradiction(json.dumps(answer))
+    assert said == "[1] is said to be missed (no sail), [1.1] below it to be met (two sails)"
+    assert contradiction("1 is missed") == "the answer as it came"
+
+
+def test_of_a_run_with_nothing_but_failures_these_are_shown(tmp_path: Path) -> None:
+    arguments = ("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--run", tmp_path)
+    assert discover(*arguments).returncode == 0
+    with RunStore.read(tmp_path) as store:
+        configuration = store.configuration
+    with RunStore.write(tmp_path, configuration) as store:
+        store.put_whole(0, (), "error", [Failure(1, "voice", "content", "no message", ("As an AI ...",))])
+    told = discover("audit", tmp_path)
+    assert told.returncode == 1 and not told.stderr
+    assert "failures: 1 turn failed (voice 1)" in told.stdout and "came back: As an AI ..." in told.stdout
 
 
 def test_a_run_in_which_nothing_failed_says_so() -> None:

@@ -18,9 +18,9 @@ from llm_server import FakeServer
 
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature.artifacts import generate_artifacts
-from discover_lib.runs.building import CALLS, BuildOptions, BuildReport, build_files, target_files
+from discover_lib.runs.building import CALLS, CONFIGURATION, BuildOptions, BuildReport, build_files, target_files
 from discover_lib.runs.files import load_tree
-from discover_lib.runs.store import RunStore
+from discover_lib.runs.store import RunStore, StoreError
 
 DOMAIN = "technical_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -91,6 +91,14 @@ def test_the_same_command_again_asks_nothing_and_another_input_is_built(tmp_path
     assert saved["notes"] and saved["calls"]["calls"] and load_tree(out / "piece0.json") == changed.built[0].tree
 
 
+def test_a_second_build_into_a_folder_is_told_of_the_first(tmp_path: Path) -> None:
+    files = write_artifacts(tmp_path / "in", 1)
+    (tmp_path / "out" / CALLS).mkdir(parents=True)
+    first = RunStore.write(tmp_path / "out" / CALLS, CONFIGURATION)
+    with first, FakeServer(Contrary()) as server, pytest.raises(StoreError, match="another build is writing trees"):
+        build(files, tmp_path / "out", server)
+
+
 def test_answers_sent_back_for_their_content_were_asked_again_and_not_clean(tmp_path: Path) -> None:
     files = write_artifacts(tmp_path / "in", 2)
     with FakeServer(Contrary(habits=(sees_leaks,))) as server:
@@ -123,7 +131,7 @@ def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path)
         arguments = ["build", *files, "--type", "field guide", "--engine", MODEL, "--api-base", server.api_base]
         arguments += ["--out", tmp_path / "out", "--prices", prices, "--concurrency", 1]
         stopped = discover(*arguments, "--budget", 0.012)
-        assert stopped.returncode == 3 and "the budget is spent" in stopped.stderr, stopped
+        assert stopped.returncode == 3 and "the budget of $0.0120 does not cover another" in stopped.stderr, stopped
         with RunStore.read(tmp_path / "out" / CALLS) as store:
             assert 0 < store.spent().cost <= 0.012
         done = discover(*arguments, "--budget", 10)

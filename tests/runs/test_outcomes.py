@@ -75,11 +75,12 @@ def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) ->
             assert store.spent().calls == asked
             assert {purpose for purpose, _ in store.answers()[0]} >= {"judge", "voice", "satisfaction", "interactivity"}
         assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines()[-2:] == lines and f"{asked} calls" in lines[0]
+        assert done.stdout.splitlines()[-3:] == lines and f"{asked} calls" in lines[1]
+        assert "refuses JSON schemas" in lines[0]
         judged = server.brain.counts["strays"]
-        assert lines[1] == f"answers: {asked} clean, {judged} stray ids left out"
+        assert lines[2] == f"answers: {asked} clean, {judged} stray ids left out"
         again = discover(*arguments)
-        assert again.stdout.splitlines()[-2:] == lines, "a run that goes on tells of its earlier sessions"
+        assert again.stdout.splitlines()[-3:] == lines, "a run that goes on tells of its earlier sessions"
         assert server.counts["requests"] == asked
 
 
@@ -141,7 +142,37 @@ def test_a_budget_that_is_spent_is_code_3(tmp_path: Path) -> None:
         arguments = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--engine", MODEL, "--artifacts", 1]
         arguments += ["--api-base", server.api_base, "--run", tmp_path / "run", "--prices", prices]
         stopped = discover(*arguments, "--budget", 0.000001)
-    assert stopped.returncode == 3 and "the budget is spent" in stopped.stderr
+    assert stopped.returncode == 3 and "the budget of $0.0000 does not cover another call" in stopped.stderr
+    assert "is spent" not in stopped.stderr and "with a larger --budget goes on" in stopped.stderr
+
+
+def test_a_budget_for_a_model_of_unknown_price_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with FakeServer(brain=answer) as server:
+        how = ["--engine", MODEL, "--api-base", server.api_base, "--budget", 1]
+        shared = ["--assistant", "draft", "--domain", DOMAIN, "--run", tmp_path / "run"]
+        artifact = tmp_path / "a.md"
+        artifact.write_text("A piece.", encoding="utf-8")
+        for command in (
+            ["simulate", *shared],
+            ["evaluate", *shared],
+            ["build", artifact, "--type", "poem", "--out", tmp_path],
+        ):
+            refused = discover(*command, *how)
+            assert refused.returncode == 2 and refused.stderr.count("\n") == 1, refused.stderr
+            assert f"the price of {MODEL} is not known" in refused.stderr and "--prices" in refused.stderr
+        assert not server.counts["requests"] and not (tmp_path / "run").exists()
+
+
+def test_one_of_a_thing_is_said_as_one(tmp_path: Path) -> None:
+    done = discover(
+        *("evaluate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--trials", 1, "--run", tmp_path)
+    )
+    said = " ".join(done.stdout.split())
+    assert "1 artifact, 1 user, rules: paper; one artifact is too few for an interval" in said
+    assert "draft: 1 conversation ended with the last turn" in said and "max_turns" not in said
+    assert "behaviour of draft: share of divergent turns" in said
+    assert "scoring 1 conversation: the finished piece" in done.stderr
+    assert Outcomes({"judge": {"clean": 1}}, {"stray ids": 1}).line == "answers: 1 clean, 1 stray id left out"
 
 
 def test_an_alarm_and_a_missing_certificate_are_told_apart(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
 from discover_lib.runs.digests import stored_scores, with_steps
-from discover_lib.runs.options import is_model
+from discover_lib.runs.options import check_prices, is_model
 from discover_lib.runs.outcomes import Outcomes, cost_line
 from discover_lib.runs.plan import plan_run
 from discover_lib.runs.store import RunStore, Spent
@@ -109,6 +109,11 @@ def audit_run(flags: AuditFlags) -> None:
         result["corpus"] = _print_corpus()
     if flags.run is not None:
         talks = _read(flags.run)
+        if not talks:
+            result["failures"] = _print_only_failures(flags.run)
+            if flags.out is not None:
+                write_json(flags.out, result)
+            raise typer.Exit(UNFINISHED)
         few = dict(itertools.islice(talks.items(), flags.conversations))
         if flags.label_sheet is not None:
             _write_sheet(few, flags.label_sheet)
@@ -127,10 +132,20 @@ def audit_run(flags: AuditFlags) -> None:
 def _read(run: Path) -> dict[str, Conversation]:
     """The finished conversations of a run, named by their place."""
     with RunStore.read(run) as store:
-        talks = finished_conversations(store)
-    if not talks:
-        raise DiscoverError(f"{run}: no finished conversation to audit")
-    return talks
+        return finished_conversations(store)
+
+
+def _print_only_failures(run: Path) -> dict[str, Any]:
+    """What went wrong in a run of which nothing was finished.
+
+    Raises:
+        DiscoverError: nothing went wrong either.
+    """
+    with RunStore.read(run) as store:
+        if not store.failures(retried=True):
+            raise DiscoverError(f"{run}: no finished conversation to audit; resume the run first")
+    typer.echo("no conversation is finished: there is nothing to audit but what went wrong")
+    return _print_failures(run)
 
 
 # -- leaks ------------------------------------------------------------------------------------------------------------
@@ -279,6 +294,7 @@ def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> l
         )
     if MINIATURE in names and "" in by_domain:
         raise DiscoverError("the miniature cannot judge artifacts outside its domains; name a model with --judge")
+    check_prices(models, flags.settings, budget)
     with _client(flags.settings, budget if models else None) as client:
         labels: list[Label] = []
         for domain, moments in by_domain.items():

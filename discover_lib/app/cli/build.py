@@ -16,6 +16,7 @@ from discover_lib.app.cli.common import (
     ApiBase,
     KeyVariable,
     MaxTokens,
+    Prices,
     Prompts,
     ReasoningEffort,
     Temperature,
@@ -25,7 +26,9 @@ from discover_lib.app.cli.common import (
     code_of_halt,
     writable,
 )
+from discover_lib.app.cli.show import halt_line
 from discover_lib.base.files import outputs_folder
+from discover_lib.base.words import counted
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.prices import read_prices
 from discover_lib.engines.llm.calls.records import LLMError
@@ -44,7 +47,7 @@ def build(
     budget: Annotated[
         float | None, typer.Option(min=0, help="Dollars for all trees of the folder; stops cleanly.")
     ] = None,
-    prices: Annotated[Path | None, typer.Option(help="Own prices (YAML), before LiteLLM's table.")] = None,
+    prices: Prices = None,
     api_base: ApiBase = None,
     key_variable: KeyVariable = None,
     max_tokens: MaxTokens = [],  # noqa: B006
@@ -96,7 +99,8 @@ def build_and_tell(
 def built_lines(built: BuiltFile) -> Iterator[str]:
     """A tree in words: size, outline with what shows each requirement, the first message, what it cost."""
     tree = built.tree
-    size = f"{len(tree)} intents in {len(tree.roots)} trees, {built.ceiling:.0%} within reach of five perfect turns"
+    shape = f"{counted(len(tree), 'intent')} in {counted(len(tree.roots), 'tree')}"
+    size = f"{shape}, {built.ceiling:.0%} within reach of five perfect turns"
     if built.existing:
         yield f"{built.source}: {size} → {built.target} (there already)"
         return
@@ -116,7 +120,7 @@ def report_build(report: BuildReport, folder: Path) -> int:
     """Say how building ended; returns the exit code."""
     if report.totals is not None:
         reach = sum(each.ceiling for each in report.built) / len(report.built)
-        typer.echo(f"{len(report.built)} trees: {report.totals.line}")
+        typer.echo(f"{counted(len(report.built), 'tree')}: {report.totals.line}")
         typer.echo(f"{reach:.0%} of their hidden intents are within reach of five perfect turns")
     if report.spent is not None and report.spent.calls:
         typer.echo(f"paid so far for {folder}: {cost_line(report.spent)}")
@@ -124,9 +128,7 @@ def report_build(report: BuildReport, folder: Path) -> int:
     for failure in report.failures:
         typer.echo(f"discover: {' '.join(failure.split())}", err=True)
     if report.halted is not None:
-        why = {"budget": "the budget is spent", "auth": "no access"}.get(report.halted, report.halted)
-        detail = f": {' '.join(report.message.split())}" if report.message else ""
-        typer.echo(f"{why}{detail}; the same command goes on", err=True)
+        typer.echo(halt_line(report.halted, report.message), err=True)
         return code_of_halt(report.halted)
     if "file" in report.kinds:
         return USAGE_ERROR

@@ -36,8 +36,8 @@ ALARM = 5  # of an audit
 STOPPED = 130
 EXIT_CODES = (
     "Exit codes: 0 all done; 1 finished, but something failed (of `audit`: not certified; of `doctor`: something "
-    "chosen cannot work); 2 what was asked for cannot be done; 3 the budget is spent; 4 a key is missing or refused, "
-    "or a server cannot be reached; 5 `audit` raised an alarm; 130 stopped by Ctrl-C."
+    "chosen cannot work); 2 what was asked for cannot be done; 3 the budget does not cover the next call; 4 a key is "
+    "missing or refused, or a server cannot be reached; 5 `audit` raised an alarm; 130 stopped by Ctrl-C."
 )
 PIPE_COLUMNS = 160  # a pipe has no width of its own; tables then need more room than the 80 columns of rich
 
@@ -93,6 +93,11 @@ ReasoningEffort = Annotated[
     list[str],
     typer.Option(metavar="[ROLE=]EFFORT", help=f"How long models may think: {', '.join(EFFORTS)}; as --max-tokens."),
 ]
+PRICES_HELP = (
+    "Own prices, before LiteLLM's table; a YAML file: 'as_of: DATE', and below 'dollars_per_million_tokens:' a line "
+    "'MODEL: {input: X, output: Y}' for each model."
+)
+Prices = Annotated[Path | None, typer.Option(help=PRICES_HELP)]
 RunBudget = Annotated[float | None, typer.Option(min=0, help="Dollars for the whole run; stops cleanly.")]
 
 

@@ -139,3 +139,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's sums here are small: threads would wait, at full speed
     gc.set_threshold(20_000, 20, 20)  # records have no cycles: looking for some takes 1 % of a run so, 3 % by default
     app()
+
+
+if __name__ == "__main__":
+    main()

@@ -18,6 +18,7 @@ from discover_lib.app.cli.common import (
     KeyVariable,
     ModelFlags,
     NearMissCap,
+    Prices,
     Prompts,
     RoleModel,
     RulesName,
@@ -31,9 +32,10 @@ from discover_lib.app.cli.common import (
     writable,
 )
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.words import counted
 from discover_lib.core.rollout import MAX_TURNS
-from discover_lib.runs.options import LaidOut, RunOptions, check_access, execute, lay_out, write_results
-from discover_lib.runs.store import FILE
+from discover_lib.runs.options import LaidOut, RunOptions, check_access, check_prices, execute, lay_out, write_results
+from discover_lib.runs.store import FILE, RunStore
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -127,7 +129,7 @@ class RunFlags(ModelFlags):
     key_variable: KeyVariable = None
     requests_per_minute: PerMinute = None
     tokens_per_minute: PerMinute = None
-    prices: Annotated[Path | None, typer.Option(help="Own prices (YAML), before LiteLLM's table.")] = None
+    prices: Prices = None
 
     def client_settings(self, candidates: int | None = None) -> ClientSettings:
         """How language models are reached; `candidates`, or scores, of one conversation are asked for at once."""
@@ -304,7 +306,7 @@ def evaluate(flags: EvaluateFlags) -> None:
     from discover_lib.runs.evaluation import SCORING, assess
 
     run, settings = flags.lay_out(), flags.client_settings(len(SCORING))
-    folder = _run_folder(flags.run, run, settings)
+    folder = _run_folder(flags.run, run, settings, flags.budget)
     how: dict[str, Any] = {
         "concurrency": flags.in_flight(run),
         "settings": settings,
@@ -314,7 +316,14 @@ def evaluate(flags: EvaluateFlags) -> None:
         report = execute(run, folder, on_progress=on_progress, **how)
     code = show.print_report(report, folder)
     if report.halted is None:
+        with RunStore.read(folder) as store:
+            left = len(store.unassessed())
+        if left:
+            what = "the finished piece, satisfaction, interactivity, behaviour"
+            typer.echo(f"scoring {counted(left, 'conversation')}: {what}", err=True)
         with show.assessment_bar() as on_progress:
+            if left:
+                on_progress(0, left)
             ended = assess(run, folder, on_progress=on_progress, **how)
         code = max(code, show.print_assessment(ended))
     if report.last.counts.finished:
@@ -361,7 +370,7 @@ def _run(flags: SimulateFlags) -> NoReturn:
     # What calls models takes as long to import as thirty turns of the miniature.
     asked_for = run.models or flags.api_base or flags.prices
     settings = flags.client_settings(run.options.candidates) if asked_for else None
-    folder = _run_folder(flags.run, run, settings)
+    folder = _run_folder(flags.run, run, settings, flags.budget)
     with show.progress_bar() as on_progress:
         report = execute(
             run,
@@ -380,8 +389,9 @@ def _run(flags: SimulateFlags) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _run_folder(folder: Path, run: LaidOut, settings: ClientSettings | None) -> Path:
+def _run_folder(folder: Path, run: LaidOut, settings: ClientSettings | None, budget: float | None) -> Path:
     """The folder of a run.  A new one is made only once every model can be asked; what was begun may be finished."""
+    check_prices(run.models, settings, budget)
     if not (folder / FILE).exists():
         check_access(run, settings)
     return writable(folder)

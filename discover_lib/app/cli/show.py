@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from discover_lib.app.cli.common import DONE, NO_ACCESS, UNFINISHED, code_of_halt, console, one_line
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Artifact, Conversation, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL, Estimate
@@ -32,6 +33,13 @@ if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules 
     from discover_lib.runs.evaluation import Assessed, OnAssessed
     from discover_lib.runs.plan import Plan, Span
 
+TOO_FEW = "one artifact is too few for an interval"
+ENDS = {  # why a conversation ended → in words
+    "all_discovered": "with everything discovered",
+    "all_satisfied": "with everything satisfied",
+    "max_turns": "with the last turn",
+    "error": "in an error",
+}
 ROOMY = 130  # columns of a terminal on which a row of numbers fits on one line
 
 
@@ -109,14 +117,14 @@ def _progress_line(now: Snapshot) -> str:
         parts.append(f"{_duration(now.seconds_left)} left")
     if now.spent.calls:
         parts.append(spent_line(now.spent))
-    parts += [f"{count} {role} failures" for role, count in now.failures.items()]
+    parts += [counted(count, f"{role} failure") for role, count in now.failures.items()]
     return ", ".join(parts)
 
 
 def spent_line(spent: Spent) -> str:
     """What a run cost, calls of unknown price counted apart."""
     known = f"${spent.cost:.4f}"
-    return f"{known} + {spent.unpriced} calls of unknown price" if spent.unpriced else known
+    return f"{known} + {counted(spent.unpriced, 'call')} of unknown price" if spent.unpriced else known
 
 
 def _duration(seconds: float) -> str:
@@ -142,7 +150,8 @@ def print_report(report: Report, folder: Path) -> int:
     typer.echo(f"{counts.finished} of {counts.units} conversations finished → {folder}")
     if counts.failed:
         roles = ", ".join(f"{count} by the {role}" for role, count in report.last.failures.items())
-        typer.echo(f"{counts.failed} failed ({roles}); the same command tries them again", err=True)
+        them = "it" if counts.failed == 1 else "them"
+        typer.echo(f"{counts.failed} failed ({roles}); the same command tries {them} again", err=True)
         with RunStore.read(folder) as store:
             failures = store.failures()
             place, last = failures[-1]
@@ -164,16 +173,23 @@ def print_closing(folder: Path) -> None:
 
 def _print_halt(halt: Halt, message: str, of: str = "") -> int:
     """Say why work ended before its end; returns the exit code."""
-    reason = {"budget": "the budget is spent", "auth": "no access", "failing": "given up"}.get(halt, halt)
-    detail = f": {one_line(message)}" if message else ""
-    typer.echo(f"{of}{reason}{detail}; the same command resumes it", err=True)
+    typer.echo(f"{of}{halt_line(halt, message)}", err=True)
     return code_of_halt(halt)
+
+
+def halt_line(halt: str, message: str) -> str:
+    """Why work ended before its end, and how it goes on."""
+    if halt == "budget":
+        return f"{one_line(message)}; the same command with a larger --budget goes on"
+    reason = {"auth": "no access", "failing": "given up"}.get(halt, halt)
+    return f"{reason}{f': {one_line(message)}' if message else ''}; the same command resumes it"
 
 
 def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
     artifacts, trials, rules = len(run.trees), run.options.trials, run.options.rules.name
     table = Table(
-        title=f"{artifacts} artifacts × {trials} trials, rules: {rules}; 95 % bootstrap over artifacts, trials nested",
+        title=f"{counted(artifacts, 'artifact')} × {counted(trials, 'trial')}, rules: {rules}; "
+        + ("95 % bootstrap over artifacts, trials nested" if artifacts > 1 else TOO_FEW),
         title_justify="left",
     )
     for name in Summary.COLUMNS:
@@ -199,7 +215,9 @@ def print_plan(plan: Plan) -> None:
             table.add_row(stage.name, stage.model, _span(stage.calls), _span(into), _span(out), cost)
         screen.print(table)
     cost = f"${_span(plan.cost, _dollars)}" + (f" and what {', '.join(plan.unpriced)} costs" if plan.unpriced else "")
-    typer.echo(f"{plan.conversations} conversations, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}")
+    typer.echo(
+        f"{counted(plan.conversations, 'conversation')}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}"
+    )
     if plan.minutes.high:
         typer.echo(f"time: {_span(plan.minutes * 60, _duration)}")
     for assumption in plan.assumptions:
@@ -267,9 +285,9 @@ def print_results(
 def _print_table(screen: Console, scope: ScopeResults, rules: str) -> None:
     from discover_lib.metrics.results import MEASURES
 
-    table = Table(
-        title=f"{scope.artifacts} artifacts, {scope.users} users, rules: {rules}; {INTERVAL}", title_justify="left"
-    )
+    size = f"{counted(scope.artifacts, 'artifact')}, {counted(scope.users, 'user')}"
+    interval = INTERVAL if scope.artifacts > 1 else TOO_FEW
+    table = Table(title=f"{size}, rules: {rules}; {interval}", title_justify="left")
     table.add_column("assistant", overflow="fold")
     for measure in MEASURES:
         table.add_column(measure.label, justify="right", no_wrap=screen.width >= ROOMY)
@@ -338,12 +356,20 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
     for measure, users in scope.users_of.items():
         missing = scope.users - users - (scope.same_for_all if measure == "discovery" else 0)
         if missing:
-            yield f"{measure}: taken over {users} users; {missing} lack it for at least one assistant"
+            lack = "lacks" if missing == 1 else "lack"
+            yield f"{measure}: taken over {counted(users, 'user')}; {missing} {lack} it for at least one assistant"
     for name in scope.assistants:
-        ends = ", ".join(f"{count} {stop}" for stop, count in sorted(scope.stops[name].items()))
+        ends = ", ".join(
+            f"{counted(count, 'conversation')} ended {ENDS.get(stop, stop)}"
+            for stop, count in sorted(scope.stops[name].items())
+        )
         unscored = ", ".join(f"{count} without {part}" for part, count in sorted(scope.unscored[name].items()))
-        leaks = f", {scope.leaks[name]} leaks" if scope.leaks[name] else ""
+        leaks = f", {counted(scope.leaks[name], 'leak')}" if scope.leaks[name] else ""
         yield f"{name}: {ends}{leaks}{f'; unscored: {unscored}' if unscored else ''}"
+    for name, behaviour in scope.manners.items():
+        if behaviour.divergent is not None:
+            families = "".join(f", {family} {share}" for family, share in behaviour.families.items())
+            yield f"behaviour of {name}: share of divergent turns {behaviour.divergent}{families}"
 
 
 def print_assessment(ended: Assessed) -> int:
@@ -351,7 +377,9 @@ def print_assessment(ended: Assessed) -> int:
     if ended.halted is not None:
         return _print_halt(ended.halted, ended.message, "assessment: ")
     if ended.failed:
-        message = f"{ended.failed} conversations could not be scored in full; the same command tries them again"
+        them = "it" if ended.failed == 1 else "them"
+        what = counted(ended.failed, "conversation")
+        message = f"{what} could not be scored in full; the same command tries {them} again"
         typer.echo(message, err=True)
         return UNFINISHED
     return DONE

@@ -34,7 +34,8 @@ def trees_of(brain: Contrary, each_domain: int) -> tuple[list[BuiltTree], int, C
 @pytest.mark.parametrize("each_domain", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_contrary_model_costs_a_quarter_more_at_most_and_no_artifact(each_domain: int) -> None:
     willing, calls, outcomes = trees_of(Contrary(), each_domain)
-    assert set(outcomes) == {"clean"}
+    assert set(outcomes) <= {"clean", "reasked"} and outcomes["reasked"] <= len(willing) / 20
+    assert outcomes["clean"] + 2 * outcomes["reasked"] == calls, "every question once"
     contrary = Contrary(habits=(denies_an_edge, leaks_in_the_request))
     kept, more_calls, outcomes = trees_of(contrary, each_domain)
     assert len(kept) == len(willing) == each_domain * len(DOMAINS)

@@ -16,7 +16,10 @@ from discover_lib.engines.llm.calls import probe
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient, LLMError, Price
 from discover_lib.engines.llm.calls.records import Request
 from discover_lib.engines.llm.calls.structured import ask_structured
+from discover_lib.runs.doctor import check_connection
 from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.outcomes import closing_lines
+from discover_lib.runs.plan import plan_run
 from discover_lib.runs.store import RunStore
 
 pytestmark = pytest.mark.slow
@@ -145,6 +148,24 @@ def test_a_finished_run_probes_nothing(tmp_path: Path) -> None:
         requests = server.counts["requests"]
         execute(run, tmp_path, settings=settings(server))
         assert server.counts["requests"] == requests
+
+
+@pytest.mark.parametrize("schemas", ["taken", "ignored", "refused"])
+def test_what_a_probe_said_is_kept_with_the_run_and_told_when_it_closes(schemas: str, tmp_path: Path) -> None:
+    verdict = {"taken": "obeyed", "ignored": "ignored", "refused": "refused"}[schemas]
+    with FakeServer(brain, schemas=schemas) as server, RunStore.write(tmp_path, {}) as store:
+        for number in range(2):
+            with LLMClient(settings(server), cache=store) as client:
+                ask(client, number)
+        probes = [each for each in server.received if "Greet me" in str(each["messages"])]
+        assert len(probes) + server.counts["schema refused"] == 1
+        assert store.schema_verdicts() == {f"openai/m at {server.api_base}": verdict}
+        assert closing_lines(store)[0] == f"openai/m at {server.api_base} {probe.IN_WORDS[verdict]}"
+        run = lay_out(RunOptions(("adaptive",), domain=DOMAIN, engine=MODEL, artifacts=2, turns=2))
+        (planned,) = [each for each in plan_run(run, settings=settings(server)).stages if each.name == probe.PURPOSE]
+        assert planned.calls.low == planned.calls.high == 1
+        (line,) = check_connection({"judge": "openai/m"}, settings(server))
+        assert probe.IN_WORDS[verdict] in line.text
 
 
 @pytest.mark.parametrize(

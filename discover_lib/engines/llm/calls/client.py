@@ -124,6 +124,13 @@ class ClientSettings:
         """Where `model` is asked; ("",): at its provider's own address."""
         return (self._own if model.startswith(PREFIX) else ()) or ("",)
 
+    def probed_servers(self, model: str) -> int:
+        """On how many servers `model` is asked once whether it takes JSON schemas."""
+        if self.native_schema != "auto":
+            return 0
+        own = OwnServer.of(model) if self.wire == "auto" else None
+        return 1 if own else len(self._own) if model.startswith(PREFIX) else 0
+
     def address_of(self, model: str) -> str | None:
         """Where `model` is asked first of all; None: at its provider's own address."""
         return self.api_base if model.startswith(PREFIX) else None
@@ -193,6 +200,19 @@ class LLMClient:
         """
         for address in self.settings.addresses_of(model):
             self._wire(model, address)
+
+    def probe_schema(self, model: str) -> probe.Verdict | None:
+        """Ask the first server of a model now whether it takes JSON schemas; None where a table knows.
+
+        Raises:
+            LLMError: as `warm_up`, and of a kind that ends the run.
+        """
+        address = self.settings.addresses_of(model)[0]
+        wire = self._wire(model, address)
+        if not wire.probes_schema:
+            return None
+        anything = Request(model, ({"role": "user", "content": "Greet me."},), probe.PURPOSE)
+        return self._probe(probe.probe_of(anything), wire, address or provider_of(model))
 
     @property
     def usage(self) -> Usage:
@@ -326,8 +346,11 @@ class LLMClient:
         if shared is not None:
             return shared.result()
         verdict: probe.Verdict = "undecided"
+        kept = self._cache if isinstance(self._cache, probe.KeepsVerdicts) else None
         try:
-            verdict = self._probe(probe.probe_of(request), wire, gate)
+            verdict = (kept and kept.schema_verdict(*place)) or self._probe(probe.probe_of(request), wire, gate)
+            if kept and verdict in probe.LASTING:
+                kept.put_schema_verdict(*place, verdict)
         finally:
             if verdict == "undecided":
                 with self._lock:

@@ -67,7 +67,7 @@ class Budget:
                 return 0.0
             raise LLMError(
                 f"{model} has no known price, so a budget cannot hold: "
-                "give its price (0 for your own machine), or allow unknown prices",
+                "give its price (0 for your own machine), or set no budget",
                 "budget",
             )
         while not self._fits(estimate + self.put_aside):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 from discover_lib.engines.llm.calls.records import LLMError, Request
 
@@ -25,6 +25,23 @@ SCHEMA = {
 MAX_TOKENS = 256
 
 Verdict = Literal["obeyed", "ignored", "refused", "failed", "undecided"]
+LASTING: frozenset[Verdict] = frozenset({"obeyed", "ignored", "refused"})  # of the server, as long as it stands there
+IN_WORDS = {
+    "obeyed": "takes JSON schemas and keeps to them",
+    "ignored": "takes JSON schemas and ignores them: only the prompt asks for the form of answers",
+    "refused": "refuses JSON schemas: only the prompt asks for the form of answers",
+    "failed": "failed when it was sent a JSON schema: only the prompt asks for the form of answers",
+    "undecided": "could not be asked whether it takes JSON schemas",
+}
+
+
+@runtime_checkable
+class KeepsVerdicts(Protocol):
+    """A cache that keeps what the probe of a model on a server said."""
+
+    def schema_verdict(self, model: str, server: str) -> Verdict | None: ...
+
+    def put_schema_verdict(self, model: str, server: str, verdict: Verdict) -> None: ...
 
 
 def probe_of(request: Request) -> Request:

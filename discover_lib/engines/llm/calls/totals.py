@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
+from discover_lib.base.words import counted
 from discover_lib.engines.llm.calls.records import Completion, Request
 from discover_lib.engines.llm.calls.structured import Remarks
 
@@ -31,9 +32,9 @@ class CallTotals:
     @property
     def line(self) -> str:
         again = f" ({self.asked_again} asked again)" if self.asked_again else ""
-        unknown = f" and {self.unpriced} calls of unknown price" if self.unpriced else ""
+        unknown = f" and {counted(self.unpriced, 'call')} of unknown price" if self.unpriced else ""
         tokens = f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens"
-        return f"{self.calls} calls{again}, {tokens}, ${self.dollars:.4f}{unknown}"
+        return f"{counted(self.calls, 'call')}{again}, {tokens}, ${self.dollars:.4f}{unknown}"
 
 
 class CountingClient:
