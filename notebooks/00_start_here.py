@@ -22,6 +22,7 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature.assistants import scripted_assistant
     from discover_lib.runs.doctor import examine
     from discover_lib.views import conversation as show
+    from discover_lib.views.navigation import footer
     from discover_lib.views.story import averages_line
 
 
@@ -193,6 +194,12 @@ def examine_machine():
     _rows = [(each.topic, each.text + (" (needs attention)" if each.problem else "")) for each in _findings.values()]
     _summary = f"This machine: {_findings['device'].text}; training backend: {_findings['backend'].text}"
     mo.accordion({_summary: mo.Html(show.styled(show.table(("Part", "Found"), _rows)))})
+    return
+
+
+@app.cell(hide_code=True)
+def lead_on():
+    mo.Html(show.styled(footer("00_start_here.py")))
     return
 
 

@@ -34,6 +34,7 @@ with app.setup(hide_code=True):
     from discover_lib.views.figures import tree as viz
     from discover_lib.views.html import plain_list, tag
     from discover_lib.views.html import progress as progress_bar
+    from discover_lib.views.navigation import footer
 
     SOURCES = ("hand-written", "generated", "recorded", "your own")
 
@@ -440,6 +441,12 @@ def keep_tree(built, edited, piece):
 @app.cell(hide_code=True)
 def show_kept(keep_button, kept):
     mo.hstack([keep_button, mo.md(kept())], justify="start", align="center", wrap=True)
+    return
+
+
+@app.cell(hide_code=True)
+def lead_on():
+    mo.Html(show.styled(footer("10_intent_trees.py")))
     return
 
 

@@ -29,6 +29,7 @@ with app.setup(hide_code=True):
     from discover_lib.views.figures import tree as viz
     from discover_lib.views.figures.charts import discovery_curves
     from discover_lib.views.html import EMPTY, quiet, static_text, tag
+    from discover_lib.views.navigation import footer
 
 
 @app.cell(hide_code=True)
@@ -229,6 +230,12 @@ def step_in_python(domain, seed, tree, world):
 @app.cell(hide_code=True)
 def show_step(stepped, tree, user):
     mo.Html(show.styled(show.beside(show.chat(user.conversation), show.receipt(tree, stepped, user.rules))))
+    return
+
+
+@app.cell(hide_code=True)
+def lead_on():
+    mo.Html(show.styled(footer("20_simulator.py")))
     return
 
 

@@ -17,7 +17,6 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import Rules
     from discover_lib.app import controls
     from discover_lib.app.carried import address_of, pool_controls, pool_row
     from discover_lib.app.commands import run_command
@@ -25,8 +24,6 @@ with app.setup(hide_code=True):
     from discover_lib.app.panel import EvaluatedRun, evaluation_panel
     from discover_lib.audit.tables import beside, our_results
     from discover_lib.base.files import outputs_folder
-    from discover_lib.engines.miniature.assistants import SCRIPTED
-    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
     from discover_lib.metrics.ceiling import ceiling_over
     from discover_lib.metrics.near_misses import near_misses_of, suspects, worst_turns
     from discover_lib.metrics.paired import compare
@@ -45,12 +42,12 @@ with app.setup(hide_code=True):
     )
     from discover_lib.runs.digests import with_steps
     from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
-    from discover_lib.runs.options import RunOptions, RunOptionsError
     from discover_lib.runs.store import RunStore
     from discover_lib.views import audit as show_audit
     from discover_lib.views import conversation as show
     from discover_lib.views import scores as show_scores
     from discover_lib.views.figures import charts
+    from discover_lib.views.navigation import footer
     from discover_lib.views.pages import evaluation_page, scores_csv
 
     AT_ONCE = 200  # conversations up to which the sensitivity map is made without asking
@@ -418,22 +415,9 @@ def take_elsewhere(compared, folder, in_reach, leave_out, marks, measure, pool, 
 
 @app.cell(hide_code=True)
 def choose_others():
-    _compared = ["draft", "ask", "options", "adaptive"]
-    domains = mo.ui.multiselect(
-        {name.replace("_", " "): name for name in ALL_DOMAINS}, value=["svg drawing"], label="Domains"
-    )
-    scripts = mo.ui.multiselect(list(SCRIPTED), value=_compared, label="Assistants")
-    artifacts = mo.ui.dropdown([5, 10, 20, 50, 100], value=50, label="Artifacts per domain")
-    trials = mo.ui.dropdown([1, 2, 3, 5], value=1, label="Trials")
-    turns = mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8, 10], value=5, label="Turns")
-    rules = mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules")
-    cap_of_near_misses = mo.ui.dropdown({"all": None, "1": 1, "2": 2, "3": 3}, value="all", label="Near misses a reply")
-    seed = mo.ui.dropdown(list(range(30)), value=0, label="Seed")
-    trained_choice = mo.ui.multiselect(controls.trained_assistants(), label="Trained here")
-    others_text = mo.ui.text(
-        placeholder="tiny, hf:FOLDER, hf:FOLDER+ADAPTER", label="Models on this machine", full_width=True
-    )
+    menus = controls.evaluation_menus()
     models_form = controls.chooser(("judge", "voice", "assistant"))
+    _row = [menus[name] for name in menus.elements if name not in ("trained", "others")]
     mo.vstack(
         [
             mo.md("""
@@ -441,65 +425,18 @@ def choose_others():
 
     Every assistant chosen meets the same users of every domain chosen.
     """),
-            mo.hstack(
-                [domains, scripts, artifacts, trials, turns, rules, cap_of_near_misses, seed],
-                justify="start",
-                gap=1.5,
-                wrap=True,
-            ),
-            *([trained_choice] if trained_choice.options else []),
-            others_text,
+            mo.hstack(_row, justify="start", gap=1.5, wrap=True),
+            *([menus["trained"]] if menus["trained"].options else []),
+            menus["others"],
             mo.accordion({"Let language models take part (nothing is asked before you say so)": models_form}),
         ]
     )
-    return (
-        artifacts,
-        cap_of_near_misses,
-        domains,
-        models_form,
-        others_text,
-        rules,
-        scripts,
-        seed,
-        trained_choice,
-        trials,
-        turns,
-    )
+    return menus, models_form
 
 
 @app.cell(hide_code=True)
-def read_others(
-    artifacts,
-    cap_of_near_misses,
-    domains,
-    models_form,
-    others_text,
-    rules,
-    scripts,
-    seed,
-    trained_choice,
-    trials,
-    turns,
-):
-    def _asked_for():
-        """What the controls ask for (options, who plays), or a line that says why it cannot be."""
-        numbers = {"artifacts": artifacts.value, "trials": trials.value, "turns": turns.value, "seed": seed.value}
-        named = [name.strip() for name in others_text.value.split(",") if name.strip()]
-        try:
-            choice = controls.read_choice(models_form.value)
-            names = (*scripts.value, *trained_choice.value, *named, *([choice.assistant] if choice.assistant else []))
-            if not names or not domains.value:
-                raise RunOptionsError("choose at least one domain and one assistant")
-            roles = {"judge": choice.judge, "voice": choice.voice, "role_options": choice.options}
-            named_rules = Rules.named(rules.value)
-            if cap_of_near_misses.value is not None:
-                named_rules = named_rules.replace(near_miss_cap=cap_of_near_misses.value)
-            options = RunOptions(tuple(dict.fromkeys(names)), **roles, **numbers, rules=named_rules)
-        except (controls.ChoiceError, RunOptionsError) as error:
-            return None, None, str(error)
-        return options, choice, ""
-
-    options, choice, refusal = _asked_for()
+def read_others(menus, models_form):
+    options, choice, refusal = controls.read_evaluation(menus.value, models_form.value)
     with_models = options is not None and bool(options.spec.models(options.assistants))
     return choice, options, refusal, with_models
 
@@ -512,27 +449,27 @@ def choose_cap(with_models):
 
 
 @app.cell(hide_code=True)
-def show_plan(choice, domains, options, panel, refusal):
+def show_plan(choice, menus, options, panel, refusal):
     _shown = show.error_line(refusal)
     if options is not None:
-        _users = options.artifacts * options.trials * len(domains.value)
+        _users = options.artifacts * options.trials * len(menus.value["domains"])
         _size = (
             f"{len(options.assistants)} assistants × {_users} users = {_users * len(options.assistants)} conversations"
         )
         _note = f"{_size}. The same choices come to the same run, and go on where it was left."
-        _shown = controls.run_plan(_note, options, domains.value, choice)
+        _shown = controls.run_plan(_note, options, menus.value["domains"], choice)
     mo.vstack([mo.Html(show.styled(_shown)), panel.begin_button])
     return
 
 
 @app.cell(hide_code=True)
-def ask(cap_choice, choice, domains, options, panel, refusal):
+def ask(cap_choice, choice, menus, options, panel, refusal):
     # The button reads this when it is pressed, so no control has to be made anew.
     asked = panel.ask(
         options,
         choice.client_settings if choice else None,
         cap_choice.value,
-        domains=tuple(domains.value),
+        domains=tuple(menus.value["domains"]),
         refusal=refusal,
     )
     return (asked,)
@@ -543,6 +480,12 @@ def show_command(configuration, folder):
     _command = run_command(folder, configuration)
     _note = "The same by command, with `--sensitivity` for the map (again: it goes on where it was left)"
     mo.md(f"{_note}\n\n```\n{_command}\n```") if _command else None
+    return
+
+
+@app.cell(hide_code=True)
+def lead_on():
+    mo.Html(show.styled(footer("60_evaluate.py")))
     return
 
 

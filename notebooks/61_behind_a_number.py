@@ -36,6 +36,7 @@ with app.setup(hide_code=True):
     from discover_lib.views import conversation as show
     from discover_lib.views import scores as show_scores
     from discover_lib.views.figures import charts
+    from discover_lib.views.navigation import footer
 
     NOBODY = "nobody"
     SORTS = {"lowest first": False, "highest first": True}
@@ -427,6 +428,12 @@ def show_cost(marks, table):
             mo.Html(show.styled(charts.tokens_against_discovery(table, marks))),
         ]
     )
+    return
+
+
+@app.cell(hide_code=True)
+def lead_on():
+    mo.Html(show.styled(footer("61_behind_a_number.py")))
     return
 
 

@@ -407,6 +407,59 @@ def _read(name: str, hint: Any, given: Any) -> Any:
         ) from None
 
 
+# -- an evaluation -----------------------------------------------------------------------------------------------------
+
+COMPARED = ("draft", "ask", "options", "adaptive")  # of the scripted assistants, unless others are chosen
+
+
+def evaluation_menus() -> Any:
+    """What an evaluation is asked for, as a dictionary of menus; `read_evaluation` reads its value."""
+    import marimo as mo
+
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+
+    domains = {name.replace("_", " "): name for name in ALL_DOMAINS}
+    place = "tiny, hf:FOLDER, hf:FOLDER+ADAPTER"
+    return mo.ui.dictionary(
+        {
+            "domains": mo.ui.multiselect(domains, value=["svg drawing"], label="Domains"),
+            "scripts": mo.ui.multiselect(list(SCRIPTED), value=list(COMPARED), label="Assistants"),
+            "artifacts": mo.ui.dropdown([5, 10, 20, 50, 100], value=50, label="Artifacts per domain"),
+            "trials": mo.ui.dropdown([1, 2, 3, 5], value=1, label="Trials"),
+            "turns": mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8, 10], value=5, label="Turns"),
+            "rules": mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules"),
+            "cap": mo.ui.dropdown({"all": None, "1": 1, "2": 2, "3": 3}, value="all", label="Near misses a reply"),
+            "seed": mo.ui.dropdown(list(range(30)), value=0, label="Seed"),
+            "trained": mo.ui.multiselect(trained_assistants(), label="Trained here"),
+            "others": mo.ui.text(placeholder=place, label="Models on this machine", full_width=True),
+        }
+    )
+
+
+def read_evaluation(
+    menus: Mapping[str, Any], models: Mapping[str, Any] | None
+) -> tuple[RunOptions | None, Choice | None, str]:
+    """What the menus and the chooser of models ask for, and who plays; or a line that says why it cannot be."""
+    from discover_lib.runs.options import RunOptions, RunOptionsError
+
+    numbers = {name: menus[name] for name in ("artifacts", "trials", "turns", "seed")}
+    named = [name.strip() for name in menus["others"].split(",") if name.strip()]
+    try:
+        choice = read_choice(models)
+        names = (*menus["scripts"], *menus["trained"], *named, *([choice.assistant] if choice.assistant else []))
+        if not names or not menus["domains"]:
+            raise RunOptionsError("choose at least one domain and one assistant")
+        rules = Rules.named(menus["rules"])
+        if menus["cap"] is not None:
+            rules = rules.replace(near_miss_cap=menus["cap"])
+        roles: dict[str, Any] = {"judge": choice.judge, "voice": choice.voice, "role_options": choice.options}
+        options = RunOptions(tuple(dict.fromkeys(names)), **roles, **numbers, rules=rules)
+    except (ChoiceError, RunOptionsError) as error:
+        return None, None, str(error)
+    return options, choice, ""
+
+
 # -- widgets ----------------------------------------------------------------------------------------------------------
 
 

@@ -38,8 +38,8 @@ def test_an_evaluation_of_two_domains_is_opened_and_two_assistants_stand_side_by
     page = "".join(shown)
     assert problems(shown) == [] and defined["folder"] == folder and len(defined["scores"]) == 24
     assert defined["pool"].assistants == ("draft", "adaptive") and set(defined["table"]["draft"]) >= {"discovery"}
-    assert "Not certified" in page and defined["table"]["draft"]["proportion"].n_artifacts == 6
-    assert defined["trained_choice"].options == {"tuned": f"hf:{outputs / 'tuned'}"}
+    assert "certified user" in page and defined["table"]["draft"]["proportion"].n_artifacts == 6
+    assert defined["menus"]["trained"].options == {"tuned": f"hf:{outputs / 'tuned'}"}
     assert "paper" in page and "run=mine" in defined["behind"]
     assert parse_qs(urlsplit(defined["behind"]).query)["pool"] == ['["draft","adaptive"]']
 

@@ -22,6 +22,7 @@ from discover_lib.engines.llm.calls import records
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient, LLMError, Price
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.engines.miniature.voice import MiniatureVoice
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.runs import runner
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
@@ -210,6 +211,12 @@ def whole_seeds(request, monkeypatch):
     """
     if not request.node.name.startswith("test_killed"):
         monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
+
+
+@pytest.fixture(autouse=True)
+def one_temperament(monkeypatch):
+    """A user's temperament comes from the seed of the conversation, which does not go over the wire."""
+    monkeypatch.setattr(MiniatureVoice, "of", lambda voice, user: voice)
 
 
 @pytest.fixture(scope="module")
