@@ -11,7 +11,7 @@ const make = (name, className = "", text = "") => {
 const button = (text, label, onClick, className = "st-button") => {
   const element = make("button", className, text);
   element.type = "button";
-  element.setAttribute("aria-label", label);
+  if (text) element.setAttribute("aria-label", label); // one that is filled later is named by what it holds
   element.title = label;
   element.addEventListener("click", onClick);
   return element;
@@ -168,7 +168,7 @@ export default {
       clearInterval(playing);
       playing = null;
       play.textContent = "▶ Play";
-      play.setAttribute("aria-label", "Play the conversations");
+      play.setAttribute("aria-label", "Play");
     };
     const start = () => {
       if (turn === last()) turn = 0;
@@ -210,7 +210,7 @@ export default {
     const grid = make("div", "st-columns");
     const bar = make("div", "st-bar");
     const back = button("◀", "One turn back", () => (stop(), go(turn - 1)));
-    const play = button("▶ Play", "Play the conversations", () => (playing ? stop() : start()), "st-button st-main");
+    const play = button("▶ Play", "Play", () => (playing ? stop() : start()), "st-button st-main");
     const next = button("▶|", "One turn on", () => (stop(), go(turn + 1)));
     const slider = make("input", "st-slider");
     slider.type = "range";
@@ -219,7 +219,7 @@ export default {
     slider.setAttribute("aria-label", "Turn");
     slider.addEventListener("input", () => (stop(), go(Number(slider.value))));
     const where = make("span", "st-where");
-    const another = button("another person", "Meet another person", () => {
+    const another = button("another person", "another person", () => {
       stop();
       model.set("person", model.get("person") + 1);
       model.save_changes();
