@@ -176,7 +176,9 @@ def test_one_of_a_thing_is_said_as_one(tmp_path: Path) -> None:
 
 
 def test_an_alarm_and_a_missing_certificate_are_told_apart(tmp_path: Path) -> None:
-    discover("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--run", tmp_path)
+    # Under rules that no certificate comes with.
+    asked = ("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--near-miss-cap", 2)
+    discover(*asked, "--run", tmp_path)
     uncertified = discover("audit", tmp_path)
     assert uncertified.returncode == 1 and "No certificate" in uncertified.stdout
     with RunStore.read(tmp_path) as store:

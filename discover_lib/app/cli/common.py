@@ -93,10 +93,7 @@ ReasoningEffort = Annotated[
     list[str],
     typer.Option(metavar="[ROLE=]EFFORT", help=f"How long models may think: {', '.join(EFFORTS)}; as --max-tokens."),
 ]
-PRICES_HELP = (
-    "Own prices, before LiteLLM's table; a YAML file: 'as_of: DATE', and below 'dollars_per_million_tokens:' a line "
-    "'MODEL: {input: X, output: Y}' for each model."
-)
+PRICES_HELP = "Own prices, before LiteLLM's table: a YAML file in the form that docs/commands.md shows."
 Prices = Annotated[Path | None, typer.Option(help=PRICES_HELP)]
 RunBudget = Annotated[float | None, typer.Option(min=0, help="Dollars for the whole run; stops cleanly.")]
 
