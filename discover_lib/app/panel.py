@@ -488,7 +488,7 @@ class Certifier:
     def __init__(self) -> None:
         import marimo as mo
 
-        self.get_progress, self._set_progress = mo.state(0)
+        self.get_progress, self._set_progress = mo.state(0, allow_self_loops=True)
         self._button: Any = None
 
     def view(self, folder: Path, count: int) -> Any:

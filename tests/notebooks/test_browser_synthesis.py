@@ -73,7 +73,7 @@ def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> 
     page = synthesis.page
     expect(synthesis.status).to_contain_text("20 of 20")
     synthesis.choose("Domain", "Creative writing")
-    synthesis.choose("Artifacts", "10")
+    synthesis.choose("Users", "10")
     expect(page.get_by_text("10 artifacts × 5 turns × 2 replies")).to_be_visible(timeout=20 * SECOND)
     synthesis.button("Synthesise").click()
     expect(synthesis.status).to_contain_text(re.compile("creative_writing.*10 of 10"), timeout=20 * SECOND)
@@ -114,7 +114,7 @@ def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> 
 
 def test_a_long_run_is_stopped_survives_a_reload_and_goes_on(synthesis: Synthesis) -> None:
     page = synthesis.page
-    synthesis.choose("Artifacts", "500")
+    synthesis.choose("Users", "500")
     synthesis.choose("Samples of each", "4")
     synthesis.button("Synthesise").click()
     expect(synthesis.status).to_contain_text("being made", timeout=20 * SECOND)
