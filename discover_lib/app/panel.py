@@ -85,7 +85,10 @@ class Panel(ABC):
     """
 
     parameter: str  # of the page's address, which names what is open
-    read_at_every_tick = False  # else only when there is twice as much to read: the page stays quick
+    # Else only when there is twice as much to read, and above this only once more at the end: a page that reads
+    # hundreds of conversations while they are made hears no press of Stop for as long.
+    read_at_every_tick = False
+    MOST_READ_WHILE_GOING = 60
 
     def __init__(self, begin: str) -> None:
         import marimo as mo
@@ -201,7 +204,8 @@ class Panel(ABC):
         if self._ticking and not going:  # the last tick
             self.trouble = self._ended()
             self._set_activity(_next)
-        enough = self.read_at_every_tick or progress >= 2 * max(self.get_progress(), 0) + 2
+        grown = 2 * max(self.get_progress(), 0) + 2 <= progress <= self.MOST_READ_WHILE_GOING
+        enough = self.read_at_every_tick or grown
         if progress != self.get_progress() and (enough or not going):
             self._set_progress(progress)
         running = [self._stop_button] if going else []
