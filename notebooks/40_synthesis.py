@@ -46,7 +46,8 @@ def introduce():
 def open_run():
     panel = synthesis_panel("Synthesise")
     get_folder, get_activity, get_progress = panel.states
-    return get_activity, get_folder, get_progress, panel
+    get_pressed = panel.get_pressed
+    return get_activity, get_folder, get_pressed, get_progress, panel
 
 
 @app.cell(hide_code=True)
@@ -144,9 +145,10 @@ def show_plan(choice, options, refusal):
 
 
 @app.cell(hide_code=True)
-def ask(cap_choice, choice, options, panel, refusal):
-    # The button reads this when it is pressed, so no control has to be made anew.
+def ask(cap_choice, choice, get_pressed, options, panel, refusal):
+    # The button is answered here, so no control has to be made anew, and what was chosen just before is begun.
     asked = panel.ask(options, choice.client_settings if choice else None, cap_choice.value, refusal=refusal)
+    panel.begin_if_pressed(get_pressed())
     return (asked,)
 
 
@@ -169,10 +171,10 @@ def show_run(clock, get_activity, get_folder, panel, run_choice):
 
 
 @app.cell(hide_code=True)
-def read_run(get_folder, get_progress):
+def read_run(get_folder, get_progress, panel):
     get_progress()
     folder = get_folder()
-    _run = SynthesisedRun.of_run(folder)
+    _run = SynthesisedRun.of_run(folder, panel.most_read)
     configuration, origin, conversations = _run.configuration, _run.origin, _run.conversations
     mo.stop(not conversations, mo.Html(show.styled(_run.note)))
     mo.Html(show.styled(_run.note))

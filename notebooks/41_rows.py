@@ -84,10 +84,10 @@ def show_run(clock, get_activity, get_folder, panel, run_choice):
 
 
 @app.cell(hide_code=True)
-def read_run(get_folder, get_progress):
+def read_run(get_folder, get_progress, panel):
     get_progress()
     folder = get_folder()
-    _run = SynthesisedRun.of_run(folder)
+    _run = SynthesisedRun.of_run(folder, panel.most_read)
     configuration, origin, conversations = _run.configuration, _run.origin, _run.conversations
     mo.stop(not conversations, mo.Html(show.styled(_run.note)))
     mo.Html(show.styled(_run.note))

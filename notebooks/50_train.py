@@ -100,7 +100,8 @@ def say_what_tiny_is():
 def open_training():
     panel = TrainingPanel()
     get_folder, get_activity, get_progress = panel.states
-    return get_activity, get_folder, get_progress, panel
+    get_pressed = panel.get_pressed
+    return get_activity, get_folder, get_pressed, get_progress, panel
 
 
 @app.cell(hide_code=True)
@@ -326,8 +327,7 @@ def name_base(base_choice, earlier_choice, given_name, tiny_base):
             return local, "", "" if given_name else "name the base model"
         if tiny_base is None:
             return TINY_NAME, "", ""
-        making = "" if tiny_base.is_dir() else "The tiny base model is not there yet: the run makes it first."
-        return str(tiny_base), making, ""
+        return str(tiny_base), "" if tiny_base.is_dir() else "There is no tiny base yet: the run makes it first.", ""
 
     base_name, making_first, base_problem = model_named()
     adapter = str(earlier_choice.value.folder.resolve()) if earlier_choice.value else ""
@@ -369,7 +369,7 @@ def run_folder(settings: StageSettings) -> Path:
 
 
 @app.cell(hide_code=True)
-def ask(making_first, missing, panel, preset, settings, standing_in_the_way, steps_planned):
+def ask(get_pressed, making_first, missing, panel, preset, settings, standing_in_the_way, steps_planned):
     def ready():
         """What stands in the way, or how far it is to go; what is only not installed stands at the top."""
         if missing:
@@ -380,6 +380,7 @@ def ask(making_first, missing, panel, preset, settings, standing_in_the_way, ste
 
     _folder = run_folder(settings)
     panel.ask(settings, _folder, "; ".join(standing_in_the_way))
+    panel.begin_if_pressed(get_pressed())
     command = train_command(settings, preset, _folder)
     _ready = mo.Html(show.styled(show.tag("div", ready(), data_ready=int(not standing_in_the_way))))
     _command = mo.accordion({"The same at a command line": mo.md(f"```\n{command}\n```")})

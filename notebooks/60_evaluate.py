@@ -72,7 +72,8 @@ def introduce():
 def open_evaluation():
     panel = evaluation_panel("Evaluate")
     get_folder, get_activity, get_progress = panel.states
-    return get_activity, get_folder, get_progress, panel
+    get_pressed = panel.get_pressed
+    return get_activity, get_folder, get_pressed, get_progress, panel
 
 
 @app.cell(hide_code=True)
@@ -463,8 +464,8 @@ def show_plan(choice, menus, options, panel, refusal):
 
 
 @app.cell(hide_code=True)
-def ask(cap_choice, choice, menus, options, panel, refusal):
-    # The button reads this when it is pressed, so no control has to be made anew.
+def ask(cap_choice, choice, get_pressed, menus, options, panel, refusal):
+    # The button is answered here, so no control has to be made anew, and what was chosen just before is begun.
     asked = panel.ask(
         options,
         choice.client_settings if choice else None,
@@ -472,6 +473,7 @@ def ask(cap_choice, choice, menus, options, panel, refusal):
         domains=tuple(menus.value["domains"]),
         refusal=refusal,
     )
+    panel.begin_if_pressed(get_pressed())
     return (asked,)
 
 

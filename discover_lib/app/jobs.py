@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
+import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
 
 IN_FLIGHT = 8  # conversations with language models at a time, from a page
+# Conversations of the miniature from which on processes of their own hold them.  To begin these takes a second or two;
+# in the server's process the work would hold the interpreter, and the page would hear no press of Stop for as long.
+APART_FROM = 40
 
 _jobs: dict[tuple[type[Work], Path], Work] = {}
 _lock = threading.Lock()
@@ -99,9 +103,9 @@ class Job(Work):
         if not (self.folder / FILE).exists():
             check_access(run, self.settings)
         self.folder.mkdir(parents=True, exist_ok=True)
+        processes = 1 if len(run.units) < APART_FROM else max(2, os.cpu_count() or 1)
         how: dict[str, Any] = {
-            # One process: workers forked from a server with many threads could inherit a lock that nobody frees.
-            "concurrency": IN_FLIGHT if run.models else 1,
+            "concurrency": IN_FLIGHT if run.models else processes,
             "settings": self.settings,
             "budget_dollars": self.budget_dollars,
             "stop": self._stop,

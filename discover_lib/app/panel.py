@@ -18,6 +18,7 @@ makes no control anew.  marimo is imported where it is used: the library itself 
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -80,13 +81,14 @@ class Panel(ABC):
     Attributes:
         states: three marimo states to be named by the page: `get_folder`, what is open (None: nothing);
             `get_activity`, a count of what was begun, ended or refused; `get_progress`, how much was last read of it.
+        get_pressed: a fourth, for pages that begin something: how often `begin_button` was pressed.
         trouble: one line on what was refused or went wrong last, or "".
         begin_button: for the page to place; stop and go-on stand in `view`, where they can do something.
     """
 
     parameter: str  # of the page's address, which names what is open
-    # Else only when there is twice as much to read, and above this only once more at the end: a page that reads
-    # hundreds of conversations while they are made hears no press of Stop for as long.
+    # Else only when there is twice as much to read, and no more than this before the end: a page that reads hundreds of
+    # conversations while they are made hears no press of Stop for as long.
     read_at_every_tick = False
     MOST_READ_WHILE_GOING = 60
 
@@ -98,12 +100,14 @@ class Panel(ABC):
         self.get_activity, self._set_activity = mo.state(0)
         self.get_progress, self._set_progress = mo.state(-1)
         self.states = (self.get_folder, self.get_activity, self.get_progress)
+        self.get_pressed, self._set_pressed = mo.state(0)
+        self._heard = 0  # presses that were answered
         self._ticking = False
 
         def button(label: str, action: Callable[[], Path | None], **options: Any) -> Any:
             return mo.ui.button(label=label, on_click=lambda _: self.attempt(action), **options)
 
-        self.begin_button = button(begin, self.begin, kind="success")
+        self.begin_button = mo.ui.button(label=begin, on_click=lambda _: self._set_pressed(_next), kind="success")
         self._stop_button = button("■ Stop", self.stop)
         self._resume_button = button("Go on with this run", self.resume)
 
@@ -142,6 +146,11 @@ class Panel(ABC):
     def going(self) -> bool:
         """Whether what is open is being made now."""
 
+    @property
+    def most_read(self) -> int | None:
+        """How much the page is to read of what is open; None: all."""
+        return self.MOST_READ_WHILE_GOING if self.going else None
+
     @abstractmethod
     def _look(self) -> tuple[Markup, int, bool]:
         """What is open in words, how much of it there is to read, and whether it can be gone on with."""
@@ -163,6 +172,16 @@ class Panel(ABC):
             self._set_activity(_next)
         else:
             self.open(folder)
+
+    def begin_if_pressed(self, pressed: int) -> None:
+        """Begin what was asked for if `begin_button` was pressed since the last time.
+
+        The page calls this where it asks, and not the button itself: a busy page hears a choice and the press after it
+        at once, and the button would then begin what was chosen before.
+        """
+        if pressed > self._heard:
+            self._heard = pressed
+            self.attempt(self.begin)
 
     def open(self, folder: Path) -> None:
         """Look at another folder, and let the page's address name it."""
@@ -443,20 +462,23 @@ class SynthesisedRun:
     note: Markup
 
     @classmethod
-    def of_run(cls, folder: Path) -> SynthesisedRun:
-        """All conversations with a turn, finished or not; none where the run cannot be read."""
+    def of_run(cls, folder: Path, most: int | None = None) -> SynthesisedRun:
+        """All conversations with a turn, or the first `most`, finished or not; none where the run cannot be read."""
         try:
             with RunStore.read(folder) as store:
                 configuration = store.configuration
                 origin = Origin.of_run(folder.name, configuration)
-                conversations = tuple(each for each in store.conversations(finished=False) if each.turns)
+                begun = (each for each in store.conversations(finished=False) if each.turns)
+                conversations = tuple(itertools.islice(begun, most))
         except (StoreError, KeyError) as error:
             return cls({}, None, (), show.quiet(f"Nothing to read yet ({error})."))
         if not conversations:
             return cls(configuration, origin, (), show.quiet("No conversation is finished yet."))
         several = any(len(turn.candidates) > 1 for each in conversations for turn in each.turns)
-        alone = show.EMPTY if several else show.quiet(NO_PAIRS)
-        return cls(configuration, origin, conversations, alone)
+        notes = [] if several else [NO_PAIRS]
+        if len(conversations) == most:
+            notes.append(f"The first {most} conversations are read while the run goes on; all of them at its end.")
+        return cls(configuration, origin, conversations, show.joined(show.quiet(note) for note in notes))
 
 
 @dataclass(frozen=True)

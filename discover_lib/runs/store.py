@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
@@ -333,7 +334,7 @@ class RunStore:
     def notes(self) -> dict[str, Any]:
         return json.loads(self._one("SELECT value FROM run WHERE name = 'notes'")[0])
 
-    @property
+    @functools.cached_property
     def rules(self) -> Rules:
         return Rules.from_dict(self.configuration["rules"])
 

@@ -225,6 +225,7 @@ def map_in_processes(
 
     Args:
         fresh: begin workers anew instead of forking them, for work with libraries that do not survive a fork (torch).
+            A process with several threads does so anyhow: a forked worker could inherit a lock that nobody frees.
 
     Raises:
         BrokenProcessPool: a worker died.
@@ -232,7 +233,7 @@ def map_in_processes(
     if processes <= 1:
         yield from map(function, items)
         return
-    context = multiprocessing.get_context("spawn") if fresh else None
+    context = multiprocessing.get_context("spawn") if fresh or threading.active_count() > 1 else None
     pool = ProcessPoolExecutor(min(processes, len(items) or 1), context, _init_worker)
     try:
         yield from pool.map(function, items, chunksize=chunk)

@@ -97,6 +97,28 @@ def test_a_run_is_begun_with_what_was_asked_for_and_opened(outputs: Path) -> Non
     assert job.trouble == "" and panel.get_activity() == 1 and panel.get_progress() == -1
 
 
+def test_a_press_begins_once_and_what_was_chosen_just_before_it(outputs: Path) -> None:
+    def story() -> tuple[RunPanel, list[Path]]:
+        panel = RunPanel("synthesis", SMALL)
+        panel.ask(RunOptions(("draft",), domain="svg_drawing", artifacts=1, turns=1, candidates=1))
+        panel.begin_if_pressed(panel.get_pressed())
+        untouched = panel.get_folder()
+        panel.begin_button._on_click(None)  # the page hears the press and a choice at once: its cell asks, then begins
+        panel.ask(RunOptions(("ask",), domain="svg_drawing", artifacts=1, turns=1, candidates=1))
+        panel.begin_if_pressed(1)
+        begun = panel.get_folder()
+        panel.ask(RunOptions(("options",), domain="svg_drawing", artifacts=1, turns=1, candidates=1))
+        panel.begin_if_pressed(1)
+        return panel, [untouched, begun, panel.get_folder()]
+
+    panel, (untouched, begun, after) = on_a_page(story)
+    job = last_of(Job, begun)
+    assert job is not None
+    job.wait()
+    assert untouched.name.startswith("svg_drawing-draft+adaptive-") and begun == after
+    assert begun.name.startswith("svg_drawing-ask-1x1-") and panel.trouble == "" and len(find_runs(outputs)) == 2
+
+
 @pytest.mark.parametrize(
     ("asked", "says"),
     [

@@ -69,7 +69,8 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
     expect(state).to_have_text("running", timeout=90 * SECOND)
     expect(page.locator("polyline").first).to_be_attached(timeout=90 * SECOND)
     (job,) = find_jobs(outputs).values()
-    assert isinstance(job, TrainingJob) and f"job=train%2F{job.name}" in page.url
+    assert isinstance(job, TrainingJob)
+    expect(page).to_have_url(re.compile(rf"job=train%2F{job.name}"))
 
     page.reload()
     expect(state).to_have_text("running", timeout=60 * SECOND)
