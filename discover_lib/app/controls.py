@@ -425,7 +425,11 @@ def evaluation_menus() -> Any:
         {
             "domains": mo.ui.multiselect(domains, value=["svg drawing"], label="Domains"),
             "scripts": mo.ui.multiselect(list(SCRIPTED), value=list(COMPARED), label="Assistants"),
-            "artifacts": mo.ui.dropdown([5, 10, 20, 50, 100], value=50, label="Artifacts per domain"),
+            "artifacts": mo.ui.dropdown(
+                {"5 (too few to compare)": 5} | {str(each): each for each in (10, 20, 50, 100)},
+                value="50",
+                label="Artifacts per domain",
+            ),
             "trials": mo.ui.dropdown([1, 2, 3, 5], value=1, label="Trials"),
             "turns": mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8, 10], value=5, label="Turns"),
             "rules": mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules"),

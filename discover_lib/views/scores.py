@@ -23,6 +23,7 @@ from discover_lib.views.figures.theme import looks as looks
 from discover_lib.views.html import EMPTY, Markup, explained, grid, hidden, joined, more, quiet, signed, tag, term
 from discover_lib.views.html import styled as styled
 
+FEWER = "Fewer is better, where as much is discovered."
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
 
 
@@ -77,7 +78,7 @@ def made_under(configuration: Mapping[str, Any]) -> Markup:
 
 
 def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Markup:
-    """Who is highest in a measure, and from whom the data can tell it apart, in sentences."""
+    """Who is best in a measure, and from whom the data can tell it apart, in sentences."""
     ranked = [name for name in best_first(table, measure.name) if measure.name in table[name]]
     rivals = [name for name in ranked if name not in SEE_INTENTS]
     if len(rivals) < 2:
@@ -86,26 +87,33 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Ma
     of_first = [each for each in compared if first in (each.ours, each.theirs) and _other(each, first) in rivals]
     of_first.sort(key=lambda each: (each.distinguishable, abs(each.difference.mean)))
     close = [_other(each, first) for each in of_first if not each.distinguishable]
+    too_few = next((each.too_few_says for each in of_first if each.too_few), "")
     estimate = table[first][measure.name]
+    extreme = "lowest" if measure.fewer_is_better else "highest"
     lead = (
-        f" has the highest {measure.label}: {measure.shown(estimate.mean)}{_bounds(estimate, measure)} "
+        f" has the {extreme} {measure.label}: {measure.shown(estimate.mean)}{_bounds(estimate, measure)} "
         f"(n = {estimate.n_artifacts} artifacts), "
     )
     verdict: tuple[str, ...]
-    if close:
+    if too_few:
+        verdict = (f"but these are {too_few}.",)
+    elif close:
         verdict = ("but it is ", tag("b", "not distinguishable"), f" from {' and '.join(close)}.")
     else:
         verdict = ("and it can be told apart from every other assistant.",)
     apart = sum(each.distinguishable for each in compared)
-    tally = f"{apart} of {len(compared)} pairs can be told apart in {measure.label}." + "".join(
-        f" {name} is an upper bound, not a rival: it sees the hidden intents." for name in ranked if name in SEE_INTENTS
-    )
+    notes = [] if too_few else [f"{apart} of {len(compared)} pairs can be told apart in {measure.label}."]
+    notes += [FEWER] if measure.fewer_is_better else []
+    notes += [
+        f"{name} is an upper bound, not a rival: it sees the hidden intents." for name in ranked if name in SEE_INTENTS
+    ]
     return tag(
         "div",
         tag("p", tag("b", first), lead, *verdict),
-        bullets(sentence(each, measure) for each in of_first[: max(2, len(close))]),
-        quiet(tally),
+        EMPTY if too_few else bullets(sentence(each, measure) for each in of_first[: max(2, len(close))]),
+        quiet(" ".join(notes)) if notes else EMPTY,
         class_="ds-answer",
+        data_tone="open" if close else None,
     )
 
 
@@ -171,6 +179,8 @@ def measure_head(
     if measure.name == "discovery" and not sizes and why_no_eq_4:
         n = f"not defined: {why_no_eq_4}"
     head = explained(measure.label, measure.meaning) + tag("small", n)
+    if measure.fewer_is_better:
+        head += tag("small", "fewer is better")
     if measure.name == "proportion" and ceiling is not None:
         in_reach = f"ceiling {ceiling} (n = {ceiling.n_artifacts} artifacts)"
         head += tag("small", explained(in_reach, meaning("ceiling")))
@@ -220,9 +230,10 @@ def pairs(
             cells.append(tag("td") if each is None else _pair(each, ours, theirs, measure, pressable))
         rows.append(row(named(ours, marks[ours]), cells))
     caption = (
-        f"{measure.label}: row minus column with its 95 % interval, both on the same users. ▲ the row is above, "
+        f"{measure.label}: row minus column with its 95 % interval, both on the same users. ▲ the row is better, "
         f"≈ not distinguishable (paired permutation, Holm over {len(compared)} pairs)."
     )
+    caption += next((f" ? {each.too_few_says}." for each in compared if each.too_few), "")
     caption += " Press a pair to read both." if pressable else ""
     verdicts = bullets(sentence(each, measure) for each in compared)
     return captioned(["", *(named(name, marks[name]) for name in order[1:])], rows, caption, "ds-pairs") + more(
@@ -235,7 +246,8 @@ def _pair(compared: Comparison, ours: str, theirs: str, measure: Measure, pressa
     mean = sign * compared.difference.mean
     ends = [sign * end for end in (compared.difference.low, compared.difference.high) if end is not None]
     interval = f"[{', '.join(measure.shown(end) for end in sorted(ends))}]" if ends else ""
-    verdict = "≈" if not compared.distinguishable else "▲" if mean > 0 else "▼"
+    better = (mean < 0) if measure.fewer_is_better else (mean > 0)
+    verdict = "?" if compared.too_few else "≈" if not compared.distinguishable else "▲" if better else "▼"
     tone = "open" if not compared.distinguishable else "apart"
     size = f"{'+' if mean > 0 else '−' if mean < 0 else ''}{measure.shown(abs(mean))}"
     body = tag("b", f"{verdict} {size}") + tag("small", interval)

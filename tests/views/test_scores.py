@@ -65,7 +65,7 @@ def text_of(markup: str) -> str:
 
 
 APART = pool(good=[3] * 8, bad=[0] * 8, middle=[1, 2] * 4)
-CLOSE = pool(left=[1, 2, 1, 2], right=[2, 1, 2, 1])
+CLOSE = pool(left=[1, 2] * 4, right=[2, 1] * 4)
 
 
 def answered(given_pool: Pool, measure: str = "proportion") -> str:
@@ -80,6 +80,30 @@ def test_the_answer_says_who_leads_and_whether_one_can_tell() -> None:
     said = answered(CLOSE)
     assert "not distinguishable from" in said and "artifacts are needed to see 0.03" in said
     assert "0 of 1 pairs" in said
+
+
+def test_the_fewest_tokens_are_the_best_and_nobody_is_praised_for_more() -> None:
+    talks = Pool([scores(name, at, 1, tokens) for name, tokens in (("brief", 100), ("long", 900)) for at in range(8)])
+    said = answered(talks, "tokens")
+    assert said.startswith("brief has the lowest kTok: 0.10") and "told apart from every other assistant" in said
+    assert said.endswith("Fewer is better, where as much is discovered.")
+    table, marks = table_of(talks), looks(talks.assistants)
+    markup = show_scores.pairs(table, compare(talks.values("tokens")), MEASURE["tokens"], marks)
+    (cell,) = _pressable(markup)
+    assert "▲ −0.80" in cell[1] and show_scores.picked(html.unescape(cell[0])) == ("pair", "brief", "long")
+    assert text_of(show_scores.results(table, {}, marks)).count("fewer is better") == 1
+
+
+def test_too_few_users_get_no_verdict() -> None:
+    few = pool(good=[3] * 5, bad=[0] * 5, middle=[1, 2, 1, 2, 1])
+    said = answered(few)
+    assert said == (
+        "good has the highest found: 1.00 [1.00, 1.00] (n = 5 artifacts), but these are too few for any verdict: the "
+        "smallest p that 5 artifacts can give is 0.19 (Holm over 3); it takes 7 or more."
+    )
+    compared = compare(few.values("proportion"))
+    markup = show_scores.pairs(table_of(few), compared, MEASURE["proportion"], looks(few.assistants))
+    assert text_of(markup).count("? +") == 3 and "▲ +" not in text_of(markup) and "≈ +" not in text_of(markup)
 
 
 def test_who_sees_the_intents_is_a_bound_and_no_rival() -> None:
