@@ -38,7 +38,7 @@ def kept(
     choices: Mapping[str, Any] = {}
     if kind in (mo.ui.dropdown, mo.ui.radio, mo.ui.multiselect):
         choices = kind(*arguments, **how).options
-        value = value if isinstance(value, str | list) else str(value)
+        value = value if value is None or isinstance(value, str | list) else str(value)
     # A folder stands in the address as its path: its label may say "today".
     names = {label: _below_outputs(each) if isinstance(each, Path) else label for label, each in choices.items()}
 

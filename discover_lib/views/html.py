@@ -169,7 +169,12 @@ def grid(
     columns = (tag("th", text, scope="col", class_=name or None) for text, name in named)
     title = tag("caption", caption) if caption else EMPTY
     body = tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *rows), foot, class_=class_)
-    return tag("div", body, class_="dl-scroll")
+    return scrolling(body)
+
+
+def scrolling(wide: Markup) -> Markup:
+    """Something wide in a frame that scrolls sideways, by keyboard too."""
+    return tag("div", wide, class_="dl-scroll", tabindex=0)
 
 
 # -- texts and drawings ------------------------------------------------------------------------------------------------

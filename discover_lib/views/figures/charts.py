@@ -18,7 +18,7 @@ from discover_lib.metrics.behaviour import FAMILIES, Family
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.views.figures.theme import Look, looks, shape, short
-from discover_lib.views.html import EMPTY, Markup, joined, quiet, signed, tag
+from discover_lib.views.html import EMPTY, Markup, joined, quiet, scrolling, signed, tag
 
 ROW = 23.0  # units, one assistant in a chart of rows; units are CSS pixels at full width
 LINE = 15.0  # units between two labels at the end of lines
@@ -82,7 +82,7 @@ def _svg(size: Box, spoken: str, drawn: Iterable[Markup], *, stretched: bool = F
     least = None if stretched or size.width < READABLE else f"min-width:{READABLE:g}px"
     words = {"role": "img", "aria_label": spoken}
     svg = tag("svg", *drawn, class_=class_, style=least, viewBox=view, preserveAspectRatio=ratio, **words)
-    return tag("div", svg, class_="dl-scroll") if least else svg
+    return scrolling(svg) if least else svg
 
 
 def _figure(title: str, *parts: Markup, class_: str) -> Markup:
