@@ -204,6 +204,48 @@ def _cell(body: Markup, title: str, pressed: Sequence[str], tone: str | None = N
     return tag("td", button)
 
 
+# -- the conversations behind a number --------------------------------------------------------------------------------
+
+
+def behind(rows: Sequence[Mapping[str, Any]], what: str, measure: Measure) -> Markup:
+    """The conversations that a number is the mean of, as bars from zero that can be pressed, with the mean as a line.
+
+    Args:
+        rows: a row of a table each: "no." is the place of the conversation, `what` its number, or the words for why
+            it has none.
+        what: the number's name in the rows.
+    """
+    values = [row[what] for row in rows if not isinstance(row[what], str)]
+    if not values:
+        return quiet("No conversation is behind this number.")
+    mean, low = sum(values) / len(values), min(0.0, *values)
+    reach = max(0.0, *values) - low or 1.0
+    line = tag("em", style=f"bottom:{(mean - low) / reach:.1%}", aria_hidden="true")
+    bars = (_bar(row, what, low, reach, measure) for row in rows)
+    said = f"Each bar is a user: {what}, {measure.shown(min(values))} to {measure.shown(max(values))}"
+    caption = f"{said}; the line is the mean, {measure.shown(mean)}. Press one to open it."
+    table = grid(tuple(rows[0]), (row_of(map(str, row.values())) for row in rows), class_="ds-table ds-plain")
+    return (
+        tag("p", caption, class_="ds-caption")
+        + tag("div", line, *bars, class_="ds-behind", role="group", aria_label=f"{len(rows)} conversations")
+        + more("The same as a table", table)
+    )
+
+
+def _bar(row: Mapping[str, Any], what: str, low: float, reach: float, measure: Measure) -> Markup:
+    value = row[what]
+    facts = "; ".join(f"{name} {fact}" for name, fact in row.items())
+    if isinstance(value, str):
+        return tag("button", type="button", data_pick=str(row["no."]), title=facts, aria_label=facts)
+    size = f"bottom:{(min(value, 0.0) - low) / reach:.1%};height:{abs(value) / reach:.1%}"
+    shown = tag("i", style=size, data_below="" if value < 0 else None)
+    return tag("button", shown, type="button", data_pick=str(row["no."]), title=facts, aria_label=facts)
+
+
+def row_of(texts: Iterable[str]) -> Markup:
+    return tag("tr", *map(cell, texts))
+
+
 # -- pairs ------------------------------------------------------------------------------------------------------------
 
 
