@@ -35,6 +35,7 @@ with app.setup(hide_code=True):
     from discover_lib.runs.store import RunStore
     from discover_lib.views import beside as show_beside
     from discover_lib.views import conversation as show
+    from discover_lib.views import explain
     from discover_lib.views import scores as show_scores
     from discover_lib.views.figures import charts
     from discover_lib.views.navigation import footer
@@ -226,8 +227,13 @@ def show_measures(beside_choice, ours, picked_scores, place, pool, theirs):
         """Every measure of these conversations, a row each; one that is not taken over this user is left out."""
         for name in names:
             found = [pool.per_user(each.name).get(name, {}).get(picked_scores.unit) for each in MEASURES]
-            cells = zip(MEASURES, found, strict=True)
-            yield (name, *("left out" if value is None else each.shown(value) for each, value in cells))
+            yield (name, *map(_explained, [name] * len(found), MEASURES, found))
+
+    def _explained(name, what, value):
+        """A number that unfolds into what it says of this user."""
+        if value is None:
+            return "left out"
+        return explain.explained(what.shown(value), explain.of_user(name, picked_scores.unit, what, pool))
 
     _names = [side.name for side in (ours, theirs) if side]
     _trial = f", trial {picked_scores.trial + 1}" if picked_scores.trial else ""

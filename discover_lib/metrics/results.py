@@ -34,29 +34,34 @@ class Measure:
     """One column of the results.
 
     Attributes:
-        meaning: its sentence in the glossary.
+        term: its word in the glossary.
         worth_seeing: a difference that would matter, where one can be named for all uses.
         fewer_is_better: the lowest is the best; of the other measures the highest.
     """
 
     name: str
     label: str
-    meaning: str
+    term: str
     decimals: int = 2
     worth_seeing: float | None = None
     fewer_is_better: bool = False
+
+    @property
+    def meaning(self) -> str:
+        """Its sentence in the glossary."""
+        return meaning(self.term)
 
     def shown(self, value: float) -> str:
         return f"{round(value, self.decimals) + 0.0:.{self.decimals}f}"  # never "-0.00"
 
 
 MEASURES = (
-    Measure("discovery", "discovery", meaning("discovery score"), 2, 0.03),
-    Measure("proportion", "found", meaning("found"), 2, 0.03),
-    Measure("satisfaction", "satisfaction", meaning("satisfaction"), 2, 0.03),
-    Measure("interactivity", "interactivity", meaning("interactivity"), 2, 0.03),
-    Measure("tokens", "kTok", meaning("kTok"), fewer_is_better=True),
-    Measure("reward", "reward", meaning("mean reward")),
+    Measure("discovery", "discovery", "discovery score", 2, 0.03),
+    Measure("proportion", "found", "found", 2, 0.03),
+    Measure("satisfaction", "satisfaction", "satisfaction", 2, 0.03),
+    Measure("interactivity", "interactivity", "interactivity", 2, 0.03),
+    Measure("tokens", "kTok", "kTok", fewer_is_better=True),
+    Measure("reward", "reward", "mean reward"),
 )
 MEASURE = {measure.name: measure for measure in MEASURES}
 

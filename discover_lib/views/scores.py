@@ -17,6 +17,7 @@ from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, Near
 from discover_lib.metrics.paired import Comparison
 from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout, Table, best_first
 from discover_lib.metrics.satisfaction import choices_of, leaves_line
+from discover_lib.views import explain
 from discover_lib.views.figures.charts import Span, span_of, strip
 from discover_lib.views.figures.theme import Look, named, short
 from discover_lib.views.figures.theme import looks as looks
@@ -78,7 +79,7 @@ def made_under(configuration: Mapping[str, Any]) -> Markup:
 
 
 def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Markup:
-    """Who is best in a measure, and from whom the data can tell it apart, in sentences."""
+    """Who is best in a measure, and from whom the data can tell it apart, in sentences that explain their numbers."""
     ranked = [name for name in best_first(table, measure.name) if measure.name in table[name]]
     rivals = [name for name in ranked if name not in SEE_INTENTS]
     if len(rivals) < 2:
@@ -90,10 +91,8 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Ma
     too_few = next((each.too_few_says for each in of_first if each.too_few), "")
     estimate = table[first][measure.name]
     extreme = "lowest" if measure.fewer_is_better else "highest"
-    lead = (
-        f" has the {extreme} {measure.label}: {measure.shown(estimate.mean)}{_bounds(estimate, measure)} "
-        f"(n = {estimate.n_artifacts} artifacts), "
-    )
+    number = f"{measure.shown(estimate.mean)}{_bounds(estimate, measure)}"
+    lead = f" has the {extreme} {measure.label}: {number} (n = {estimate.n_artifacts} artifacts), "
     verdict: tuple[str, ...]
     if too_few:
         verdict = (f"but these are {too_few}.",)
@@ -110,11 +109,17 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Ma
     return tag(
         "div",
         tag("p", tag("b", first), lead, *verdict),
-        EMPTY if too_few else bullets(sentence(each, measure) for each in of_first[: max(2, len(close))]),
+        explain.explained(f"What does {number} say?", explain.of_score(first, measure, estimate)),
+        EMPTY if too_few else bullets(_verdict(each, measure) for each in of_first[: max(2, len(close))]),
         quiet(" ".join(notes)) if notes else EMPTY,
         class_="ds-answer",
         data_tone="open" if close else None,
     )
+
+
+def _verdict(compared: Comparison, measure: Measure) -> Markup:
+    why = explain.explained("How is this known?", explain.of_comparison(compared, measure))
+    return tag("span", sentence(compared, measure)) + why
 
 
 def _other(compared: Comparison, name: str) -> str:
