@@ -67,8 +67,8 @@ def introduce():
 @app.cell(hide_code=True)
 def choose_pool(scores):
     scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, mo.query_params().to_dict())
-    pool_row(scope_choice, measure_choice, pool_choice, leave_out_choice)
     marks = show_scores.looks(list(dict.fromkeys(each.assistant for each in scores)))
+    pool_row(scope_choice, measure_choice, pool_choice, leave_out_choice)
     return leave_out_choice, marks, measure_choice, pool_choice, scope_choice
 
 
@@ -76,7 +76,11 @@ def choose_pool(scores):
 def show_answer(compared, marks, measure, table):
     answer = show_scores.answer(table, compared, measure)
     interval_view = charts.intervals(table, measure, marks)
-    mo.Html(show_scores.styled(interval_view, show.quiet(f"{measure.label}: {measure.meaning}", small=True), answer))
+    mo.Html(
+        show_scores.styled(
+            interval_view, show.quiet(f"{measure.label.capitalize()}: {measure.meaning}", small=True), answer
+        )
+    )
     return answer, interval_view
 
 

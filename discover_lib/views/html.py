@@ -112,7 +112,7 @@ def hidden(text: str) -> Markup:
 
 
 def code(text: str, *classes: str) -> Markup:
-    return tag("pre", text, class_=" ".join(("dl-code", *classes)))
+    return tag("pre", text, class_=" ".join(("dl-code", *classes)), tabindex=0)  # it scrolls where it is long
 
 
 def more(summary: str, *content: Markup) -> Markup:

@@ -64,7 +64,8 @@ def test_nothing_serious_stands_in_anyones_way(name: str, themed: Server, browse
         found += [f"{wide} pixels wide in a window of {size[0]}"] if wide > size[0] else []
         found += [f"{line} in a window of {size[0]}" for line in serious(page)] if size != TABLET else []
     context.close()
-    assert found == [] and outside == []
+    assert not found, "\n".join(found)
+    assert outside == []
 
 
 def resize(page: Page, size: tuple[int, int]) -> None:

@@ -309,7 +309,8 @@ def dots(
         one_look: the rows are no assistants, and so need no colours and shapes of their own.
     """
     marks = marks or (dict.fromkeys(rows, looks(["one"])["one"]) if one_look else looks(list(rows)))
-    left, right = 34 + CHARACTER * max(len(short(name)) for name in rows), 150.0
+    number = 24 + CHARACTER * max(len(short(name)) for name in rows)  # beside the name: first on a phone
+    left, right = number + 150, 14.0
     size, bottom = Box(WIDE.width, 62 + 1.2 * ROW * len(rows)), 10 + 1.2 * ROW * len(rows)
     span = span_of(rows.values())
     x = scale(span, left, size.width - right)
@@ -317,7 +318,7 @@ def dots(
     for place, (name, each) in enumerate(rows.items()):
         y, look = 6 + 1.2 * ROW * (place + 0.5), marks[name]
         interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), y)
-        value = _text(shown(each), size.width - right + 14, y + 4, "rf-row")
+        value = _text(shown(each), number, y + 4, "rf-row")
         point = tag("g", _mark(look, x(each.mean), y, f"{name}: {_in_words(each, measure)}"), class_="rf-line")
         drawn.append(
             tag("g", _row_name(name, look, y), interval, point, value, class_="rf-own", style=f"color:{look.colour}")
