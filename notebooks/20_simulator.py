@@ -20,6 +20,7 @@ with app.setup(hide_code=True):
     from discover_lib import UserSimulator
     from discover_lib.app import controls as cast
     from discover_lib.app import simulator_page
+    from discover_lib.app.carried import kept
     from discover_lib.app.controls import placed
     from discover_lib.app.stage import StagePlayer
     from discover_lib.engines.miniature import engine
@@ -95,8 +96,8 @@ def show_moment(figure, session):
 
 @app.cell(hide_code=True)
 def choose_layout():
-    layout_choice = mo.ui.radio(["layered", "outline"], value="layered", inline=True)
-    hidden_choice = mo.ui.checkbox(label="show what the user cannot see yet")
+    layout_choice = kept(mo.ui.radio, "layout", ["layered", "outline"], value="layered", inline=True)
+    hidden_choice = kept(mo.ui.checkbox, "all", value=False, label="show hidden intents")
     return hidden_choice, layout_choice
 
 

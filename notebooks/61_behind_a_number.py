@@ -17,7 +17,7 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app import controls
-    from discover_lib.app.carried import pool_controls, pool_row
+    from discover_lib.app.carried import kept, pool_controls, pool_row
     from discover_lib.app.panel import EvaluatedRun, evaluation_panel
     from discover_lib.audit.evidence import finding
     from discover_lib.metrics.results import (
@@ -100,9 +100,8 @@ def choose_pick(asked, pool):
     against_choice = mo.ui.dropdown(
         [NOBODY, *pool.assistants], value=asked[2] if asked[0] == "pair" else NOBODY, label="against"
     )
-    sort_choice = mo.ui.dropdown(
-        list(SORTS), value="highest first" if asked[0] == "pair" else "lowest first", label="Sorted"
-    )
+    _first = "highest first" if asked[0] == "pair" else "lowest first"
+    sort_choice = kept(mo.ui.dropdown, "sort", list(SORTS), value=_first, label="Sorted")
     return against_choice, assistant_choice, sort_choice
 
 
@@ -192,7 +191,9 @@ def open_one(behind, conversation_list, pick, pool):
     _others = [
         name for name in pool.assistants if name != picked_scores.assistant and picked_scores.unit in pool.by_user[name]
     ]
-    beside_choice = mo.ui.dropdown(
+    beside_choice = kept(
+        mo.ui.dropdown,
+        "beside",
         [NOBODY, *_others],
         value=pick[2] if pick[0] == "pair" and pick[2] in _others else NOBODY,
         label="Beside it, with the same user",
@@ -215,9 +216,9 @@ def open_sides(beside_choice, folder, marks, picked_scores, place, pool):
         _other = pool.by_user[beside_choice.value][picked_scores.unit]
         theirs, theirs_assessed = _opened_side(_other.place, beside_choice.value)
     _longest = max(len(side.conversation.turns) for side in (ours, theirs) if side)
-    _turn = mo.query_params().get("turn") or ""  # page 60 leads to single turns
-    _at = min(int(_turn), _longest) if _turn.isdecimal() else _longest
-    turn_slider = mo.ui.slider(0, max(1, _longest), 1, value=_at, label="After turn", show_value=True)
+    turn_slider = kept(
+        mo.ui.slider, "turn", 0, max(1, _longest), 1, value=_longest, label="After turn", show_value=True
+    )
     return ours, ours_assessed, theirs, theirs_assessed, turn_slider
 
 

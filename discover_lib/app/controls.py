@@ -420,23 +420,27 @@ def evaluation_menus() -> Any:
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 
     domains = {name.replace("_", " "): name for name in ALL_DOMAINS}
+    artifacts = {"5 (too few to compare)": 5} | {str(each): each for each in (10, 20, 50, 100)}
+    caps = {"all": None, "1": 1, "2": 2, "3": 3}
     place = "tiny, hf:FOLDER, hf:FOLDER+ADAPTER"
+
+    def menu(name: str, options: Any, value: Any, label: str, kind: Any = mo.ui.dropdown) -> Any:
+        return kept(kind, f"new-{name}", options, value=value, label=label)
+
     return mo.ui.dictionary(
         {
-            "domains": mo.ui.multiselect(domains, value=["svg drawing"], label="Domains"),
-            "scripts": mo.ui.multiselect(list(SCRIPTED), value=list(COMPARED), label="Assistants"),
-            "artifacts": mo.ui.dropdown(
-                {"5 (too few to compare)": 5} | {str(each): each for each in (10, 20, 50, 100)},
-                value="50",
-                label="Artifacts per domain",
+            "domains": menu("domains", domains, ["svg drawing"], "Domains", mo.ui.multiselect),
+            "scripts": menu("assistants", list(SCRIPTED), list(COMPARED), "Assistants", mo.ui.multiselect),
+            "artifacts": menu("artifacts", artifacts, "50", "Artifacts per domain"),
+            "trials": menu("trials", [1, 2, 3, 5], 1, "Trials"),
+            "turns": menu("turns", [1, 2, 3, 4, 5, 6, 8, 10], 5, "Turns"),
+            "rules": menu("rules", ["paper", "authors"], "paper", "Rules"),
+            "cap": menu("cap", caps, "all", "Near misses a reply"),
+            "seed": menu("seed", list(range(30)), 0, "Seed"),
+            "trained": menu("trained", trained_assistants(), [], "Trained here", mo.ui.multiselect),
+            "others": kept(
+                mo.ui.text, "new-models", value="", placeholder=place, label="Models on this machine", full_width=True
             ),
-            "trials": mo.ui.dropdown([1, 2, 3, 5], value=1, label="Trials"),
-            "turns": mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8, 10], value=5, label="Turns"),
-            "rules": mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules"),
-            "cap": mo.ui.dropdown({"all": None, "1": 1, "2": 2, "3": 3}, value="all", label="Near misses a reply"),
-            "seed": mo.ui.dropdown(list(range(30)), value=0, label="Seed"),
-            "trained": mo.ui.multiselect(trained_assistants(), label="Trained here"),
-            "others": mo.ui.text(placeholder=place, label="Models on this machine", full_width=True),
         }
     )
 

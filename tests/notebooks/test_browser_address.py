@@ -9,11 +9,14 @@ from browser import Server, keep_on_this_machine, workbench
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from discover_lib.app.panel import FIRST_SYNTHESIS
-from discover_lib.runs.options import execute, lay_out
+from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+from discover_lib.runs.options import RunOptions, execute, lay_out
 
 SECOND = 1000
 # page → the controls that are set, by label; a list is drawn from what a slider, a menu, a box or a list holds
 CHOICES = {
+    "10_intent_trees.py": """Piece | What kind | outline""",
+    "20_simulator.py": """show hidden intents | outline""",
     "15_runs.py": """Assistant | User | Turn""",
     "30_reward.py": """Conversation | Rules | Turn | near-miss weight p | free tokens τ
         | price of 1,000 tokens, 1000 λ""",
@@ -24,6 +27,9 @@ CHOICES = {
     "50_train.py": """Backend | Row""",
     "51_grpo_by_hand.py": """Domain | User | Turn to answer | free tokens τ | Replies in the group | Draw""",
     "52_before_after.py": """User""",
+    "60_evaluate.py": """Measure | Pool | Skip wishes that | Domains | Assistants | Artifacts per domain | Trials
+        | Turns | Rules | Near misses a reply | Seed""",
+    "61_behind_a_number.py": """Measure | against | Sorted | Beside it, with the same user | After turn""",
     "65_audit.py": """Show cases of the kind | only those the audit gets wrong | Share of verdicts turned around
         | list the figures that follow, too""",
 }
@@ -35,6 +41,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     run = outputs / "synthesis" / "small"
     run.mkdir(parents=True)
     execute(lay_out(FIRST_SYNTHESIS), run)
+    compared = outputs / "evaluations" / "small"
+    compared.mkdir(parents=True)
+    evaluate(
+        lay_out_evaluation(RunOptions(("draft", "ask", "adaptive"), artifacts=2, turns=2), ["svg_drawing"]), compared
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DISCOVER_OUTPUTS", str(outputs))
         with workbench() as running:
@@ -96,6 +107,20 @@ def test_choices_come_back_from_the_address(name: str, server: Server, page: Pag
     for label, value in chosen.items():
         assert state(again, label) == value, label
     assert again.get_by_text("An internal error occurred").count() == 0 and outside == []
+    fresh.close()
+
+
+def test_another_person_comes_back_from_the_address(server: Server, page: Page, browser: Browser) -> None:
+    page.goto(f"{server.url}/?file=00_start_here.py")
+    request = page.locator(".st-request .dl-text")
+    before = request.inner_text(timeout=60 * SECOND)
+    page.get_by_role("button", name="another person").click()
+    expect(request).not_to_have_text(before)
+    fresh = browser.new_context()
+    keep_on_this_machine(fresh)
+    again = fresh.new_page()
+    again.goto(page.url)
+    expect(again.locator(".st-request .dl-text")).to_have_text(request.inner_text(), timeout=60 * SECOND)
     fresh.close()
 
 
