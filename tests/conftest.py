@@ -26,7 +26,7 @@ def browser() -> Iterator[Browser]:
     path = find_chromium()
     if path is None:
         pytest.skip(f"no Chromium on this machine: set CHROMIUM to its path, or install one of {CHROMIUM_NAMES}")
-    expect.set_options(timeout=15_000)  # ms; a busy machine answers late, and that is no failure
+    expect.set_options(timeout=45_000)  # ms; a busy machine answers late, and that is no failure
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, headless=True, args=list(CHROMIUM_OPTIONS))
         yield chromium
