@@ -30,9 +30,9 @@ with app.setup(hide_code=True):
 def introduce():
     mo.Html("""
     <h1 style="font-size: 26px; font-weight: 650; margin: 0 0 6px">People find out what they want by seeing it</h1>
-    <p style="margin: 0; max-width: 112ch">One person, three assistants. The person knows only what they write; what
-    they will turn out to want is in nobody’s words yet. Press <i>Play</i>: what a reply lets them see
-    turns from fog ○ over a hunch ◆ into a wish ●, and the picture in their head grows sharp by exactly that much.</p>
+    <p style="margin: 0; max-width: 112ch">One person, three assistants. The person can say one wish; the others are
+    there and have no words yet. Press <i>Play</i>: what a reply lets them see turns a wish from fog ○ over a hunch ◆
+    to known ●, and what is known down to its last detail takes shape in their head.</p>
     """)
     return
 
@@ -67,19 +67,24 @@ def explain_rules():
     mo.md(f"""
     ## Six rules of the game
 
-    1. **A wish is ○ fog, ◆ a hunch or ● known.** A reply that meets it, by building it or by asking about exactly it,
-       makes it ● at once. Every wish that becomes ● earns the reply +1.
+    1. **A wish is ○ fog, ◆ a hunch or ● known.** A reply that meets it, by building it or by naming exactly it in a
+       question, makes it ● at once. Every wish that becomes ● earns the reply +1; a hunch earns nothing yet. Built, it
+       is satisfied, too.
     2. **Close helps a little.** Where a fox is wanted, an owl and a cat are two *near misses* of weight {_rules.p:g}
        each: {_two.score:g} in all. The wish’s own threshold θ, drawn at random and here {_two.theta:g}, is passed, so
-       it goes ○ → ◆, and θ starts again at {_two.theta:g}. One near miss, {_one.score:g}, moves nothing, but wears θ
-       down to {_one.theta_left:.2f}.
-    3. **One thing at a time.** Wishes hang in trees, and only the tree in focus forms: the first that still has
-       something unknown. What a reply shows of another tree does not count yet.
+       it goes ○ → ◆ (a second time ◆ → ●), and θ starts again at {_two.theta:g}; what was more than enough is lost.
+       One near miss, {_one.score:g}, moves nothing, but wears θ down to {_one.theta_left:.2f}.
+    3. **One thing at a time.** Wishes hang in trees, such as the subject, the light, the colours, and only one tree at
+       a time forms: the first, in the person's own order, with something unknown in it. It is *in focus* until all of
+       it is known. What a reply shows of another tree does not count yet.
     4. **Broad before narrow.** “A fox” can form only once “an animal” is known.
     5. **What a person says is what they know.** Known wishes first, plainly; then hunches, as hints; else only that
-       something is missing. What is ○ is never put into words.
+       something is missing, and where (“something about the colours”). What is ○ is never put into words.
     6. **Length costs, at most {_rules.penalty_cap:g}.** {_rules.tau:g} tokens are free, each further one costs
-       {_rules.lam:g}: pouring out everything does not pay, and yet no length undoes more than one find.
+       {_rules.lam:g}. Pouring out everything does not pay; but a reply that makes one wish known never falls below 0.
+
+    So a reply that shows what a person wants can still earn nothing: another tree is in focus, the broader wish is not
+    known yet, it came only near, it shows what is known already, or the judge did not see it.
     """)
     return
 
@@ -89,11 +94,13 @@ def say_what_it_is():
     mo.callout(
         mo.md("""
     **What you saw is the miniature.** The person, the judge and the assistants are programs over a small world of
-    eight kinds of things to make: drawings, stories and articles, on which everything is trained and tuned, and travel
-    plans, data-viz code, paper abstracts, image prompts and web components, which are kept unseen to find out what
-    carries over. No language model plays a role and nothing is canned: the judge parses the drawing, states and
-    rewards follow the paper's rules ([DiscoverLLM](https://arxiv.org/abs/2602.03429)), and the person's words come
-    from what they may know at that moment. With a model's name, any language model plays any of the roles.
+    eight kinds of things to make: drawings, stories and articles, on which small models are trained here, and travel
+    plans, data-viz code, paper abstracts, image prompts and web components, which those models never see before they
+    are tested. No language model plays a role and no conversation is written beforehand: the judge reads the drawing
+    itself, its shapes, colours and named parts, not the assistant's plan for it; states and rewards follow the paper's
+    rules ([DiscoverLLM](https://arxiv.org/abs/2602.03429)), and the person's sentences are chosen by what they may
+    know at that moment. How far such a person can be trusted is page 65's question. Give a model's name, and that
+    language model plays any of the roles.
     """),
         kind="neutral",
     )
@@ -105,7 +112,8 @@ def explain_the_code():
     mo.md("""
     ## The same in Python
 
-    `discover open --edit` opens the page with its cells: change a line, run it, and the picture follows.
+    `discover open --edit` opens every page with its code: change a line, run it, and the picture follows. The
+    assistants above are called `ask`, `draft` and `adaptive` in code and on the other pages.
     """)
     return
 
@@ -182,8 +190,8 @@ def say_what_is_real():
     | needs | nothing | nothing | an API key, or a GPU for a local model |
     | good for | learning the method, testing, training in small | seeing what real replies look like | results |
 
-    Recorded conversations illustrate: one mind wrote trees, replies and judgements, so they are no evidence that one
-    assistant beats another.
+    Recorded conversations illustrate: one language model wrote trees, replies and judgements, so they are no evidence
+    that one assistant beats another.
     """)
     return
 

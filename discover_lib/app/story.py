@@ -20,9 +20,10 @@ from discover_lib.engines.miniature.imagined import Imagined, imagined
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.rendering import typed_reply
-from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+from discover_lib.metrics.ceiling import ceiling
+from discover_lib.metrics.intervals import bootstrap_difference, bootstrap_mean
 from discover_lib.views.html import static_text
-from discover_lib.views.story import PARTS, Part, column, story
+from discover_lib.views.story import PARTS, Averages, Part, column, story
 
 YOU = Part("you", "you reply", "your replies, judged as the others are")
 OPTIONS_HINTED = 3
@@ -77,13 +78,21 @@ class StoryTeller:
         return imagine
 
 
-def averages(domain: str, people: int) -> dict[str, Estimate]:
-    """Share of the hidden intents that each assistant of the story finds, with its 95 % interval over other people."""
+def averages(domain: str, people: int) -> Averages:
+    """What the assistants of the story find of the hidden intents of other people, with 95 % intervals over these."""
     teller = StoryTeller([(domain, index) for index in range(people)])
-    return {
-        part.name: bootstrap_mean({str(index): [_share(teller.conversation(part, index))] for index in range(people)})
-        for part in PARTS
+    told = {part.name: [teller.conversation(part, index) for index in range(people)] for part in PARTS}
+    shares = {
+        name: {str(index): [_share(conversation)] for index, conversation in enumerate(conversations)}
+        for name, conversations in told.items()
     }
+    *_, second, first = shares
+    ceilings = [ceiling(conversation.tree, turns=MAX_TURNS) for conversation in told[first]]
+    return Averages(
+        {name: bootstrap_mean(values) for name, values in shares.items()},
+        bootstrap_difference(shares[first], shares[second]),
+        sum(ceilings) / len(ceilings),
+    )
 
 
 def _share(conversation: Conversation) -> float:
