@@ -20,6 +20,7 @@ with app.setup(hide_code=True):
 
     from discover_lib import Artifact, IntentTree, Message, Rules, TreeError, initial_state
     from discover_lib.app import controls as cast
+    from discover_lib.app.carried import kept
     from discover_lib.app.live import Calls, Errand, StagedBuild
     from discover_lib.base.files import data_folder, outputs_folder, write_json
     from discover_lib.core.roles import BuildError, BuiltTree, Recognised
@@ -44,22 +45,20 @@ def introduce():
     mo.md("""
     # How does a finished piece become a tree of intents?
 
-    Nobody states all they want at the start. The method works backwards: it takes a **finished piece**, lists what the
-    piece satisfies, makes each requirement broader step by step, and joins the steps to trees. A simulated user holds
-    these trees and at first knows only what their opening request names.
-
-    **You will see** the four stages on a piece of your choice; edit the tree at the end and meet the user who has it.
-    **Needs** nothing: the miniature reads pieces by programs. Recorded trees were written by a language model, and a
-    model of your choice builds one from any piece of work, stage by stage.
+    Backwards: from a **finished piece** comes what it satisfies, each requirement broader and broader, the steps
+    joined to trees. A simulated user holds these trees and at first knows only what their opening request names (●).
     """)
     return
 
 
 @app.cell(hide_code=True)
 def choose_kind():
-    domain_choice = mo.ui.dropdown(cast.domain_labels(), value="SVG drawing", label="What kind")
-    source_choice = mo.ui.radio(SOURCES, value="hand-written", label="Which piece", inline=True)
-    mo.hstack([domain_choice, source_choice], justify="start", align="center", gap=2, wrap=True)
+    domain_choice = kept(
+        mo.ui.dropdown, "domain", cast.domain_labels(), value="SVG drawing", label="What kind", forgets=("piece",)
+    )
+    source_choice = kept(
+        mo.ui.radio, "source", SOURCES, value="hand-written", label="Which piece", inline=True, forgets=("piece",)
+    )
     return domain_choice, source_choice
 
 
@@ -68,12 +67,13 @@ def choose_piece(domain_choice, source_choice):
     domain, source = domain_choice.value, source_choice.value
     written = {each.id: each for each in written_artifacts(domain, data_folder())}
     if source == "hand-written":
-        piece_choice = mo.ui.dropdown(list(written), value=next(iter(written), None), label="Piece")
+        piece_choice = kept(mo.ui.dropdown, "piece", list(written), value=next(iter(written), None), label="Piece")
     elif source == "generated":
-        piece_choice = mo.ui.number(0, SPLIT_SIZES["eval"] - 1, value=0, label="Number in the evaluation set")
+        _last = SPLIT_SIZES["eval"] - 1
+        piece_choice = kept(mo.ui.number, "piece", 0, _last, 1, value=0, label="Number in the evaluation set")
     elif source == "recorded":
         _names = {each.title: each.name for each in recorded_index() if each.domain == domain}
-        piece_choice = mo.ui.dropdown(_names, value=next(iter(_names), None), label="Piece")
+        piece_choice = kept(mo.ui.dropdown, "piece", _names, value=next(iter(_names), None), label="Piece")
     else:
         _example = next(iter(written.values())).text if written else ""
         piece_choice = mo.ui.text_area(
@@ -82,8 +82,24 @@ def choose_piece(domain_choice, source_choice):
             rows=10,
             full_width=True,
         ).form(submit_button_label="Build the tree")
-    piece_choice
+    _menus = [domain_choice, source_choice, piece_choice]
+    mo.hstack(_menus, justify="start", align="center", gap=2, wrap=True) if source != "your own" else mo.vstack(_menus)
     return domain, piece_choice, source, written
+
+
+@app.cell(hide_code=True)
+def show_piece(asked, built, forest, piece, source):
+    _next = {
+        "your own": "Press *Build the tree* to begin.",
+        "recorded": "No piece of this kind was recorded; choose another kind, or a hand-written or generated piece.",
+    }.get(source, "There is no such piece in the data folder.")
+    mo.stop(built is None and not asked, None if piece else mo.md(_next))
+    _panels = [show.panel("The finished piece", show.artifact(piece))]
+    if forest is not None:
+        _wanted = show.outline(forest, initial_state(forest, Rules.paper()))
+        _panels.append(show.panel("What the user who has it in mind wants", _wanted))
+    mo.Html(show.styled(show.beside(*_panels)))
+    return
 
 
 @app.function(hide_code=True)
@@ -257,17 +273,6 @@ def take_stages(asked, build, built_here, piece, piece_choice, progress, refusal
 
 
 @app.cell(hide_code=True)
-def show_piece(asked, built, piece, source):
-    _next = {
-        "your own": "Press *Build the tree* to begin.",
-        "recorded": "No piece of this kind was recorded; choose another kind, or a hand-written or generated piece.",
-    }.get(source, "There is no such piece in the data folder.")
-    mo.stop(built is None and not asked, None if piece else mo.md(_next))
-    mo.Html(show.styled(show.panel("The finished piece", show.artifact(piece))))
-    return
-
-
-@app.cell(hide_code=True)
 def show_synthesis(built, requirements):
     mo.stop(requirements is None)
     _unread = [mo.md("What it was not read for: " + "; ".join(built.notes))] if built and built.notes else []
@@ -286,7 +291,7 @@ def show_synthesis(built, requirements):
 
 
 @app.cell(hide_code=True)
-def show_abstraction(levels):
+def show_abstraction(forest, levels):
     mo.stop(levels is None)
     mo.vstack(
         [
@@ -294,9 +299,9 @@ def show_abstraction(levels):
     ## 2. Abstraction: the same requirements, broader and broader
 
     Each level drops or generalises details of the level before, so that whatever meets a requirement also meets its
-    broader form.
+    broader form, to the right of it. What several requirements come to stands once: there they join to a tree.
     """),
-            mo.Html(show.styled(show.ladder(levels))),
+            mo.Html(show.styled(show.ladder(levels) if forest is None else show.ladders(forest))),
         ]
     )
     return
@@ -304,9 +309,8 @@ def show_abstraction(levels):
 
 @app.cell(hide_code=True)
 def choose_layout():
-    layout_choice = mo.ui.radio(
-        {"outline": "outline", "layers": "layered"}, value="outline", inline=True, label="Show as"
-    )
+    _layouts = {"layers": "layered", "outline": "outline"}
+    layout_choice = kept(mo.ui.radio, "layout", _layouts, value="layers", inline=True, label="Show as")
     return (layout_choice,)
 
 
@@ -425,22 +429,22 @@ def keep_tree(built, edited, piece):
     mo.stop(built is None or edited is None)
     _stem = re.sub(r"[^\w-]+", "-", (piece.id if piece.id != "your own" else edited.topic).strip()).strip("-")
     _path = outputs_folder() / "trees" / f"{_stem or 'tree'}.json"
-    kept, set_kept = mo.state("")
+    saved, set_saved = mo.state("")
 
     def keep(_):
         try:
             write_json(_path, {"tree": edited.to_dict()})
-            set_kept(f"Kept as `{_path.name}`. In the [simulator](/?file=20_simulator.py), choose *Trees built here*")
+            set_saved(f"Kept as `{_path.name}`. In the [simulator](/?file=20_simulator.py), choose *Trees built here*")
         except OSError as error:
-            set_kept(f"It cannot be written: {error}")
+            set_saved(f"It cannot be written: {error}")
 
     keep_button = mo.ui.button(label="Keep this tree for the simulator", on_click=keep)
-    return keep_button, kept
+    return keep_button, saved
 
 
 @app.cell(hide_code=True)
-def show_kept(keep_button, kept):
-    mo.hstack([keep_button, mo.md(kept())], justify="start", align="center", wrap=True)
+def show_saved(keep_button, saved):
+    mo.hstack([keep_button, mo.md(saved())], justify="start", align="center", wrap=True)
     return
 
 

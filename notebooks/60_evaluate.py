@@ -58,14 +58,30 @@ def introduce():
     mo.md("""
     # Which assistant helps people discover more, and can we tell?
 
-    Every assistant meets the *same* users: the same hidden intents, the same first message, the same thresholds. What
-    the user discovers is scored by eq. 4, and the finished piece, the way to it and its length are scored, too.
-
-    **You will see** every number with its n and a 95 % interval, every pair of assistants compared on the same users,
-    and how far the conclusions depend on who was compared and on the rules. Press a number to open the conversations
-    behind it (page 61). **Needs** nothing: without an evaluation a small one is made.
+    Every assistant meets the *same* users: the same hidden intents, first message and thresholds. Each number comes
+    with its n and a 95 % interval; press one to read the conversations behind it.
     """)
     return
+
+
+@app.cell(hide_code=True)
+def choose_pool(scores):
+    scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, mo.query_params().to_dict())
+    marks = show_scores.looks(list(dict.fromkeys(each.assistant for each in scores)))
+    pool_row(scope_choice, measure_choice, pool_choice, leave_out_choice)
+    return leave_out_choice, marks, measure_choice, pool_choice, scope_choice
+
+
+@app.cell(hide_code=True)
+def show_answer(compared, marks, measure, table):
+    answer = show_scores.answer(table, compared, measure)
+    interval_view = charts.intervals(table, measure, marks)
+    mo.Html(
+        show_scores.styled(
+            interval_view, show.quiet(f"{measure.label.capitalize()}: {measure.meaning}", small=True), answer
+        )
+    )
+    return answer, interval_view
 
 
 @app.cell(hide_code=True)
@@ -118,10 +134,37 @@ def show_provenance(configuration, folder):
 
 
 @app.cell(hide_code=True)
-def choose_pool(scores):
-    scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, mo.query_params().to_dict())
-    pool_row(scope_choice, measure_choice, pool_choice, leave_out_choice)
-    return leave_out_choice, measure_choice, pool_choice, scope_choice
+def lead_behind(folder, leave_out, measure, pool_choice, scope_choice):
+    behind = address_of(
+        "61_behind_a_number.py",
+        str(folder.relative_to(outputs_folder())),
+        domain=scope_choice.value,
+        measure=measure.label,
+        pool=pool_choice.value,
+        leave_out=leave_out,
+    )
+    return (behind,)
+
+
+@app.cell(hide_code=True)
+def show_table(behind, ceilings, marks, measure, pool, table):
+    _users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
+    in_reach = ceiling_over(ceilings, set(pool.artifact_of.values()))
+    _table = show_scores.results(table, _users_of, marks, measure.name, ceiling=in_reach, why_no_eq_4=pool.why_no_eq_4)
+    mo.ui.anywidget(
+        controls.pickable(show_scores.styled(show.panel("How each assistant did", _table)), leads_to=behind)
+    )
+    return (in_reach,)
+
+
+@app.cell(hide_code=True)
+def show_comparisons(behind, compared, marks, measure, table):
+    mo.stop(len(compared) == 0)
+    _pairs = show_scores.pairs(table, compared, measure, marks)
+    mo.ui.anywidget(
+        controls.pickable(show_scores.styled(show.panel("Can we tell them apart?", _pairs)), leads_to=behind)
+    )
+    return
 
 
 @app.cell(hide_code=True)
@@ -148,54 +191,6 @@ def compare_assistants(in_pool, leave_out, measure_choice):
     compared = compare(values.get(measure.name, {}))
     mo.show_code()
     return compared, measure, pool, table
-
-
-@app.cell(hide_code=True)
-def show_answer(compared, measure, scores, table):
-    marks = show_scores.looks(list(dict.fromkeys(each.assistant for each in scores)))
-    mo.Html(show_scores.styled(show_scores.answer(table, compared, measure)))
-    return (marks,)
-
-
-@app.cell(hide_code=True)
-def lead_behind(folder, leave_out, measure, pool_choice, scope_choice):
-    behind = address_of(
-        "61_behind_a_number.py",
-        str(folder.relative_to(outputs_folder())),
-        domain=scope_choice.value,
-        measure=measure.label,
-        pool=pool_choice.value,
-        leave_out=leave_out,
-    )
-    return (behind,)
-
-
-@app.cell(hide_code=True)
-def show_table(behind, ceilings, marks, measure, pool, table):
-    _users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
-    in_reach = ceiling_over(ceilings, set(pool.artifact_of.values()))
-    _table = show_scores.results(table, _users_of, marks, measure.name, ceiling=in_reach, why_no_eq_4=pool.why_no_eq_4)
-    mo.ui.anywidget(
-        controls.pickable(show_scores.styled(show.panel("How each assistant did", _table)), leads_to=behind)
-    )
-    return (in_reach,)
-
-
-@app.cell(hide_code=True)
-def show_intervals(marks, measure, table):
-    interval_view = mo.Html(show.styled(charts.intervals(table, measure, marks)))
-    mo.vstack([mo.md(f"**{measure.label.capitalize()}**: {measure.meaning} With 95 % intervals."), interval_view])
-    return
-
-
-@app.cell(hide_code=True)
-def show_comparisons(behind, compared, marks, measure, table):
-    mo.stop(len(compared) == 0)
-    _pairs = show_scores.pairs(table, compared, measure, marks)
-    mo.ui.anywidget(
-        controls.pickable(show_scores.styled(show.panel("Can we tell them apart?", _pairs)), leads_to=behind)
-    )
-    return
 
 
 @app.cell(hide_code=True)
@@ -353,7 +348,9 @@ def show_paper(configuration, pool, scope_choice, table):
 
 
 @app.cell(hide_code=True)
-def take_elsewhere(compared, folder, in_reach, leave_out, marks, measure, pool, provenance, shares, table):
+def take_elsewhere(
+    answer, compared, folder, in_reach, interval_view, leave_out, marks, measure, pool, provenance, shares, table
+):
     def _report():
         """This page's tables and figures as one file."""
         users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
@@ -364,7 +361,7 @@ def take_elsewhere(compared, folder, in_reach, leave_out, marks, measure, pool, 
             [
                 (
                     "The answer",
-                    provenance + show_audit.certificate_line(folder) + show_scores.answer(table, compared, measure),
+                    provenance + show_audit.certificate_line(folder) + answer,
                 ),
                 (
                     "How each assistant did",
@@ -385,7 +382,7 @@ def take_elsewhere(compared, folder, in_reach, leave_out, marks, measure, pool, 
                 ("Eq. 4 in every smaller pool", show_scores.pools(table, pools_without(pool), marks)),
                 ("What is left out", show_scores.left_out(pool, marks)),
                 ("What came by near misses", show_scores.near_misses(shares, marks)),
-                (measure.label, charts.intervals(table, measure, marks)),
+                (measure.label, interval_view),
                 ("Turn by turn", charts.turn_curves(curves, marks, "Turn by turn")),
                 ("Three turns in a row", charts.families({name: manners[name] for name in best_first(table)}, marks)),
                 ("Tokens against discovery", charts.tokens_against_discovery(table, marks)),

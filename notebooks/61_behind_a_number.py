@@ -16,6 +16,7 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
+    from discover_lib.app import controls
     from discover_lib.app.carried import pool_controls, pool_row
     from discover_lib.app.panel import EvaluatedRun, evaluation_panel
     from discover_lib.audit.evidence import finding
@@ -34,6 +35,7 @@ with app.setup(hide_code=True):
     from discover_lib.runs.store import RunStore
     from discover_lib.views import beside as show_beside
     from discover_lib.views import conversation as show
+    from discover_lib.views import explain
     from discover_lib.views import scores as show_scores
     from discover_lib.views.figures import charts
     from discover_lib.views.navigation import footer
@@ -49,47 +51,8 @@ def introduce():
 
     A mean hides who it is a mean of. Choose an assistant, or two of them
     ([page 60](/?file=60_evaluate.py) leads here when a number is pressed), and read.
-
-    **You will see** every conversation behind a number, sorted by what it adds, what discovered each intent of one of
-    them, and two assistants side by side with the same user, up to the sentence that made the difference. **Needs**
-    nothing: without an evaluation a small one is made.
     """)
     return
-
-
-@app.cell(hide_code=True)
-def open_evaluation():
-    panel = evaluation_panel()
-    get_folder, get_activity, get_progress = panel.states
-    return get_activity, get_folder, get_progress, panel
-
-
-@app.cell(hide_code=True)
-def choose_evaluation(get_activity, get_folder, panel):
-    run_choice = panel.choice(get_folder(), get_activity(), label="Evaluation")
-    return (run_choice,)
-
-
-@app.cell(hide_code=True)
-def tick(get_activity, get_folder, panel):
-    clock = panel.clock(get_folder(), get_activity())
-    return (clock,)
-
-
-@app.cell(hide_code=True)
-def show_evaluation(clock, get_activity, get_folder, panel, run_choice):
-    panel.view(clock, get_folder(), get_activity(), before=[run_choice])
-    return
-
-
-@app.cell(hide_code=True)
-def read_scores(get_folder, get_progress):
-    get_progress()
-    folder = get_folder()
-    _run = EvaluatedRun.of_run(folder)
-    scores = _run.scores
-    mo.stop(not scores, mo.Html(show.styled(_run.missing)))
-    return folder, scores
 
 
 @app.cell(hide_code=True)
@@ -161,11 +124,7 @@ def settle_pick(against_choice, asked, assistant_choice, measure, sort_choice):
     )
     mo.vstack(
         [
-            mo.md(f"""
-    ## Behind a number: {_what}
-
-    The conversations that it is the mean of; those that the measure is not taken over come last. Select one to open it.
-    """),
+            mo.md(f"## Behind a number: {_what}"),
             mo.hstack([assistant_choice, against_choice, sort_choice], justify="start", gap=1.5, wrap=True),
         ]
     )
@@ -214,39 +173,21 @@ def list_conversations(measure, pick, pool, sort_choice):
     _behind = list(_of_pair(*pick[1:]) if pick[0] == "pair" else _of_cell(*pick[1:]))
     _sign = -1 if SORTS[sort_choice.value] else 1
     _behind.sort(key=lambda row: (row[0] is None, 0 if row[0] is None else _sign * row[0]))
-    _rows = [row for _, row in _behind]
-    for _name in ("trial",):  # a column that says the same everywhere says nothing
-        if not any(row[_name] for row in _rows):
-            for _row in _rows:
-                del _row[_name]
-
-    def _opened(rows):
-        """Have the address name the conversation; the turn that it named was one of another."""
-        if rows:
-            mo.query_params().remove("turn")
-            mo.query_params().set("conversation", str(rows[0]["no."]))
-
-    _asked = mo.query_params().get("conversation")
-    _places = [str(row["no."]) for row in _rows]
-    conversations_table = mo.ui.table(
-        _rows,
-        selection="single",
-        initial_selection=[_places.index(_asked) if _asked in _places else 0] if _rows else None,
-        page_size=8,
-        show_column_summaries=False,
-        show_data_types=False,
-        show_download=False,
-        on_change=_opened,
-        label=f"{len(_rows)} conversations",
-    )
-    conversations_table if _rows else mo.md("No conversation is behind this number.")
-    return (conversations_table,)
+    behind = [row for _, row in _behind]
+    if not any(row["trial"] for row in behind):  # a column that says the same everywhere says nothing
+        behind = [{name: value for name, value in row.items() if name != "trial"} for row in behind]
+    _what = "difference" if pick[0] == "pair" else MEASURE[pick[2]].label
+    _bars = show_scores.behind(behind, _what, measure if pick[0] == "pair" else MEASURE[pick[2]])
+    _places = [str(row["no."]) for row in behind]
+    conversation_list = controls.picking("conversation", show_scores.styled(_bars), _places, forgets=("turn",))
+    conversation_list
+    return behind, conversation_list
 
 
 @app.cell(hide_code=True)
-def open_one(conversations_table, pick, pool):
-    mo.stop(not conversations_table.value, mo.md("Select a conversation to open it."))
-    place = conversations_table.value[0]["no."]
+def open_one(behind, conversation_list, pick, pool):
+    mo.stop(not behind)
+    place = int(conversation_list.value["picked"])
     picked_scores = next(each for each in pool.scores if each.place == place)
     _others = [
         name for name in pool.assistants if name != picked_scores.assistant and picked_scores.unit in pool.by_user[name]
@@ -281,13 +222,18 @@ def open_sides(beside_choice, folder, marks, picked_scores, place, pool):
 
 
 @app.cell(hide_code=True)
-def show_measures(beside_choice, ours, picked_scores, pool, theirs):
+def show_measures(beside_choice, ours, picked_scores, place, pool, theirs):
     def _measured(names):
         """Every measure of these conversations, a row each; one that is not taken over this user is left out."""
         for name in names:
             found = [pool.per_user(each.name).get(name, {}).get(picked_scores.unit) for each in MEASURES]
-            cells = zip(MEASURES, found, strict=True)
-            yield (name, *("left out" if value is None else each.shown(value) for each, value in cells))
+            yield (name, *map(_explained, [name] * len(found), MEASURES, found))
+
+    def _explained(name, what, value):
+        """A number that unfolds into what it says of this user."""
+        if value is None:
+            return "left out"
+        return explain.explained(what.shown(value), explain.of_user(name, picked_scores.unit, what, pool))
 
     _names = [side.name for side in (ours, theirs) if side]
     _trial = f", trial {picked_scores.trial + 1}" if picked_scores.trial else ""
@@ -302,7 +248,7 @@ def show_measures(beside_choice, ours, picked_scores, pool, theirs):
                 align="center",
                 wrap=True,
             ),
-            mo.Html(show_scores.styled(*_parts)),
+            mo.Html(show_scores.styled(show.tag("div", *_parts, data_opened=str(place)))),
         ]
     )
     return
@@ -383,6 +329,41 @@ def show_evidence(by_turn, talk):
         )
     )
     return
+
+
+@app.cell(hide_code=True)
+def open_evaluation():
+    panel = evaluation_panel()
+    get_folder, get_activity, get_progress = panel.states
+    return get_activity, get_folder, get_progress, panel
+
+
+@app.cell(hide_code=True)
+def choose_evaluation(get_activity, get_folder, panel):
+    run_choice = panel.choice(get_folder(), get_activity(), label="Evaluation")
+    return (run_choice,)
+
+
+@app.cell(hide_code=True)
+def tick(get_activity, get_folder, panel):
+    clock = panel.clock(get_folder(), get_activity())
+    return (clock,)
+
+
+@app.cell(hide_code=True)
+def show_evaluation(clock, get_activity, get_folder, panel, run_choice):
+    panel.view(clock, get_folder(), get_activity(), before=[run_choice])
+    return
+
+
+@app.cell(hide_code=True)
+def read_scores(get_folder, get_progress):
+    get_progress()
+    folder = get_folder()
+    _run = EvaluatedRun.of_run(folder)
+    scores = _run.scores
+    mo.stop(not scores, mo.Html(show.styled(_run.missing)))
+    return folder, scores
 
 
 @app.cell(hide_code=True)

@@ -198,8 +198,7 @@ def introduce_corpus():
     mo.md("""
     ### How good is the audit itself?
 
-    It is run on messages into which leaks were put on purpose, beside decoys that only look like one. The inflected
-    forms are made by rule, and not every one is good English: the audit has to know a word by its root.
+    It is run on messages into which leaks were put on purpose, beside decoys that only look like one.
     """)
     return
 

@@ -186,26 +186,102 @@ def _in_part(spot: _Spot, rng: random.Random) -> Iterator[Case]:
 
 
 def _inflected(spot: _Spot, rng: random.Random) -> Iterator[Case]:
-    """The wording of a hidden intent with every fresh word in another form."""
-    if untold := spot.untold():
-        intent_id, text = rng.choice(untold)
-        fresh = set(spot.fresh(text))
-        phrase = re.sub(r"[a-z]+", lambda word: _form(word[0], rng) if word[0] in fresh else word[0], text.lower())
+    """The wording of a hidden intent with its verb and its counted nouns in another form, a telling one among them."""
+    found = []
+    for intent_id, text in spot.untold():
+        phrase = inflected(text)
+        if any(word not in phrase.split() for word in spot.fresh(text)):
+            found.append((intent_id, phrase))
+    if found:
+        intent_id, phrase = rng.choice(found)
         yield spot.case("inflected", rng.choice(FRAMES), phrase, intent_id)
 
 
-def _form(word: str, rng: random.Random) -> str:
-    """Another form of a word: its plural or singular, or a derived one."""
-    if word.endswith("ies"):
-        return word[:-3] + "y"
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    plural = word[:-1] + "ies" if word.endswith("y") and word[-2:-1] not in "aeiou" else word + "s"
-    if word.endswith(("s", "x", "ch", "sh")):
-        plural = word + "es"
-    if len(word) < 5 or word.endswith(("y", "ing", "ed")):
-        return plural
-    return rng.choice([plural, (word[:-1] if word.endswith("e") else word) + rng.choice(("ed", "ing"))])
+_END_OF_NOUN = frozenset(
+    "of in on at under with by for from to as against before behind beside below above over along across into near "
+    "through around round between after without like about than that which who whose where when while because but is "
+    "are was were has had made seen set given known due so if it".split()
+)
+_NO_PLURAL = frozenset(
+    "few lot little single bit hundred thousand dozen half third quarter pair couple living one".split()
+)
+_ODD_PLURALS = {"man": "men", "woman": "women", "child": "children", "person": "people", "foot": "feet", "fish": "fish"}
+_ODD_PLURALS |= {"mouse": "mice", "leaf": "leaves", "wolf": "wolves", "knife": "knives", "shelf": "shelves"}
+
+
+def inflected(text: str) -> str:
+    """Another form that is still English: "Shows a fox that sleeps" → "showing foxes that sleep".
+
+    A verb at the head becomes its participle, and a noun with "a" or "an" its plural, with the verb that follows.
+    """
+    words = text[:1].lower() + text[1:].rstrip(".")
+    told = words.split()
+    if told[0].endswith("s") and not told[0].endswith("ss"):
+        told[0] = _participle(told[0])
+    place = 0
+    while place < len(told):
+        if told[place] in ("a", "an") and not _stays_single(told, place):
+            place = _make_plural(told, place)
+        place += 1
+    return " ".join(filter(None, told))
+
+
+def _stays_single(told: list[str], article: int) -> bool:
+    """Whether other words of the sentence would have to change along with the noun."""
+    after = " ".join(told[article + 1 :])
+    return (
+        told[article + 1 :][:1] == []
+        or told[article + 1] in _NO_PLURAL
+        or (article > 0 and told[article - 1] in ("how", "that", "because", "while", "when"))
+        or re.search(r"\b(it|its|and (is|has))\b", after) is not None
+    )
+
+
+def _make_plural(told: list[str], article: int) -> int:
+    """Drop the article, make the nouns that it counts plural ("a courier or driver"), and say where they end."""
+    end = article + 1
+    while end < len(told) and told[end] not in _END_OF_NOUN | {"a", "an", "the"}:
+        if end > article + 1 and told[end].endswith("ing"):
+            break
+        ends = told[end].endswith((",", ";", ":")) or end + 1 == len(told)
+        following = None if ends else told[end + 1]
+        if ends or following in _END_OF_NOUN | {"and", "or", "a", "an", "the"} or following.endswith("ing"):
+            if re.search(r"[^su]s$", told[end]):  # "a rival stands": the verb of the sentence
+                told[end] = told[end][:-1]
+                told[end - 1] = _plural(told[end - 1])
+            else:
+                told[end] = re.sub(r"[\w'’-]+", lambda word: _plural(word[0]), told[end], count=1)
+        end += 1
+        if ends:
+            break
+    told[article] = ""
+    if end + 1 < len(told) and told[end] in ("that", "who", "which"):
+        follows = told[end + 1]
+        told[end + 1] = {"is": "are", "was": "were", "has": "have"}.get(follows, re.sub(r"(?<=[^s])s$", "", follows))
+    return end - 1
+
+
+def _plural(word: str) -> str:
+    if word in _ODD_PLURALS:
+        return _ODD_PLURALS[word]
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return word[:-1] + "ies"
+    return word + ("es" if word.endswith(("s", "x", "ch", "sh")) else "s")
+
+
+def _participle(verb: str) -> str:
+    """ "shows" → "showing", "takes" → "taking", "puts" → "putting"."""
+    if verb in ("is", "has"):
+        return {"is": "being", "has": "having"}[verb]
+    stem = (
+        verb[:-3] + "y"
+        if verb.endswith("ies")
+        else verb[: -2 if verb.endswith(("sses", "shes", "ches", "xes")) else -1]
+    )
+    if stem.endswith("e") and not stem.endswith(("ee", "ye", "oe")):
+        return stem[:-1] + "ing"
+    doubled = re.fullmatch(r"[^aeiou]*[aeiou][^aeiouwxy]", stem)
+    return stem + (stem[-1] if doubled else "") + "ing"
 
 
 def _synonym(spot: _Spot, rng: random.Random) -> Iterator[Case]:

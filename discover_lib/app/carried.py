@@ -38,7 +38,7 @@ def kept(
     choices: Mapping[str, Any] = {}
     if kind in (mo.ui.dropdown, mo.ui.radio, mo.ui.multiselect):
         choices = kind(*arguments, **how).options
-        value = value if isinstance(value, str | list) else str(value)
+        value = value if value is None or isinstance(value, str | list) else str(value)
     # A folder stands in the address as its path: its label may say "today".
     names = {label: _below_outputs(each) if isinstance(each, Path) else label for label, each in choices.items()}
 
@@ -138,7 +138,7 @@ def pool_controls(scores: Sequence[ConversationScores], asked: Mapping[str, Any]
     scopes = [ALL, *domains] if len(domains) > 1 else [ALL]
     labels = [measure.label for measure in MEASURES]
     pool = [name for name in names if name in _listed(asked.get("pool"), names)]
-    leaves = {"none of the assistants": "none", "all of the assistants": "all"}
+    leaves = {"nobody satisfied": "none", "everybody satisfied": "all"}
     leave = next((label for label, value in leaves.items() if value == asked.get("leave_out")), next(iter(leaves)))
     return (
         mo.ui.dropdown(
@@ -154,7 +154,7 @@ def pool_controls(scores: Sequence[ConversationScores], asked: Mapping[str, Any]
             on_change=lambda value: mo.query_params().set("measure", MEASURE[value].label),
         ),
         mo.ui.multiselect(names, value=pool or names, label="Pool", on_change=remember("pool")),
-        mo.ui.dropdown(leaves, value=leave, label="Leave out leaves satisfied by", on_change=remember("leave_out")),
+        mo.ui.dropdown(leaves, value=leave, label="Skip wishes that", on_change=remember("leave_out")),
     )
 
 

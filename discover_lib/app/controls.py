@@ -425,7 +425,11 @@ def evaluation_menus() -> Any:
         {
             "domains": mo.ui.multiselect(domains, value=["svg drawing"], label="Domains"),
             "scripts": mo.ui.multiselect(list(SCRIPTED), value=list(COMPARED), label="Assistants"),
-            "artifacts": mo.ui.dropdown([5, 10, 20, 50, 100], value=50, label="Artifacts per domain"),
+            "artifacts": mo.ui.dropdown(
+                {"5 (too few to compare)": 5} | {str(each): each for each in (10, 20, 50, 100)},
+                value="50",
+                label="Artifacts per domain",
+            ),
             "trials": mo.ui.dropdown([1, 2, 3, 5], value=1, label="Trials"),
             "turns": mo.ui.dropdown([1, 2, 3, 4, 5, 6, 8, 10], value=5, label="Turns"),
             "rules": mo.ui.dropdown(["paper", "authors"], value="paper", label="Rules"),
@@ -482,18 +486,24 @@ def pickable(html: str, picked: str = "", leads_to: str = "") -> Any:
     return Pickable(html=html, picked=picked, leads_to=leads_to)
 
 
-def picking(name: str, html: str, picks: Sequence[str]) -> Any:
+def picking(name: str, html: str, picks: Sequence[str], forgets: Sequence[str] = ()) -> Any:
     """A list of which one is open: `value["picked"]` is its `data-pick`, which stands in the page's address as `name`.
 
     Args:
         html: finished markup, as of `pickable`; what is opened carries the same value as `data-opened`.
         picks: all that can be picked; the first is open where the address names none of them.
+        forgets: other names of the address that another pick makes void.
     """
     import marimo as mo
 
+    def remember(change: Any) -> None:
+        for other in forgets:
+            mo.query_params().remove(other)
+        mo.query_params().set(name, change["new"])
+
     asked = mo.query_params().get(name) if mo.running_in_notebook() else None
     widget = pickable(html, str(asked) if asked in picks else next(iter(picks), ""))
-    widget.observe(lambda change: mo.query_params().set(name, change["new"]), "picked")
+    widget.observe(remember, "picked")
     return mo.ui.anywidget(widget)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import TYPE_CHECKING
 
 from discover_lib.base.records import Record
@@ -50,6 +51,18 @@ def permutation_p(differences: Sequence[float], seed: int = 0, permutations: int
         return float((np.abs(_all_signs(len(moved)) @ moved) >= enough).mean())
     extreme = int((np.abs(_drawn_signs(len(every), seed, permutations) @ every) >= enough).sum())
     return (1 + extreme) / (1 + permutations)
+
+
+def least_p(n: int, family: int = 1) -> float:
+    """The smallest p that `n` artifacts can give, all of them differing to one side; Holm's over `family` pairs.
+
+    Raises:
+        ValueError: no artifacts.
+    """
+    if n < 1:
+        raise ValueError("a paired test needs at least one artifact")
+    of_patterns = 2.0 ** (1 - n)  # all signs alike, either way
+    return min(1.0, family * (of_patterns if n <= EXACT_UP_TO else max(of_patterns, 1 / (1 + PERMUTATIONS))))
 
 
 @lru_cache(maxsize=EXACT_UP_TO)
@@ -152,6 +165,11 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
         return self.p_adjusted < SIGNIFICANCE
 
     @property
+    def too_few(self) -> bool:
+        """Whether so few artifacts can tell nothing apart, whatever they show."""
+        return least_p(self.difference.n_artifacts, self.family) >= SIGNIFICANCE
+
+    @property
     def conclusion(self) -> int:
         """+1: ours is higher; -1: theirs is; 0: not distinguishable."""
         if not self.distinguishable:
@@ -186,8 +204,23 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
         if self.distinguishable:
             higher, lower = (self.ours, self.theirs)[::sign]
             return f"{higher} is above {lower}{of} by {size} ({numbers})"
+        if self.too_few:
+            return f"{self.ours} and {self.theirs}{of}: {size}; {self.too_few_says}"
         verdict = f"{self.ours} and {self.theirs} are not distinguishable{of}: {size} ({numbers})"
         return verdict + self._what_it_would_take(worth_seeing, shown)
+
+    @property
+    def too_few_says(self) -> str:
+        """Why there is no verdict where there are `too_few` artifacts, and how many it takes."""
+        n = self.difference.n_artifacts
+        enough = next(each for each in count(n) if least_p(each, self.family) < SIGNIFICANCE)
+        holm = f" (Holm over {self.family})" if self.family > 1 else ""
+        artifacts = "artifact" if n == 1 else "artifacts"
+        least = p_text(least_p(n, self.family))
+        return (
+            f"too few for any verdict: the smallest p that {n} {artifacts} can give is {least}{holm}; "
+            f"it takes {enough} or more"
+        )
 
     def _what_it_would_take(self, worth_seeing: float | None, shown: Shown) -> str:
         if worth_seeing is None or self.sd is None:

@@ -34,27 +34,34 @@ class Measure:
     """One column of the results.
 
     Attributes:
-        meaning: its sentence in the glossary.
+        term: its word in the glossary.
         worth_seeing: a difference that would matter, where one can be named for all uses.
+        fewer_is_better: the lowest is the best; of the other measures the highest.
     """
 
     name: str
     label: str
-    meaning: str
+    term: str
     decimals: int = 2
     worth_seeing: float | None = None
+    fewer_is_better: bool = False
+
+    @property
+    def meaning(self) -> str:
+        """Its sentence in the glossary."""
+        return meaning(self.term)
 
     def shown(self, value: float) -> str:
         return f"{round(value, self.decimals) + 0.0:.{self.decimals}f}"  # never "-0.00"
 
 
 MEASURES = (
-    Measure("discovery", "discovery", meaning("discovery score"), 2, 0.03),
-    Measure("proportion", "found", meaning("found"), 2, 0.03),
-    Measure("satisfaction", "satisfaction", meaning("satisfaction"), 2, 0.03),
-    Measure("interactivity", "interactivity", meaning("interactivity"), 2, 0.03),
-    Measure("tokens", "kTok", meaning("kTok")),
-    Measure("reward", "reward", meaning("mean reward")),
+    Measure("discovery", "discovery", "discovery score", 2, 0.03),
+    Measure("proportion", "found", "found", 2, 0.03),
+    Measure("satisfaction", "satisfaction", "satisfaction", 2, 0.03),
+    Measure("interactivity", "interactivity", "interactivity", 2, 0.03),
+    Measure("tokens", "kTok", "kTok", fewer_is_better=True),
+    Measure("reward", "reward", "mean reward"),
 )
 MEASURE = {measure.name: measure for measure in MEASURES}
 
@@ -494,5 +501,6 @@ Table = Mapping[str, Mapping[str, Estimate]]  # assistant → measure → estima
 
 
 def best_first(table: Table, measure: str = "discovery") -> list[str]:
-    """Assistants by the mean of a measure, the highest first; those without it last."""
-    return sorted(table, key=lambda name: -table[name][measure].mean if measure in table[name] else float("inf"))
+    """Assistants by the mean of a measure, the best first; those without it last."""
+    sign = 1 if MEASURE[measure].fewer_is_better else -1
+    return sorted(table, key=lambda name: sign * table[name][measure].mean if measure in table[name] else float("inf"))

@@ -6,6 +6,7 @@ needs one module.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,7 +21,19 @@ from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshol
 from discover_lib.core.view import UserView
 from discover_lib.views import explain
 from discover_lib.views.figures.charts import reward_bars as reward_bars
-from discover_lib.views.html import EMPTY, Markup, chip, code, error_line, grid, heading, hidden, more, plain_list
+from discover_lib.views.html import (
+    EMPTY,
+    Markup,
+    chip,
+    code,
+    error_line,
+    grid,
+    heading,
+    hidden,
+    more,
+    plain_list,
+    scrolling,
+)
 from discover_lib.views.html import artifact as artifact
 from discover_lib.views.html import beside as beside
 from discover_lib.views.html import drawing as drawing
@@ -437,10 +450,42 @@ def recognised(requirements: Sequence[Recognised]) -> Markup:
 
 
 def ladder(levels: Sequence[Sequence[str]]) -> Markup:
-    """Stage 2: the levels of abstraction, the most specific first."""
+    """Stage 2 while it is under way: the levels of abstraction, the most specific first."""
     columns = []
     for number, items in enumerate(levels):
-        edge = ": most specific" if number == 0 else ": broadest" if number == len(levels) - 1 else ""
         entries = plain_list((tag("li", item) for item in items), class_="dl-plain dl-rungs")
-        columns.append(tag("div", heading(f"Level {number}{edge}"), entries))
-    return tag("div", tag("div", *columns, class_="dl-ladder"), class_="dl-scroll")
+        columns.append(tag("div", heading(_level(number, len(levels))), entries))
+    return scrolling(tag("div", *columns, class_="dl-ladder"))
+
+
+def ladders(tree: IntentTree) -> Markup:
+    """Stage 2 once it is done: a row for each most specific intent, its broader forms to the right, shared ones once.
+
+    An intent stands in the column of its depth, so a shorter ladder begins with empty cells.
+    """
+    deepest = max(map(tree.depth, tree.intents))
+    leaves = Counter(key for leaf in tree.leaves() for key in _and_above(tree, leaf))
+    shown: set[str] = set()
+    rows = []
+    for leaf in tree.leaves():
+        steps = _and_above(tree, leaf)
+        row = [tag("td", colspan=deepest - len(steps))] if len(steps) < deepest else []
+        for key in steps:
+            if key not in shown:
+                shown.add(key)
+                row.append(tag("td", tree.text(key), rowspan=leaves[key], data_root=None if tree.parents[key] else ""))
+        rows.append(tag("tr", *row))
+    return grid([_level(number, deepest) for number in range(deepest)], rows, class_="dl-ladders")
+
+
+def _level(number: int, count: int) -> str:
+    edge = ": most specific" if number == 0 else ": broadest" if number == count - 1 else ""
+    return f"Level {number}{edge}"
+
+
+def _and_above(tree: IntentTree, intent: str) -> list[str]:
+    """An intent and its broader forms, up to the root."""
+    steps = [intent]
+    while (parent := tree.parents[steps[-1]]) is not None:
+        steps.append(parent)
+    return steps

@@ -15,7 +15,11 @@ from discover_lib.core.conversation import Reply
 from discover_lib.core.reward import Reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Transition
-from discover_lib.views.html import Markup, code, in_tokens, joined, signed, tag
+from discover_lib.metrics.discovery import discovery_scores
+from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.paired import Comparison, p_text
+from discover_lib.metrics.results import Measure, Pool
+from discover_lib.views.html import Markup, code, grid, hidden, in_tokens, joined, signed, tag
 
 TURN = "turn = conversation.turns[{index}]"
 
@@ -29,7 +33,8 @@ class Explanation:
         words: what this very number says, in one or two sentences.
         call: Python that computes it.
         picture: what a small picture is drawn from: `{"kind": "threshold", "theta", "score", "steps", "crossed"}`, a
-            bar that near misses fill up to θ, or `{"kind": "sum", "gained", "charge"}`, dots less a charge.
+            bar that near misses fill up to θ; `{"kind": "sum", "gained", "charge"}`, dots less a charge; or, on pages
+            alone, `{"kind": "pool", "found", "scores"}`, what each assistant of a pool found, and its eq. 4.
     """
 
     title: str
@@ -117,6 +122,79 @@ def of_share(text: str, share: float, after: Discovery, index: int, key: str) ->
     return Explanation(_title("discovery reward"), f"“{text}”: {why}.", call)
 
 
+# -- scores of an evaluation -------------------------------------------------------------------------------------------
+
+WISHES = "abcd"
+TOY = {"asks": "a", "drafts": "ab", "explores": "abc"}  # assistant → the wishes of one user that it found
+
+
+def of_score(name: str, measure: Measure, estimate: Estimate) -> Explanation:
+    """A mean of an evaluation and its interval."""
+    interval = (
+        f"From {measure.shown(estimate.low)} to {measure.shown(estimate.high)}: {TERMS['95 % interval'].meaning}"
+        if estimate.low is not None and estimate.high is not None
+        else "One artifact gives no interval."
+    )
+    words = f"{measure.meaning} {name}: the mean over {estimate.n_artifacts} artifacts. {interval}"
+    if measure.name == "discovery":
+        words += (
+            " In the example all found a and nobody found d, so only b and c count: the score of an assistant depends "
+            "on who else is compared."
+        )
+    call = (
+        "from discover_lib.metrics.intervals import bootstrap_mean\n"
+        "from discover_lib.metrics.results import Pool\n"
+        f"bootstrap_mean(Pool(scores).values({measure.name!r})[{name!r}])"
+    )
+    return Explanation(_title(measure.term), words, call, _toy_pool() if measure.name == "discovery" else None)
+
+
+def of_comparison(compared: Comparison, measure: Measure) -> Explanation:
+    """The p of two assistants."""
+    n = compared.difference.n_artifacts
+    words = (
+        f"Both met the users of the same {n} artifacts, so each artifact gives one difference. Were the two alike, "
+        f"each could as well have had the other sign: p = {p_text(compared.p)} is the share of all choices of signs "
+        "whose mean lies as far from 0."
+    )
+    if compared.family > 1:
+        words += (
+            f" {compared.family} pairs are compared at once; Holm’s correction makes it {p_text(compared.p_adjusted)}."
+        )
+    call = (
+        "from discover_lib.metrics.paired import compare\n"
+        "from discover_lib.metrics.results import Pool\n"
+        f"compare(Pool(scores).values({measure.name!r}))"
+    )
+    return Explanation("Permutation test p", words, call)
+
+
+def of_user(name: str, user: str, measure: Measure, pool: Pool) -> Explanation:
+    """A measure of one conversation: that of an assistant with one user of the pool."""
+    words = measure.meaning
+    if measure.name == "discovery":
+        rows = [levels[user] for levels in pool.levels.values()]
+        all_found, any_found = (sum(pick(row[key] for row in rows) for key in rows[0]) for pick in (min, max))
+        own = sum(pool.levels[name][user].values())
+        share = (own - all_found) / (any_found - all_found)
+        words += (
+            f" Of {len(rows[0])} hidden intents all assistants found {all_found:g}, any of them {any_found:g} and "
+            f"{name} {own:g}, emerging ones as half: ({own:g} − {all_found:g}) / ({any_found:g} − {all_found:g}) = "
+            f"{measure.shown(share)}."
+        )
+    elif measure.name == "proportion":
+        levels = pool.levels[name][user]
+        words += f" Here {sum(levels.values()):g} of {len(levels)}."
+    call = f"from discover_lib.metrics.results import Pool\nPool(scores).per_user({measure.name!r})[{name!r}][{user!r}]"
+    return Explanation(_title(measure.term), words, call)
+
+
+def _toy_pool() -> Mapping[str, Any]:
+    levels = {name: {"user": {wish: float(wish in found) for wish in WISHES}} for name, found in TOY.items()}
+    scores = discovery_scores(levels)
+    return {"kind": "pool", "found": TOY, "scores": {name: scores[name]["user"] for name in TOY}}
+
+
 def _sum(reward: Reward) -> Mapping[str, Any]:
     return {"kind": "sum", "gained": reward.discovered, "charge": -reward.penalty}
 
@@ -145,13 +223,27 @@ def explained(number: str, explanation: Explanation) -> Markup:
 
 
 def picture(parts: Mapping[str, Any]) -> Markup:
-    """The small picture of an explanation: a bar filled up to θ, or dots less a charge."""
+    """The small picture of an explanation: a bar filled up to θ, dots less a charge, or what a pool found."""
     if parts["kind"] == "threshold":
         full = max(parts["theta"], parts["score"], 1e-9)
         fill = tag("i", style=f"width:{parts['score'] / full:.1%}")
         mark = tag("em", style=f"left:{parts['theta'] / full:.1%}")
         label = f"{parts['score']:g} of θ {parts['theta']:.2f}"
         return tag("div", fill, mark, class_="dl-threshold", role="img", aria_label=label)
+    if parts["kind"] == "pool":
+        rows = (
+            tag(
+                "tr",
+                tag("th", name, scope="row"),
+                *(
+                    tag("td", "●" if wish in found else "○", hidden(" found" if wish in found else " not"))
+                    for wish in WISHES
+                ),
+                tag("td", f"{parts['scores'][name]:g}"),
+            )
+            for name, found in parts["found"].items()
+        )
+        return grid(("", *WISHES, "eq. 4"), rows, class_="dl-pool")
     dots = joined(tag("i") for _ in range(round(max(0.0, parts["gained"]))))
     charge = f"{parts['charge']:.3g}" if parts["charge"] else "0"
     label = f"{parts['gained']:g} discovered, {charge} off for length"

@@ -117,7 +117,7 @@ def hidden(text: str) -> Markup:
 
 
 def code(text: str, *classes: str) -> Markup:
-    return tag("pre", text, class_=" ".join(("dl-code", *classes)))
+    return tag("pre", text, class_=" ".join(("dl-code", *classes)), tabindex=0)  # it scrolls where it is long
 
 
 def more(summary: str, *content: Markup) -> Markup:
@@ -174,7 +174,12 @@ def grid(
     columns = (tag("th", text, scope="col", class_=name or None) for text, name in named)
     title = tag("caption", caption) if caption else EMPTY
     body = tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *rows), foot, class_=class_)
-    return tag("div", body, class_="dl-scroll")
+    return scrolling(body)
+
+
+def scrolling(wide: Markup) -> Markup:
+    """Something wide in a frame that scrolls sideways, by keyboard too."""
+    return tag("div", wide, class_="dl-scroll", tabindex=0)
 
 
 # -- texts and drawings ------------------------------------------------------------------------------------------------

@@ -17,12 +17,14 @@ from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, Near
 from discover_lib.metrics.paired import Comparison
 from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout, Table, best_first
 from discover_lib.metrics.satisfaction import choices_of, leaves_line
+from discover_lib.views import explain
 from discover_lib.views.figures.charts import Span, span_of, strip
 from discover_lib.views.figures.theme import Look, named, short
 from discover_lib.views.figures.theme import looks as looks
 from discover_lib.views.html import EMPTY, Markup, explained, grid, hidden, joined, more, quiet, signed, tag, term
 from discover_lib.views.html import styled as styled
 
+FEWER = "Fewer is better, where as much is discovered."
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
 
 
@@ -77,7 +79,7 @@ def made_under(configuration: Mapping[str, Any]) -> Markup:
 
 
 def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Markup:
-    """Who is highest in a measure, and from whom the data can tell it apart, in sentences."""
+    """Who is best in a measure, and from whom the data can tell it apart, in sentences that explain their numbers."""
     ranked = [name for name in best_first(table, measure.name) if measure.name in table[name]]
     rivals = [name for name in ranked if name not in SEE_INTENTS]
     if len(rivals) < 2:
@@ -86,27 +88,38 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Ma
     of_first = [each for each in compared if first in (each.ours, each.theirs) and _other(each, first) in rivals]
     of_first.sort(key=lambda each: (each.distinguishable, abs(each.difference.mean)))
     close = [_other(each, first) for each in of_first if not each.distinguishable]
+    too_few = next((each.too_few_says for each in of_first if each.too_few), "")
     estimate = table[first][measure.name]
-    lead = (
-        f" has the highest {measure.label}: {measure.shown(estimate.mean)}{_bounds(estimate, measure)} "
-        f"(n = {estimate.n_artifacts} artifacts), "
-    )
+    extreme = "lowest" if measure.fewer_is_better else "highest"
+    number = f"{measure.shown(estimate.mean)}{_bounds(estimate, measure)}"
+    lead = f" has the {extreme} {measure.label}: {number} (n = {estimate.n_artifacts} artifacts), "
     verdict: tuple[str, ...]
-    if close:
+    if too_few:
+        verdict = (f"but these are {too_few}.",)
+    elif close:
         verdict = ("but it is ", tag("b", "not distinguishable"), f" from {' and '.join(close)}.")
     else:
         verdict = ("and it can be told apart from every other assistant.",)
     apart = sum(each.distinguishable for each in compared)
-    tally = f"{apart} of {len(compared)} pairs can be told apart in {measure.label}." + "".join(
-        f" {name} is an upper bound, not a rival: it sees the hidden intents." for name in ranked if name in SEE_INTENTS
-    )
+    notes = [] if too_few else [f"{apart} of {len(compared)} pairs can be told apart in {measure.label}."]
+    notes += [FEWER] if measure.fewer_is_better else []
+    notes += [
+        f"{name} is an upper bound, not a rival: it sees the hidden intents." for name in ranked if name in SEE_INTENTS
+    ]
     return tag(
         "div",
         tag("p", tag("b", first), lead, *verdict),
-        bullets(sentence(each, measure) for each in of_first[: max(2, len(close))]),
-        quiet(tally),
+        explain.explained(f"What does {number} say?", explain.of_score(first, measure, estimate)),
+        EMPTY if too_few else bullets(_verdict(each, measure) for each in of_first[: max(2, len(close))]),
+        quiet(" ".join(notes)) if notes else EMPTY,
         class_="ds-answer",
+        data_tone="open" if close else None,
     )
+
+
+def _verdict(compared: Comparison, measure: Measure) -> Markup:
+    why = explain.explained("How is this known?", explain.of_comparison(compared, measure))
+    return tag("span", sentence(compared, measure)) + why
 
 
 def _other(compared: Comparison, name: str) -> str:
@@ -171,6 +184,8 @@ def measure_head(
     if measure.name == "discovery" and not sizes and why_no_eq_4:
         n = f"not defined: {why_no_eq_4}"
     head = explained(measure.label, measure.meaning) + tag("small", n)
+    if measure.fewer_is_better:
+        head += tag("small", "fewer is better")
     if measure.name == "proportion" and ceiling is not None:
         in_reach = f"ceiling {ceiling} (n = {ceiling.n_artifacts} artifacts)"
         head += tag("small", explained(in_reach, meaning("ceiling")))
@@ -192,6 +207,48 @@ def _cell(body: Markup, title: str, pressed: Sequence[str], tone: str | None = N
         return tag("td", tag("span", body, class_="ds-cell", data_tone=tone))
     button = tag("button", body, type="button", class_="ds-cell", data_tone=tone, title=title, data_pick=pick(*pressed))
     return tag("td", button)
+
+
+# -- the conversations behind a number --------------------------------------------------------------------------------
+
+
+def behind(rows: Sequence[Mapping[str, Any]], what: str, measure: Measure) -> Markup:
+    """The conversations that a number is the mean of, as bars from zero that can be pressed, with the mean as a line.
+
+    Args:
+        rows: a row of a table each: "no." is the place of the conversation, `what` its number, or the words for why
+            it has none.
+        what: the number's name in the rows.
+    """
+    values = [row[what] for row in rows if not isinstance(row[what], str)]
+    if not values:
+        return quiet("No conversation is behind this number.")
+    mean, low = sum(values) / len(values), min(0.0, *values)
+    reach = max(0.0, *values) - low or 1.0
+    line = tag("em", style=f"bottom:{(mean - low) / reach:.1%}", aria_hidden="true")
+    bars = (_bar(row, what, low, reach, measure) for row in rows)
+    said = f"Each bar is a user: {what}, {measure.shown(min(values))} to {measure.shown(max(values))}"
+    caption = f"{said}; the line is the mean, {measure.shown(mean)}. Press one to open it."
+    table = grid(tuple(rows[0]), (row_of(map(str, row.values())) for row in rows), class_="ds-table ds-plain")
+    return (
+        tag("p", caption, class_="ds-caption")
+        + tag("div", line, *bars, class_="ds-behind", role="group", aria_label=f"{len(rows)} conversations")
+        + more("The same as a table", table)
+    )
+
+
+def _bar(row: Mapping[str, Any], what: str, low: float, reach: float, measure: Measure) -> Markup:
+    value = row[what]
+    facts = "; ".join(f"{name} {fact}" for name, fact in row.items())
+    if isinstance(value, str):
+        return tag("button", type="button", data_pick=str(row["no."]), title=facts, aria_label=facts)
+    size = f"bottom:{(min(value, 0.0) - low) / reach:.1%};height:{abs(value) / reach:.1%}"
+    shown = tag("i", style=size, data_below="" if value < 0 else None)
+    return tag("button", shown, type="button", data_pick=str(row["no."]), title=facts, aria_label=facts)
+
+
+def row_of(texts: Iterable[str]) -> Markup:
+    return tag("tr", *map(cell, texts))
 
 
 # -- pairs ------------------------------------------------------------------------------------------------------------
@@ -220,9 +277,10 @@ def pairs(
             cells.append(tag("td") if each is None else _pair(each, ours, theirs, measure, pressable))
         rows.append(row(named(ours, marks[ours]), cells))
     caption = (
-        f"{measure.label}: row minus column with its 95 % interval, both on the same users. ▲ the row is above, "
+        f"{measure.label}: row minus column with its 95 % interval, both on the same users. ▲ the row is better, "
         f"≈ not distinguishable (paired permutation, Holm over {len(compared)} pairs)."
     )
+    caption += next((f" ? {each.too_few_says}." for each in compared if each.too_few), "")
     caption += " Press a pair to read both." if pressable else ""
     verdicts = bullets(sentence(each, measure) for each in compared)
     return captioned(["", *(named(name, marks[name]) for name in order[1:])], rows, caption, "ds-pairs") + more(
@@ -235,7 +293,8 @@ def _pair(compared: Comparison, ours: str, theirs: str, measure: Measure, pressa
     mean = sign * compared.difference.mean
     ends = [sign * end for end in (compared.difference.low, compared.difference.high) if end is not None]
     interval = f"[{', '.join(measure.shown(end) for end in sorted(ends))}]" if ends else ""
-    verdict = "≈" if not compared.distinguishable else "▲" if mean > 0 else "▼"
+    better = (mean < 0) if measure.fewer_is_better else (mean > 0)
+    verdict = "?" if compared.too_few else "≈" if not compared.distinguishable else "▲" if better else "▼"
     tone = "open" if not compared.distinguishable else "apart"
     size = f"{'+' if mean > 0 else '−' if mean < 0 else ''}{measure.shown(abs(mean))}"
     body = tag("b", f"{verdict} {size}") + tag("small", interval)

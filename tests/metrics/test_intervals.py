@@ -1,5 +1,6 @@
 """Intervals: against cases worked out in other ways."""
 
+import itertools
 import math
 import random
 import statistics
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from scripted import modest
 
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, share_of, students_t, tail_of
-from discover_lib.metrics.paired import artifacts_needed, compare, detectable_difference, holm, permutation_p
+from discover_lib.metrics.paired import artifacts_needed, compare, detectable_difference, holm, least_p, permutation_p
 
 
 @pytest.fixture(scope="module")
@@ -326,7 +327,45 @@ def test_a_verdict_says_when_two_are_not_distinguishable_and_what_it_would_take(
 def test_one_artifact_is_compared_without_a_spread() -> None:
     found = compare({"a": {"x": [1.0]}, "b": {"x": [0.0]}})[0]
     assert (found.sd, found.detectable, found.needed(0.1)) == (None, None, None)
-    assert found.sentence("reward", 0.1) == "a and b are not distinguishable in reward: 1.00 (p = 1, n = 1 artifacts)"
+    assert found.sentence("reward", 0.1) == (
+        "a and b in reward: 1.00; too few for any verdict: the smallest p that 1 artifact can give is 1; "
+        "it takes 6 or more"
+    )
+
+
+@pytest.mark.parametrize(
+    "n, family, least, too_few",
+    [
+        (1, 1, 1.0, True),
+        (5, 1, 2 / 32, True),
+        (6, 1, 2 / 64, False),
+        (2, 6, 1.0, True),
+        (5, 6, 12 / 32, True),
+        (7, 6, 12 / 128, True),
+        (8, 6, 12 / 256, False),
+        (20, 6, 6 / 10_001, False),
+    ],
+)
+def test_few_artifacts_cannot_give_a_small_p_whatever_they_show(
+    n: int, family: int, least: float, too_few: bool
+) -> None:
+    """All signs alike: 2 of the 2^n patterns are as extreme, of 20 none drawn; Holm multiplies by the pairs."""
+    assert least_p(n, family) == pytest.approx(least)
+    shifted = {str(place): {str(at): [at + 10.0 * place] for at in range(n)} for place in range(4)}
+    compared = compare(shifted, list(itertools.combinations(shifted, 2))[:family])
+    assert [each.p_adjusted for each in compared] == pytest.approx([least] * family)
+    assert {each.too_few for each in compared} == {too_few} == {not each.distinguishable for each in compared}
+
+
+def test_too_few_artifacts_are_said_instead_of_a_verdict() -> None:
+    """A difference of everything on 5 artifacts, in a family of three pairs: at best 3 × 2 / 32."""
+    found = compare(
+        {name: {str(at): [value] for at in range(5)} for name, value in (("a", 0.0), ("b", 1.0), ("c", 2.0))}
+    )
+    assert found[0].sentence("discovery", 0.03) == (
+        "a and b in discovery: -1.00 [-1.00, -1.00]; too few for any verdict: the smallest p that 5 artifacts can give "
+        "is 0.19 (Holm over 3); it takes 7 or more"
+    )
 
 
 # -- shares ------------------------------------------------------------------------------------------------------------

@@ -51,8 +51,8 @@ def test_an_evaluation_of_two_domains_is_opened_and_two_assistants_stand_side_by
     ours, theirs = defined["ours"], defined["theirs"]
     assert (ours.name, theirs.name) == ("adaptive", "draft")
     assert ours.conversation.setting["artifact"] == theirs.conversation.setting["artifact"]
-    first = defined["conversations_table"].value[0]
-    assert first["difference"] == max(row["difference"] for row in defined["conversations_table"].data)
+    assert defined["behind"][0]["difference"] == max(row["difference"] for row in defined["behind"])
+    assert defined["place"] == defined["behind"][0]["no."]
     assert "Only" in page and "turn by turn" in page.lower()
     found = [each.transition.intent_id for each in defined["by_turn"]]
     known = ours.conversation.state.discovered - ours.conversation.start.discovered
@@ -105,5 +105,5 @@ def test_where_there_is_none_a_small_one_is_made_and_found_again(outputs: Path) 
     assert any("Conclusions that flip" in each for each in shown)
     shown, defined = run(BEHIND)
     assert problems(shown) == [] and len(defined["scores"]) == 80, "the same evaluation is opened, not made again"
-    lowest = defined["conversations_table"].value[0]
-    assert lowest["discovery"] == min(row["discovery"] for row in defined["conversations_table"].data)
+    shares = [row["discovery"] for row in defined["behind"] if row["discovery"] != "left out"]
+    assert shares == sorted(shares) and defined["place"] == defined["behind"][0]["no."]

@@ -19,6 +19,7 @@ from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.paired import compare
 from discover_lib.metrics.results import MEASURE, MEASURES, Pool, pools_without
 from discover_lib.metrics.scores import ConversationScores
+from discover_lib.views import explain
 from discover_lib.views import scores as show_scores
 from discover_lib.views.beside import marked_reply
 from discover_lib.views.figures import charts
@@ -65,12 +66,13 @@ def text_of(markup: str) -> str:
 
 
 APART = pool(good=[3] * 8, bad=[0] * 8, middle=[1, 2] * 4)
-CLOSE = pool(left=[1, 2, 1, 2], right=[2, 1, 2, 1])
+CLOSE = pool(left=[1, 2] * 4, right=[2, 1] * 4)
 
 
 def answered(given_pool: Pool, measure: str = "proportion") -> str:
     compared = compare(given_pool.values(measure))
-    return text_of(show_scores.answer(table_of(given_pool), compared, MEASURE[measure]))
+    said = show_scores.answer(table_of(given_pool), compared, MEASURE[measure])
+    return text_of(re.sub("<details.*?</details>", "", said, flags=re.DOTALL))
 
 
 def test_the_answer_says_who_leads_and_whether_one_can_tell() -> None:
@@ -80,6 +82,65 @@ def test_the_answer_says_who_leads_and_whether_one_can_tell() -> None:
     said = answered(CLOSE)
     assert "not distinguishable from" in said and "artifacts are needed to see 0.03" in said
     assert "0 of 1 pairs" in said
+
+
+def test_the_fewest_tokens_are_the_best_and_nobody_is_praised_for_more() -> None:
+    talks = Pool([scores(name, at, 1, tokens) for name, tokens in (("brief", 100), ("long", 900)) for at in range(8)])
+    said = answered(talks, "tokens")
+    assert said.startswith("brief has the lowest kTok: 0.10") and "told apart from every other assistant" in said
+    assert said.endswith("Fewer is better, where as much is discovered.")
+    table, marks = table_of(talks), looks(talks.assistants)
+    markup = show_scores.pairs(table, compare(talks.values("tokens")), MEASURE["tokens"], marks)
+    (cell,) = _pressable(markup)
+    assert "▲ −0.80" in cell[1] and show_scores.picked(html.unescape(cell[0])) == ("pair", "brief", "long")
+    assert text_of(show_scores.results(table, {}, marks)).count("fewer is better") == 1
+
+
+def test_too_few_users_get_no_verdict() -> None:
+    few = pool(good=[3] * 5, bad=[0] * 5, middle=[1, 2, 1, 2, 1])
+    said = answered(few)
+    assert said == (
+        "good has the highest found: 1.00 [1.00, 1.00] (n = 5 artifacts), but these are too few for any verdict: the "
+        "smallest p that 5 artifacts can give is 0.19 (Holm over 3); it takes 7 or more."
+    )
+    compared = compare(few.values("proportion"))
+    markup = show_scores.pairs(table_of(few), compared, MEASURE["proportion"], looks(few.assistants))
+    assert text_of(markup).count("? +") == 3 and "▲ +" not in text_of(markup) and "≈ +" not in text_of(markup)
+
+
+def test_the_answer_explains_its_numbers_by_words_a_picture_and_the_call_that_gives_them() -> None:
+    compared = compare(APART.values("discovery"))
+    markup = show_scores.answer(table_of(APART), compared, MEASURE["discovery"])
+    score, *verdicts = re.findall("<details.*?</details>", markup, flags=re.DOTALL)
+    assert "What does 1.00 [1.00, 1.00] say?" in score and len(verdicts) == 2
+    rows = [text_of(row) for row in re.findall(r"<tr>(.*?)</tr>", score)]  # all found a, nobody d: of b and c
+    assert [row.split()[-1] for row in rows[1:]] == ["0", "0.5", "1"]
+    call = html.unescape(text_of(re.findall(r"<pre.*?</pre>", score, flags=re.DOTALL)[0]))
+    assert call.endswith("bootstrap_mean(Pool(scores).values('discovery')['good'])")
+    assert "p = 0.008 is the share" in text_of(verdicts[0]) and "Holm’s correction makes it 0.02" in text_of(
+        verdicts[0]
+    )
+
+
+def test_a_user_s_own_eq_4_is_written_out() -> None:
+    """On the first user good found 3, middle 1 and bad 0 of 3 intents: middle has (1 − 0) / (3 − 0)."""
+    user = APART.scores[16].unit
+    told = explain.of_user("middle", user, MEASURE["discovery"], APART)
+    assert told.words.endswith("middle 1, emerging ones as half: (1 − 0) / (3 − 0) = 0.33.")
+    assert APART.per_user("discovery")["middle"][user] == pytest.approx(1 / 3)
+    assert told.call.endswith(f"Pool(scores).per_user('discovery')['middle'][{user!r}]")
+    assert explain.of_user("middle", user, MEASURE["proportion"], APART).words.endswith("Here 1 of 3.")
+
+
+def test_bars_behind_a_number_carry_what_they_stand_for() -> None:
+    rows = [{"no.": 4, "found": 0.25, "turns": 5}, {"no.": 7, "found": 0.75, "turns": 3}]
+    rows.append({"no.": 9, "found": "left out", "turns": 1})
+    markup = show_scores.behind(rows, "found", MEASURE["proportion"])
+    assert re.findall(r'data-pick="(\d+)"', markup) == ["4", "7", "9"] and markup.count("<i ") == 2
+    said = text_of(markup)
+    assert "found, 0.25 to 0.75; the line is the mean, 0.50" in said and "left out" in said
+    assert 'aria-label="no. 7; found 0.75; turns 3"' in markup
+    assert "No conversation" in show_scores.behind([], "found", MEASURE["proportion"])
 
 
 def test_who_sees_the_intents_is_a_bound_and_no_rival() -> None:

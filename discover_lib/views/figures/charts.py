@@ -18,7 +18,7 @@ from discover_lib.metrics.behaviour import FAMILIES, Family
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.views.figures.theme import Look, looks, shape, short
-from discover_lib.views.html import EMPTY, Markup, joined, quiet, signed, tag
+from discover_lib.views.html import EMPTY, Markup, joined, quiet, scrolling, signed, tag
 
 ROW = 23.0  # units, one assistant in a chart of rows; units are CSS pixels at full width
 LINE = 15.0  # units between two labels at the end of lines
@@ -82,7 +82,7 @@ def _svg(size: Box, spoken: str, drawn: Iterable[Markup], *, stretched: bool = F
     least = None if stretched or size.width < READABLE else f"min-width:{READABLE:g}px"
     words = {"role": "img", "aria_label": spoken}
     svg = tag("svg", *drawn, class_=class_, style=least, viewBox=view, preserveAspectRatio=ratio, **words)
-    return tag("div", svg, class_="dl-scroll") if least else svg
+    return scrolling(svg) if least else svg
 
 
 def _figure(title: str, *parts: Markup, class_: str) -> Markup:
@@ -309,7 +309,8 @@ def dots(
         one_look: the rows are no assistants, and so need no colours and shapes of their own.
     """
     marks = marks or (dict.fromkeys(rows, looks(["one"])["one"]) if one_look else looks(list(rows)))
-    left, right = 34 + CHARACTER * max(len(short(name)) for name in rows), 150.0
+    number = 24 + CHARACTER * max(len(short(name)) for name in rows)  # beside the name: first on a phone
+    left, right = number + 150, 14.0
     size, bottom = Box(WIDE.width, 62 + 1.2 * ROW * len(rows)), 10 + 1.2 * ROW * len(rows)
     span = span_of(rows.values())
     x = scale(span, left, size.width - right)
@@ -317,7 +318,7 @@ def dots(
     for place, (name, each) in enumerate(rows.items()):
         y, look = 6 + 1.2 * ROW * (place + 0.5), marks[name]
         interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), y)
-        value = _text(shown(each), size.width - right + 14, y + 4, "rf-row")
+        value = _text(shown(each), number, y + 4, "rf-row")
         point = tag("g", _mark(look, x(each.mean), y, f"{name}: {_in_words(each, measure)}"), class_="rf-line")
         drawn.append(
             tag("g", _row_name(name, look, y), interval, point, value, class_="rf-own", style=f"color:{look.colour}")
