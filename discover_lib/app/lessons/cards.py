@@ -57,7 +57,7 @@ def asked(key: str) -> Any:
     fields = _fields(key)
     rows = "\n\n".join(f"{{{name}}}" for name in fields)
     layout = f"### {exercise.title}\n\n{exercise.task}\n\n{rows}"
-    return mo.md(layout).batch(**fields).form(submit_button_label="Check", bordered=True)
+    return mo.md(layout).batch(**fields).form(submit_button_label="Check", bordered=False)
 
 
 def _fields(key: str) -> dict[str, Any]:

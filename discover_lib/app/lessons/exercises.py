@@ -11,7 +11,8 @@ _EXERCISES = (
     Exercise(
         "rank",
         "Who finds most?",
-        "Twelve people, five turns each. Put the assistants in order: who makes most wishes known?",
+        "Twelve people, five turns each. Put four assistants in order: who makes most wishes known? adaptive is who "
+        "explores above; options offers choices in words and never draws.",
         "order",
         seeing.rank,
         seeing.RANKED,
