@@ -58,7 +58,7 @@ def show_story(guess):
 def ask_rank(guess):
     mo.stop(guess.value is None)
     rank = cards.asked("rank")
-    rank
+    cards.posed("rank", rank)
     return (rank,)
 
 
@@ -72,7 +72,7 @@ def check_rank(rank):
 def ask_near_misses(guess):
     mo.stop(guess.value is None)
     near_misses = cards.asked("near-misses")
-    near_misses
+    cards.posed("near-misses", near_misses)
     return (near_misses,)
 
 

@@ -72,7 +72,7 @@ def show_wishes(guess):
 def ask_two_replies(guess):
     mo.stop(guess.value is None)
     two_replies = cards.asked("two-replies")
-    two_replies
+    cards.posed("two-replies", two_replies)
     return (two_replies,)
 
 
@@ -88,7 +88,7 @@ def check_two_replies(two_replies):
 def ask_break_it(guess):
     mo.stop(guess.value is None)
     break_it = cards.asked("break")
-    break_it
+    cards.posed("break", break_it)
     return (break_it,)
 
 

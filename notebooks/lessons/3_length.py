@@ -67,7 +67,7 @@ def show_earned(tau):
 def ask_reward(guess):
     mo.stop(guess.value is None)
     reward = cards.asked("reward")
-    reward
+    cards.posed("reward", reward)
     return (reward,)
 
 
@@ -81,7 +81,7 @@ def check_reward(reward):
 def ask_tau_answer(guess):
     mo.stop(guess.value is None)
     tau_answer = cards.asked("tau")
-    tau_answer
+    cards.posed("tau", tau_answer)
     return (tau_answer,)
 
 

@@ -70,7 +70,7 @@ def show_user(guess):
 def ask_leak(guess):
     mo.stop(guess.value is None)
     leak = cards.asked("leak")
-    leak
+    cards.posed("leak", leak)
     return (leak,)
 
 
@@ -96,7 +96,7 @@ def show_pairs(guess):
 def ask_length(guess):
     mo.stop(guess.value is None)
     length = cards.asked("length")
-    length
+    cards.posed("length", length)
     return (length,)
 
 
@@ -110,7 +110,7 @@ def check_length(length):
 def ask_users(guess):
     mo.stop(guess.value is None)
     users = cards.asked("users")
-    users
+    cards.posed("users", users)
     return (users,)
 
 

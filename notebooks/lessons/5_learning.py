@@ -53,7 +53,7 @@ def note_guess(guess):
 def ask_grpo(guess):
     mo.stop(guess.value is None)
     grpo = cards.asked("grpo")
-    grpo
+    mo.vstack([mo.md("## Do"), cards.posed("grpo", grpo)])
     return (grpo,)
 
 
@@ -72,7 +72,7 @@ def check_grpo(grpo):
 def ask_beat(guess):
     mo.stop(guess.value is None)
     beat = cards.asked("beat")
-    beat
+    cards.posed("beat", beat)
     return (beat,)
 
 

@@ -50,14 +50,20 @@ def predicted(card: str, guess: str | None) -> Any:
 
 
 def asked(key: str) -> Any:
-    """The task of an exercise and the fields of its answer; its `value` is None until *Check* is pressed."""
+    """The fields of an exercise's answer; their `value` is None until *Check* is pressed."""
+    import marimo as mo
+
+    fields = _fields(key)
+    layout = "\n\n".join(f"{{{name}}}" for name in fields)
+    return mo.md(layout).batch(**fields).form(submit_button_label="Check", bordered=False)
+
+
+def posed(key: str, fields: Any) -> Any:
+    """An exercise as a page shows it: its task above the fields."""
     import marimo as mo
 
     exercise = EXERCISES[key]
-    fields = _fields(key)
-    rows = "\n\n".join(f"{{{name}}}" for name in fields)
-    layout = f"### {exercise.title}\n\n{exercise.task}\n\n{rows}"
-    return mo.md(layout).batch(**fields).form(submit_button_label="Check", bordered=False)
+    return mo.vstack([mo.md(f"### {exercise.title}\n\n{exercise.task}"), fields])
 
 
 def _fields(key: str) -> dict[str, Any]:
@@ -76,7 +82,7 @@ def _fields(key: str) -> dict[str, Any]:
             places = range(1, len(exercise.choices) + 1)
             return {f"place{n}": mo.ui.dropdown(exercise.choices, label=f"{n}.") for n in places}
         case "several":
-            return {f"pick{n}": mo.ui.checkbox(label=f"{n} · {text}") for n, text in enumerate(exercise.choices, 1)}
+            return {f"pick{n}": mo.ui.checkbox(label=text) for n, text in enumerate(exercise.choices, 1)}
         case form:
             label = "Your reply" if form == "reply" else "Your replies, one a line"
             return {"text": mo.ui.text_area(label=label, rows=LINES[form], max_length=2_000, full_width=True)}

@@ -68,7 +68,7 @@ _EXERCISES = (
         "The user knows ● “an animal” and ● “a fox”. Which messages say what they cannot know yet?",
         "several",
         trusting.find_the_leak,
-        trusting.MESSAGES,
+        tuple(f"{place} · {message}" for place, message in enumerate(trusting.MESSAGES, 1)),
     ),
     Exercise(
         "length",

@@ -17,6 +17,7 @@ from discover_lib.core.reward import length_penalty, reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Verdict
 from discover_lib.train.grpo.group import group_of
+from discover_lib.views.html import signed
 
 THETA = 0.5  # of the wish in "near misses"
 MOST_NEAR = 20  # near misses that anybody would put into one reply
@@ -252,16 +253,14 @@ def nothing_learnt(answer: Any) -> Outcome:
             why = "That the rewards sum to 0 does not make the advantages 0:"
         else:
             why = f"What counts is the distance from the mean, {group.mean:g}:"
-        return wrong(f"{why} {largest} gets the advantage {advantages[largest]:+.2f}.", **advantages)
+        return wrong(f"{why} {largest} gets the advantage {signed(round(advantages[largest], 2))}.")
     if rewards[0] <= 0:
         return wrong(
             f"Nothing is learnt, but these replies earned {rewards[0]:g}. It is as true of good replies: make all of "
             "them find something.",
-            **advantages,
         )
     return Outcome(
         True,
         f"Every reply earned {rewards[0]:g}, so none is better than its group: all advantages are 0, however good "
         "they are.",
-        advantages,
     )

@@ -68,18 +68,17 @@ def find_the_leak(answer: Any) -> Outcome:
     known = [*(USER.text(key) for key in known_ids), USER.initial_request, ASSISTANT_SAID]
     leaks = {place: find_leaks(message, hidden, known) for place, message in enumerate(MESSAGES, 1)}
     leaking = {place for place, found in leaks.items() if giving_away(found)}
-    shown = {"right": float(len(picked & leaking)), "false alarms": float(len(picked - leaking))}
     if picked == leaking:
         words = ", ".join(f"“{leak.word}” ({leak.meant})" for place in sorted(leaking) for leak in leaks[place])
-        return Outcome(True, f"These are wishes that are still fog, and yet said: {words}.", shown)
+        return Outcome(True, f"These are wishes that are still fog, and yet said: {words}.")
     if not picked:
-        return wrong("There is a leak: look for words of wishes that are still ○.", **shown)
+        return wrong("There is a leak: look for words of wishes that are still ○.")
     if false := sorted(picked - leaking):
-        return wrong(f"Message {false[0]} is honest: {_why_honest(MESSAGES[false[0] - 1])}", **shown)
+        return wrong(f"Message {false[0]} is honest: {_why_honest(MESSAGES[false[0] - 1])}")
     missed = min(leaking - picked)
     how = leaks[missed][0].how
     other = "in another form of the word" if how == "inflected" else "in the wish’s very word"
-    return wrong(f"One is missing: a wish is told {other}.", **shown)
+    return wrong(f"One is missing: a wish is told {other}.")
 
 
 def _why_honest(message: str) -> str:
@@ -111,16 +110,14 @@ def decided_by_length(answer: Any) -> Outcome:
         return wrong(_NUMBERS)
     rewards = {place: _rewards(pair) for place, pair in enumerate(PAIRS, 1)}
     by_length = {place for place, (one, other) in rewards.items() if one.discovered == other.discovered}
-    shown = {"right": float(len(picked & by_length)), "false alarms": float(len(picked - by_length))}
     if picked == by_length:
         return Outcome(
             True,
             f"{len(by_length)} of {len(PAIRS)} labels say “shorter” and nothing else. Trained on many of those, an "
             "assistant learns to be brief.",
-            shown,
         )
     if not picked:
-        return wrong("Some are: look for pairs in which both replies found the same number of wishes.", **shown)
+        return wrong("Some are: look for pairs in which both replies found the same number of wishes.")
     if false := sorted(picked - by_length):
         one, other = rewards[false[0]]
         better, worse = (one, other) if one.total > other.total else (other, one)
@@ -128,13 +125,12 @@ def decided_by_length(answer: Any) -> Outcome:
         return wrong(
             f"In pair {false[0]} the better reply {also} found {better.discovered:g} against {worse.discovered:g}: it "
             "would win if length were free.",
-            **shown,
         )
     missed = min(by_length - picked)
     both = rewards[missed][0].discovered
     if both == 0:
-        return wrong("One is missing: where neither found anything, only length is left to tell them apart.", **shown)
-    return wrong(f"One is missing: a pair in which both replies found {both:g}.", **shown)
+        return wrong("One is missing: where neither found anything, only length is left to tell them apart.")
+    return wrong(f"One is missing: a pair in which both replies found {both:g}.")
 
 
 def enough_users(answer: Any) -> Outcome:
