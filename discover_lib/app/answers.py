@@ -10,7 +10,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ def read_answers(path: Path) -> list[Answer]:
     return answers
 
 
-def latest(answers: list[Answer]) -> Mapping[tuple[str, str], Answer]:
+def latest(answers: Iterable[Answer]) -> Mapping[tuple[str, str], Answer]:
     """(student, task) → the last answer, a passed one before any other."""
     best: dict[tuple[str, str], Answer] = {}
     for answer in answers:
