@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from discover_lib.app.carried import kept
 from discover_lib.base.errors import DiscoverError
@@ -386,6 +385,8 @@ def _shown(value: Any) -> str:
 
 def _read(name: str, hint: Any, given: Any) -> Any:
     """A value of the type of its field; only text is converted."""
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
+
     if not isinstance(given, str) or _choices(hint):
         return given
     text, parts = given.strip().replace("−", "-"), _parts(hint)

@@ -224,9 +224,11 @@ class Session:
             return self.considered
         with self._roles(tuple(assistants)) as roles:
             simulator = self._simulator(roles)
-            at_once = len(assistants) if roles.spec.models(assistants) else 1
-            with ThreadPoolExecutor(max(1, at_once)) as threads:
-                considered = tuple(threads.map(lambda name: self._consider(roles, simulator, name), assistants))
+            if roles.spec.models(assistants):
+                with ThreadPoolExecutor(len(assistants)) as threads:
+                    considered = tuple(threads.map(lambda name: self._consider(roles, simulator, name), assistants))
+            else:
+                considered = tuple(self._consider(roles, simulator, name) for name in assistants)
             with self._unless_cancelled():
                 self.considered = considered
         return self.considered

@@ -47,13 +47,14 @@ class StagePlayer:
         session: the one to begin with; another one takes its place when another user is chosen, and the one before is
             kept, on disk and behind "undo".
         note: a line to begin with.
+        widget: what is shown on, where it is no anywidget: an object with the same four values.
 
     Attributes:
         on_change: called after every change of what is shown.
         on_session: called with each session that takes the place of the one before.
     """
 
-    def __init__(self, session: Session, note: str = "") -> None:
+    def __init__(self, session: Session, note: str = "", widget: Any = None) -> None:
         self.session, self.note = session, note
         self.on_change: Callable[[], Any] = lambda: None
         self.on_session: Callable[[Session], Any] = lambda session: None
@@ -62,7 +63,7 @@ class StagePlayer:
         self._moments = Moments()
         self._jumps = self._sent = 0
         self._picked = ""
-        self.widget: Any = _widget_class()()
+        self.widget: Any = _widget_class()() if widget is None else widget
         self._errand = Errand(self.show, lambda text: setattr(self.widget, "growing", text), self._ended)
         self._player = AutoPlay(self._step, lambda reason: self.show())
         self.widget.on_msg(lambda widget, content, buffers: self.do(content))

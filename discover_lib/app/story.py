@@ -131,7 +131,11 @@ def story_widget(people: Sequence[tuple[str, int]], person: int = 0) -> Any:
         person = traitlets.Int(0).tag(sync=True)
         sent = traitlets.Dict().tag(sync=True)
 
-    widget = Story(story=teller.tell(person), person=person)
+    return answering(Story(story=teller.tell(person), person=person), teller)
+
+
+def answering(widget: Any, teller: StoryTeller) -> Any:
+    """The widget, with the teller behind it: another `person` is met, and what is `sent` to them is answered."""
 
     def meet(change: Mapping[str, Any]) -> None:
         with widget.hold_sync():  # both at once: a part of one person's story never stands beside another's
