@@ -111,9 +111,7 @@ def miniature_artifacts(domain: str) -> dict[str, str]:
 
     written = sorted(path.stem for path in (data_folder() / "artifacts" / domain).glob("[!.]*.*"))
     labels = {name.replace("-", " ").replace("_", " "): name for name in written}
-    return labels | {
-        f"generated {index + 1}": artifact_id(domain, "eval", index) for index in range(GENERATED_SHOWN)
-    }
+    return labels | {f"generated {index + 1}": artifact_id(domain, "eval", index) for index in range(GENERATED_SHOWN)}
 
 
 def find_artifact(domain: str, artifact_id: str) -> Artifact:

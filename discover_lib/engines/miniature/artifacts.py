@@ -39,7 +39,9 @@ def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
             break
     else:
         raise LexiconError(f"the lexicon of {domain} is too small to tell training from evaluation: add values to it")
-    return Artifact(artifact_id(domain, split, index), lexicon.artifact_type, render_artifact(values, lexicon), domain=domain)
+    return Artifact(
+        artifact_id(domain, split, index), lexicon.artifact_type, render_artifact(values, lexicon), domain=domain
+    )
 
 
 def artifact_id(domain: str, split: Split, index: int) -> str:
