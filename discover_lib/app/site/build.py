@@ -27,7 +27,7 @@ from discover_lib.app.stage import StagePlayer
 from discover_lib.app.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, introduction, six_rules
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY, data_folder
-from discover_lib.views.html import EMPTY, Markup, joined, rich_text, static_text
+from discover_lib.views.html import EMPTY, Markup, joined, static_text, tag
 from discover_lib.views.pages import embedded, templates
 from discover_lib.views.story import averages_line
 
@@ -36,7 +36,7 @@ DEPENDENCIES = (
     *("defusedxml", "markdown-it-py", "markupsafe", "mdurl", "pyyaml", "tinycss2", "typing-extensions", "webencodings"),
 )
 DATA = ("artifacts", "recorded")  # folders of `data/` that the simulator's menus offer
-SCRIPTS = ("site.js", "site_worker.js", "story.js", "stage.js")
+SCRIPTS = ("site.js", "site_worker.js", "site_python.mjs", "story.js", "stage.js")
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; img-src data:; "
     "style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -180,7 +180,7 @@ def _story_page() -> SitePage:
     stories = [teller.tell(person) for person in range(len(PEOPLE))]
     values = {"story": stories[0], "mine": {}, "person": 0, "sent": {}, "stories": stories}
     line = averages_line(averages("svg_drawing", people=30))
-    after = joined([line, rich_text(six_rules()), rich_text(WHAT_IT_IS)])
+    after = joined([line, _prose(six_rules()), _prose(WHAT_IT_IS)])
     return SitePage("index.html", "Start here", "story", ("story.css",), Markup(introduction()), after, values)
 
 
@@ -192,6 +192,13 @@ def _simulator_page(folder: Path) -> SitePage:
     return SitePage(
         "simulator.html", "Step a simulated user", "stage", ("stage.css", "simulator.css"), before, EMPTY, values
     )
+
+
+def _prose(text: str) -> Markup:
+    """A text of ours in Markdown, as HTML."""
+    from markdown_it import MarkdownIt
+
+    return tag("div", Markup(MarkdownIt("commonmark").render(text)), class_="dl-text")
 
 
 # -- offline -----------------------------------------------------------------------------------------------------------
