@@ -149,9 +149,11 @@ def _own_turns(branch: Branch) -> tuple[Turn, ...]:
 
 def _line(session: Session, branch: Branch) -> str:
     recorded = session.settings.source == "recorded"
-    names = [] if recorded else [
-        turn.reply.assistant + ("!" if len(turn.candidates) > 1 else "") for turn in _own_turns(branch)
-    ]
+    names = (
+        []
+        if recorded
+        else [turn.reply.assistant + ("!" if len(turn.candidates) > 1 else "") for turn in _own_turns(branch)]
+    )
     steps = [(name, len(list(same))) for name, same in groupby(names)]
     left = f"{branch.origin[0]}.{branch.origin[1]}:" if branch.origin else ""
     return left + ",".join(name if times == 1 else f"{name}*{times}" for name, times in steps)

@@ -12,14 +12,14 @@ from discover_lib.app.site.build import build_site
 
 
 def site(
-    out: Annotated[Path, typer.Option(help="Folder to write; files of a site before are replaced.")] = Path("site"),
+    out: Annotated[Path | None, typer.Option(help="Folder to write (default: site); its files are replaced.")] = None,
     pyodide: Annotated[
         Path | None, typer.Option(help="A folder of npm's package pyodide, instead of fetching it.")
     ] = None,
 ) -> None:
     """Write the story and the simulator as static pages that run the library in the browser: no server, no network."""
-    screen = console()
-    files = build_site(writable(out), pyodide, lambda step: screen.print(f"… {step}", highlight=False))
+    screen, folder = console(), writable(out or Path("site"))
+    files = build_site(folder, pyodide, lambda step: screen.print(f"… {step}", highlight=False))
     size = sum(path.stat().st_size for path in files) / 1e6
     screen.print(
         f"saved {len(files)} files, {size:.1f} MB, in {out}: serve the folder, `python -m http.server -d {out}`"

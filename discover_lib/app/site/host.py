@@ -26,6 +26,11 @@ class PageModel:
         post: takes names and values that have changed.
     """
 
+    _post: Callable[[Mapping[str, Any]], Any]
+    _held: dict[str, Any] | None
+    _observers: dict[str, Callable[[Mapping[str, Any]], Any]]
+    _on_message: Callable[[Any, Any, Any], Any] | None
+
     def __init__(self, post: Callable[[Mapping[str, Any]], Any], **values: Any) -> None:
         self.__dict__.update(values, _post=post, _held=None, _observers={}, _on_message=None)
 
@@ -39,7 +44,8 @@ class PageModel:
     @contextmanager
     def hold_sync(self) -> Iterator[None]:
         """What is set inside is posted at once at the end."""
-        self.__dict__["_held"] = held = {}
+        held: dict[str, Any] = {}
+        self.__dict__["_held"] = held
         try:
             yield
         finally:

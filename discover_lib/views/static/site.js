@@ -31,7 +31,7 @@ function take(news) {
 let worker = null, ready = false, waiting = 0;
 function start() {
   if (worker) return;
-  worker = new Worker("site_worker.js", { type: "module", name: body.dataset.wheels });
+  worker = new Worker("site_worker.js", { type: "module", name: `${name} ${body.dataset.wheels}` });
   worker.onmessage = ({ data }) => {
     if (data.values) take(JSON.parse(data.values));
     if (data.step) say(data.step);
@@ -67,6 +67,20 @@ document.getElementById("site-theme").addEventListener("click", () => {
 model.on("change:person", () => {
   if (values.stories) take({ mine: {}, story: values.stories[values.person % values.stories.length] });
 });
+// The address says what is shown, once nothing has changed for a while.
+const LINKED = /^#(source|domain)=/;
+if (name === "stage") {
+  let idle = 0;
+  if (LINKED.test(location.hash)) values.record = values.now = null; // another conversation than the one recorded here
+  model.on("change:now", () => {
+    clearTimeout(idle);
+    if (!values.now.playing) idle = setTimeout(() => model.send({ do: "share", number: 0 }), 800);
+  });
+  model.on("change:shared", () => {
+    if (values.shared.number !== 0) return;
+    history.replaceState(null, "", location.pathname + location.search + (values.shared.link && `#${values.shared.link}`));
+  });
+}
 const widget = await import(`./${name}.js`);
 widget.default.render({ model, el: document.getElementById("site-widget") });
 body.dataset.shown = "1";

@@ -8,15 +8,17 @@ async function read(file) {
   return answer.arrayBuffer();
 }
 async function start() {
+  const [model, ...wheels] = self.name.split(" ");
   const say = (step) => postMessage({ step });
   say("Python is on its way: 13 MB the first time.");
-  const python = await startPython(loadPyodide, read, self.name.split(" "), new URL("pyodide/", location.href).href, say);
+  const python = await startPython(loadPyodide, read, wheels, new URL("pyodide/", location.href).href, say);
   python.globals.set("post", (name, values) => postMessage({ name, values }));
   const host = python.runPython(`
 from pathlib import Path
 from discover_lib.app.site.host import Host
 Host(post, Path("/data"))
 `);
+  host.receive(model, "{}"); // the page's own is made before anything is pressed
   postMessage({ ready: true });
   return host;
 }
