@@ -49,7 +49,7 @@ class SitePage:
 
     Attributes:
         name: of its file and in the menu.
-        model: the name of its model in `host.Host`.
+        model: the name of its script, and of its model for `host.open_page`.
         sheets: style sheets beside `site.css`.
         before, after: finished fragments around the widget.
         values: of its model, to begin with; what needs no Python works with them at once.
@@ -185,7 +185,7 @@ def _story_page() -> SitePage:
 
 
 def _simulator_page(folder: Path) -> SitePage:
-    model = PageModel(lambda values: None, growing="")
+    model = PageModel(growing="")
     StagePlayer(simulator_page.opening(folder), widget=model)
     values = {name: getattr(model, name) for name in ("record", "now", "setup", "growing")}
     before = Markup(simulator_page.introduction())

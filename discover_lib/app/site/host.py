@@ -1,7 +1,7 @@
-"""Python's side of the site: the notebooks' widgets, played on pages of a browser instead of anywidget's models.
+"""Python's side of the site: the notebooks' widgets, played on a page of a browser instead of anywidget's model.
 
-The worker of the site (`views/static/site_worker.js`) makes one `Host` and hands it what a page sends. Nothing here is
-of the browser alone: a test plays the same messages without one.
+The worker of the site (`views/static/site_worker.js`) opens the page's model and hands it what the page sends. Nothing
+here is of the browser alone: a test plays the same messages without one.
 """
 
 from __future__ import annotations
@@ -23,34 +23,33 @@ class PageModel:
     """Stands where anywidget's model would: a value that is set is posted to the page, and its messages come in.
 
     Args:
-        post: takes names and values that have changed.
+        post: takes a JSON text of the values that have changed.
     """
 
-    _post: Callable[[Mapping[str, Any]], Any]
+    _post: Callable[[str], Any]
     _held: dict[str, Any] | None
     _observers: dict[str, Callable[[Mapping[str, Any]], Any]]
     _on_message: Callable[[Any, Any, Any], Any] | None
 
-    def __init__(self, post: Callable[[Mapping[str, Any]], Any], **values: Any) -> None:
+    def __init__(self, post: Callable[[str], Any] = lambda text: None, **values: Any) -> None:
         self.__dict__.update(values, _post=post, _held=None, _observers={}, _on_message=None)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self.__dict__[name] = value
-        if self._held is None:
-            self._post({name: value})
-        else:
-            self._held[name] = value
+        with self.hold_sync() as held:
+            self.__dict__[name] = held[name] = value
 
     @contextmanager
-    def hold_sync(self) -> Iterator[None]:
+    def hold_sync(self) -> Iterator[dict[str, Any]]:
         """What is set inside is posted at once at the end."""
-        held: dict[str, Any] = {}
-        self.__dict__["_held"] = held
+        if self._held is not None:
+            yield self._held
+            return
+        held = self.__dict__["_held"] = {}
         try:
-            yield
+            yield held
         finally:
             self.__dict__["_held"] = None
-            self._post(held)
+            self._post(json.dumps(held, ensure_ascii=False))
 
     def observe(self, call: Callable[[Mapping[str, Any]], Any], name: str) -> None:
         self._observers[name] = call
@@ -58,8 +57,9 @@ class PageModel:
     def on_msg(self, call: Callable[[Any, Any, Any], Any]) -> None:
         self.__dict__["_on_message"] = call
 
-    def receive(self, sent: Mapping[str, Any]) -> None:
-        """Take what a page sent: values that it `set`, or a `message`."""
+    def receive(self, text: str) -> None:
+        """Take what the page sent: values that it `set`, or a `message`."""
+        sent = json.loads(text)
         self.__dict__.update(sent.get("set", {}))
         for name, value in sent.get("set", {}).items():
             if name in self._observers:
@@ -68,34 +68,17 @@ class PageModel:
             self._on_message(self, sent["message"], [])
 
 
-class Host:
-    """All pages' models; each is made when its page first sends something.
+def open_page(name: str, post: Callable[[str], Any], data: Path) -> PageModel:
+    """The model of a page; it begins with the values that the page has been built with, and posts what changes.
 
     Args:
-        post: takes the name of a model and a JSON text of what has changed.
+        name: "story" or "stage".
         data: the folder with the session that the simulator opens with.
     """
-
-    def __init__(self, post: Callable[[str, str], Any], data: Path) -> None:
-        self._post, self._data = post, data
-        self._models: dict[str, PageModel] = {}
-
-    def receive(self, name: str, text: str) -> None:
-        """Hand a page's message to its model."""
-        sent = json.loads(text)
-        if name not in self._models:
-            model = PageModel(lambda values: self._post(name, json.dumps(values, ensure_ascii=False)))
-            self._models[name] = _MODELS[name](self, model)
-        self._models[name].receive(sent)
-
-    def _story(self, model: PageModel) -> PageModel:
-        model.__dict__["person"] = 0
-        return answering(model, StoryTeller(PEOPLE))
-
-    def _stage(self, model: PageModel) -> PageModel:
-        session = Session.from_text((self._data / OPENING).read_text(encoding="utf-8"))
-        StagePlayer(session, widget=model)
-        return model
-
-
-_MODELS = {"story": Host._story, "stage": Host._stage}
+    model = PageModel(person=0)
+    if name == "story":
+        answering(model, StoryTeller(PEOPLE))
+    else:
+        StagePlayer(Session.from_text((data / OPENING).read_text(encoding="utf-8")), widget=model)
+    model.__dict__["_post"] = post
+    return model

@@ -30,7 +30,6 @@ function take(news) {
 // -- Python -----------------------------------------------------------------------------------------------------------
 let worker = null, ready = false, waiting = 0;
 function start() {
-  if (worker) return;
   worker = new Worker("site_worker.js", { type: "module", name: `${name} ${body.dataset.wheels}` });
   worker.onmessage = ({ data }) => {
     if (data.values) take(JSON.parse(data.values));
@@ -47,9 +46,9 @@ function start() {
   worker.onerror = (event) => say(`Python did not start: ${event.message || "this browser cannot run it"}`, true);
 }
 function toPython(sent) {
-  start();
+  if (!worker) start();
   if (!ready) waiting += 1;
-  worker.postMessage({ name, sent: JSON.stringify(sent) });
+  worker.postMessage(JSON.stringify(sent));
 }
 function say(text, trouble = false) {
   const more = waiting && !ready && !trouble ? " What you pressed is done as soon as it is here." : "";
@@ -68,10 +67,15 @@ model.on("change:person", () => {
   if (values.stories) take({ mine: {}, story: values.stories[values.person % values.stories.length] });
 });
 // The address says what is shown, once nothing has changed for a while.
+const wait = Object.assign(document.createElement("p"), { textContent: "The conversation of this link is played again as soon as Python is here." });
 const LINKED = /^#(source|domain)=/;
 if (name === "stage") {
   let idle = 0;
-  if (LINKED.test(location.hash)) values.record = values.now = null; // another conversation than the one recorded here
+  if (LINKED.test(location.hash)) {
+    values.record = values.now = null; // another conversation than the one recorded here
+    document.getElementById("site-widget").before(wait);
+    model.on("change:record", () => wait.remove());
+  }
   model.on("change:now", () => {
     clearTimeout(idle);
     if (!values.now.playing) idle = setTimeout(() => model.send({ do: "share", number: 0 }), 800);
@@ -86,4 +90,4 @@ widget.default.render({ model, el: document.getElementById("site-widget") });
 body.dataset.shown = "1";
 performance.mark("playable");
 // Python comes after the first picture.
-requestAnimationFrame(() => setTimeout(start));
+requestAnimationFrame(() => setTimeout(() => worker || start()));
