@@ -26,7 +26,9 @@ from discover_lib.app.site.host import OPENING, PageModel
 from discover_lib.app.stage import StagePlayer
 from discover_lib.app.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, introduction, six_rules
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import REPOSITORY, data_folder
+from discover_lib.base.files import REPOSITORY, data_folder, read_yaml
+from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER
+from discover_lib.engines.miniature.phrases import PHRASES
 from discover_lib.views.html import EMPTY, Markup, joined, static_text, tag
 from discover_lib.views.pages import embedded, templates
 from discover_lib.views.story import averages_line
@@ -86,6 +88,7 @@ def build_site(out: Path, pyodide: Path | None = None, on_step: Callable[[str], 
         _copied(compiled := compiled_wheel(runtime), out / "python" / compiled.name),
     ]
     dependencies_zip(out / "python" / "dependencies.zip")
+    parsed_zip(out / "python" / "parsed.zip")
     on_step("the pages and their recorded conversations")
     with tempfile.TemporaryDirectory() as scratch:
         pages = [_story_page(), _simulator_page(Path(scratch))]
@@ -160,6 +163,14 @@ def dependencies_zip(target: Path) -> None:
                 )
                 if file.suffix == ".py" or file.name == "py.typed" or licence:
                     archive.write(Path(str(file.locate())), str(file))
+
+
+def parsed_zip(target: Path) -> None:
+    """The miniature's YAML files as JSON, to lie beside them in the package (`base.files.read_yaml`)."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in (PHRASES, *sorted(LEXICON_FOLDER.glob("*.yaml"))):
+            name = path.relative_to(REPOSITORY).with_suffix(".json").as_posix()
+            archive.writestr(name, json.dumps(read_yaml(path), ensure_ascii=False))
 
 
 def data_zip(target: Path, opening: str) -> None:

@@ -7,6 +7,7 @@ export async function startPython(loadPyodide, read, wheels, indexURL, say = () 
   const unpack = async (file, format, extractDir) => python.unpackArchive(await read(file), format, { extractDir });
   await unpack("python/dependencies.zip", "zip", packages);
   for (const wheel of wheels) await unpack(`python/${wheel}`, "whl", packages);
+  await unpack("python/parsed.zip", "zip", packages);
   await unpack("python/data.zip", "zip", "/data");
   python.runPython(`
 import os
