@@ -68,10 +68,10 @@ model.on("change:person", () => {
 });
 // The address says what is shown, once nothing has changed for a while.
 const wait = Object.assign(document.createElement("p"), { textContent: "The conversation of this link is played again as soon as Python is here." });
-const LINKED = /^#(source|domain)=/;
 if (name === "stage") {
   let idle = 0;
-  if (LINKED.test(location.hash)) {
+  values.static = true;
+  if (/[#?&](source|domain)=/.test(location.hash + location.search)) {
     values.record = values.now = null; // another conversation than the one recorded here
     document.getElementById("site-widget").before(wait);
     model.on("change:record", () => wait.remove());

@@ -640,16 +640,23 @@ export function stage(root, source) {
       told.link ? h("p", null, "Whoever opens this link sees this conversation at this turn, branches and your own replies included.") : h("p", null, told.why),
       told.link && h("div", { class: "st-call" }, link, copy), h("div", { class: "st-row" }, save, load, file)]);
   }
+  // A kernel's page keeps the situation in the query, for what serves it takes the rest away; a page without a server
+  // keeps it after the #, which no server is told.
+  const PLACE = new Set(["source", "domain", "artifact", "seed", "assistant", "rules", "made", "turns", "at", "line", "reply", "session"]);
+  const elsewhere = () => [...new URLSearchParams(location.search)].filter(([name]) => !PLACE.has(name)).map((each) => each.map(encodeURIComponent).join("="));
   function address(link) {
     const url = new URL(location.href);
-    url.searchParams.delete("session"); // of this machine
-    url.hash = link;
+    url.hash = source.get("static") ? link : "";
+    url.search = [...elsewhere(), ...(source.get("static") ? [] : [link])].join("&");
     return url.href;
   }
   function openAddress(event) {
-    if (!/^#(source|domain)=/.test(location.hash)) return;
-    send({ do: "link", text: location.hash.slice(1), first: !event });
-    history.replaceState(history.state, "", location.pathname + location.search);
+    const text = [location.hash, location.search].find((part) => /[#?&](source|domain)=/.test(part));
+    if (!text) return;
+    send({ do: "link", text: text.slice(1), first: !event });
+    const session = new URLSearchParams(location.search).get("session");
+    const rest = [...elsewhere(), ...(session ? [`session=${session}`] : [])].join("&");
+    history.replaceState(history.state, "", location.pathname + (rest && `?${rest}`));
   }
 
   function keySheet(anchor) {
