@@ -14,9 +14,8 @@ app = marimo.App(width="full", app_title="Start here")
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib.app.story import averages, near_misses_on_one_wish, story_widget
+    from discover_lib.app.story import PEOPLE, WHAT_IT_IS, averages, introduction, six_rules, story_widget
     from discover_lib.core.rollout import run_conversation
-    from discover_lib.core.rules import Rules
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import generate_artifact
     from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -28,21 +27,14 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.Html("""
-    <h1 style="font-size: 26px; font-weight: 650; margin: 0 0 6px">People find out what they want by seeing it</h1>
-    <p style="margin: 0; max-width: 112ch">One person, three assistants. The person can say one wish; the others are
-    there and have no words yet. Press <i>Play</i>: what a reply lets them see turns a wish from fog ○ over a hunch ◆
-    to known ●, and what is known down to its last detail takes shape in their head.</p>
-    """)
+    mo.Html(introduction())
     return
 
 
 @app.cell(hide_code=True)
 def meet_people():
-    # Drawings and stories in which the three assistants differ as they do on average (the line below the stage).
-    people = [("svg_drawing", 17), ("svg_drawing", 22), ("creative_writing", 8), ("svg_drawing", 3)]
     _asked = mo.query_params().get("person") or "0"
-    stage = story_widget(people, person=int(_asked) if _asked.isdecimal() else 0)
+    stage = story_widget(PEOPLE, person=int(_asked) if _asked.isdecimal() else 0)
     stage.observe(lambda change: mo.query_params().set("person", str(change["new"])), "person")
     stage_view = mo.ui.anywidget(stage)
     return (stage_view,)
@@ -62,48 +54,13 @@ def say_averages():
 
 @app.cell(hide_code=True)
 def explain_rules():
-    _rules, _wish = Rules.paper(), near_misses_on_one_wish(theta=0.4)
-    _two, _one = _wish(2), _wish(1)
-    mo.md(f"""
-    ## Six rules of the game
-
-    1. **A wish is ○ fog, ◆ a hunch or ● known.** A reply that meets it, by building it or by naming exactly it in a
-       question, makes it ● at once. Every wish that becomes ● earns the reply +1; a hunch earns nothing yet. Built, it
-       is satisfied, too.
-    2. **Close helps a little.** Where a fox is wanted, an owl and a cat are two *near misses* of weight {_rules.p:g}
-       each: {_two.score:g} in all. The wish’s own threshold θ, drawn at random and here {_two.theta:g}, is passed, so
-       it goes ○ → ◆ (a second time ◆ → ●), and θ starts again at {_two.theta:g}; what was more than enough is lost.
-       One near miss, {_one.score:g}, moves nothing, but wears θ down to {_one.theta_left:.2f}.
-    3. **One thing at a time.** Wishes hang in trees, such as the subject, the light, the colours, and only one tree at
-       a time forms: the first, in the person's own order, with something unknown in it. It is *in focus* until all of
-       it is known. What a reply shows of another tree does not count yet.
-    4. **Broad before narrow.** “A fox” can form only once “an animal” is known.
-    5. **What a person says is what they know.** Known wishes first, plainly; then hunches, as hints; else only that
-       something is missing, and where (“something about the colours”). What is ○ is never put into words.
-    6. **Length costs, at most {_rules.penalty_cap:g}.** {_rules.tau:g} tokens are free, each further one costs
-       {_rules.lam:g}. Pouring out everything does not pay; but a reply that makes one wish known never falls below 0.
-
-    So a reply that shows what a person wants can still earn nothing: another tree is in focus, the broader wish is not
-    known yet, it came only near, it shows what is known already, or the judge did not see it.
-    """)
+    mo.md(six_rules())
     return
 
 
 @app.cell(hide_code=True)
 def say_what_it_is():
-    mo.callout(
-        mo.md("""
-    **What you saw is the miniature.** The person, the judge and the assistants are programs over a small world of
-    eight kinds of things to make: drawings, stories and articles, on which small models are trained here, and travel
-    plans, data-viz code, paper abstracts, image prompts and web components, which those models never see before they
-    are tested. No language model plays a role and no conversation is written beforehand: the judge reads the drawing
-    itself, its shapes, colours and named parts, not the assistant's plan for it; states and rewards follow the paper's
-    rules ([DiscoverLLM](https://arxiv.org/abs/2602.03429)), and the person's sentences are chosen by what they may
-    know at that moment. How far such a person can be trusted is page 65's question. Give a model's name, and that
-    language model plays any of the roles.
-    """),
-        kind="neutral",
-    )
+    mo.callout(mo.md(WHAT_IT_IS), kind="neutral")
     return
 
 

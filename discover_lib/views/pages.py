@@ -90,7 +90,7 @@ def demo_page(conversation: Conversation, artifact: Artifact | None = None) -> s
         heading=_heading(conversation),
         facts=facts(conversation),
         artifact=show.artifact(artifact) if artifact else EMPTY,
-        data=_embedded(stage_of([Strip("main line", conversation)]) | {"note": _footer(conversation)}),
+        data=embedded(stage_of([Strip("main line", conversation)]) | {"note": _footer(conversation)}),
     )
 
 
@@ -131,7 +131,7 @@ def _footer(conversation: Conversation) -> str:
     return "States, rewards and views on this page are computed from the judgements of the replies."
 
 
-def _embedded(data: Mapping[str, Any]) -> Markup:
+def embedded(data: Mapping[str, Any]) -> Markup:
     """JSON for a script element: nothing in it can end the element or open a comment."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
