@@ -4,7 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 from browser import CHROMIUM_NAMES, CHROMIUM_OPTIONS, Server, find_chromium, keep_on_this_machine, workbench
+from hypothesis import settings
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+# An example that takes long on a busy machine is no failure; benchmarks measure time.
+settings.register_profile("facts", deadline=None)
+settings.load_profile("facts")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest picks by marker

@@ -245,7 +245,8 @@ def _make_plural(told: list[str], article: int) -> int:
             break
         ends = told[end].endswith((",", ";", ":")) or end + 1 == len(told)
         following = None if ends else told[end + 1]
-        if following is None or following in _END_OF_NOUN | {"and", "or", "a", "an", "the"} or following.endswith("ing"):
+        stops = _END_OF_NOUN | {"and", "or", "a", "an", "the"}
+        if following is None or following in stops or following.endswith("ing"):
             if re.search(r"[^su]s$", told[end]):  # "a rival stands": the verb of the sentence
                 told[end] = told[end][:-1]
                 told[end - 1] = _plural(told[end - 1])
