@@ -15,13 +15,16 @@ PYTHON = $(or $(shell for python in python3.13 python3.12 python3.11 python3; do
 # A checkout that was moved or copied has an environment full of the old path: forget the stamps and it is made again.
 $(shell [ ! -f $(INSTALLED)-core ] || grep -qxF "$$(pwd -P)" $(INSTALLED)-core || rm -f $(INSTALLED)-*)
 
-.PHONY: help open test quick lint train lock clean
+.PHONY: help open site test quick lint train lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' Makefile
 
 open: $(INSTALLED)-core ## set up what is missing and open the workbench in the browser (PORT=2718)
 	@$(VENV)/discover open $(if $(PORT),--port $(PORT))
+
+site: $(INSTALLED)-core ## write the workbench as static pages into site/ (needs npm; OUT=site)
+	@$(VENV)/discover site --out $(or $(OUT),site)
 
 test: $(INSTALLED)-dev ## set up what is missing, then style, types and all tests
 	@status=0; $(MAKE) --no-print-directory lint || status=1; \

@@ -14,9 +14,8 @@ app = marimo.App(width="full", app_title="Start here")
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib.app.story import averages, near_misses_on_one_wish, story_widget
+    from discover_lib.app.story import PEOPLE, WHAT_IT_IS, averages, introduction, six_rules, story_widget
     from discover_lib.core.rollout import run_conversation
-    from discover_lib.core.rules import Rules
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import generate_artifact
     from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -28,21 +27,14 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.Html("""
-    <h1 style="font-size: 26px; font-weight: 650; margin: 0 0 6px">People find out what they want by seeing it</h1>
-    <p style="margin: 0; max-width: 112ch">One person, three assistants. The person knows only what they write; what
-    they will turn out to want is in nobody’s words yet. Press <i>Play</i>: what a reply lets them see
-    turns from fog ○ over a hunch ◆ into a wish ●, and the picture in their head grows sharp by exactly that much.</p>
-    """)
+    mo.Html(introduction())
     return
 
 
 @app.cell(hide_code=True)
 def meet_people():
-    # Drawings and stories in which the three assistants differ as they do on average (the line below the stage).
-    people = [("svg_drawing", 17), ("svg_drawing", 22), ("creative_writing", 8), ("svg_drawing", 3)]
     _asked = mo.query_params().get("person") or "0"
-    stage = story_widget(people, person=int(_asked) if _asked.isdecimal() else 0)
+    stage = story_widget(PEOPLE, person=int(_asked) if _asked.isdecimal() else 0)
     stage.observe(lambda change: mo.query_params().set("person", str(change["new"])), "person")
     stage_view = mo.ui.anywidget(stage)
     return (stage_view,)
@@ -62,41 +54,13 @@ def say_averages():
 
 @app.cell(hide_code=True)
 def explain_rules():
-    _rules, _wish = Rules.paper(), near_misses_on_one_wish(theta=0.4)
-    _two, _one = _wish(2), _wish(1)
-    mo.md(f"""
-    ## Six rules of the game
-
-    1. **A wish is ○ fog, ◆ a hunch or ● known.** A reply that meets it, by building it or by asking about exactly it,
-       makes it ● at once. Every wish that becomes ● earns the reply +1.
-    2. **Close helps a little.** Where a fox is wanted, an owl and a cat are two *near misses* of weight {_rules.p:g}
-       each: {_two.score:g} in all. The wish’s own threshold θ, drawn at random and here {_two.theta:g}, is passed, so
-       it goes ○ → ◆, and θ starts again at {_two.theta:g}. One near miss, {_one.score:g}, moves nothing, but wears θ
-       down to {_one.theta_left:.2f}.
-    3. **One thing at a time.** Wishes hang in trees, and only the tree in focus forms: the first that still has
-       something unknown. What a reply shows of another tree does not count yet.
-    4. **Broad before narrow.** “A fox” can form only once “an animal” is known.
-    5. **What a person says is what they know.** Known wishes first, plainly; then hunches, as hints; else only that
-       something is missing. What is ○ is never put into words.
-    6. **Length costs, at most {_rules.penalty_cap:g}.** {_rules.tau:g} tokens are free, each further one costs
-       {_rules.lam:g}: pouring out everything does not pay, and yet no length undoes more than one find.
-    """)
+    mo.md(six_rules())
     return
 
 
 @app.cell(hide_code=True)
 def say_what_it_is():
-    mo.callout(
-        mo.md("""
-    **What you saw is the miniature.** The person, the judge and the assistants are programs over a small world of
-    eight kinds of things to make: drawings, stories and articles, on which everything is trained and tuned, and travel
-    plans, data-viz code, paper abstracts, image prompts and web components, which are kept unseen to find out what
-    carries over. No language model plays a role and nothing is canned: the judge parses the drawing, states and
-    rewards follow the paper's rules ([DiscoverLLM](https://arxiv.org/abs/2602.03429)), and the person's words come
-    from what they may know at that moment. With a model's name, any language model plays any of the roles.
-    """),
-        kind="neutral",
-    )
+    mo.callout(mo.md(WHAT_IT_IS), kind="neutral")
     return
 
 
@@ -105,7 +69,8 @@ def explain_the_code():
     mo.md("""
     ## The same in Python
 
-    `discover open --edit` opens the page with its cells: change a line, run it, and the picture follows.
+    `discover open --edit` opens every page with its code: change a line, run it, and the picture follows. The
+    assistants above are called `ask`, `draft` and `adaptive` in code and on the other pages.
     """)
     return
 
@@ -182,8 +147,8 @@ def say_what_is_real():
     | needs | nothing | nothing | an API key, or a GPU for a local model |
     | good for | learning the method, testing, training in small | seeing what real replies look like | results |
 
-    Recorded conversations illustrate: one mind wrote trees, replies and judgements, so they are no evidence that one
-    assistant beats another.
+    Recorded conversations illustrate: one language model wrote trees, replies and judgements, so they are no evidence
+    that one assistant beats another.
     """)
     return
 

@@ -35,11 +35,7 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.Html(f"""
-    <style>{static_text("simulator.css")}</style>
-    <div class="sim-top"><h1>20 · Step a simulated user</h1><p><b>How do a user’s intents form while an assistant
-    replies?</b> Press <i>Next</i>, answer yourself, go back, branch. It needs no key, no network, no GPU.</p></div>
-    """)
+    mo.Html(f"<style>{static_text('simulator.css')}</style>{simulator_page.introduction()}")
     return
 
 

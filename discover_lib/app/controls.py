@@ -14,8 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-
 from discover_lib.app.carried import kept
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
@@ -24,7 +22,6 @@ from discover_lib.engines.options import EFFORTS, NO_OPTIONS, RoleOptionError, R
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import plan_units
-from discover_lib.train.recipes import FieldError
 from discover_lib.views.html import Markup, error_line, panel, quiet, static_text, table
 
 if TYPE_CHECKING:
@@ -386,6 +383,10 @@ def _shown(value: Any) -> str:
 
 def _read(name: str, hint: Any, given: Any) -> Any:
     """A value of the type of its field; only text is converted."""
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+    from discover_lib.train.recipes import FieldError
+
     if not isinstance(given, str) or _choices(hint):
         return given
     text, parts = given.strip().replace("−", "-"), _parts(hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import importlib.util
 import json
+import os
 import re
 import shlex
 import signal
@@ -20,11 +21,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY
 
+if TYPE_CHECKING:
+    from discover_lib.app.classroom import Room
+
 HOST = "127.0.0.1"
+EVERYWHERE = "0.0.0.0"
 DEFAULT_PORT = 2718
 FIRST_NOTEBOOK = "00_start_here.py"
 START_SECONDS = 60.0
@@ -92,19 +98,21 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def serve_command(port: int, *, edit: bool, browser: bool) -> list[str]:
-    """The marimo command.  It binds to localhost only; editing is behind marimo's own token.
+def serve_command(port: int, *, edit: bool, browser: bool, host: str = HOST) -> list[str]:
+    """The marimo command.  It binds to localhost, for a class to the local network; editing is behind marimo's token.
 
     For editing marimo itself prints the address with that token, and opens the browser there.
     """
-    quiet, verb = ([], "edit") if edit else (["--quiet"], "run")
-    command = [sys.executable, "-m", "marimo", *quiet, "--log-level", "error", verb, str(notebooks_folder())]
+    server, quiet, verb = ([], [], "edit") if edit else (["discover_lib.app.server"], ["--quiet"], "run")
+    command = [sys.executable, "-m", *server, "marimo", *quiet, "--log-level", "error", verb, str(notebooks_folder())]
     headless = [] if edit and browser else ["--headless"]
-    return [*command, "--host", HOST, "--port", str(port), *headless]
+    return [*command, "--host", host, "--port", str(port), *headless]
 
 
-def serve(port: int, *, edit: bool, browser: bool) -> int:
+def serve(port: int, *, edit: bool, browser: bool, room: Room | None = None) -> int:
     """Serve until interrupted; returns the server's exit code.  Nothing that it started outlives it.
+
+    With a `room` the local network is served, and whoever knows its word comes in.
 
     Where a package of the project is missing, or turns out not to be importable while the notebooks open, one page that
     says so is served in their place: they would stay empty.
@@ -119,9 +127,12 @@ def serve(port: int, *, edit: bool, browser: bool) -> int:
         if problems := missing_packages():
             return _serve_notice(port, problems, browser)
         with _import_check() as check:
-            with _server(serve_command(port, edit=edit, browser=browser)) as server:
+            command = serve_command(port, edit=edit, browser=browser, host=EVERYWHERE if room else HOST)
+            with _server(command, room.environment() if room else {}) as server:
                 answers = _is_up(url, server)
-                if answers and not edit:  # marimo prints the address with its token, and opens the browser there
+                if answers and room:
+                    _announce_class(port, room)
+                elif answers and not edit:  # marimo prints the address with its token, and opens the browser there
                     _announce(url, browser)
                 problems = json.loads((check.communicate()[0].splitlines() or ["{}"])[-1])
                 if answers and not problems:
@@ -138,7 +149,16 @@ def serve(port: int, *, edit: bool, browser: bool) -> int:
 def _announce(url: str, browser: bool) -> None:
     print(f"the workbench is open at {url}  (first page: {url}/?file={FIRST_NOTEBOOK}; Ctrl-C ends it)", flush=True)
     if browser:
-        webbrowser.open(f"{url}/?file={FIRST_NOTEBOOK}")
+        webbrowser.open(url)
+
+
+def _announce_class(port: int, room: Room) -> None:
+    from discover_lib.app.classroom import TEACHER, own_address
+
+    print(f"students open    http://{own_address()}:{port}", flush=True)
+    print(f"the word         {room.word}", flush=True)
+    print(f"you alone open   http://{HOST}:{port}{TEACHER}?key={room.key}", flush=True)
+    print(f"answers go to    {room.file}  (Ctrl-C ends the class; the same command goes on)", flush=True)
 
 
 def _end_quietly(number: int, frame: object) -> None:
@@ -147,14 +167,14 @@ def _end_quietly(number: int, frame: object) -> None:
 
 
 @contextmanager
-def _server(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+def _server(command: list[str], environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """The notebook server, ended with all that it started: kernels and terminals are processes of their own.
 
     In a session of its own it does not see Ctrl-C, and is ended by us, in silence.
     """
     import psutil
 
-    server = subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True)
+    server = subprocess.Popen(command, cwd=REPOSITORY, env={**os.environ, **environment}, start_new_session=True)
     try:
         yield server
     finally:

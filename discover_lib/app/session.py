@@ -23,7 +23,15 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from discover_lib.app.live import Calls, open_roles
-from discover_lib.app.sources import SessionError, Settings, check_players, engine_name, open_source, refusal
+from discover_lib.app.sources import (
+    SessionError,
+    Settings,
+    assistant_names,
+    check_players,
+    engine_name,
+    open_source,
+    refusal,
+)
 from discover_lib.audit.touched import read_by_miniature
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.seeds import derive_seed
@@ -224,9 +232,11 @@ class Session:
             return self.considered
         with self._roles(tuple(assistants)) as roles:
             simulator = self._simulator(roles)
-            at_once = len(assistants) if roles.spec.models(assistants) else 1
-            with ThreadPoolExecutor(max(1, at_once)) as threads:
-                considered = tuple(threads.map(lambda name: self._consider(roles, simulator, name), assistants))
+            if roles.spec.models(assistants):
+                with ThreadPoolExecutor(len(assistants)) as threads:
+                    considered = tuple(threads.map(lambda name: self._consider(roles, simulator, name), assistants))
+            else:
+                considered = tuple(self._consider(roles, simulator, name) for name in assistants)
             with self._unless_cancelled():
                 self.considered = considered
         return self.considered
@@ -361,23 +371,12 @@ class Session:
         Raises:
             SessionError: it cannot be written; the session goes on, but a reload would not find this.
         """
-        data = {
-            "format": FORMAT,
-            "id": self.id,
-            "settings": dataclasses.asdict(self.settings),
-            "edition": self.edition,
-            "branches": [
-                {"origin": branch.origin, "conversation": branch.conversation.to_dict()} for branch in self.branches
-            ],
-            "current": self.current,
-            "cursor": self.cursor,
-        }
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self.folder, prefix=f".{self.id}-", suffix=".part")
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump(data, file, ensure_ascii=False)
+                    file.write(self.text)
                 os.replace(name, self.path)
             except BaseException:
                 Path(name).unlink(missing_ok=True)
@@ -392,10 +391,7 @@ class Session:
         Raises:
             SessionError: no such session, or a file that is not one.
         """
-        session = cls.__new__(cls)
-        session.id = _checked_id(session_id)
-        session.folder = folder or outputs_folder() / "sessions"
-        session._prepare()
+        session = cls._blank(_checked_id(session_id), folder)
         try:
             data = json.loads(session.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -406,6 +402,52 @@ class Session:
             session._restore(data)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise SessionError(f"session {session_id!r} is not of this version ({error}); start a new one") from None
+        return session
+
+    @property
+    def text(self) -> str:
+        """The session as its file has it."""
+        data = {
+            "format": FORMAT,
+            "id": self.id,
+            "settings": dataclasses.asdict(self.settings),
+            "edition": self.edition,
+            "branches": [
+                {"origin": branch.origin, "conversation": branch.conversation.to_dict()} for branch in self.branches
+            ],
+            "current": self.current,
+            "cursor": self.cursor,
+        }
+        return json.dumps(data, ensure_ascii=False)
+
+    @classmethod
+    def from_text(cls, text: str, folder: Path | None = None) -> Session:
+        """A session out of another's `text`, of this machine or not, under an id of its own.
+
+        Who plays comes from here: a file names no server that would be asked with the reader's keys.
+
+        Raises:
+            SessionError: it is not a session's text.
+        """
+        session = cls._blank(secrets.token_hex(6), folder)
+        try:
+            session._restore(json.loads(text))
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+            raise SessionError(f"this is not a saved session ({error})") from None
+        used = session.settings
+        kept = {name: getattr(used, name) for name in ("source", "domain", "artifact", "rules", "seed", "turns")}
+        if used.assistant in assistant_names():
+            kept["assistant"] = used.assistant
+        session.settings = Settings(**kept)
+        session.save()
+        return session
+
+    @classmethod
+    def _blank(cls, session_id: str, folder: Path | None) -> Session:
+        session = cls.__new__(cls)
+        session.id = session_id
+        session.folder = folder or outputs_folder() / "sessions"
+        session._prepare()
         return session
 
     def _restore(self, data: Mapping[str, Any]) -> None:

@@ -47,6 +47,14 @@ V = TypeVar("V")
 Menu = tuple[dict[str, str], str]  # label → value, and the label to begin with
 
 
+def introduction() -> str:
+    """The page's title and question, as HTML."""
+    return """
+<div class="sim-top"><h1>20 · Step a simulated user</h1><p><b>How do a user’s intents form while an assistant
+replies?</b> Press <i>Next</i>, answer yourself, go back, branch. It needs no key, no network, no GPU.</p></div>
+"""
+
+
 def label_of(labels: Mapping[str, V], value: V) -> str:
     """The label in a menu that stands for `value`."""
     return next(label for label, known in labels.items() if known == value)

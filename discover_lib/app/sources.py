@@ -103,14 +103,15 @@ def built_trees() -> dict[str, Path]:
 
 
 def miniature_artifacts(domain: str) -> dict[str, str]:
-    """What to offer of a domain: a readable label → artifact id; hand-written ones first, then generated ones."""
-    from discover_lib.engines.miniature.artifacts import generate_artifacts, written_artifacts
+    """What to offer of a domain: a readable label → artifact id; hand-written ones first, then generated ones.
 
-    written = written_artifacts(domain, data_folder())
-    labels = {artifact.id.replace("-", " ").replace("_", " "): artifact.id for artifact in written}
-    for index, artifact in enumerate(generate_artifacts(domain, "eval", GENERATED_SHOWN), start=1):
-        labels[f"generated {index}"] = artifact.id
-    return labels
+    No lexicon is read for it: a page lists all domains and may never open most of them.
+    """
+    from discover_lib.engines.miniature.artifacts import artifact_id
+
+    written = sorted(path.stem for path in (data_folder() / "artifacts" / domain).glob("[!.]*.*"))
+    labels = {name.replace("-", " ").replace("_", " "): name for name in written}
+    return labels | {f"generated {index + 1}": artifact_id(domain, "eval", index) for index in range(GENERATED_SHOWN)}
 
 
 def find_artifact(domain: str, artifact_id: str) -> Artifact:

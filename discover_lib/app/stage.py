@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.app import simulator_page
 from discover_lib.app.live import Errand
 from discover_lib.app.session import AutoPlay, Session
+from discover_lib.app.situation import link_of, opened_link
 from discover_lib.app.sources import SessionError, Settings, assistant_names
 from discover_lib.core.conversation import Candidate
 from discover_lib.views.html import static_text
@@ -36,6 +37,7 @@ def _widget_class() -> type[Any]:
         now = traitlets.Dict().tag(sync=True)  # the place looked at, and what is going on
         setup = traitlets.Dict().tag(sync=True)  # what can be chosen, and what is
         growing = traitlets.Unicode("").tag(sync=True)  # a reply while a language model writes it
+        shared = traitlets.Dict().tag(sync=True)  # the last answer to "share"
 
     return StageWidget
 
@@ -47,13 +49,14 @@ class StagePlayer:
         session: the one to begin with; another one takes its place when another user is chosen, and the one before is
             kept, on disk and behind "undo".
         note: a line to begin with.
+        widget: what is shown on, where it is no anywidget: an object with the same four values.
 
     Attributes:
         on_change: called after every change of what is shown.
         on_session: called with each session that takes the place of the one before.
     """
 
-    def __init__(self, session: Session, note: str = "") -> None:
+    def __init__(self, session: Session, note: str = "", widget: Any = None) -> None:
         self.session, self.note = session, note
         self.on_change: Callable[[], Any] = lambda: None
         self.on_session: Callable[[Session], Any] = lambda session: None
@@ -62,7 +65,7 @@ class StagePlayer:
         self._moments = Moments()
         self._jumps = self._sent = 0
         self._picked = ""
-        self.widget: Any = _widget_class()()
+        self.widget: Any = _widget_class()() if widget is None else widget
         self._errand = Errand(self.show, lambda text: setattr(self.widget, "growing", text), self._ended)
         self._player = AutoPlay(self._step, lambda reason: self.show())
         self.widget.on_msg(lambda widget, content, buffers: self.do(content))
@@ -132,6 +135,12 @@ class StagePlayer:
                 self.open(_settings(session.settings, message))
             case "reset":
                 self.open(session.settings)
+            case "link":
+                self._open(lambda: opened_link(str(message["text"]), session.folder), keep=not message.get("first"))
+            case "load":
+                self._open(lambda: Session.from_text(str(message["text"]), session.folder))
+            case "share":
+                self.widget.shared = self._shared(message)
             case "undo":
                 self.undo()
 
@@ -147,16 +156,28 @@ class StagePlayer:
 
     def open(self, settings: Settings) -> None:
         """Begin a new conversation; the one before is kept."""
+        self._open(lambda: Session(settings, folder=self.session.folder))
+
+    def _open(self, make: Callable[[], Session], keep: bool = True) -> None:
         self.halt()
         try:
-            fresh = Session(settings, folder=self.session.folder)
+            fresh = make()
         except SessionError as error:
             self.note = str(error)
         else:
-            self._before, self.session, self.note = self.session, fresh, ""
+            self._before, self.session, self.note = self.session if keep else None, fresh, ""
             self._moments = Moments()
             self.on_session(fresh)
         self.show()
+
+    def _shared(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The session as a link, or why there is none; as a file, too, where that is asked for."""
+        told = {"number": message["number"], "link": "", "why": ""}
+        try:
+            told["link"] = link_of(self.session)
+        except SessionError as error:
+            told["why"] = _sentence(str(error))
+        return told | ({"file": self.session.text} if message.get("file") else {})
 
     def undo(self) -> None:
         """Back to the conversation before the last new one."""

@@ -20,12 +20,15 @@ from discover_lib.engines.miniature.imagined import Imagined, imagined
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.rendering import typed_reply
-from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+from discover_lib.metrics.ceiling import ceiling
+from discover_lib.metrics.intervals import bootstrap_difference, bootstrap_mean
 from discover_lib.views.html import static_text
-from discover_lib.views.story import PARTS, Part, column, story
+from discover_lib.views.story import PARTS, Averages, Part, column, story
 
 YOU = Part("you", "you reply", "your replies, judged as the others are")
 OPTIONS_HINTED = 3
+# Drawings and stories in which the three assistants differ as they do on average (`averages`).
+PEOPLE = (("svg_drawing", 17), ("svg_drawing", 22), ("creative_writing", 8), ("svg_drawing", 3))
 
 
 class StoryTeller:
@@ -37,13 +40,13 @@ class StoryTeller:
 
     def __init__(self, people: Sequence[tuple[str, int]]) -> None:
         self.people = tuple(people)
-        self._own: UserSimulator | None = None
+        self._met: tuple[int, UserSimulator] | None = None  # whom the visitor replies to
 
     def tell(self, person: int) -> dict[str, Any]:
         """The record of a person's story (`views.story.story`), with what a visitor might say to them."""
         domain, index = self.people[person % len(self.people)]
-        tree, world = self._tree(person), engine(domain)
-        self._own = UserSimulator(tree, world.judge, world.voice, seed=index, turns=MAX_TURNS)
+        tree = self._tree(person)
+        self._met = None
         record = story(tree, [(part, self.conversation(part, person)) for part in PARTS], self._imagine(domain))
         return record | {"hints": _hints(tree, load_lexicon(domain), index)}
 
@@ -56,12 +59,16 @@ class StoryTeller:
 
     def reply(self, text: str, person: int) -> dict[str, Any]:
         """Have the visitor reply to a person; their part of the story so far, `over` when it has ended."""
-        domain, _ = self.people[person % len(self.people)]
-        assert self._own is not None, "a person is met before they are spoken to"
-        if self._own.conversation.stop is None:
-            self._own.step(typed_reply(text, load_lexicon(domain)))
-        told = column(YOU, self._own.conversation, self._imagine(domain))
-        return told | {"over": self._own.conversation.stop is not None}
+        domain, index = self.people[person % len(self.people)]
+        if self._met is None or self._met[0] != person:
+            world = engine(domain)
+            user = UserSimulator(self._tree(person), world.judge, world.voice, seed=index, turns=MAX_TURNS)
+            self._met = person, user
+        own = self._met[1]
+        if own.conversation.stop is None:
+            own.step(typed_reply(text, load_lexicon(domain)))
+        told = column(YOU, own.conversation, self._imagine(domain))
+        return told | {"over": own.conversation.stop is not None}
 
     def _tree(self, person: int) -> IntentTree:
         domain, index = self.people[person % len(self.people)]
@@ -77,13 +84,21 @@ class StoryTeller:
         return imagine
 
 
-def averages(domain: str, people: int) -> dict[str, Estimate]:
-    """Share of the hidden intents that each assistant of the story finds, with its 95 % interval over other people."""
+def averages(domain: str, people: int) -> Averages:
+    """What the assistants of the story find of the hidden intents of other people, with 95 % intervals over these."""
     teller = StoryTeller([(domain, index) for index in range(people)])
-    return {
-        part.name: bootstrap_mean({str(index): [_share(teller.conversation(part, index))] for index in range(people)})
-        for part in PARTS
+    told = {part.name: [teller.conversation(part, index) for index in range(people)] for part in PARTS}
+    shares = {
+        name: {str(index): [_share(conversation)] for index, conversation in enumerate(conversations)}
+        for name, conversations in told.items()
     }
+    *_, second, first = shares
+    ceilings = [ceiling(conversation.tree, turns=MAX_TURNS) for conversation in told[first]]
+    return Averages(
+        {name: bootstrap_mean(values) for name, values in shares.items()},
+        bootstrap_difference(shares[first], shares[second]),
+        sum(ceilings) / len(ceilings),
+    )
 
 
 def _share(conversation: Conversation) -> float:
@@ -131,7 +146,11 @@ def story_widget(people: Sequence[tuple[str, int]], person: int = 0) -> Any:
         person = traitlets.Int(0).tag(sync=True)
         sent = traitlets.Dict().tag(sync=True)
 
-    widget = Story(story=teller.tell(person), person=person)
+    return answering(Story(story=teller.tell(person), person=person), teller)
+
+
+def answering(widget: Any, teller: StoryTeller) -> Any:
+    """The widget, with the teller behind it: another `person` is met, and what is `sent` to them is answered."""
 
     def meet(change: Mapping[str, Any]) -> None:
         with widget.hold_sync():  # both at once: a part of one person's story never stands beside another's
@@ -145,3 +164,56 @@ def story_widget(people: Sequence[tuple[str, int]], person: int = 0) -> Any:
     widget.observe(meet, "person")
     widget.observe(answer, "sent")
     return widget
+
+
+# -- what the first page says, in the notebook and on the site ---------------------------------------------------------
+
+
+def introduction() -> str:
+    """The page's title and what there is to see, as HTML."""
+    return """
+<h1 style="font-size: 26px; font-weight: 650; margin: 0 0 6px">People find out what they want by seeing it</h1>
+<p style="margin: 0; max-width: 112ch">One person, three assistants. The person can say one wish; the others are
+there and have no words yet. Press <i>Play</i>: what a reply lets them see turns a wish from fog ○ over a hunch ◆
+to known ●, and what is known down to its last detail takes shape in their head.</p>
+"""
+
+
+def six_rules() -> str:
+    """The method in six rules, in Markdown; their numbers are computed."""
+    rules, wish = Rules.paper(), near_misses_on_one_wish(theta=0.4)
+    two, one = wish(2), wish(1)
+    return f"""
+## Six rules of the game
+
+1. **A wish is ○ fog, ◆ a hunch or ● known.** A reply that meets it, by building it or by naming exactly it in a
+   question, makes it ● at once. Every wish that becomes ● earns the reply +1; a hunch earns nothing yet. Built, it
+   is satisfied, too.
+2. **Close helps a little.** Where a fox is wanted, an owl and a cat are two *near misses* of weight {rules.p:g}
+   each: {two.score:g} in all. The wish’s own threshold θ, drawn at random and here {two.theta:g}, is passed, so
+   it goes ○ → ◆ (a second time ◆ → ●), and θ starts again at {two.theta:g}; what was more than enough is lost.
+   One near miss, {one.score:g}, moves nothing, but wears θ down to {one.theta_left:.2f}.
+3. **One thing at a time.** Wishes hang in trees, such as the subject, the light, the colours, and only one tree at
+   a time forms: the first, in the person's own order, with something unknown in it. It is *in focus* until all of
+   it is known. What a reply shows of another tree does not count yet.
+4. **Broad before narrow.** “A fox” can form only once “an animal” is known.
+5. **What a person says is what they know.** Known wishes first, plainly; then hunches, as hints; else only that
+   something is missing, and where (“something about the colours”). What is ○ is never put into words.
+6. **Length costs, at most {rules.penalty_cap:g}.** {rules.tau:g} tokens are free, each further one costs
+   {rules.lam:g}. Pouring out everything does not pay; but a reply that makes one wish known never falls below 0.
+
+So a reply that shows what a person wants can still earn nothing: another tree is in focus, the broader wish is not
+known yet, it came only near, it shows what is known already, or the judge did not see it.
+"""
+
+
+WHAT_IT_IS = """
+**What you saw is the miniature.** The person, the judge and the assistants are programs over a small world of
+eight kinds of things to make: drawings, stories and articles, on which small models are trained here, and travel
+plans, data-viz code, paper abstracts, image prompts and web components, which those models never see before they
+are tested. No language model plays a role and no conversation is written beforehand: the judge reads the drawing
+itself, its shapes, colours and named parts, not the assistant's plan for it; states and rewards follow the paper's
+rules ([DiscoverLLM](https://arxiv.org/abs/2602.03429)), and the person's sentences are chosen by what they may
+know at that moment. How far such a person can be trusted is page 65's question. Give a model's name, and that
+language model plays any of the roles.
+"""

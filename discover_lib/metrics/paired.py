@@ -194,19 +194,19 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
             shown: how numbers of this measure are written; with two decimals by default.
         """
         shown = shown or _two_decimals
-        sign = self.conclusion or 1
+        sign = -1 if self.difference.mean < 0 else 1  # the higher of the two is named first
         bounds = [each for each in (self.difference.low, self.difference.high) if each is not None]
         interval = f" [{', '.join(shown(sign * each) for each in bounds[::sign])}]" if bounds else ""
-        size = f"{shown(sign * self.difference.mean)}{interval}"
+        size = f"{shown(sign * self.difference.mean)}{interval}".replace("-", "−")
         family = f", Holm over {self.family}" if self.family > 1 else ""
         numbers = f"p = {p_text(self.p_adjusted)}{family}, n = {self.difference.n_artifacts} artifacts"
         of = f" in {what}" if what else ""
+        higher, lower = (self.ours, self.theirs)[::sign]
         if self.distinguishable:
-            higher, lower = (self.ours, self.theirs)[::sign]
             return f"{higher} is above {lower}{of} by {size} ({numbers})"
         if self.too_few:
-            return f"{self.ours} and {self.theirs}{of}: {size}; {self.too_few_says}"
-        verdict = f"{self.ours} and {self.theirs} are not distinguishable{of}: {size} ({numbers})"
+            return f"{higher} and {lower}{of}: {size}; {self.too_few_says}"
+        verdict = f"{higher} and {lower} are not distinguishable{of}: {size} ({numbers})"
         return verdict + self._what_it_would_take(worth_seeing, shown)
 
     @property
@@ -230,7 +230,10 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
             return f"; no practical number of artifacts would show a difference of {shown(worth_seeing)}"
         if needed <= self.difference.n_artifacts:
             return f"; a true difference of {shown(worth_seeing)} would probably have been seen"
-        return f"; about {needed:,} artifacts are needed to see {shown(worth_seeing)}"
+        this = abs(self.difference.mean)
+        so_large = self.needed(this) if this > worth_seeing else None
+        this_one = "" if so_large is None else f"about {so_large:,} artifacts show a difference as large as this, "
+        return f"; {this_one}about {needed:,} one of {shown(worth_seeing)}"
 
 
 def compare(values: Mapping[str, Values], pairs: Sequence[tuple[str, str]] | None = None) -> list[Comparison]:

@@ -37,6 +37,7 @@ from discover_lib.views.html import (
 from discover_lib.views.html import artifact as artifact
 from discover_lib.views.html import beside as beside
 from discover_lib.views.html import drawing as drawing
+from discover_lib.views.html import in_tokens as in_tokens
 from discover_lib.views.html import joined as joined
 from discover_lib.views.html import notice as notice
 from discover_lib.views.html import panel as panel
@@ -275,7 +276,9 @@ def length_sum(reply: Reply, rules: Rules) -> str:
     """The length part of the reward as a calculation in words."""
     above = max(0, reply.n_tokens - rules.tau)
     capped = f", capped at {rules.penalty_cap:g}" if rules.lam * above > rules.penalty_cap else ""
-    return f"{reply.n_tokens} {rules.token_unit}, {above:g} above τ = {rules.tau:g}, × λ = {rules.lam:g}{capped}"
+    return (
+        f"{in_tokens(reply.n_tokens, rules.token_unit)}, {above:g} above τ = {rules.tau:g}, × λ = {rules.lam:g}{capped}"
+    )
 
 
 def _length_rule(reply: Reply, rules: Rules) -> Markup:

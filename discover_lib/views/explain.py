@@ -19,7 +19,7 @@ from discover_lib.metrics.discovery import discovery_scores
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.paired import Comparison, p_text
 from discover_lib.metrics.results import Measure, Pool
-from discover_lib.views.html import Markup, code, grid, hidden, joined, signed, tag
+from discover_lib.views.html import Markup, code, grid, hidden, in_tokens, joined, signed, tag
 
 TURN = "turn = conversation.turns[{index}]"
 
@@ -71,12 +71,14 @@ def of_discovery(reward: Reward, index: int) -> Explanation:
 def of_length(reward: Reward, reply: Reply, rules: Rules, index: int) -> Explanation:
     """The length part of a reward."""
     above = max(0.0, reply.n_tokens - rules.tau)
+    length = in_tokens(reply.n_tokens, rules.token_unit)
     if above:
         capped = f", but never more than {rules.penalty_cap:g}" if rules.lam * above > rules.penalty_cap else ""
-        words = f"{reply.n_tokens} {rules.token_unit}; the first {rules.tau:g} are free. The other {above:g} cost "
+        words = f"{length}; the first {rules.tau:g} are free. The other {above:g} cost "
         words += f"{rules.lam:g} each{capped}: {signed(reward.penalty)}."
     else:
-        words = f"{reply.n_tokens} {rules.token_unit}, and {rules.tau:g} are free: this reply costs nothing."
+        words = f"{length}, and {rules.tau:g} are free: this reply costs nothing."
+    words += f" Counted by: {reply.counting}."
     return Explanation(_title("length penalty"), words, _reward_call(index, "penalty"), _sum(reward))
 
 
@@ -244,5 +246,5 @@ def picture(parts: Mapping[str, Any]) -> Markup:
         return grid(("", *WISHES, "eq. 4"), rows, class_="dl-pool")
     dots = joined(tag("i") for _ in range(round(max(0.0, parts["gained"]))))
     charge = f"{parts['charge']:.3g}" if parts["charge"] else "0"
-    label = f"{parts['gained']:g} less {charge}"
+    label = f"{parts['gained']:g} discovered, {charge} off for length"
     return tag("div", dots, tag("span", f"− {charge}"), class_="dl-sum-dots", role="img", aria_label=label)

@@ -44,6 +44,11 @@ def tag(name: str, /, *children: str, **attributes: str | float | None) -> Marku
     return Markup(f"<{name}{opening}>{''.join(map(escape, children))}</{name}>")
 
 
+def in_tokens(count: float, unit: str) -> str:
+    """A length, and how it was counted where no model's own count is known: "305 tokens (words × 4/3)"."""
+    return f"{count:,g} {unit}" if unit == "tokens" else f"{count:,g} tokens ({unit})"
+
+
 def joined(fragments: Iterable[Markup]) -> Markup:
     """Finished fragments one after the other."""
     return Markup("".join(fragments))

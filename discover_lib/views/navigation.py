@@ -19,24 +19,33 @@ PAGES = {
     "61_behind_a_number.py": "Behind a number",
     "65_audit.py": "Audit",
 }
+LESSONS = {
+    "lessons/1_asking.py": "Why does asking find nothing?",
+    "lessons/2_one_tree_at_a_time.py": "One tree at a time",
+    "lessons/3_length.py": "What does length cost?",
+    "lessons/4_trust.py": "Can we trust it?",
+    "lessons/5_learning.py": "What is learnt?",
+}
 
 
 def footer(page: str) -> Markup:
     """Links to the pages before and after one, as "← 15 Runs · 30 What is a reply worth? →".
 
     Args:
-        page: its file, as in `PAGES`.
+        page: its file, as in `PAGES` or `LESSONS`.
 
     Raises:
         ValueError: there is no such page.
     """
-    files = list(PAGES)
+    pages = LESSONS if page in LESSONS else PAGES
+    files = list(pages)
     place = files.index(page)
     before, after = files[place - 1 : place], files[place + 1 : place + 2]
-    links = [_link(file, "← {}") for file in before] + [_link(file, "{} →") for file in after]
+    links = [_link(file, pages[file], "← {}") for file in before] + [_link(file, pages[file], "{} →") for file in after]
     middle = tag("span", " · ", aria_hidden="true") if len(links) == 2 else EMPTY
     return tag("nav", middle.join(links), class_="dl-footer", aria_label="Pages before and after this one")
 
 
-def _link(file: str, shown: str) -> Markup:
-    return tag("a", shown.format(f"{file[:2]} {PAGES[file]}"), href=f"/?file={file}")
+def _link(file: str, title: str, shown: str) -> Markup:
+    number = file.rpartition("/")[2].partition("_")[0]
+    return tag("a", shown.format(f"{number} {title}"), href=f"/?file={file}")

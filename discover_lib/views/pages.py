@@ -33,8 +33,13 @@ def templates() -> Environment:
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
-def page(template: str, title: str, sheets: Sequence[str], script: str = "", **values: Any) -> str:
+def page(
+    template: str, title: str, sheets: Sequence[str], script: str = "", *, served: bool = False, **values: Any
+) -> str:
     """A template with its values, the style sheets, and a policy that allows nothing but them and this script.
+
+    Args:
+        served: it may also ask the server that it comes from.
 
     Raises:
         jinja2.UndefinedError: the template names a value that is not given.
@@ -43,7 +48,7 @@ def page(template: str, title: str, sheets: Sequence[str], script: str = "", **v
     return (
         templates()
         .get_template(template)
-        .render(title=title, styles=styles, policy=_policy(script), script=Markup(script), **values)
+        .render(title=title, styles=styles, policy=_policy(script, served), script=Markup(script), **values)
     )
 
 
@@ -85,7 +90,7 @@ def demo_page(conversation: Conversation, artifact: Artifact | None = None) -> s
         heading=_heading(conversation),
         facts=facts(conversation),
         artifact=show.artifact(artifact) if artifact else EMPTY,
-        data=_embedded(stage_of([Strip("main line", conversation)]) | {"note": _footer(conversation)}),
+        data=embedded(stage_of([Strip("main line", conversation)]) | {"note": _footer(conversation)}),
     )
 
 
@@ -126,15 +131,16 @@ def _footer(conversation: Conversation) -> str:
     return "States, rewards and views on this page are computed from the judgements of the replies."
 
 
-def _embedded(data: Mapping[str, Any]) -> Markup:
+def embedded(data: Mapping[str, Any]) -> Markup:
     """JSON for a script element: nothing in it can end the element or open a comment."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def _policy(script: str) -> Markup:
+def _policy(script: str, served: bool) -> Markup:
     """What the page may load: its own styles, images that it brings along, and this one script."""
-    allowed = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    asked = "connect-src 'self'; form-action 'self'" if served else "form-action 'none'"
+    allowed = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; {asked}"
     if script:
         digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
         allowed += f"; script-src 'sha256-{digest}'"

@@ -105,7 +105,7 @@ def receipt(conversation: Conversation, turn: Turn, candidate: Candidate, rules:
         (name, *map(show.signed, (each.discovered, each.penalty, each.total)))
         for name, each in (("this reply alone", alone), (with_turns, whole))
     ]
-    caption = f"The label goes by the last line; {whole.n_tokens} {rules.token_unit} in all"
+    caption = f"The label goes by the last line; {show.in_tokens(whole.n_tokens, rules.token_unit)} in all"
     return show.receipt(tree, turn, rules, dataclasses.replace(candidate, reward=alone)) + show.table(
         ("", "R_d", "R_e", "R"), bill, caption
     )
@@ -194,7 +194,7 @@ def length_bar(n_tokens: int, longest: int, rules: Rules) -> Markup:
         tag("b", "τ", style=f"left:{rules.tau / scale:.2%}"),
         class_="dp-length",
         aria_hidden="true",
-        title=f"{n_tokens} {rules.token_unit}",
+        title=show.in_tokens(n_tokens, rules.token_unit),
     )
 
 

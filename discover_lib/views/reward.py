@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 from discover_lib.base.glossary import TERMS
 from discover_lib.core.conversation import Turn
 from discover_lib.core.rules import Rules
-from discover_lib.views.html import EMPTY, Markup, explained, quiet, signed, tag, term
+from discover_lib.views.html import EMPTY, Markup, explained, in_tokens, quiet, signed, tag, term
 from discover_lib.views.html import styled as styled
 
 _NEW = Markup("|I<sub>t+1</sub>| − |I<sub>t</sub>|")
@@ -39,13 +39,13 @@ def assembled(turn: Turn, rules: Rules) -> Markup:
             earned.penalty,
             f"for {above:g} tokens beyond {rules.tau:g} free ones",
             term("length penalty", _sub("R", "e")),
-            " = −",
+            f" = −min({rules.penalty_cap:g}, ",
             term("price of a token", "λ"),
-            " · (",
-            explained("n", f"The length of the reply: {n:g} {rules.token_unit}."),
+            " · max(0, ",
+            explained("n", f"The length of the reply: {in_tokens(n, rules.token_unit)}."),
             " − ",
             term("free tokens", "τ"),
-            f") = −{how}",
+            f")) = −{how}",
         ),
         tag("span", "=", class_="rw-sign"),
         _part(

@@ -25,7 +25,7 @@ from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.views import explain
 from discover_lib.views.beside import marked_reply
 from discover_lib.views.conversation import FLAWS, SAYABLE, length_sum, near_miss_sum, theta_text
-from discover_lib.views.html import rich_text, signed
+from discover_lib.views.html import in_tokens, rich_text, signed
 from discover_lib.views.transitions import in_words, level_name, news
 
 FORMAT = "discover-stage/1"
@@ -461,10 +461,10 @@ def compared(ours: Strip, theirs: Strip) -> str:
 
 def _course(strip: Strip) -> str:
     turns, tree = strip.conversation.turns, strip.conversation.tree
-    unit, tokens = strip.conversation.rules.token_unit, sum(turn.reply.n_tokens for turn in turns)
+    length = in_tokens(sum(turn.reply.n_tokens for turn in turns), strip.conversation.rules.token_unit)
     found = len(strip.conversation.state.discovered)
     count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
-    return f"{strip.name} has {found} of {len(tree)} after {count} ({tokens:,} {unit}, reward {signed(_total(turns))})"
+    return f"{strip.name} has {found} of {len(tree)} after {count} ({length}, reward {signed(_total(turns))})"
 
 
 # -- markup as nodes ---------------------------------------------------------------------------------------------------

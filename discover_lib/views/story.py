@@ -41,9 +41,10 @@ class Part:
 
 
 PARTS = (
-    Part("ask", "asks", "asks what is wanted", "A question helps only with what a person can already put into words."),
-    Part("draft", "drafts", "makes a whole piece and mends it", "A piece shows one of everything: what it happens to "
-         "hold is found, the rest stays out of sight."),
+    Part("ask", "asks", "asks what is wanted", "An open question helps only with what a person can already put into "
+         "words."),
+    Part("draft", "drafts", "makes a whole piece and mends it", "A piece decides everything at once, but a person "
+         "forms one thing at a time: most of what it holds goes by."),
     Part("adaptive", "explores", "shows options while the wish is vague, then builds",
          "Options side by side let a person point at what they had never thought of."),
 )  # fmt: skip
@@ -84,7 +85,7 @@ def _caption(part: Part, conversation: Conversation) -> Markup:
     finds = {turn.index: newly_discovered(turn) for turn in conversation.turns}
     best = max(finds, key=lambda index: len(finds[index]), default=0)
     named = finds.get(best, [])[-MOST_NAMED:]  # the most specific come last
-    head = tag("b", f"{part.name.capitalize()}: {found} of {len(hidden)} found.")
+    head = tag("b", f"{part.name.capitalize()}, in the end: {found} of {len(hidden)} found.")
     if not named:
         return joined([head, Markup(" "), tag("span", part.lesson)])
     texts = [
@@ -129,18 +130,36 @@ def _picture(piece: Imagined) -> dict[str, Any]:
     }
 
 
-def averages_line(averages: Mapping[str, Estimate]) -> Markup:
-    """What is true of more people than one: the share of hidden wishes that each assistant finds."""
-    n = next(iter(averages.values())).n_artifacts
-    finds = "; ".join(f"{name} {_percent(each)}" for name, each in averages.items())
+@dataclass(frozen=True)
+class Averages:
+    """What is true of more people than one.
+
+    Attributes:
+        shares: what an assistant does, as a verb → the share of the hidden wishes that it finds.
+        gain: what the last of them finds more than the one before it, person by person.
+        ceiling: what a perfect reply in every turn would find.
+    """
+
+    shares: Mapping[str, Estimate]
+    gain: Estimate
+    ceiling: float
+
+
+def averages_line(averages: Averages) -> Markup:
+    """The averages in two sentences."""
+    *_, second, first = averages.shares
+    finds = "; ".join(f"{name} {_percent(each)}" for name, each in averages.shares.items())
+    gain = averages.gain
+    bounds = "" if gain.low is None or gain.high is None else f" [{100 * gain.low:.0f}, {100 * gain.high:.0f}]"
     return quiet(
-        f"One person proves nothing. Over {n} others, of what was hidden is found in five turns: {finds} "
-        "(mean and 95 % interval over people). Page 60 compares more assistants on more people."
+        f"One person proves nothing. In five turns, of what was hidden from {gain.n_artifacts} others: {finds}; "
+        f"perfect replies would find {averages.ceiling:.0%}. ".replace("%", " %")
+        + f"On the same people, the one that {first} finds {100 * gain.mean:.0f} points{bounds} more than the one that "
+        f"{second} (means with 95 % intervals over people). Page 60 compares every pair, in every measure."
     )
 
 
 def _percent(estimate: Estimate) -> str:
-    mean = f"{estimate.mean:.0%}".replace("%", " %")
-    return (
-        mean if estimate.low is None or estimate.high is None else f"{mean} [{estimate.low:.0%}, {estimate.high:.0%}]"
-    )
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.mean:.0%}"
+    return f"{estimate.mean:.0%} [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"

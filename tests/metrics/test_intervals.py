@@ -319,7 +319,7 @@ def test_a_verdict_says_when_two_are_not_distinguishable_and_what_it_would_take(
     assert found.detectable == pytest.approx(0.0135, abs=1e-4)
     said = found.sentence("discovery", 0.01)
     assert said.startswith("a and b are not distinguishable in discovery: ") and "p = 1, n = 20 artifacts" in said
-    assert said.endswith("; about 36 artifacts are needed to see 0.01")
+    assert said.endswith("; about 36 one of 0.01")
     assert found.sentence("discovery", 0.03).endswith("a true difference of 0.03 would probably have been seen")
     assert found.sentence("discovery", 1e-6, shown="{:.6f}".format).endswith("show a difference of 0.000001")
 
@@ -363,7 +363,7 @@ def test_too_few_artifacts_are_said_instead_of_a_verdict() -> None:
         {name: {str(at): [value] for at in range(5)} for name, value in (("a", 0.0), ("b", 1.0), ("c", 2.0))}
     )
     assert found[0].sentence("discovery", 0.03) == (
-        "a and b in discovery: -1.00 [-1.00, -1.00]; too few for any verdict: the smallest p that 5 artifacts can give "
+        "b and a in discovery: 1.00 [1.00, 1.00]; too few for any verdict: the smallest p that 5 artifacts can give "
         "is 0.19 (Holm over 3); it takes 7 or more"
     )
 

@@ -131,7 +131,7 @@ def test_what_a_press_opens_comes_into_view(server: Server, page: Page) -> None:
     expect(third).to_be_visible(timeout=60 * SECOND)
     third.click()
     opened = page.locator('[data-opened="2"]')
-    expect(opened).to_be_in_viewport(timeout=20 * SECOND)
+    expect(opened).to_be_in_viewport(timeout=45 * SECOND)
     assert "conversation=2" in page.url
 
 

@@ -26,10 +26,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_the_page_shows_leaks_and_opens_disagreements(page: Page, server: Server, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file=65_audit.py")
     expect(page.get_by_text("certified user")).to_be_visible(timeout=40 * SECOND)
-    expect(page.get_by_text("0 of 128 user turns raise an alarm")).to_be_visible(timeout=20 * SECOND)
+    expect(page.get_by_text("0 of 128 user turns raise an alarm")).to_be_visible(timeout=45 * SECOND)
     page.get_by_label("only those the audit gets wrong").check()
     page.get_by_label("Show cases of the kind").select_option(label="in part")
-    expect(page.locator(".da-case").first).to_contain_text("wrong", timeout=20 * SECOND)
+    expect(page.locator(".da-case").first).to_contain_text("wrong", timeout=45 * SECOND)
     expect(page.get_by_text("Is [", exact=False).first).to_be_visible()
     assert outside_requests == []
 

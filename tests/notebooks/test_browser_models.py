@@ -36,7 +36,7 @@ def pressed(page: Page, name: str) -> None:
 
 
 def at_turn(page: Page, turn: int) -> None:
-    expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=20 * SECOND)
+    expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=45 * SECOND)
 
 
 @pytest.mark.slow
@@ -44,10 +44,10 @@ def test_models_play_stream_and_are_stopped(page: Page, server: Server, outside_
     with FakeServer(brain) as models:
         play(page, server, models)
     pressed(page, "Branch")
-    expect(page.get_by_role("group", name="branch 2")).to_be_visible(timeout=20 * SECOND)
+    expect(page.get_by_role("group", name="branch 2")).to_be_visible(timeout=45 * SECOND)
     pressed(page, "Next")
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text(models.api_base.split("/")[2], timeout=20 * SECOND)
+    expect(alert).to_contain_text(models.api_base.split("/")[2], timeout=45 * SECOND)
     assert "\n" not in alert.inner_text().strip()
     assert outside_requests == []
 
@@ -55,18 +55,18 @@ def test_models_play_stream_and_are_stopped(page: Page, server: Server, outside_
 def play(page: Page, server: Server, models: FakeServer) -> None:
     """Choose the models, test the connection, take a turn, stop the second half-way, let it play until told to stop."""
     page.goto(f"{server.url}/?file=20_simulator.py")
-    page.locator(".js-plotly-plot .scatterlayer").wait_for(timeout=30 * SECOND)
+    page.locator(".js-plotly-plot .scatterlayer").wait_for(timeout=45 * SECOND)
     pressed(page, "Reset")
     at_turn(page, 0)
     page.get_by_text("Who plays: judge and voice miniature").click()
     fields = {"Model": MODEL, "Another model for the assistant": f"{MODEL}:adaptive", "Own server": models.api_base}
     choose(page, ("judge", "voice", "assistant"), fields, "Use these")
-    expect(page.get_by_text(f"Who plays: judge and voice {MODEL}")).to_be_visible(timeout=20 * SECOND)
+    expect(page.get_by_text(f"Who plays: judge and voice {MODEL}")).to_be_visible(timeout=45 * SECOND)
     expect(page.get_by_role("cell", name="in all")).to_be_visible()
     assert models.counts["requests"] == 0, "nothing is asked before it is told to"
 
     page.get_by_role("button", name="Test the connection").click()
-    expect(page.get_by_role("cell", name="answered “ready”")).to_have_count(3, timeout=20 * SECOND)
+    expect(page.get_by_role("cell", name="answered “ready”")).to_have_count(3, timeout=45 * SECOND)
 
     pressed(page, "Next")
     at_turn(page, 1)
@@ -78,37 +78,37 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     models.token_seconds = 0.2
     pressed(page, "Next")
     growing = page.locator(".st-growing")
-    expect(growing).to_have_text(re.compile(r"\S+\s+\S+"), timeout=20 * SECOND)
+    expect(growing).to_have_text(re.compile(r"\S+\s+\S+"), timeout=45 * SECOND)
     status = page.locator(".st").get_by_role("status")
     expect(status).to_contain_text("asking")
     pressed(page, "Stop")
-    expect(status).not_to_contain_text("asking", timeout=20 * SECOND)
+    expect(status).not_to_contain_text("asking", timeout=45 * SECOND)
     expect(page.get_by_role("alert")).to_contain_text("Stopped")
     expect(growing).to_be_hidden()
     at_turn(page, 1)
 
     models.token_seconds = 0.02  # slow enough that Stop comes before the last turn
     pressed(page, "Play")
-    expect(page.locator('.st:not([data-turn="1"])')).to_be_visible(timeout=20 * SECOND)
+    expect(page.locator('.st:not([data-turn="1"])')).to_be_visible(timeout=45 * SECOND)
     pressed(page, "Stop")
-    expect(status).not_to_contain_text("playing", timeout=20 * SECOND)
+    expect(status).not_to_contain_text("playing", timeout=45 * SECOND)
 
 
 @pytest.mark.slow
 def test_a_model_builds_a_tree_stage_by_stage(page: Page, server: Server, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file=10_intent_trees.py")
-    page.get_by_label("What kind").select_option(label="Technical writing", timeout=30 * SECOND)
+    page.get_by_label("What kind").select_option(label="Technical writing", timeout=45 * SECOND)
     page.get_by_text("Who builds: miniature").click()
     model = "openai/miniature:technical_writing"
     with FakeServer(brain) as models:
         choose(page, ("builder",), {"Model": model, "Own server": models.api_base}, "Use this builder")
-        expect(page.get_by_text(f"Who builds: {model}")).to_be_visible(timeout=20 * SECOND)
-        expect(page.get_by_text("0 of 4 stages done")).to_be_visible(timeout=20 * SECOND)
+        expect(page.get_by_text(f"Who builds: {model}")).to_be_visible(timeout=45 * SECOND)
+        expect(page.get_by_text("0 of 4 stages done")).to_be_visible(timeout=45 * SECOND)
         assert models.counts["requests"] == 0
         for stage, heading in enumerate(("1. Synthesis", "2. Abstraction", "3. Organisation", "4. The initial"), 1):
             expect(page.get_by_role("heading", name=heading)).to_have_count(0)
             page.get_by_role("button", name="Next stage").click()
-            expect(page.get_by_role("heading", name=heading)).to_be_visible(timeout=20 * SECOND)
+            expect(page.get_by_role("heading", name=heading)).to_be_visible(timeout=45 * SECOND)
             told = f"{stage} of 4 stages done" if stage < 4 else "all four stages done"
             expect(page.get_by_text(told)).to_be_visible()
     expect(page.get_by_role("heading", name="Edit it")).to_be_visible()

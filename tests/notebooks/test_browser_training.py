@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ FIELDS = {"batch": "2", "per device": "2", "max steps": "2000", "save steps": "5
 
 
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Conversations to train on, and a tiny model as it is before pretraining."""
     pytest.importorskip("trl")
     from discover_lib.engines.local.tiny_language import vocabulary
@@ -36,15 +37,23 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(outputs: Path) -> Iterator[Server]:
+def server(kept: Path) -> Iterator[Server]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DISCOVER_OUTPUTS", str(outputs))
+        patch.setenv("DISCOVER_OUTPUTS", str(kept))
         patch.setenv("OMP_NUM_THREADS", "1")
         with workbench() as running:
             yield running
-    for job in find_jobs(outputs).values():
+
+
+@pytest.fixture
+def outputs(kept: Path) -> Iterator[Path]:
+    """The same folder without what a test, or an earlier try of it, began to train."""
+    yield kept
+    for job in find_jobs(kept).values():
         if (status := job.status()).going:
             os.kill(status.pid, signal.SIGKILL)
+            job.wait(10)
+    shutil.rmtree(kept / "train", ignore_errors=True)
 
 
 def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
@@ -62,7 +71,7 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
         field = page.get_by_label(label, exact=True)
         field.fill(value)
         field.press("Tab")
-    expect(page.get_by_text("Ready: 2,000 updates")).to_be_visible(timeout=30 * SECOND)
+    expect(page.get_by_text("Ready: 2,000 updates")).to_be_visible(timeout=45 * SECOND)
 
     page.get_by_role("button", name="Train", exact=True).click()
     state = page.locator("[data-job]")

@@ -81,17 +81,17 @@ def played(page: Page) -> dict[str, str]:
 
     def press(name: str, turn: int) -> None:
         stage.get_by_role("button", name=name, exact=True).click()
-        expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=20 * SECOND)
+        expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=45 * SECOND)
 
     press("Reset", 0)
-    expect(stage.locator(".st-strip")).to_have_count(1, timeout=20 * SECOND)
+    expect(stage.locator(".st-strip")).to_have_count(1, timeout=45 * SECOND)
     press("Next", 1)
     press("Next", 2)
     stage.get_by_role("textbox", name="Your reply").fill("Would you prefer a heron or a toucan?")
     press("Send as the assistant", 3)
     press("One turn back", 2)
     stage.get_by_role("button", name="Branch", exact=True).click()
-    expect(stage.locator(".st-strip")).to_have_count(2, timeout=20 * SECOND)
+    expect(stage.locator(".st-strip")).to_have_count(2, timeout=45 * SECOND)
     press("Next", 3)
     parts = (".st-bar", ".st-strips", ".st-said", ".st-wants", ".st-earned", ".st-setup")
     return {part: stage.locator(part).inner_text() for part in parts}

@@ -80,7 +80,7 @@ def test_the_answer_says_who_leads_and_whether_one_can_tell() -> None:
     assert "good has the highest found: 1.00 [1.00, 1.00] (n = 8 artifacts)" in said
     assert "told apart from every other assistant" in said and "3 of 3 pairs" in said
     said = answered(CLOSE)
-    assert "not distinguishable from" in said and "artifacts are needed to see 0.03" in said
+    assert "not distinguishable from" in said and "one of 0.03" in said
     assert "0 of 1 pairs" in said
 
 

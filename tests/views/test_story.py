@@ -78,5 +78,7 @@ def test_the_worked_example_follows_the_rules() -> None:
 
 def test_averages_say_over_how_many_people() -> None:
     found = averages("svg_drawing", people=4)
-    assert [part.name for part in PARTS] == list(found)
-    assert all(each.n_artifacts == 4 and 0 <= each.mean <= 1 for each in found.values())
+    assert [part.name for part in PARTS] == list(found.shares)
+    assert all(each.n_artifacts == 4 and 0 <= each.mean <= found.ceiling <= 1 for each in found.shares.values())
+    *_, second, first = found.shares.values()
+    assert found.gain.mean == pytest.approx(first.mean - second.mean) and found.gain.n_artifacts == 4

@@ -78,6 +78,11 @@ COMMANDS = {
         "miniature",
         "The whole paper in miniature: data, trained variants, evaluation, generalisation, and a report.",
     ),
+    "site": Entry(
+        "site",
+        "site",
+        "Write the story and the simulator as static pages that run the library in the browser: no server, no network.",
+    ),
     "import": Entry(
         "files", "import_files", "Read conversations of the authors' code into a run, to browse and to export."
     ),

@@ -39,8 +39,14 @@ def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
             break
     else:
         raise LexiconError(f"the lexicon of {domain} is too small to tell training from evaluation: add values to it")
-    artifact_id = f"{domain}-{split}-{index:03d}"
-    return Artifact(artifact_id, lexicon.artifact_type, render_artifact(values, lexicon), domain=domain)
+    return Artifact(
+        artifact_id(domain, split, index), lexicon.artifact_type, render_artifact(values, lexicon), domain=domain
+    )
+
+
+def artifact_id(domain: str, split: Split, index: int) -> str:
+    """The id of artifact `index` of a split, which need not be generated for it."""
+    return f"{domain}-{split}-{index:03d}"
 
 
 def _selection(lexicon: Lexicon, rng: random.Random) -> list[str]:

@@ -15,9 +15,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import read_yaml
 from discover_lib.base.words import STOP_WORDS, content_words, denies, stem, words
 
 LEXICON_FOLDER = Path(__file__).parent / "lexicons"
@@ -280,8 +279,7 @@ def load_lexicon(domain: str) -> Lexicon:
     path = LEXICON_FOLDER / f"{domain}.yaml"
     if not path.is_file():
         raise LexiconError(f"unknown domain {domain!r}; choose one of {', '.join(ALL_DOMAINS)}")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return parse_lexicon(yaml.load(path.read_text(encoding="utf-8"), Loader=loader))
+    return parse_lexicon(read_yaml(path))
 
 
 def parse_lexicon(data: dict[str, Any]) -> Lexicon:

@@ -11,8 +11,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-import yaml
-
+from discover_lib.base.files import read_yaml
 from discover_lib.base.leaks import roots
 from discover_lib.base.words import words
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
@@ -82,10 +81,12 @@ class PhraseBook:
     held: frozenset[str]
 
 
+PHRASES = Path(__file__).with_name("phrases.yaml")
+
+
 @lru_cache(maxsize=1)
 def _phrases() -> dict[str, Any]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    data: dict[str, Any] = yaml.load(Path(__file__).with_name("phrases.yaml").read_text("utf-8"), Loader=loader)
+    data: dict[str, Any] = read_yaml(PHRASES)
     return data
 
 

@@ -154,6 +154,7 @@ export function stage(root, source) {
     play: press("play", null, () => play(!playing()), { title: "Play or stop (space)" }),
     branch: press("branch", null, () => send({ do: "branch" }), { title: "Open a branch at this turn (B)" }, icon("branch"), h("span", null, "Branch")),
     reset: press("reset", null, () => send({ do: "reset" }), { title: "Start over; the conversation is kept (R)" }, icon("reset"), h("span", null, "Reset")),
+    share: press("share", null, (event) => share(event.currentTarget), { title: "A link to this very moment, or a file" }, "Share"),
     keys: press("keys", "Keys", (event) => keySheet(event.currentTarget), { title: "Keys (?)" }, "?"),
     status: h("p", { class: "st-status", role: "status" }),
     strips: h("div", { class: "st-strips", role: "group", "aria-label": "Film strip: one frame a turn" }),
@@ -191,7 +192,7 @@ export function stage(root, source) {
   );
   const bar = h(
     "div", { class: "st-bar" },
-    h("div", { class: "st-buttons" }, at.back, at.next, at.play, live ? [at.branch, at.reset] : null), at.status, at.keys,
+    h("div", { class: "st-buttons" }, at.back, at.next, at.play, live ? [at.branch, at.reset] : null), at.status, live ? at.share : null, at.keys,
   );
   const body = h("div", { class: "dl st", "data-live": live ? "1" : "0" },
     live ? at.setup : null, bar, at.strips, at.note, main, at.beside, at.cards, at.foot, at.live, at.pop);
@@ -609,6 +610,55 @@ export function stage(root, source) {
     const dots = Array.from({ length: Math.max(0, Math.round(parts.gained)) }, () => glyph("discovered"));
     return h("div", { class: "st-sum" }, dots.length ? dots : "0", h("span", null, parts.charge ? ` − ${Number(parts.charge.toFixed(3))} for length` : " − 0"));
   }
+  // A link to this very moment: Python has played it again before it hands one out.
+  let awaited = 0, sharer = null;
+  function share(anchor) {
+    sharer = anchor;
+    awaited = Date.now();
+    send({ do: "share", number: awaited, file: true });
+    show(anchor, "Share", [h("p", { class: "dl-quiet" }, "Playing it again, to be sure that a link shows the same …")]);
+  }
+  function shared() {
+    const told = source.get("shared") || {};
+    if (told.number !== awaited || !at.pop.matches(":popover-open")) return;
+    const link = h("input", { class: "st-link-box", readonly: true, value: address(told.link), "aria-label": "Link to this moment", onfocus: () => link.select() });
+    const copy = press("copy-link", null, () => {
+      link.select();
+      const done = () => { copy.textContent = "copied"; };
+      if (navigator.clipboard) navigator.clipboard.writeText(link.value).then(done, () => {});
+      else if (document.execCommand("copy")) done();
+    }, { class: "st-button st-small" }, "copy");
+    const save = press("save", null, () => {
+      const url = URL.createObjectURL(new Blob([told.file], { type: "application/json" }));
+      h("a", { href: url, download: "discover-session.json" }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 1000);
+    }, { class: "st-button st-small" }, "Save to a file");
+    const file = h("input", { type: "file", accept: ".json,application/json", class: "dl-sr", tabindex: "-1", "aria-label": "A saved session", onchange: () =>
+      file.files[0].text().then((text) => { at.pop.hidePopover(); send({ do: "load", text }); }) });
+    const load = press("load", null, () => file.click(), { class: "st-button st-small" }, "Open a file");
+    show(sharer, "Share", [
+      told.link ? h("p", null, "Whoever opens this link sees this conversation at this turn, branches and your own replies included.") : h("p", null, told.why),
+      told.link && h("div", { class: "st-call" }, link, copy), h("div", { class: "st-row" }, save, load, file)]);
+  }
+  // A kernel's page keeps the situation in the query, for what serves it takes the rest away; a page without a server
+  // keeps it after the #, which no server is told.
+  const PLACE = new Set(["source", "domain", "artifact", "seed", "assistant", "rules", "made", "turns", "at", "line", "reply", "session"]);
+  const elsewhere = () => [...new URLSearchParams(location.search)].filter(([name]) => !PLACE.has(name)).map((each) => each.map(encodeURIComponent).join("="));
+  function address(link) {
+    const url = new URL(location.href);
+    url.hash = source.get("static") ? link : "";
+    url.search = [...elsewhere(), ...(source.get("static") ? [] : [link])].join("&");
+    return url.href;
+  }
+  function openAddress(event) {
+    const text = [location.hash, location.search].find((part) => /[#?&](source|domain)=/.test(part));
+    if (!text) return;
+    send({ do: "link", text: text.slice(1), first: !event });
+    const session = new URLSearchParams(location.search).get("session");
+    const rest = [...elsewhere(), ...(session ? [`session=${session}`] : [])].join("&");
+    history.replaceState(history.state, "", location.pathname + (rest && `?${rest}`));
+  }
+
   function keySheet(anchor) {
     show(anchor, "Keys", [h("dl", { class: "st-keys" }, KEYS.map(([key, does]) => h("div", null, h("dt", null, key), h("dd", null, does))))]);
   }
@@ -616,7 +666,7 @@ export function stage(root, source) {
     at.pop.replaceChildren(h("p", { class: "st-pop-title" }, h("b", null, title)), ...content.filter(Boolean));
     at.pop.setAttribute("role", "dialog");
     at.pop.setAttribute("aria-label", title);
-    at.pop.showPopover();
+    if (!at.pop.matches(":popover-open")) at.pop.showPopover();
     const place = anchor.getBoundingClientRect(), size = at.pop.getBoundingClientRect();
     const below = place.bottom + size.height + 10 < innerHeight;
     at.pop.style.left = `${Math.max(8, Math.min(place.left, innerWidth - size.width - 8))}px`;
@@ -660,6 +710,7 @@ export function stage(root, source) {
   });
   function key(event) {
     if (!body.isConnected) return document.removeEventListener("keydown", key);
+    if (body.hidden) return;
     const target = event.composedPath()[0];
     const inside = event.composedPath().includes(body);
     if (!inside && target !== document.body && target !== document.documentElement) return;
@@ -691,6 +742,7 @@ export function stage(root, source) {
   // -- what comes in ------------------------------------------------------------------------------------------------
   function take() {
     record = source.get("record");
+    body.hidden = !record || !record.strips; // a link's conversation is on its way
     const given = source.get("now") || {};
     const late = live && (given.jumps || 0) < ui.jumps; // an answer to a jump before the last one
     now = late ? { ...given, strip: ui.strip, turn: ui.turn } : given;
@@ -716,13 +768,18 @@ export function stage(root, source) {
   };
   for (const name of ["record", "now", "setup"]) source.on(name, soon);
   source.on("growing", grow);
+  source.on("shared", shared);
   setup = source.get("setup");
   ui.jumps = (source.get("now") || {}).jumps || 0;
   ui.sent = (source.get("now") || {}).sent || 0;
   paintSetup();
   take();
   grow();
-  return () => { window.removeEventListener("wheel", wheel, true); clearInterval(timer); document.removeEventListener("keydown", key); };
+  if (live) {
+    window.addEventListener("hashchange", openAddress);
+    openAddress();
+  }
+  return () => { window.removeEventListener("hashchange", openAddress); window.removeEventListener("wheel", wheel, true); clearInterval(timer); document.removeEventListener("keydown", key); };
 }
 
 export default {

@@ -1,0 +1,111 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "Lesson 1 · Why does asking find nothing?"
+# description = "Guess what asking finds with one person, see it, and put four assistants in order. Eight minutes."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Lesson 1 · Why does asking find nothing?")
+
+with app.setup(hide_code=True):
+    import marimo as mo
+
+    from discover_lib.app.lessons import cards
+    from discover_lib.app.story import story_widget
+    from discover_lib.views import conversation as show
+    from discover_lib.views.navigation import footer
+
+
+@app.cell(hide_code=True)
+def introduce():
+    mo.md("""
+    # Why does asking find nothing?
+
+    Eight minutes. One person, three assistants: one **asks**, one **drafts**, one shows things and then builds.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def ask_guess():
+    guess = cards.predict(
+        "How many of this person’s hidden wishes will the assistant that only asks find in five turns?",
+        ["none", "1 or 2", "3 to 5", "more than 5"],
+    )
+    guess
+    return (guess,)
+
+
+@app.cell(hide_code=True)
+def note_guess(guess):
+    cards.predicted("1", guess.value)
+    return
+
+
+@app.cell(hide_code=True)
+def show_story(guess):
+    mo.stop(guess.value is None)
+    stage_view = mo.ui.anywidget(story_widget([("svg_drawing", 17), ("svg_drawing", 22), ("creative_writing", 8)]))
+    mo.vstack([mo.md("## Do\n\nPress *Play* and watch the three rows of dots: ○ fog, ◆ a hunch, ● known."), stage_view])
+    return
+
+
+@app.cell(hide_code=True)
+def ask_rank(guess):
+    mo.stop(guess.value is None)
+    rank = cards.asked("rank")
+    cards.posed("rank", rank)
+    return (rank,)
+
+
+@app.cell(hide_code=True)
+def check_rank(rank):
+    cards.checked("rank", rank.value)
+    return
+
+
+@app.cell(hide_code=True)
+def ask_near_misses(guess):
+    mo.stop(guess.value is None)
+    near_misses = cards.asked("near-misses")
+    cards.posed("near-misses", near_misses)
+    return (near_misses,)
+
+
+@app.cell(hide_code=True)
+def check_near_misses(near_misses):
+    cards.checked("near-misses", near_misses.value)
+    return
+
+
+@app.cell(hide_code=True)
+def ask_why(guess):
+    mo.stop(guess.value is None)
+    why = cards.explain("Why does asking find nothing here? One sentence.")
+    mo.vstack([mo.md("## Explain"), why])
+    return (why,)
+
+
+@app.cell(hide_code=True)
+def compare_why(why):
+    cards.explained(
+        "1",
+        why.value,
+        "A question can only be answered from what the person knows already; a thing that is shown can be "
+        "recognised, and even what is merely close to a wish turns it from fog into a hunch.",
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def lead_on():
+    mo.Html(show.styled(footer("lessons/1_asking.py")))
+    return
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,198 @@
+"""The site: pages that need no server, the library's own Python in the browser, and the same numbers as here."""
+
+import gzip
+import http.server
+import json
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from browser import Server
+from playwright.sync_api import BrowserContext, Page, expect
+
+from discover_lib.app import simulator_page
+from discover_lib.app.site.build import DEPENDENCIES, build_site
+from discover_lib.app.site.fetched import COMPILED, PYODIDE_FILES, pyodide_folder
+from discover_lib.app.site.host import OPENING, open_page
+from discover_lib.base.errors import DiscoverError
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON_READY = 90_000  # ms; a busy machine compiles WebAssembly slowly
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as `discover site` writes it; skipped, with the reason, where Pyodide cannot be had."""
+    try:
+        pyodide_folder()
+    except DiscoverError as error:
+        pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("site")
+    build_site(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def address(site: Path) -> Iterator[str]:
+    """The site in a folder of a static server on localhost, as GitHub Pages has it."""
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def translate_path(self, path: str) -> str:
+            return super().translate_path(path.removeprefix("/project"))
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/project/"
+    server.shutdown()
+
+
+# -- the folder --------------------------------------------------------------------------------------------------------
+
+
+def test_the_folder_is_small_and_names_no_other_place(site: Path) -> None:
+    files = [path for path in site.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 25e6
+    assert sum(len(gzip.compress(path.read_bytes())) for path in files) < 10e6
+    for page in site.glob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        loaded = re.findall(r'<(?:script|link)[^>]*(?:src|href)="([^"]+)"', text)
+        assert loaded and all((site / name).is_file() for name in loaded if name != "data:,"), loaded
+        policy = re.findall(r'Content-Security-Policy" content="([^"]+)"', text)
+        assert len(policy) == 1 and "unsafe-inline" not in policy[0].split("script-src")[1].split(";")[0]
+
+
+def test_widgets_are_the_notebooks_own_files(site: Path) -> None:
+    static = ROOT / "discover_lib" / "views" / "static"
+    for name in ("story.js", "stage.js", "stage.css", "story.css", "workbench.css"):
+        assert (site / name).read_bytes() == (static / name).read_bytes()
+
+
+def test_pyodide_s_folder_is_checked(tmp_path: Path) -> None:
+    (tmp_path / PYODIDE_FILES[0]).touch()
+    with pytest.raises(DiscoverError, match=r"lacks pyodide.asm.mjs, .* give a folder of npm's package pyodide@"):
+        pyodide_folder(tmp_path)
+
+
+def test_without_npm_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(DiscoverError, match=r"npm is missing.*--pyodide FOLDER"):
+        pyodide_folder()
+
+
+# -- Python's side -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    (tmp_path / OPENING).write_text(simulator_page.opening(tmp_path).text, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_page_posts_only_what_its_messages_change(data: Path) -> None:
+    posted: list[dict] = []
+    stage = open_page("stage", lambda text: posted.append(json.loads(text)), data)
+    assert not posted, "the page was built with what it shows first"
+    stage.receive(json.dumps({"message": {"do": "jump", "strip": 0, "turn": 1, "jumps": 1}}))
+    assert posted[-1]["now"]["turn"] == 1
+    stage.receive(json.dumps({"message": {"do": "consider"}}))
+    assert len(posted[-1]["now"]["considered"]) == 9
+
+
+def test_a_visitor_replies_to_the_person_they_see(data: Path) -> None:
+    posted: list[dict] = []
+    story = open_page("story", lambda text: posted.append(json.loads(text)), data)
+    story.receive(json.dumps({"set": {"sent": {"text": "How about a fox?", "number": 1}}}))
+    assert list(posted[-1]) == ["mine"] and len(posted[-1]["mine"]["moments"]) == 2
+    story.receive(json.dumps({"set": {"person": 2}}))
+    assert posted[-1]["mine"] == {} and posted[-1]["story"]["turns"] == 5
+    story.receive(json.dumps({"set": {"sent": {"text": "A tale of the sea?", "number": 2}}}))
+    assert len(posted[-1]["mine"]["moments"]) == 2
+
+
+def test_what_the_browser_runs_imports_nothing_that_is_not_taken_along(data: Path) -> None:
+    program = f"""
+import importlib.metadata, json, sys
+from pathlib import Path
+taken = {{*{DEPENDENCIES!r}, {COMPILED!r}}}
+packages = importlib.metadata.packages_distributions()
+before = set(sys.modules)
+from discover_lib.app.site.host import open_page
+for name in ("stage", "story"):
+    page = open_page(name, lambda text: None, Path({str(data)!r}))
+    for message in ({{"do": "next"}}, {{"do": "consider"}}, {{"do": "rules", "name": "authors"}}):
+        page.receive(json.dumps({{"message": message}}))
+    page.receive(json.dumps({{"set": {{"sent": {{"text": "a fox?", "number": 1}}}}}}))
+names = {{name.split(".")[0] for name in set(sys.modules) - before}} & set(packages)
+print({{each.lower().replace("_", "-") for name in names for each in packages[name]}} - taken - {{"discover-lib"}})
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.slow
+def test_conversations_in_the_browser_s_python_are_those_of_this_one_byte_by_byte(site: Path) -> None:
+    if shutil.which("node") is None:
+        pytest.skip("no Node.js on this machine: nothing runs the site's Python outside a browser")
+    command = [sys.executable, ROOT / "benchmarks" / "site_records.py", "--seeds", "2", "--site", site]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "54 conversations, 270 turns: 0 differ" in done.stdout, done.stdout + done.stderr
+
+
+# -- in a browser ------------------------------------------------------------------------------------------------------
+
+
+def test_the_story_plays_before_python_is_there(address: str, page: Page, context: BrowserContext) -> None:
+    context.route("**/pyodide/**", lambda route: route.abort())
+    page.goto(address)
+    where = page.locator(".st-where")
+    expect(where).to_have_text("turn 1 of 5")
+    page.get_by_role("button", name="One turn on").click()
+    expect(where).to_have_text("turn 2 of 5")
+    request = page.locator(".st-request").inner_text()
+    page.get_by_role("button", name="another person").click()
+    expect(page.locator(".st-request")).not_to_have_text(request)
+    expect(page.locator("#site-status")).to_contain_text("Python did not start")
+
+
+def test_a_reply_of_ones_own_is_judged_in_the_page(address: str, page: Page, outside_requests: list[str]) -> None:
+    page.goto(f"{address}index.html")
+    page.locator("textarea").fill("How about a fox, an owl or a cat?")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("article[data-key=you] .st-said")).to_contain_text("an owl", timeout=PYTHON_READY)
+    assert outside_requests == []
+
+
+def test_a_link_opens_the_same_turn_on_the_site_and_in_the_notebook(
+    address: str, page: Page, server: Server, outside_requests: list[str]
+) -> None:
+    page.goto(f"{address}simulator.html")
+    page.locator("body[data-python=ready]").wait_for(timeout=PYTHON_READY)
+    page.locator('[data-key="frame-0-2"]').click()
+    page.locator("textarea").fill("How about <img src=x onerror=alert(1)> a bowl?")
+    page.get_by_role("button", name="Send as the assistant").click()
+    expect(page.locator(".st-strip")).to_have_count(3)
+    shown = page.locator(".st-status").inner_text(), page.locator(".st-receipt").inner_text()
+    page.get_by_role("button", name="Share").click()
+    link = page.get_by_label("Link to this moment").input_value()
+    assert link.startswith(f"{address}simulator.html#domain=svg_drawing&")
+    situation = link.partition("#")[2]
+    for place in (f"{address}simulator.html#", f"{server.url}/?file=20_simulator.py&"):
+        page.goto("about:blank")
+        page.goto(place + situation)
+        expect(page.locator(".st-strip")).to_have_count(3, timeout=PYTHON_READY)
+        assert (page.locator(".st-status").inner_text(), page.locator(".st-receipt").inner_text()) == shown
+        assert page.locator(".st img[src=x]").count() == 0
+    page.get_by_role("button", name="Share").click()
+    link = page.get_by_label("Link to this moment").input_value()
+    assert link == f"{server.url}/?file=20_simulator.py&{situation}"
+    assert outside_requests == []
