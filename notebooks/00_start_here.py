@@ -113,7 +113,7 @@ def list_pages():
         "15_runs.py": ("Runs", "What happened in my runs, turn by turn, and what did it cost?"),
         "20_simulator.py": ("Simulator", "What happens to a user's intents, turn by turn? Step, branch, type a reply."),
         "30_reward.py": ("Reward", "What is one reply worth, and what if the rules were different?"),
-        "40_synthesis.py": ("Synthesis", "How are conversations made whose better replies are known?"),
+        "40_synthesis.py": ("Synthesis", "How are conversations made in which the better reply is known?"),
         "41_rows.py": ("Rows", "Which pairs are kept, and exactly what does a trainer get?"),
         "50_train.py": ("Train", "How does a model learn from them?"),
         "51_grpo_by_hand.py": ("GRPO by hand", "What does one update learn from a group of replies?"),

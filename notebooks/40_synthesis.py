@@ -3,7 +3,7 @@
 #
 # [tool.marimo.opengraph]
 # title = "40 · Synthesis"
-# description = "Make conversations whose better replies are known: Table 3, and whether length alone decided."
+# description = "Make conversations in which the better reply is known: Table 3, and whether length alone decided."
 # ///
 
 import marimo
@@ -34,7 +34,7 @@ with app.setup(hide_code=True):
 @app.cell(hide_code=True)
 def introduce():
     mo.md("""
-    # How are conversations made whose better replies are known?
+    # How are conversations made in which the better reply is known?
 
     Several assistants answer the same user, all replies are judged against the same state of that user, and the
     conversation goes on with the one of the highest reward: it is **chosen**, the one of the lowest **rejected**.
@@ -81,7 +81,7 @@ def choose_making():
             mo.md("""
     ## 1 · Make conversations
 
-    Who answers, how often, and for whom. The same choices come to the same run, which goes on where it was left.
+    Who answers, how often, and for whom. The same choices open the same run again and finish it.
     """),
             mo.hstack(
                 [domain, scripts, samples, artifacts, most_turns, run_rules, seed, ahead, ahead_by],

@@ -56,7 +56,7 @@ def introduce():
     mo.md("""
     # How does a model learn to help people find out what they want?
 
-    From conversations whose better replies are known: it imitates them (**SFT**), prefers them (**DPO**), or is
+    From conversations in which the better reply is known: it imitates them (**SFT**), prefers them (**DPO**), or is
     rewarded by the simulated user itself (**GRPO**).
     """)
     return

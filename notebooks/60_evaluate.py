@@ -454,7 +454,7 @@ def show_plan(choice, menus, options, panel, refusal):
         _size = (
             f"{len(options.assistants)} assistants × {_users} users = {_users * len(options.assistants)} conversations"
         )
-        _note = f"{_size}. The same choices come to the same run, and go on where it was left."
+        _note = f"{_size}. The same choices open the same run again and finish it."
         _shown = controls.run_plan(_note, options, menus.value["domains"], choice)
     mo.vstack([mo.Html(show.styled(_shown)), panel.begin_button])
     return

@@ -122,7 +122,9 @@ class FarmedTurn(Record):
 
     @property
     def line(self) -> str:
-        moved = "; ".join(f"[{key}] {self.texts[key]}: {count} near misses" for key, count in self.moved.items())
+        moved = "; ".join(
+            f"[{key}] {self.texts[key]}: {count} near miss{'es' * (count != 1)}" for key, count in self.moved.items()
+        )
         return f"conversation {self.place}, {self.assistant}, {self.artifact}, turn {self.turn}: {moved}"
 
 

@@ -400,7 +400,7 @@ def _endings(pool: Pool, name: str) -> tuple[str, ...]:
 def near_misses(shares: Sequence[NearMisses], marks: Mapping[str, Look]) -> Markup:
     """How much of what each assistant made users discover came by near misses."""
     rows = [row(named(each.assistant, marks[each.assistant]), map(cell, each.row()[1:])) for each in shares]
-    caption = f"{meaning('share by near misses')} {INTERVAL}."
+    caption = f"{meaning('share by near misses')} Shares are means over artifacts. {INTERVAL}."
     return captioned(NEAR_MISS_COLUMNS, rows, caption, "ds-plain")
 
 

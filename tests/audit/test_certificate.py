@@ -292,4 +292,4 @@ def test_users_in_two_domains_need_a_certificate_in_each(tmp_path: Path) -> None
     execute(lay_out_evaluation(RunOptions(("draft",), artifacts=1, turns=1), ("svg_drawing", DOMAIN)), folder)
     trust = trust_in(folder)
     assert trust.result == "passed" and len(trust.certificates) == 2
-    assert trust.line.startswith("svg_drawing: the panel came out in order")
+    assert trust.line.startswith("svg_drawing: assistants that explore better came out better")
