@@ -417,7 +417,7 @@ def take_elsewhere(compared, folder, in_reach, leave_out, marks, measure, pool, 
 @app.cell(hide_code=True)
 def choose_others():
     menus = controls.evaluation_menus()
-    models_form = controls.chooser(("judge", "voice", "assistant"))
+    models_form = controls.chooser(("judge", "voice", "assistant"), scored=True)
     _row = [menus[name] for name in menus.elements if name not in ("trained", "others")]
     mo.vstack(
         [
