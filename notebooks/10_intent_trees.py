@@ -133,7 +133,8 @@ def read_builder(builder_form):
 @app.cell(hide_code=True)
 def test_connection(players, set_tested):
     async def test():
-        lines = await asyncio.to_thread(check_connection, {"tree builder": players.builder}, players.client_settings)
+        roles = {"tree builder": players.builder}
+        lines = await asyncio.to_thread(check_connection, roles, players.client_settings, players.options)
         set_tested(cast.connection_lines(lines))
 
     def start_test(_):

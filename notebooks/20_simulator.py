@@ -167,7 +167,7 @@ def apply_players(player, players, players_form):
 def test_connection(players, set_tested):
     async def test():
         roles = players.players(("judge", "voice", "assistant"))
-        lines = await asyncio.to_thread(check_connection, roles, players.client_settings)
+        lines = await asyncio.to_thread(check_connection, roles, players.client_settings, players.options)
         set_tested(cast.connection_lines(lines))
 
     def start(_):

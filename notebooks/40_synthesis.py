@@ -108,14 +108,13 @@ def read_making(ahead, ahead_by, artifacts, domain, models_form, most_turns, run
                 raise RunOptionsError(
                     "the best of one is no choice: take a second assistant, or several samples of one"
                 )
-            roles = {"judge": choice.judge, "voice": choice.voice, "role_options": choice.options}
             options = RunOptions(
                 names,
                 domain=domain.value,
                 split="train",
                 candidates=samples.value,
                 rules=Rules.named(run_rules.value),
-                **(roles | numbers | looking),
+                **(choice.roles | numbers | looking),
             )
         except (controls.ChoiceError, RunOptionsError) as error:
             return None, None, str(error)

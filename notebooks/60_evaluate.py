@@ -414,7 +414,7 @@ def take_elsewhere(
 @app.cell(hide_code=True)
 def choose_others():
     menus = controls.evaluation_menus()
-    models_form = controls.chooser(("judge", "voice", "assistant"))
+    models_form = controls.chooser(("judge", "voice", "assistant"), scored=True)
     _row = [menus[name] for name in menus.elements if name not in ("trained", "others")]
     mo.vstack(
         [

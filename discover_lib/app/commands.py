@@ -81,6 +81,7 @@ def train_command(settings: StageSettings, preset: Recipe, folder: Path) -> str:
     for role in ("judge", "voice"):
         words += [f"--{role}", getattr(settings, role)] if getattr(settings, role) != "miniature" else []
     words += ["--seed", str(settings.seed)] if settings.seed else []
+    words += settings.spec.options.words()
     return shlex.join([*words, "--run", shown_path(folder)])
 
 

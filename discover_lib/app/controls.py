@@ -60,7 +60,7 @@ class ChoiceError(DiscoverError):
 
 @dataclass(frozen=True)
 class Choice:
-    """Who plays what.  `assistant` is None where a script answers."""
+    """Who plays what.  `assistant` is None where a script answers, `leak_check` where nobody checks the voice."""
 
     builder: str = MINIATURE
     judge: str = MINIATURE
@@ -69,6 +69,7 @@ class Choice:
     api_base: str = ""
     key_variable: str = ""
     options: RoleOptions = NO_OPTIONS
+    leak_check: str | None = None
 
     @property
     def client_settings(self) -> ClientSettings:
@@ -80,14 +81,27 @@ class Choice:
         except ValueError as error:
             raise ChoiceError(str(error)) from error
 
+    @property
+    def roles(self) -> dict[str, Any]:
+        """What of it a run is asked for."""
+        return {
+            "judge": self.judge,
+            "voice": self.voice,
+            "leak_check": self.leak_check,
+            "role_options": self.options,
+        }
+
     def players(self, roles: Sequence[str]) -> dict[str, str]:
         """Role → player, for the connection test."""
         return {role: getattr(self, role) or "adaptive" for role in roles}
 
 
-def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use these") -> Any:
+def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use these", *, scored: bool = False) -> Any:
     """A form: for each role of "builder", "judge", "voice", "assistant" the miniature or a language model, and where
     models are.  Its value is None until it is sent; `read_choice` reads it.
+
+    Args:
+        scored: conversations are scored, too, by the judge's model: what it is asked with then has fields of its own.
     """
     import marimo as mo
 
@@ -123,7 +137,13 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
     elements["key_variable"] = mo.ui.text(
         value=now.key_variable, placeholder="none", label="Variable with that server’s key", full_width=True
     )
-    more = {f"{role}_{name}": shown for role in roles for name, shown in _option_fields(role, now.options).items()}
+    if "voice" in roles:
+        elements["leak_check"] = mo.ui.checkbox(
+            value=now.leak_check is not None,
+            label="The model checks the voice’s messages for paraphrases of hidden intents",
+        )
+    asked = (*roles, "scorer") if scored else roles
+    more = {f"{role}_{name}": shown for role in asked for name, shown in _option_fields(role, now.options).items()}
     row = '<div style="display:flex;flex-wrap:wrap;gap:8px 16px;align-items:center">{}</div>'
     grid = (
         '<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(250px,1fr));gap:8px 16px;'
@@ -131,7 +151,7 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
     )
     first = row.format("".join(f"{{{name}}}" for name in roles))
     second = grid.format("".join(f"<div>{{{name}}}</div>" for name in elements if name not in roles))
-    folded = "".join(row.format("".join(f"{{{role}_{name}}}" for name in OPTIONS)) for role in roles)
+    folded = "".join(row.format("".join(f"{{{role}_{name}}}" for name in OPTIONS)) for role in asked)
     folded = (
         f'<details><summary>More about each role</summary><div style="display:grid;gap:8px">{folded}</div></details>'
     )
@@ -202,7 +222,8 @@ def read_choice(values: Mapping[str, Any] | None) -> Choice:
         assistant=(f"{answering}+{style}" if style else answering) if "assistant" in asked else None,
         api_base=values["api_base"].strip() if asked else "",
         key_variable=values["key_variable"].strip() if asked else "",
-        options=_read_options(values, asked),
+        options=_read_options(values, asked | ({"scorer"} if "judge" in asked else set())),
+        leak_check=model if values.get("leak_check") and "voice" in asked else None,
     )
     if asked:
         _ = choice.client_settings
@@ -233,9 +254,7 @@ def conversation_plan(tree: IntentTree, domain: str, rules: Rules, turns: int, c
     from discover_lib.runs.plan import plan_run
 
     trees = {"this one": (domain, tree)}
-    options = RunOptions(
-        (assistant,), judge=choice.judge, voice=choice.voice, turns=turns, rules=rules, role_options=choice.options
-    )
+    options = RunOptions((assistant,), turns=turns, rules=rules, **choice.roles)
     units = plan_units(trees, (assistant,), trials=1, turns=turns, rules=rules, seed=0)
     return plan_run(LaidOut(options, trees, tuple(units), {}), settings=choice.client_settings)
 
@@ -438,6 +457,8 @@ def evaluation_menus() -> Any:
             "rules": menu("rules", ["paper", "authors"], "paper", "Rules"),
             "cap": menu("cap", caps, "all", "Near misses a reply"),
             "seed": menu("seed", list(range(30)), 0, "Seed"),
+            "interactivity": menu("interactivity", ["ours", "paper"], "ours", "Interactivity scale"),
+            "final_request": menu("final-request", ["ours", "paper"], "ours", "Final request"),
             "trained": menu("trained", trained_assistants(), [], "Trained here", mo.ui.multiselect),
             "others": kept(
                 mo.ui.text, "new-models", value="", placeholder=place, label="Models on this machine", full_width=True
@@ -462,8 +483,8 @@ def read_evaluation(
         rules = Rules.named(menus["rules"])
         if menus["cap"] is not None:
             rules = rules.replace(near_miss_cap=menus["cap"])
-        roles: dict[str, Any] = {"judge": choice.judge, "voice": choice.voice, "role_options": choice.options}
-        options = RunOptions(tuple(dict.fromkeys(names)), **roles, **numbers, rules=rules)
+        whose = {name: menus[name] for name in ("interactivity", "final_request")}
+        options = RunOptions(tuple(dict.fromkeys(names)), **choice.roles, **numbers, **whose, rules=rules)
     except (ChoiceError, RunOptionsError) as error:
         return None, None, str(error)
     return options, choice, ""

@@ -46,6 +46,7 @@ from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.replay import replay
 from discover_lib.metrics.rescore import NAMED_RULES
+from discover_lib.runs.units import user_of
 
 FORMAT = "discover-session/1"
 MAX_REPLY = 200_000  # characters
@@ -526,7 +527,7 @@ class Session:
 
     def _simulator(self, roles: RoleEngines) -> UserSimulator:
         """A simulator that stands at the cursor, the turn there answered."""
-        judge, voice = roles.judge(self._domain), roles.voice(self._domain)
+        judge, voice = user_of(roles, self._domain, self.tree)
         return UserSimulator.resume(self.conversation, judge, voice).branch(self.cursor)
 
     def _typed(self, text: str) -> Reply:

@@ -223,6 +223,7 @@ def players(session: Session) -> Choice:
         api_base=used.api_base,
         key_variable=used.key_variable,
         options=used.spec.options,
+        leak_check=used.leak_check or None,
     )
 
 

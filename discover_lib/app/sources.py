@@ -45,6 +45,7 @@ class Settings:
         rules: a name in `NAMED_RULES`.
         turns: assistant turns until a conversation is over.
         judge, voice: "miniature", or a LiteLLM model.
+        leak_check: a model that checks the messages of a model's voice for paraphrases; "" for nobody.
         api_base, key_variable: of a server of one's own; the key itself stays in the environment.
         options: how models are asked, as `RoleOptions.to_dict` has it.
     """
@@ -61,6 +62,7 @@ class Settings:
     api_base: str = ""
     key_variable: str = ""
     options: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    leak_check: str = ""
 
     def __post_init__(self) -> None:
         if self.source not in get_args(SourceKind):
@@ -72,7 +74,8 @@ class Settings:
 
     @property
     def spec(self) -> EngineSpec:
-        return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions.from_dict(self.options))
+        options = RoleOptions.from_dict(self.options)
+        return EngineSpec(judge=self.judge, voice=self.voice, leak_check=self.leak_check or None, options=options)
 
     @property
     def models(self) -> list[str]:
@@ -81,7 +84,7 @@ class Settings:
 
     def same_start(self, other: Settings) -> bool:
         """Whether both open the same conversation; who plays the roles does not matter."""
-        names = ("assistant", "judge", "voice", "api_base", "key_variable", "options")
+        names = ("assistant", "judge", "voice", "api_base", "key_variable", "options", "leak_check")
         return dataclasses.replace(self, **{name: getattr(other, name) for name in names}) == other
 
 

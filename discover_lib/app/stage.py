@@ -199,6 +199,7 @@ class StagePlayer:
             api_base=players.api_base,
             key_variable=players.key_variable,
             options=players.options.to_dict(),
+            leak_check=players.leak_check or "",
         )
         if wanted != used:
             self._act(self.session.let_play, wanted)

@@ -216,7 +216,8 @@ class LengthReport:
         longer, shorter = (count / self.n_pairs for count in (self.chosen_longer, self.chosen_shorter))
         return (
             f"{words} (AUC {self.auc:.2f}, 0.5 is chance{interval}; "
-            f"{self.n_pairs} pairs of {self.n_artifacts} artifacts; the longer reply is chosen in {longer:.0%}, the shorter in {shorter:.0%})."
+            f"{self.n_pairs} pairs of {self.n_artifacts} artifacts; the longer reply is chosen in "
+            f"{longer:.0%}, the shorter in {shorter:.0%})."
         )
 
 

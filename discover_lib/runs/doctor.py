@@ -18,10 +18,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from discover_lib.engines.miniature.assistants import SCRIPTED
+from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, model_of
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
+    from discover_lib.engines.llm.calls.records import Request
 
 ASSISTANT = "adaptive"  # who answers where nothing else is said
 PACKAGES = (
@@ -66,6 +68,7 @@ def examine(
     *,
     roles: Mapping[str, str] | None = None,
     settings: ClientSettings | None = None,
+    options: RoleOptions = NO_OPTIONS,
 ) -> list[Finding]:
     """Versions, device, backend and why, which role talks to what.
 
@@ -73,13 +76,14 @@ def examine(
         engine: who builds, judges and speaks: "miniature", or a LiteLLM model, which is then asked one word.
         roles: another player for single roles, e.g. {"judge": MODEL}.
         settings: how models are reached.
+        options: how models are asked.
     """
     gpu = find_gpu()
     findings = [Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")]
     findings += [_package(name) for name in ("discover-lib", *PACKAGES, *TRAINING_PACKAGES)]
     findings.append(Finding("device", gpu or "CPU only (no NVIDIA GPU found)"))
     findings.append(_backend(backend, gpu))
-    findings += _roles(engine, roles or {}, settings)
+    findings += _roles(engine, roles or {}, settings, options)
     return findings
 
 
@@ -120,7 +124,9 @@ def _backend(backend: str, gpu: str | None) -> Finding:
     return Finding("backend", f"transformers + peft ({why})")
 
 
-def _roles(engine: str, roles: Mapping[str, str], settings: ClientSettings | None) -> list[Finding]:
+def _roles(
+    engine: str, roles: Mapping[str, str], settings: ClientSettings | None, options: RoleOptions
+) -> list[Finding]:
     """Which role talks to what: every model chosen is asked once."""
     from discover_lib.runs.options import is_model
 
@@ -128,7 +134,7 @@ def _roles(engine: str, roles: Mapping[str, str], settings: ClientSettings | Non
     players = (MINIATURE, *SCRIPTED)
     unknown = {role: name for role, name in chosen.items() if name not in players and not is_model(name)}
     known = {role: name for role, name in chosen.items() if role not in unknown}
-    lines = {each.role: each for each in check_connection(known, settings)}
+    lines = {each.role: each for each in check_connection(known, settings, options)}
     return [
         Finding(role, f"{unknown[role]!r} is not a model: give 'miniature' or a LiteLLM name such as openai/NAME", True)
         if role in unknown
@@ -156,16 +162,28 @@ class _Answer:
     works: bool
 
 
-def check_connection(roles: Mapping[str, str], settings: ClientSettings | None = None) -> list[Line]:
+def check_connection(
+    roles: Mapping[str, str], settings: ClientSettings | None = None, options: RoleOptions = NO_OPTIONS
+) -> list[Line]:
     """Ask every language model among the players once; the miniature and scripts need no asking.
 
     Args:
         roles: role → "miniature", a scripted assistant, or a model as MODEL or MODEL+STYLE.
         settings: how models are reached; one attempt and half a minute are enough here.
+        options: how models are asked; one that is asked in two ways is asked twice.
     """
-    models = {model_of(player) for player in roles.values() if player not in (MINIATURE, *SCRIPTED)}
-    answers = _ask_all(sorted(models), settings) if models else {}
+    models = {role: player for role, player in roles.items() if player not in (MINIATURE, *SCRIPTED)}
+    requests = {role: _request(role, player, options) for role, player in models.items()}
+    answers = _ask_all(requests, settings) if requests else {}
     return [_line(role, player, answers) for role, player in roles.items()]
+
+
+def _request(role: str, player: str, options: RoleOptions) -> Request:
+    """The question as a role of a run would put it to its model."""
+    from discover_lib.engines.llm.calls.records import Request
+
+    asked = {"max_tokens": MAX_TOKENS} | options.of("builder" if role == "tree builder" else role, player)
+    return Request(model_of(player), ({"role": "user", "content": QUESTION},), "connection test", **asked)
 
 
 def _line(role: str, player: str, answers: Mapping[str, _Answer]) -> Line:
@@ -173,25 +191,30 @@ def _line(role: str, player: str, answers: Mapping[str, _Answer]) -> Line:
         return Line(role, player, NO_MODEL.get(role, "miniature"))
     if player in SCRIPTED:
         return Line(role, player, f"{player}: {NO_MODEL['assistant']}")
-    answer = answers[model_of(player)]
-    return Line(role, player, answer.text, answer.works)
+    return Line(role, player, answers[role].text, answers[role].works)
 
 
-def _ask_all(models: list[str], settings: ClientSettings | None) -> dict[str, _Answer]:
+def _ask_all(requests: Mapping[str, Request], settings: ClientSettings | None) -> dict[str, _Answer]:
+    """What comes of each role's question; the same question is put once."""
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 
     settings = settings or ClientSettings()
     quick = replace(settings, max_attempts=1, timeout_seconds=min(SECONDS, settings.timeout_seconds))
-    with LLMClient(quick) as client, ThreadPoolExecutor(len(models)) as threads:
-        return dict(zip(models, threads.map(lambda model: _ask(client, model), models), strict=True))
+    places = {role: (request.key, request.timeout_seconds) for role, request in requests.items()}
+    questions = {places[role]: request for role, request in requests.items()}
+    with LLMClient(quick) as client, ThreadPoolExecutor(len(questions)) as threads:
+        answers = dict(
+            zip(questions, threads.map(lambda question: _ask(client, question), questions.values()), strict=True)
+        )
+    return {role: answers[place] for role, place in places.items()}
 
 
-def _ask(client: LLMClient, model: str) -> _Answer:
+def _ask(client: LLMClient, request: Request) -> _Answer:
     from discover_lib.engines.llm.calls.probe import IN_WORDS
-    from discover_lib.engines.llm.calls.records import LLMError, Request
+    from discover_lib.engines.llm.calls.records import LLMError
 
+    model = request.model
     where = f" at {client.settings.api_base}" if client.settings.api_base else ""
-    request = Request(model, ({"role": "user", "content": QUESTION},), "connection test", max_tokens=MAX_TOKENS)
     try:
         done = client.complete(request)
     except LLMError as error:

@@ -21,7 +21,7 @@ from discover_lib.base.seeds import derive_seed
 from discover_lib.base.tokens import COUNTING
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import AssistantError, UserVoice
+from discover_lib.core.roles import AssistantError, Judge, UserVoice
 from discover_lib.core.rollout import Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
@@ -116,11 +116,16 @@ class ChecksItself(Protocol):
     def checked_against(self, tree: IntentTree) -> UserVoice: ...
 
 
+def user_of(engines: Engines, domain: str, tree: IntentTree) -> tuple[Judge, UserVoice]:
+    """Who judges and who speaks for a user of this tree."""
+    voice = engines.voice(domain)
+    return engines.judge(domain), voice.checked_against(tree) if isinstance(voice, ChecksItself) else voice
+
+
 def simulator_of(unit: Unit, engines: Engines, so_far: Conversation | None = None) -> UserSimulator:
     """The user of a unit, at the start or where a stored conversation stands."""
-    judge, voice, tree = engines.judge(unit.domain), engines.voice(unit.domain), _TREES.of(unit.tree)
-    if isinstance(voice, ChecksItself):
-        voice = voice.checked_against(tree)
+    tree = _TREES.of(unit.tree)
+    judge, voice = user_of(engines, unit.domain, tree)
     if so_far is not None:
         return UserSimulator.resume(so_far, judge, voice)
     rules = Rules.from_dict(unit.rules)

@@ -36,6 +36,7 @@ from discover_lib.engines.local.lineage import (
     versions,
 )
 from discover_lib.engines.local.names import COLLABORATIVE, PREFIX
+from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.train import Progress
 from discover_lib.train import data as rows_of
@@ -82,6 +83,7 @@ class StageSettings:
         adapter: folder of the training run of the stage before; "" for none.
         backend: "auto", "unsloth" or "transformers".
         judge, voice: who judges and speaks for the user in GRPO: "miniature", or a LiteLLM model.
+        options: how these models are asked, as `RoleOptions.to_dict` has it.
         system: the system policy of rows made from a run; exported rows have theirs.
     """
 
@@ -95,10 +97,12 @@ class StageSettings:
     judge: str = MINIATURE
     voice: str = MINIATURE
     system: str = "none"
+    options: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {**dataclasses.asdict(self), "recipe": self.recipe.to_dict()}
+        """Plain JSON values; runs of earlier versions have no options."""
+        plain = {**dataclasses.asdict(self), "recipe": self.recipe.to_dict()}
+        return plain if self.options else {name: value for name, value in plain.items() if name != "options"}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> StageSettings:
@@ -122,7 +126,7 @@ class StageSettings:
 
     @property
     def spec(self) -> EngineSpec:
-        return EngineSpec(judge=self.judge, voice=self.voice)
+        return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions.from_dict(self.options))
 
     def chain(self) -> Chain:
         """The base and the adapters of earlier stages.

@@ -50,6 +50,8 @@ def refusal(place: Path, *words: str, **changed: str) -> str:
         (("dpo", "--set", "batch=7", "--set", "per_device=2"), {}, "batch 7 is not a multiple of per_device 2"),
         (("grpo", "--set", "n_generations=1"), {"recipe": "miniature"}, "n_generations must be at least 2"),
         (("grpo", "--judge", "nobody"), {"recipe": "miniature"}, "judge 'nobody' is neither"),
+        (("grpo", "--timeout", "9"), {}, "--timeout is for GRPO's judge and voice, and no model plays them"),
+        (("grpo", "--judge", "openai/m", "--max-tokens", "judg=9"), {}, "--max-tokens: no role 'judg'"),
         (("sft", "--backend", "unsloth"), {}, "nsloth"),
     ],
 )

@@ -94,6 +94,10 @@ def test_the_command_of_a_training_run_says_what_differs_from_the_preset() -> No
     assert name == "train" and given["changes"] == ["beta=0.2"] and given["recipe"] == "miniature"
     assert (given["stage"], given["base"], given["adapter"]) == ("dpo", "tiny", Path("/runs/sft"))
     assert (given["backend"], given["seed"], given["run"]) == ("transformers", 3, Path("/runs/dpo"))
+    options = {"judge": {"max_tokens": 4096, "temperature": None}}
+    live = StageSettings("grpo", "/data", "/models/tiny/abc", recipe=preset, judge="openai/m", options=options)
+    _, given = read(train_command(live, preset, Path("/runs/grpo")))
+    assert (given["judge"], given["max_tokens"], given["temperature"]) == ("openai/m", ["judge=4096"], ["judge=none"])
 
 
 def test_a_path_is_shown_as_one_types_it_in_the_projects_folder() -> None:

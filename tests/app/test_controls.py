@@ -11,11 +11,13 @@ from discover_lib.app.controls import (
     builder_stages,
     chooser,
     domain_labels,
+    evaluation_menus,
     plan_table,
     read_choice,
+    read_evaluation,
 )
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
-from discover_lib.engines.options import RoleOptions
+from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +42,11 @@ def filled(**given: Any) -> dict[str, Any]:
             {"voice": MODEL, "assistant": MODEL, "model": "openai/m", "other": "openai/n", "api_base": "http://x/v1"},
             Choice(voice="openai/m", assistant="openai/n", api_base="http://x/v1"),
         ),
+        (
+            {"voice": MODEL, "model": "openai/m", "leak_check": True},
+            Choice(voice="openai/m", leak_check="openai/m"),
+        ),
+        ({"judge": MODEL, "model": "openai/m", "leak_check": True}, Choice(judge="openai/m")),
     ],
 )
 def test_a_form_is_read_and_shown_again(given: dict[str, Any], expected: Choice) -> None:
@@ -80,6 +87,23 @@ def test_options_of_a_role_are_read_and_shown_again() -> None:
     assert read_choice(chooser(ROLES, choice).element.value) == choice
     with pytest.raises(ChoiceError, match="--temperature: a number from 0 to 2, or none, not 'warm'"):
         read_choice(filled(**given, judge_temperature="warm"))
+
+
+def test_where_conversations_are_scored_the_scorer_has_fields_of_its_own() -> None:
+    given = filled(judge=MODEL, model="openai/m", scorer_max_tokens="9000", scorer_temperature="0.2")
+    choice = read_choice(given)
+    assert choice.options.of("scorer") == {"max_tokens": 9000, "temperature": 0.2} and not choice.options.of("judge")
+    assert read_choice(chooser(ROLES, choice, scored=True).element.value) == choice
+    assert "scorer_max_tokens" not in chooser(ROLES, choice).element.value
+    assert read_choice(filled(voice=MODEL, model="openai/m", scorer_temperature="1")).options == NO_OPTIONS
+
+
+def test_an_evaluation_asks_for_the_papers_scale_and_request_where_they_are_chosen() -> None:
+    menus = evaluation_menus().value | {"interactivity": "paper", "final_request": "paper"}
+    asked = filled(judge=MODEL, voice=MODEL, model="openai/m", leak_check=True)
+    options, _, refusal = read_evaluation(menus, asked)
+    assert options is not None and not refusal
+    assert (options.interactivity, options.final_request, options.leak_check) == ("paper", "paper", "openai/m")
 
 
 def test_a_tree_is_planned_within_the_builders_limit() -> None:

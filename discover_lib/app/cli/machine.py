@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discover_lib.app.cli.common import ApiBase, Engine, KeyVariable, RoleModel, client_settings, console
+from discover_lib.app.cli.common import (
+    ApiBase,
+    Engine,
+    KeyVariable,
+    ModelFlags,
+    RoleModel,
+    client_settings,
+    console,
+    with_flags,
+)
 from discover_lib.app.serve import choose_port, notebooks_folder, serve
 
 if TYPE_CHECKING:
@@ -39,27 +49,33 @@ def _room(word: str, edit: bool) -> Room:
         raise typer.BadParameter(str(error), param_hint="--class") from error
 
 
-def doctor(
-    engine: Engine = "miniature",
-    judge: RoleModel = None,
-    voice: RoleModel = None,
-    assistant: RoleModel = None,
-    backend: Annotated[str, typer.Option(help="auto, unsloth or transformers.")] = "auto",
-    api_base: ApiBase = None,
-    key_variable: KeyVariable = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DoctorFlags(ModelFlags):
+    engine: Engine = "miniature"
+    judge: RoleModel = None
+    voice: RoleModel = None
+    assistant: RoleModel = None
+    backend: Annotated[str, typer.Option(help="auto, unsloth or transformers.")] = "auto"
+    api_base: ApiBase = None
+    key_variable: KeyVariable = None
+
+
+@with_flags(DoctorFlags)
+def doctor(flags: DoctorFlags) -> None:
     """Say what this machine has, and whether what is chosen can work on it.
 
-    Every language model that is named is asked for one word.
+    Every language model that is named is asked for one word, with the options given for its role.
     """
     from rich.markup import escape
     from rich.table import Table
 
     from discover_lib.runs.doctor import examine
 
-    settings = client_settings(api_base=api_base, key_variable=key_variable)
-    roles = {role: who for role, who in (("judge", judge), ("voice", voice), ("assistant", assistant)) if who}
-    findings = examine(engine, backend, roles=roles, settings=settings)
+    options = flags.role_options
+    options.check_names([flags.assistant] if flags.assistant else ())
+    settings = client_settings(api_base=flags.api_base, key_variable=flags.key_variable)
+    roles = {role: who for role in ("judge", "voice", "assistant") if (who := getattr(flags, role))}
+    findings = examine(flags.engine, flags.backend, roles=roles, settings=settings, options=options)
     table = Table(box=None, show_header=False)
     for finding in findings:
         mark = "[bold red]✗[/]" if finding.problem else ("[green]✓[/]" if finding.present else "·")

@@ -16,9 +16,11 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from discover_lib.app.cli.common import STOPPED, console, with_flags
+from discover_lib.app.cli.common import STOPPED, ModelFlags, console, with_flags
+from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.local.names import PREFIX, LocalModelError, is_local, serving
 from discover_lib.engines.local.names import merge as merge_local
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.train import jobs
 from discover_lib.train.backend import choose_backend
 from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
@@ -55,7 +57,7 @@ class BackendName(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainFlags:
+class TrainFlags(ModelFlags):
     stage: Annotated[StageName, typer.Argument(help="sft, dpo or grpo.")]
     data: Annotated[Path, typer.Option(help="A run, or a folder of rows that `discover export` wrote.")]
     base: Annotated[str, typer.Option(help="A Hugging Face model, a folder, or tiny (made first if it is missing).")]
@@ -109,6 +111,10 @@ def merge(
 
 def _settings(flags: TrainFlags) -> StageSettings:
     """The stage to train, every local path made absolute, so that it can be gone on with from anywhere."""
+    options = flags.role_options
+    options.check_names(())
+    if options.given and (flags.stage is not StageName.grpo or {flags.judge, flags.voice} == {MINIATURE}):
+        raise DiscoverError(f"{options.words()[0]} is for GRPO's judge and voice, and no model plays them here")
     base = flags.base
     name = flags.recipe or (RecipeName.miniature if base == TINY else RecipeName.paper)
     changes = assignments(flags.changes)
@@ -131,6 +137,7 @@ def _settings(flags: TrainFlags) -> StageSettings:
         seed=flags.seed,
         judge=flags.judge,
         voice=flags.voice,
+        options=options.to_dict(),
     )
 
 
