@@ -351,7 +351,7 @@ def show_request(built):
     _leaks = leaked_words(
         _tree.initial_request, _tree, initial_state(_tree, Rules.paper()), [each.content for each in _implied]
     )
-    _shared = ", ".join(_leaks) or "none"
+    _gives = f"It gives away: {', '.join(_leaks)}." if _leaks else "It gives no hidden intent away."
     _reach = ceiling(_tree)
     _text = mo.md(f"""
     ## 4. The initial request
@@ -359,7 +359,7 @@ def show_request(built):
     > {_tree.initial_request}
 
     It names **{_told}**: {len(_tree.initially_discovered)} of {len(_tree)} intents start discovered, the other
-    {_hidden} have yet to form. Words that it shares with hidden intents alone, type and topic aside: {_shared}.
+    {_hidden} have yet to form. {_gives}
 
     **Ceiling**: a perfect reply in each of {MAX_TURNS} turns would find {_reach:.0%} of the hidden intents, since the
     judge is shown one tree a turn; no assistant can find more.

@@ -360,8 +360,11 @@ def judge_reasons(tree: IntentTree, candidate: Candidate) -> Markup:
     evaluation = candidate.evaluation
     if evaluation is None:
         return error_line(f"The judge gave no verdict. {candidate.error or ''}".strip())
-    kind = "artifact: it can satisfy intents" if evaluation.kind == "artifact" else "dialogue act: it can only probe"
-    reason = tag("span", evaluation.kind_reason, class_="dl-quiet") if evaluation.kind_reason else ""
+    kind = (
+        "An artifact: it can satisfy intents" if evaluation.kind == "artifact" else "A dialogue act: it can only probe"
+    )
+    why = evaluation.kind_reason
+    reason = tag("span", f"{why[:1].upper()}{why[1:]}.", class_="dl-quiet") if why else ""
     rows = (tag("li", _verdict(tree, verdict), class_="dl-reason") for verdict in evaluation.verdicts)
     return tag("div", tag("p", f"{kind}. ", reason), plain_list(rows), class_="dl-judge")
 

@@ -129,12 +129,33 @@ def test_every_fragment_is_escaped_and_nests() -> None:
         show.panel(nasty, show.beside(show.table([nasty], [[nasty]], nasty)), latest=True),
         show.recognised([Recognised(nasty, nasty, nasty)]),
         show.ladder([[nasty]]),
+        show.ladders(tree),
         show.reward_bars([1.0, -0.5], [0.0, 2.0]),
     )
     for fragment in fragments:
         assert "<script" not in fragment and "<img src=x" not in fragment
         Tags(fragment)
     assert all(tag != "script" for tag, _ in Tags(show.styled(*fragments)).tags)
+
+
+def test_a_row_of_the_ladders_leads_from_a_requirement_to_its_root_and_shared_steps_stand_once() -> None:
+    """a > b > (c, d), a > e, and f alone: c and d come to b, b and e to a; e and f begin with empty cells."""
+    intents = [
+        {"id": "1", "text": "a", "children": [
+            {"id": "1.1", "text": "b", "children": [{"id": "1.1.1", "text": "c"}, {"id": "1.1.2", "text": "d"}]},
+            {"id": "1.2", "text": "e"},
+        ]},
+        {"id": "2", "text": "f"},
+    ]  # fmt: skip
+    tree = IntentTree.from_dict(TREE.to_dict() | {"roots": intents, "initially_discovered": []})
+    cell = re.compile(r'<td(?: (col|row)span="(\d)")?[^>]*>(\w?)</td>')
+    rows = [cell.findall(row) for row in re.findall("<tr>(.*?)</tr>", show.ladders(tree))[1:]]
+    assert rows == [
+        [("row", "1", "c"), ("row", "2", "b"), ("row", "3", "a")],
+        [("row", "1", "d")],
+        [("col", "1", ""), ("row", "1", "e")],
+        [("col", "2", ""), ("row", "1", "f")],
+    ]
 
 
 def test_a_flawed_user_message_says_so_where_it_is_shown() -> None:

@@ -154,7 +154,7 @@ def spread_apart(places: Mapping[str, float], room: float) -> dict[str, float]:
 
 def _step(top: float) -> float:
     """The distance of ticks from 0 to `top`, six of them at most."""
-    unit = 10.0 ** math.floor(math.log10(top)) if top > 0 else 1.0
+    unit = 10.0 ** math.floor(math.log10(top)) if top > 1e-300 else 1.0  # below, powers of ten run out
     return next(unit * step for step in (0.2, 0.5, 1.0, 2.0) if top / (unit * step) <= 6 + 1e-9)
 
 
