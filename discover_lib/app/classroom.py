@@ -205,14 +205,16 @@ def board_of(answers: Sequence[Answer]) -> Markup:
         return tag("p", "Nothing has been handed in yet.", class_="dl-quiet")
     best, tries = latest(answers), Counter((answer.student, answer.task) for answer in answers)
     students = sorted({answer.student for answer in answers}, key=str.casefold)
-    head = ("", *(EXERCISES[key].title for key in EXERCISES if key != "advance"), "right")
+    keys = [key for key, exercise in EXERCISES.items() if exercise.form != "code"]
+    head = ("", *(tag("abbr", key, title=EXERCISES[key].title) for key in keys), "right")
     rows = []
     for student in students:
-        cells = [_cell(best.get((student, key)), tries[student, key]) for key in EXERCISES if key != "advance"]
+        cells = [_cell(best.get((student, key)), tries[student, key]) for key in keys]
         right = sum(bool(best[each].passed) for each in best if each[0] == student)
         rows.append((student, *cells, f"{right}"))
     count = tag("p", f"{len(students)} at work, {len(answers)} answers so far.", class_="dl-quiet", role="status")
-    return joined([count, table(head, rows), _guesses(best), _sentences(answers)])
+    wide = tag("div", table(head, rows), class_="cl-wide", tabindex=0, role="region", aria_label="Who has done what")
+    return joined([count, wide, _guesses(best), _sentences(answers)])
 
 
 def _cell(answer: Answer | None, tries: int) -> Markup:

@@ -48,17 +48,16 @@ def note_guess(guess):
 
 @app.cell(hide_code=True)
 def show_story(guess):
-    mo.stop(guess.value is None)
-    stage_view = mo.ui.anywidget(story_widget([("svg_drawing", 17), ("svg_drawing", 22), ("creative_writing", 8)]))
-    mo.vstack([mo.md("## Do\n\nPress *Play* and watch the three rows of dots: ○ fog, ◆ a hunch, ● known."), stage_view])
+    _people = [("svg_drawing", 17), ("svg_drawing", 22), ("creative_writing", 8)]
+    _what = mo.md("## Do\n\nPress *Play* and watch the three rows of dots: ○ fog, ◆ a hunch, ● known.")
+    mo.vstack([_what, mo.ui.anywidget(story_widget(_people))]) if guess.value else None
     return
 
 
 @app.cell(hide_code=True)
 def ask_rank(guess):
-    mo.stop(guess.value is None)
     rank = cards.asked("rank")
-    cards.posed("rank", rank)
+    cards.posed("rank", rank) if guess.value else None
     return (rank,)
 
 
@@ -70,9 +69,8 @@ def check_rank(rank):
 
 @app.cell(hide_code=True)
 def ask_near_misses(guess):
-    mo.stop(guess.value is None)
     near_misses = cards.asked("near-misses")
-    cards.posed("near-misses", near_misses)
+    cards.posed("near-misses", near_misses) if guess.value else None
     return (near_misses,)
 
 
@@ -84,20 +82,20 @@ def check_near_misses(near_misses):
 
 @app.cell(hide_code=True)
 def ask_why(guess):
-    mo.stop(guess.value is None)
     why = cards.explain("Why does asking find nothing here? One sentence.")
-    mo.vstack([mo.md("## Explain"), why])
+    mo.vstack([mo.md("## Explain"), why]) if guess.value else None
     return (why,)
 
 
 @app.cell(hide_code=True)
-def compare_why(why):
-    cards.explained(
+def compare_why(guess, why):
+    _ours = cards.explained(
         "1",
         why.value,
         "A question can only be answered from what the person knows already; a thing that is shown can be "
         "recognised, and even what is merely close to a wish turns it from fog into a hunch.",
     )
+    _ours if guess.value else None
     return
 
 

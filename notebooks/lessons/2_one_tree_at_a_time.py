@@ -51,28 +51,18 @@ def note_guess(guess):
 
 @app.cell(hide_code=True)
 def show_wishes(guess):
-    mo.stop(guess.value is None)
     _tree, _rules = tree_of(STEPPED), Rules.paper()
     _state = initial_state(_tree, _rules, STEPPED)
     _outline = show.outline(_tree, _state, _rules, (), focus(_tree, _state, _rules))
-    mo.vstack(
-        [
-            mo.md("## Do"),
-            mo.Html(
-                show.styled(
-                    show.panel(f"“{_tree.initial_request}”: what they will want", show.state_legend(), _outline)
-                )
-            ),
-        ]
-    )
+    _panel = show.panel(f"“{_tree.initial_request}”: what they will want", show.state_legend(), _outline)
+    mo.vstack([mo.md("## Do"), mo.Html(show.styled(_panel))]) if guess.value else None
     return
 
 
 @app.cell(hide_code=True)
 def ask_two_replies(guess):
-    mo.stop(guess.value is None)
     two_replies = cards.asked("two-replies")
-    cards.posed("two-replies", two_replies)
+    cards.posed("two-replies", two_replies) if guess.value else None
     return (two_replies,)
 
 
@@ -86,9 +76,8 @@ def check_two_replies(two_replies):
 
 @app.cell(hide_code=True)
 def ask_break_it(guess):
-    mo.stop(guess.value is None)
     break_it = cards.asked("break")
-    cards.posed("break", break_it)
+    cards.posed("break", break_it) if guess.value else None
     return (break_it,)
 
 
@@ -100,8 +89,7 @@ def check_break_it(break_it):
 
 @app.cell(hide_code=True)
 def show_code_task(guess):
-    mo.stop(guess.value is None)
-    mo.accordion(
+    _frame = mo.accordion(
         {
             "For your own installation: write advance": mo.md("""
     Code runs on your own machine only: `discover open --edit`, a new notebook, and
@@ -127,26 +115,27 @@ def show_code_task(guess):
     """)
         }
     )
+    _frame if guess.value else None
     return
 
 
 @app.cell(hide_code=True)
 def ask_why(guess):
-    mo.stop(guess.value is None)
     why = cards.explain("Why might it be right that only one tree counts at a time? And when is it wrong?")
-    mo.vstack([mo.md("## Explain"), why])
+    mo.vstack([mo.md("## Explain"), why]) if guess.value else None
     return (why,)
 
 
 @app.cell(hide_code=True)
-def compare_why(why):
-    cards.explained(
+def compare_why(guess, why):
+    _ours = cards.explained(
         "2",
         why.value,
         "A person thinks about one thing at a time, and so their hunches form where they look. It is wrong "
         "for whoever recognises a wish wherever it turns up; the authors’ released code has another focus, "
         "and page 20 shows what changes.",
     )
+    _ours if guess.value else None
     return
 
 

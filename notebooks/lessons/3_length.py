@@ -50,24 +50,23 @@ def note_guess(guess):
 
 @app.cell(hide_code=True)
 def choose_tau(guess):
-    mo.stop(guess.value is None)
     tau = kept(mo.ui.slider, "tau", 0, 1400, STEP, value=250, label="free tokens τ", show_value=True, full_width=True)
-    mo.vstack([mo.md("## Do\n\nMove τ: what do five replies of each assistant to one person earn?"), tau])
+    _what = mo.md("## Do\n\nMove τ: what do five replies of each assistant to one person earn?")
+    mo.vstack([_what, tau]) if guess.value else None
     return (tau,)
 
 
 @app.cell(hide_code=True)
-def show_earned(tau):
+def show_earned(guess, tau):
     _earned = {name: earned(name, tau.value) for name in ("draft", "verbose", "adaptive")}
-    mo.Html(show.styled(cards.bars(_earned)))
+    mo.Html(show.styled(cards.bars(_earned))) if guess.value else None
     return
 
 
 @app.cell(hide_code=True)
 def ask_reward(guess):
-    mo.stop(guess.value is None)
     reward = cards.asked("reward")
-    cards.posed("reward", reward)
+    cards.posed("reward", reward) if guess.value else None
     return (reward,)
 
 
@@ -79,9 +78,8 @@ def check_reward(reward):
 
 @app.cell(hide_code=True)
 def ask_tau_answer(guess):
-    mo.stop(guess.value is None)
     tau_answer = cards.asked("tau")
-    cards.posed("tau", tau_answer)
+    cards.posed("tau", tau_answer) if guess.value else None
     return (tau_answer,)
 
 
@@ -93,21 +91,21 @@ def check_tau_answer(tau_answer):
 
 @app.cell(hide_code=True)
 def ask_why(guess):
-    mo.stop(guess.value is None)
     why = cards.explain("What would assistants learn if length were free? One sentence.")
-    mo.vstack([mo.md("## Explain"), why])
+    mo.vstack([mo.md("## Explain"), why]) if guess.value else None
     return (why,)
 
 
 @app.cell(hide_code=True)
-def compare_why(why):
-    cards.explained(
+def compare_why(guess, why):
+    _ours = cards.explained(
         "3",
         why.value,
         "To say everything every time: each further sentence may meet a wish and none costs anything. That "
         "the charge is at most 1 keeps a long reply that finds two wishes better than a short one that finds "
         "none.",
     )
+    _ours if guess.value else None
     return
 
 

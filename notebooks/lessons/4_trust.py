@@ -51,26 +51,18 @@ def note_guess(guess):
 
 @app.cell(hide_code=True)
 def show_user(guess):
-    mo.stop(guess.value is None)
     _rules = Rules.paper()
     _outline = show.outline(USER, initial_state(USER, _rules), _rules, (), ())
     _said = show.bubble("assistant", show.tag("p", ASSISTANT_SAID))
-    mo.vstack(
-        [
-            mo.md("## Do"),
-            mo.Html(
-                show.styled(show.beside(show.panel("What they want", _outline), show.panel("Said to them", _said)))
-            ),
-        ]
-    )
+    _panels = show.beside(show.panel("What they want", _outline), show.panel("Said to them", _said))
+    mo.vstack([mo.md("## Do"), mo.Html(show.styled(_panels))]) if guess.value else None
     return
 
 
 @app.cell(hide_code=True)
 def ask_leak(guess):
-    mo.stop(guess.value is None)
     leak = cards.asked("leak")
-    cards.posed("leak", leak)
+    cards.posed("leak", leak) if guess.value else None
     return (leak,)
 
 
@@ -82,21 +74,19 @@ def check_leak(leak):
 
 @app.cell(hide_code=True)
 def show_pairs(guess):
-    mo.stop(guess.value is None)
     _rows = []
     for _place, _pair in enumerate(PAIRS, 1):
         _rewards = [each.reward for each in candidates_of(_pair)]
         _told = [f"{each.discovered:g} found, {each.n_tokens:g} tokens: {show.signed(each.total)}" for each in _rewards]
         _rows.append((f"pair {_place}", *_told))
-    mo.Html(show.styled(show.table(("", "draft", "adaptive"), _rows)))
+    mo.Html(show.styled(show.table(("", "draft", "adaptive"), _rows))) if guess.value else None
     return
 
 
 @app.cell(hide_code=True)
 def ask_length(guess):
-    mo.stop(guess.value is None)
     length = cards.asked("length")
-    cards.posed("length", length)
+    cards.posed("length", length) if guess.value else None
     return (length,)
 
 
@@ -108,9 +98,8 @@ def check_length(length):
 
 @app.cell(hide_code=True)
 def ask_users(guess):
-    mo.stop(guess.value is None)
     users = cards.asked("users")
-    cards.posed("users", users)
+    cards.posed("users", users) if guess.value else None
     return (users,)
 
 
@@ -122,20 +111,20 @@ def check_users(users):
 
 @app.cell(hide_code=True)
 def ask_why(guess):
-    mo.stop(guess.value is None)
     why = cards.explain("Which of the three would you look for first in a new simulator, and why?")
-    mo.vstack([mo.md("## Explain"), why])
+    mo.vstack([mo.md("## Explain"), why]) if guess.value else None
     return (why,)
 
 
 @app.cell(hide_code=True)
-def compare_why(why):
-    cards.explained(
+def compare_why(guess, why):
+    _ours = cards.explained(
         "4",
         why.value,
         "Leaks first: if the user says what they cannot know, every number after that measures reading, not "
         "discovery. Then labels that length decides, then how many users there are. Page 65 runs all of it.",
     )
+    _ours if guess.value else None
     return
 
 

@@ -51,28 +51,23 @@ def note_guess(guess):
 
 @app.cell(hide_code=True)
 def ask_grpo(guess):
-    mo.stop(guess.value is None)
     grpo = cards.asked("grpo")
-    mo.vstack([mo.md("## Do"), cards.posed("grpo", grpo)])
+    mo.vstack([mo.md("## Do"), cards.posed("grpo", grpo)]) if guess.value else None
     return (grpo,)
 
 
 @app.cell(hide_code=True)
 def check_grpo(grpo):
-    _rewards = cards.answer_of("grpo", grpo.value) if grpo.value else [3.0, 3.0, 2.0, 0.0]
-    _picture = show_training.group_picture(
-        group_of(_rewards), [f"reply {place}" for place in range(1, len(_rewards) + 1)]
-    )
-    _shown = mo.Html(show_training.styled(show.panel("The group, and what the update does", _picture)))
-    mo.vstack([cards.checked("grpo", grpo.value), _shown])
+    _rewards = cards.answer_of("grpo", grpo.value) if grpo.value else [0.0]
+    _picture = show_training.group_picture(group_of(_rewards), [f"reply {place + 1}" for place in range(len(_rewards))])
+    cards.checked("grpo", grpo.value, show.panel("The group, and what the update does", _picture))
     return
 
 
 @app.cell(hide_code=True)
 def ask_beat(guess):
-    mo.stop(guess.value is None)
     beat = cards.asked("beat")
-    cards.posed("beat", beat)
+    cards.posed("beat", beat) if guess.value else None
     return (beat,)
 
 
@@ -86,21 +81,21 @@ def check_beat(beat):
 
 @app.cell(hide_code=True)
 def ask_why(guess):
-    mo.stop(guess.value is None)
     why = cards.explain("You found more than adaptive. What did you do that it does not, and could a model learn it?")
-    mo.vstack([mo.md("## Explain"), why])
+    mo.vstack([mo.md("## Explain"), why]) if guess.value else None
     return (why,)
 
 
 @app.cell(hide_code=True)
-def compare_why(why):
-    cards.explained(
+def compare_why(guess, why):
+    _ours = cards.explained(
         "5",
         why.value,
         "People keep to one kind of thing at a time, offer few choices and go on from the answer. A model "
         "learns it only if, in one group, some replies do it and others do not: otherwise all advantages are "
         "0.",
     )
+    _ours if guess.value else None
     return
 
 

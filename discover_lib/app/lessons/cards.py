@@ -14,6 +14,7 @@ from discover_lib.views.html import EMPTY, Markup, joined, notice, tag
 
 LINES = {"reply": 3, "replies": 6}
 MAX_EXPLANATION = 600  # characters
+SHORT = 12  # characters of a choice that stands beside others in a line
 
 
 def student() -> str:
@@ -54,7 +55,8 @@ def asked(key: str) -> Any:
     import marimo as mo
 
     fields = _fields(key)
-    layout = "\n\n".join(f"{{{name}}}" for name in fields)
+    short = all(len(choice) < SHORT for choice in EXERCISES[key].choices)
+    layout = (" &emsp; " if short else "\n\n").join(f"{{{name}}}" for name in fields)
     return mo.md(layout).batch(**fields).form(submit_button_label="Check", bordered=False)
 
 
