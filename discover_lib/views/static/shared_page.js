@@ -30,16 +30,19 @@ async function open(number, strip = 0, turn = 0) {
 for (const each of picks) {
   each.addEventListener("click", () => {
     history.replaceState(null, "", `#${each.dataset.pick}`);
-    open(each.dataset.pick);
+    open(each.dataset.pick, 0, 1);
   });
 }
-const search = document.getElementById("sp-search"), count = document.getElementById("sp-count");
+const search = document.getElementById("sp-search"), counter = document.getElementById("sp-count");
 if (search) {
+  const wordsOf = (text) => text.toLowerCase().split(/[^\p{L}\p{N}_.+−]+/u).filter(Boolean);
+  const said = new Map(picks.map((each) => [each, wordsOf([...each.children].map((part) => part.textContent).join(" "))]));
+  const fits = (word, other) => (/^\d+$/.test(word) ? other === word : other.startsWith(word)); // "7" is not 70
   const filter = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    for (const each of picks) each.hidden = !words.every((word) => each.textContent.toLowerCase().includes(word));
+    const words = wordsOf(search.value);
+    for (const each of picks) each.hidden = !words.every((word) => said.get(each).some((other) => fits(word, other)));
     const shown = picks.filter((each) => !each.hidden).length;
-    count.textContent = `${shown} of ${picks.length} conversations`;
+    counter.textContent = `${shown} of ${picks.length} conversations`;
   };
   search.addEventListener("input", filter);
   filter();
