@@ -51,3 +51,4 @@ if (search) {
 const place = document.getElementById("stage").dataset.first;
 const [number, ...at] = (/^#\d+(\.\d+){0,2}$/.test(location.hash) ? location.hash.slice(1) : place).split(".");
 open(number, ...at.map(Number));
+for (const each of document.querySelectorAll(".dl-scroll")) each.tabIndex = 0; // wide tables are scrolled by keyboard, too
