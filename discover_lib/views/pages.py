@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import base64
 import csv
+import gzip
 import hashlib
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,8 @@ from discover_lib.views.stage import Strip, stage_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+PACK = 10  # conversations that are compressed together
 
 
 @cache
@@ -86,11 +90,59 @@ def demo_page(conversation: Conversation, artifact: Artifact | None = None) -> s
         "demo_page.html",
         f"{_heading(conversation)} ({facts(conversation)})",
         ("workbench.css", "stage.css", "demo_page.css"),
-        script=static_text("stage.js") + static_text("demo_page.js"),
+        script=static_text("stage.js") + static_text("theme.js") + static_text("demo_page.js"),
         heading=_heading(conversation),
         facts=facts(conversation),
         artifact=show.artifact(artifact) if artifact else EMPTY,
         data=embedded(stage_of([Strip("main line", conversation)]) | {"note": _footer(conversation)}),
+    )
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What one file holds of a run or a session.
+
+    Attributes:
+        records: number in the list → lines of one user's conversation.
+        listing: a button for each number (`data-pick`); empty where there is one alone.
+        parts: (heading, fragment) of tables that follow.
+        first: the number, line and turn that the page opens at.
+    """
+
+    heading: str
+    facts: str
+    records: Mapping[int, Sequence[Strip]]
+    listing: Markup = EMPTY
+    parts: Sequence[tuple[str, Markup]] = ()
+    first: tuple[int, int, int] = (0, 0, 0)
+
+
+def shared_page(shared: Shared, on_progress: Callable[[int, int], Any] = lambda done, total: None) -> str:
+    """Conversations on the stage, behind a list, as one file; they are compressed in it and read when they are opened.
+
+    Args:
+        on_progress: called with the number of conversations computed and of all.
+    """
+    terms: dict[str, str] = {}
+    packs, numbers = [], list(shared.records)
+    for first in range(0, len(numbers), PACK):
+        pack: dict[str, Any] = {}
+        for number in numbers[first : first + PACK]:
+            strips = shared.records[number]
+            record = stage_of(strips)
+            terms = record.pop("terms")
+            pack[str(number)] = record | {"note": _footer(strips[0].conversation)}
+            on_progress(first + len(pack), len(numbers))
+        text = json.dumps(pack, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+        packs.append((" ".join(pack), base64.b64encode(gzip.compress(text, mtime=0)).decode("ascii")))
+    return page(
+        "shared_page.html",
+        f"{shared.heading} ({shared.facts})",
+        ("workbench.css", "stage.css", "demo_page.css", "shared_page.css"),
+        script=static_text("stage.js") + static_text("theme.js") + static_text("shared_page.js"),
+        shared=shared,
+        packs=packs,
+        terms=embedded(terms),
     )
 
 

@@ -44,11 +44,15 @@ def _cost(spent: Spent) -> str:
     return f"{spent.calls:,} calls ({spent.attempts:,} attempts), {tokens}, ${spent.cost:.4f}{unknown}"
 
 
-def listing(rows: Sequence[Listed], flawed: Mapping[int, int]) -> Markup:
-    """Conversations as a list to press: who for whom, how much was discovered as a bar, and what is not in order."""
+def listing(rows: Sequence[Listed], flawed: Mapping[int, int], limit: int = LISTED) -> Markup:
+    """Conversations as a list to press: who for whom, how much was discovered as a bar, and what is not in order.
+
+    Args:
+        limit: conversations that are listed; of the rest only the number is told.
+    """
     most = max((row.discovered for row in rows), default=0) or 1
-    shown = [_listed(row, most, flawed.get(row.place, 0)) for row in rows[:LISTED]]
-    rest = len(rows) - LISTED
+    shown = [_listed(row, most, flawed.get(row.place, 0)) for row in rows[:limit]]
+    rest = len(rows) - limit
     note = quiet(f"and {rest:,} more; narrow them above", small=True) if rest > 0 else EMPTY
     return tag("div", *shown, note, class_="dl-picks", role="group", aria_label="Conversations")
 

@@ -83,6 +83,11 @@ COMMANDS = {
         "site",
         "Write the story and the simulator as static pages that run the library in the browser: no server, no network.",
     ),
+    "share": Entry(
+        "site",
+        "share",
+        "Write a run's conversations and tables, or a session, as one page: it opens from disk and needs no network.",
+    ),
     "import": Entry(
         "files", "import_files", "Read conversations of the authors' code into a run, to browse and to export."
     ),

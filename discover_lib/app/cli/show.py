@@ -93,6 +93,11 @@ def assessment_bar() -> AbstractContextManager[OnAssessed]:
     return _bar("assessed")
 
 
+def sharing_bar() -> AbstractContextManager[Callable[[int, int], None]]:
+    """Draws how many conversations of a page are computed."""
+    return _bar("conversations")
+
+
 @contextmanager
 def _bar(unit: str) -> Iterator[Callable[..., None]]:
     bar = Progress(BarColumn(), MofNCompleteColumn(), TextColumn(unit), console=console(stderr=True))

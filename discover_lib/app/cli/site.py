@@ -1,4 +1,4 @@
-"""`discover site`: the workbench's story and simulator as a folder that any static host takes."""
+"""`discover site` and `discover share`: pages for those who have nothing installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from discover_lib.app.cli.common import console, writable
+from discover_lib.app.cli.show import sharing_bar
+from discover_lib.app.sharing import MOST, shared
 from discover_lib.app.site.build import build_site
+from discover_lib.views.pages import shared_page
 
 
 def site(
@@ -24,3 +27,19 @@ def site(
     screen.print(
         f"saved {len(files)} files, {size:.1f} MB, in {out}: serve the folder, `python -m http.server -d {out}`"
     )
+
+
+def share(
+    source: Annotated[str, typer.Argument(metavar="RUN|SESSION", help="A run's folder, or a session's id or file.")],
+    out: Annotated[Path | None, typer.Option(help="The page to write (default: its name with .html).")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Conversations in the page, at most.")] = MOST,
+) -> None:
+    """Write a run's conversations and tables, or a session, as one page: it opens from disk and needs no network."""
+    chosen = shared(source, limit)
+    target = out or Path(f"{Path(source).resolve().stem}.html")
+    writable(target.parent)
+    with sharing_bar() as on_progress:
+        text = shared_page(chosen, on_progress)
+    target.write_text(text, encoding="utf-8")
+    size = target.stat().st_size / 1e6
+    console().print(f"saved {target}: {chosen.facts}, {size:.1f} MB, opens from disk", highlight=False)

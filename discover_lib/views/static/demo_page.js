@@ -3,8 +3,3 @@ const shown = document.getElementById("st-data").textContent;
 const asked = /^#turn=(\d+)$/.exec(location.hash);
 const values = { record: JSON.parse(shown), now: { strip: 0, turn: asked ? Number(asked[1]) : 0 } };
 stage(document.getElementById("stage"), { get: (name) => values[name], on() {} });
-document.getElementById("dp-theme").addEventListener("click", () => {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-});

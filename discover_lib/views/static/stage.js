@@ -154,7 +154,7 @@ export function stage(root, source) {
     play: press("play", null, () => play(!playing()), { title: "Play or stop (space)" }),
     branch: press("branch", null, () => send({ do: "branch" }), { title: "Open a branch at this turn (B)" }, icon("branch"), h("span", null, "Branch")),
     reset: press("reset", null, () => send({ do: "reset" }), { title: "Start over; the conversation is kept (R)" }, icon("reset"), h("span", null, "Reset")),
-    share: press("share", null, (event) => share(event.currentTarget), { title: "A link to this very moment, or a file" }, "Share"),
+    share: press("share", null, (event) => share(event.currentTarget), { title: "A link to this very moment, or a file", class: "st-button st-small" }, "Share"),
     keys: press("keys", "Keys", (event) => keySheet(event.currentTarget), { title: "Keys (?)" }, "?"),
     status: h("p", { class: "st-status", role: "status" }),
     strips: h("div", { class: "st-strips", role: "group", "aria-label": "Film strip: one frame a turn" }),
@@ -192,10 +192,10 @@ export function stage(root, source) {
   );
   const bar = h(
     "div", { class: "st-bar" },
-    h("div", { class: "st-buttons" }, at.back, at.next, at.play, live ? [at.branch, at.reset] : null), at.status, live ? at.share : null, at.keys,
+    h("div", { class: "st-buttons" }, at.back, at.next, at.play, live ? [at.branch, at.reset] : null), at.status, at.keys,
   );
   const body = h("div", { class: "dl st", "data-live": live ? "1" : "0" },
-    live ? at.setup : null, bar, at.strips, at.note, main, at.beside, at.cards, at.foot, at.live, at.pop);
+    live ? h("div", { class: "st-first-row" }, at.setup, at.share) : null, bar, at.strips, at.note, main, at.beside, at.cards, at.foot, at.live, at.pop);
   root.append(body);
 
   // -- painting -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,6 @@
+// The button that changes between light and dark, on pages without a notebook around them.
+document.getElementById("dp-theme").addEventListener("click", () => {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+});
