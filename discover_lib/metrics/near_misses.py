@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from discover_lib.base.records import Record
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
@@ -123,7 +124,8 @@ class FarmedTurn(Record):
     @property
     def line(self) -> str:
         moved = "; ".join(
-            f"[{key}] {self.texts[key]}: {count} near miss{'es' * (count != 1)}" for key, count in self.moved.items()
+            f"[{key}] {self.texts[key]}: {counted(count, 'near miss', 'near misses')}"
+            for key, count in self.moved.items()
         )
         return f"conversation {self.place}, {self.assistant}, {self.artifact}, turn {self.turn}: {moved}"
 

@@ -221,7 +221,7 @@ def _ask(client: LLMClient, request: Request) -> _Answer:
         answer = " ".join(str(error).split())
         if error.kind == "content":
             return _Answer(f"{model}{where}: reached, but it wrote no text ({answer})", True)
-        return _Answer(f"{answer}{where if where.strip() not in answer else ''}", False)
+        return _Answer(f"{answer}{'' if (client.settings.api_base or '') in answer else where}", False)
     price = "price unknown" if done.cost is None else f"${done.cost:.6f}"
     word = " ".join(done.text.split())
     answer = word if len(word) <= 30 else word[:29] + "…"

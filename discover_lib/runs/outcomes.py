@@ -95,7 +95,7 @@ def _counted(number: int, words: str) -> str:
 def cost_line(spent: Spent) -> str:
     """What all finished calls took, those of the scorers included; calls of unknown price are counted apart."""
     unknown = f" + {counted(spent.unpriced, 'call')} of unknown price" if spent.unpriced else ""
-    tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
+    tokens = f"{spent.prompt_tokens:,} tokens in, {spent.completion_tokens:,} out"
     return f"{counted(spent.calls, 'call')}, {tokens}, ${spent.cost:.4f}{unknown}"
 
 

@@ -596,8 +596,9 @@ def _assumptions(stages: Sequence[Stage]) -> tuple[str, ...]:
     )
     thinking = (
         f"{stage.name}: thinking tokens at {stage.limits.effort} effort "
-        f"{stage.limits.thinking.low:,.0f} / {stage.limits.thinking.expected:,.0f} / {stage.limits.thinking.high:,.0f} "
-        "a call, assumed and within the limit of an answer"
+        f"{stage.limits.thinking.expected:,.0f} "
+        f"({stage.limits.thinking.low:,.0f} to {stage.limits.thinking.high:,.0f}) a call, "
+        "assumed and within the limit of an answer"
         for stage in stages
         if stage.limits.effort and not stage.length.basis.startswith("the mean of")
     )
@@ -616,4 +617,4 @@ def _price_lines(stages: Sequence[Stage]) -> Iterator[str]:
 
 
 def _percent(span: Span) -> str:
-    return f"{span.low:.0%} / {span.expected:.0%} / {span.high:.0%}"
+    return f"{span.expected:.0%} ({span.low:.0%} to {span.high:.0%})"

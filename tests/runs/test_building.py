@@ -132,13 +132,14 @@ def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path)
         arguments += ["--out", tmp_path / "out", "--prices", prices, "--concurrency", 1]
         stopped = discover(*arguments, "--budget", 0.012)
         assert stopped.returncode == 3 and "the budget of $0.0120 does not cover another" in stopped.stderr, stopped
+        assert " of 3 artifacts built → " in stopped.stdout
         with RunStore.read(tmp_path / "out" / CALLS) as store:
             assert 0 < store.spent().cost <= 0.012
         done = discover(*arguments, "--budget", 10)
         assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "out").glob("*.json"))) == 3
     assert "  user: " in done.stdout and "within reach of five perfect turns" in done.stdout
-    assert "tokens, $0.0" in done.stdout and "3 trees: 18 calls" in done.stdout
+    assert " out, $0.0" in done.stdout and "3 artifacts: 18 calls" in done.stdout
 
 
 @pytest.mark.slow

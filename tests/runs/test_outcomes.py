@@ -50,7 +50,7 @@ def test_the_line_leaves_out_what_is_nothing() -> None:
 
 
 def test_the_cost_names_calls_of_unknown_price() -> None:
-    assert cost_line(Spent(1200, 1300, 40_000, 9_000, 0.5, 0)) == "1,200 calls, 40,000 + 9,000 tokens, $0.5000"
+    assert cost_line(Spent(1200, 1300, 40_000, 9_000, 0.5, 0)) == "1,200 calls, 40,000 tokens in, 9,000 out, $0.5000"
     assert cost_line(Spent(2, 2, 10, 5, 0.0, 2)).endswith("$0.0000 + 2 calls of unknown price")
 
 

@@ -21,6 +21,7 @@ from discover_lib.app.cli.common import (
     UNFINISHED,
     ApiBase,
     ModelFlags,
+    Prices,
     client_settings,
     console,
     one_line,
@@ -49,6 +50,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
+from discover_lib.engines.llm.calls.prices import read_prices
 from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import INTERVAL
@@ -91,10 +93,12 @@ class AuditFlags(ModelFlags):
     prompts: Annotated[Path | None, typer.Option(help="The folder of prompts that the run was made with.")] = None
     api_base: ApiBase = None
     key_variable: Annotated[str | None, typer.Option(help="Environment variable with that server's key.")] = None
+    prices: Prices = None
 
     @property
     def settings(self) -> ClientSettings:
-        return client_settings(api_base=self.api_base, key_variable=self.key_variable)
+        prices = read_prices(self.prices) if self.prices else {}
+        return client_settings(api_base=self.api_base, key_variable=self.key_variable, prices=prices)
 
 
 @with_flags(AuditFlags)
@@ -223,11 +227,12 @@ def _certificate(run: Path, flags: AuditFlags) -> tuple[dict[str, Any] | None, b
         panel = lay_out_panel(run, artifacts=flags.artifacts or ARTIFACTS, seed=flags.seed, prompts=flags.prompts)
         if panel.models:
             plan = plan_run(panel, settings=settings, concurrency=IN_FLIGHT)
-            unpriced = f" and what {', '.join(plan.unpriced)} costs" if plan.unpriced else ""
+            cost = f"${plan.cost.expected:.2f} ({plan.cost.low:.2f} to {plan.cost.high:.2f})"
+            unpriced = f"what {', '.join(plan.unpriced)} costs (unknown: see --prices)" if plan.unpriced else ""
             typer.echo(
                 f"the panel: {plan.conversations} conversations, {plan.calls.expected:,.0f} calls "
-                f"({plan.calls.low:,.0f} to {plan.calls.high:,.0f}), ${plan.cost.expected:.2f} "
-                f"({plan.cost.low:.2f} to {plan.cost.high:.2f}){unpriced}"
+                f"({plan.calls.low:,.0f} to {plan.calls.high:,.0f}), "
+                + " and ".join(filter(None, (cost if plan.cost.high or not unpriced else "", unpriced)))
             )
             if budget is None:
                 raise DiscoverError("nothing was spent; give --budget to run the panel, --artifacts for a smaller one")

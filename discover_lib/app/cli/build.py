@@ -93,7 +93,7 @@ def build_and_tell(
     except LLMError as error:
         typer.echo(f"discover: {' '.join(str(error).split())}", err=True)
         return code_of(error)
-    return report_build(report, folder)
+    return report_build(report, folder, len(files))
 
 
 def built_lines(built: BuiltFile) -> Iterator[str]:
@@ -116,18 +116,19 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
         yield f"  {built.totals.line}"
 
 
-def report_build(report: BuildReport, folder: Path) -> int:
-    """Say how building ended; returns the exit code."""
+def report_build(report: BuildReport, folder: Path, asked: int) -> int:
+    """Say how building of so many artifacts ended; returns the exit code."""
     if report.totals is not None:
         reach = sum(each.ceiling for each in report.built) / len(report.built)
-        typer.echo(f"{counted(len(report.built), 'tree')}: {report.totals.line}")
+        typer.echo(f"{counted(len(report.built), 'artifact')}: {report.totals.line}")
         typer.echo(f"{reach:.0%} of their hidden intents are within reach of five perfect turns")
     if report.spent is not None and report.spent.calls:
-        typer.echo(f"paid so far for {folder}: {cost_line(report.spent)}")
+        typer.echo(f"paid so far for the folder {folder}: {cost_line(report.spent)}")
         typer.echo(report.outcomes.line)
     for failure in report.failures:
         typer.echo(f"discover: {' '.join(failure.split())}", err=True)
     if report.halted is not None:
+        typer.echo(f"{len(report.built)} of {counted(asked, 'artifact')} built → {folder}")
         typer.echo(halt_line(report.halted, report.message), err=True)
         return code_of_halt(report.halted)
     if "file" in report.kinds:

@@ -261,7 +261,7 @@ def _short_number(value: float) -> str:
 
 
 def _dollars(value: float) -> str:
-    return f"{value:.2f}" if value >= 1 else f"{value:.3g}"
+    return f"{value:.2f}" if value >= 1 else f"{value:.3g}" if value >= 0.001 or not value else f"{value:.5f}"
 
 
 # -- an evaluation --------------------------------------------------------------------------------------------------

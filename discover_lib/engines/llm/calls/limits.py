@@ -75,7 +75,7 @@ class Budget:
                 self.exhausted = True
                 raise LLMError(
                     f"the budget of ${self.dollars:.4f} does not cover another call to {model} "
-                    f"(${self.spent:.4f} spent, about ${estimate:.4f} needed)",
+                    f"(${self.spent:.4f} spent by then, up to about ${estimate:.4f} needed)",
                     "budget",
                 )
             self._settled.clear()

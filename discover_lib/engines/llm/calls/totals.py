@@ -33,7 +33,7 @@ class CallTotals:
     def line(self) -> str:
         again = f" ({self.asked_again} asked again)" if self.asked_again else ""
         unknown = f" and {counted(self.unpriced, 'call')} of unknown price" if self.unpriced else ""
-        tokens = f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens"
+        tokens = f"{self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out"
         return f"{counted(self.calls, 'call')}{again}, {tokens}, ${self.dollars:.4f}{unknown}"
 
 
