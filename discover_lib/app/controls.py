@@ -523,9 +523,11 @@ def picking(name: str, html: str, picks: Sequence[str], forgets: Sequence[str] =
     import marimo as mo
 
     def remember(change: Any) -> None:
+        address = mo.query_params()
         for other in forgets:
-            mo.query_params().remove(other)
-        mo.query_params().set(name, change["new"])
+            if other in address:
+                address.remove(other)
+        address.set(name, change["new"])
 
     asked = mo.query_params().get(name) if mo.running_in_notebook() else None
     widget = pickable(html, str(asked) if asked in picks else next(iter(picks), ""))

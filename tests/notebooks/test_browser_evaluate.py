@@ -41,7 +41,8 @@ def test_from_the_answer_to_the_sentence_that_made_the_difference(
     page.get_by_title("ask, interactivity: show its conversations").click()
     expect(page.get_by_role("heading", name="Behind a number: ask, interactivity")).to_be_visible(timeout=40 * SECOND)
     assert "file=61_behind_a_number.py" in page.url and "run=stories" in page.url
-    expect(page.get_by_text("6 conversations")).to_be_visible()
+    bars = page.get_by_role("group", name="6 conversations").get_by_role("button")
+    expect(bars).to_have_count(6)
     expect(page.get_by_role("heading", name=re.compile("^ask with the user of creative_writing-eval-"))).to_be_visible()
     expect(page.locator(".dl-outline")).to_have_count(1)
 
@@ -69,5 +70,8 @@ def test_from_the_answer_to_the_sentence_that_made_the_difference(
     page.get_by_label("against", exact=True).select_option(label="nobody")
     expect(page.get_by_role("heading", name="Behind a number: adaptive, discovery")).to_be_visible(timeout=45 * SECOND)
     expect(page.locator(".dl-outline")).to_have_count(1)
+    bars.last.click()
+    expect(bars.last).to_have_attribute("aria-pressed", "true")
+    expect(page).to_have_url(re.compile("conversation="), timeout=20 * SECOND)
     assert page.get_by_text("An internal error occurred").count() == 0
     assert outside_requests == []

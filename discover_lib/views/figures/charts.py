@@ -25,6 +25,7 @@ LINE = 15.0  # units between two labels at the end of lines
 CHARACTER = 10.0  # units that a character of a label is taken to be wide
 BINS = 24
 READABLE = 560.0  # units; a wider chart shrinks to this many pixels and scrolls from there on
+READABLE_ROWS = 760.0  # the same where names and numbers stand first and are read without scrolling
 SMOOTHED = 5  # logged points that a bold line averages
 SMOOTHED_FROM = 12  # fewer points than this are joined as they are
 FAMILY_MEANING: Mapping[Family, str] = {
@@ -76,10 +77,18 @@ def span_of(estimates: Iterable[Estimate]) -> Span:
     return Span(min(ends), max(ends))
 
 
-def _svg(size: Box, spoken: str, drawn: Iterable[Markup], *, stretched: bool = False, class_: str = "rf") -> Markup:
+def _svg(
+    size: Box,
+    spoken: str,
+    drawn: Iterable[Markup],
+    *,
+    stretched: bool = False,
+    class_: str = "rf",
+    readable: float = READABLE,
+) -> Markup:
     view = f"0 0 {size.width:g} {size.height:g}"
     ratio = "none" if stretched else None
-    least = None if stretched or size.width < READABLE else f"min-width:{READABLE:g}px"
+    least = None if stretched or size.width < readable else f"min-width:{readable:g}px"
     words = {"role": "img", "aria_label": spoken}
     svg = tag("svg", *drawn, class_=class_, style=least, viewBox=view, preserveAspectRatio=ratio, **words)
     return scrolling(svg) if least else svg
@@ -324,7 +333,7 @@ def dots(
             tag("g", _row_name(name, look, y), interval, point, value, class_="rf-own", style=f"color:{look.colour}")
         )
     spoken = "; ".join(f"{name} {shown(each)}" for name, each in rows.items())
-    return _svg(size, f"{title}: {spoken}", drawn)
+    return _svg(size, f"{title}: {spoken}", drawn, readable=READABLE_ROWS)
 
 
 def two_values(rows: Mapping[str, tuple[float, float]], names: tuple[str, str]) -> Markup:
