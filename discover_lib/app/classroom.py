@@ -1,7 +1,8 @@
 """A class on the local network: who knows the word comes in, hands in answers, and the teacher sees them come.
 
 Students may open the lessons and the first page, nothing else; what they send is kept as data (`app.answers`).  The
-session cookie is Starlette's, signed with a key that lives as long as the server.
+session cookie is Starlette's, signed with the teacher's key, which lies beside the answers: after a restart nobody has
+to come in again.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Room:
 
     @classmethod
     def open(cls, word: str) -> Room:
-        """A room with a new key; the file is named after the word, so that the same class goes on in it.
+        """The room of this word: the same class goes on in its file, and its key stays.
 
         Raises:
             ValueError: a word of fewer than four characters.
@@ -61,7 +62,8 @@ class Room:
         if len(word.strip()) < 4:
             raise ValueError("the word of a class has at least four characters")
         name = re.sub(r"\W+", "-", word.strip().casefold()).strip("-") or "class"
-        return cls(word.strip(), secrets.token_urlsafe(12), outputs_folder() / "class" / f"{name}.jsonl")
+        file = outputs_folder() / "class" / f"{name}.jsonl"
+        return cls(word.strip(), _kept_key(file.with_suffix(".key")), file)
 
     def environment(self) -> dict[str, str]:
         """What a server's process has to be told."""
@@ -75,6 +77,17 @@ class Room:
             name, number = f"{wanted} {number}", number + 1
         self.names.add(name.casefold())
         return name
+
+
+def _kept_key(path: Path) -> str:
+    """The key in a file that this user alone can read; a new one where there is none yet."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+", encoding="utf-8") as file:
+        key = file.read()
+        if not key:
+            key = secrets.token_urlsafe(24)
+            file.write(key)
+    return key
 
 
 def room_of_environment() -> Room | None:
@@ -102,7 +115,7 @@ class Classroom:
     def __init__(self, app: ASGIApp, room: Room) -> None:
         self.notebooks, self.room, self.wrong = app, room, asyncio.Lock()
         self.inside = SessionMiddleware(
-            self.serve, secrets.token_hex(32), session_cookie="discover_class", max_age=None, same_site="strict"
+            self.serve, f"cookie {room.key}", session_cookie="discover_class", max_age=None, same_site="strict"
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

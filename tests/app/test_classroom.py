@@ -92,8 +92,8 @@ def test_a_name_is_used_once_and_is_short(classroom: Classroom) -> None:
     assert shown == ["Kim", "kim 2", "Kim 3", "somebody", "x" * MAX_NAME]
 
 
-def test_a_forged_or_foreign_cookie_is_nobody(classroom: Classroom, room: Room) -> None:
-    other = joined(Classroom(notebooks, room), "Eve")
+def test_a_cookie_of_another_class_is_nobody(classroom: Classroom, room: Room) -> None:
+    other = joined(Classroom(notebooks, Room("harbour", "another key", room.file)), "Eve")
     client = visitor(classroom)
     client.cookies = other.cookies
     assert client.get("/").headers["location"] == "/class"
@@ -118,9 +118,18 @@ def test_a_word_is_not_too_short(word: str) -> None:
         Room.open(word)
 
 
-def test_a_class_goes_on_in_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = Room.open("Night Harbour!"), Room.open("night harbour")
-    assert one.file == other.file and one.file.name == "night-harbour.jsonl" and one.key != other.key
+def test_after_a_restart_the_class_goes_on_and_nobody_has_to_come_in_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    before, after = Room.open("Night Harbour!"), Room.open("night harbour")
+    assert before.file == after.file == tmp_path / "class" / "night-harbour.jsonl" and before.key == after.key
+    assert Room.open("day harbour").key != before.key
+    assert os.name == "nt" or before.file.with_suffix(".key").stat().st_mode & 0o077 == 0
+    kim = joined(Classroom(notebooks, before), "Kim", "night harbour!")
+    again = visitor(Classroom(notebooks, after))
+    again.cookies = kim.cookies
+    assert again.get("/?file=lessons/1_asking.py").text == "Kim at /"
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from playwright.sync_api import Page, expect
 
 from discover_lib.app.answers import read_answers
 from discover_lib.app.lessons.exercises import EXERCISES
-from discover_lib.base.files import outputs_folder
 from discover_lib.views.navigation import LESSONS
 
 pytestmark = pytest.mark.slow
@@ -85,27 +84,24 @@ def test_a_card_fits_a_phone_and_goes_on_after_the_guess(
     assert outside_requests == []
 
 
-def test_a_class_hands_in_what_is_checked(page: Page, tmp_path: Path) -> None:
-    word = f"class-{tmp_path.name}-{tmp_path.parent.name}"
-    file = outputs_folder() / "class" / f"{word}.jsonl"
-    try:
-        with workbench("--class", word) as running:
-            page.goto(running.url)
-            page.get_by_label("The word").fill(word)
-            page.get_by_label("Your name").fill("Kim <b>")
-            page.get_by_role("button", name="Come in").click()
-            expect(page.get_by_text("Hello Kim <b>")).to_be_visible()
-            guess_in(page, running.url, "lessons/3_length.py")
-            page.get_by_label("Your number").first.fill("1.64")
-            page.get_by_role("button", name="Check").first.click()
-            expect(page.get_by_text("✓ Right.")).to_be_visible()
-            page.goto(f"{running.url}/?file=20_simulator.py")
-            expect(page.get_by_text("not part of the class")).to_be_visible()
-        answers = read_answers(file)
-        assert [(each.student, each.task, each.passed) for each in answers] == [
-            ("Kim <b>", "predict-3", None),
-            ("Kim <b>", "reward", True),
-        ]
-        assert json.loads(file.read_text("utf-8").splitlines()[1])["answer"] == 1.64
-    finally:
-        file.unlink(missing_ok=True)
+def test_a_class_hands_in_what_is_checked(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    word, file = "harbour", tmp_path / "class" / "harbour.jsonl"
+    with workbench("--class", word) as running:
+        page.goto(running.url)
+        page.get_by_label("The word").fill(word)
+        page.get_by_label("Your name").fill("Kim <b>")
+        page.get_by_role("button", name="Come in").click()
+        expect(page.get_by_text("Hello Kim <b>")).to_be_visible()
+        guess_in(page, running.url, "lessons/3_length.py")
+        page.get_by_label("Your number").first.fill("1.64")
+        page.get_by_role("button", name="Check").first.click()
+        expect(page.get_by_text("✓ Right.")).to_be_visible()
+        page.goto(f"{running.url}/?file=20_simulator.py")
+        expect(page.get_by_text("not part of the class")).to_be_visible()
+    answers = read_answers(file)
+    assert [(each.student, each.task, each.passed) for each in answers] == [
+        ("Kim <b>", "predict-3", None),
+        ("Kim <b>", "reward", True),
+    ]
+    assert json.loads(file.read_text("utf-8").splitlines()[1])["answer"] == 1.64
