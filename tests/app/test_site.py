@@ -14,12 +14,14 @@ from pathlib import Path
 
 import pytest
 from browser import Server
+from hostile import HOSTILE, HOSTILE_SVG
 from playwright.sync_api import BrowserContext, Page, expect
 
 from discover_lib.app import simulator_page
 from discover_lib.app.site.build import DEPENDENCIES, build_site
 from discover_lib.app.site.fetched import COMPILED, PYODIDE_FILES, pyodide_folder
 from discover_lib.app.site.host import OPENING, open_page
+from discover_lib.app.site.piece import built, opening
 from discover_lib.base.errors import DiscoverError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,6 +119,19 @@ def test_a_visitor_replies_to_the_person_they_see(data: Path) -> None:
     assert posted[-1]["mine"] == {} and posted[-1]["story"]["turns"] == 5
     story.receive(json.dumps({"set": {"sent": {"text": "A tale of the sea?", "number": 2}}}))
     assert len(posted[-1]["mine"]["moments"]) == 2
+
+
+def test_a_pasted_piece_becomes_a_tree_and_what_cannot_be_read_is_said_so(data: Path) -> None:
+    posted: list[dict] = []
+    page = open_page("site_tree", lambda text: posted.append(json.loads(text)), data)
+    asked = opening()["asked"]
+    page.receive(json.dumps({"set": {"asked": asked}}))
+    assert posted == [{"built": built(asked)}] and "Made broader" in posted[0]["built"]["html"]
+    for text in ("", "<script>alert(1)</script>", *HOSTILE, HOSTILE_SVG):
+        for domain in ("svg_drawing", "creative_writing"):
+            page.receive(json.dumps({"set": {"asked": {"domain": domain, "text": text}}}))
+            markup = posted[-1]["built"]["html"]
+            assert "dl-error" in markup and "<script" not in markup and "<img src=x" not in markup
 
 
 def test_what_the_browser_runs_imports_nothing_that_is_not_taken_along(data: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.app.session import Session
+from discover_lib.app.site.piece import built
 from discover_lib.app.stage import StagePlayer
 from discover_lib.app.story import PEOPLE, StoryTeller, answering
 
@@ -72,13 +73,16 @@ def open_page(name: str, post: Callable[[str], Any], data: Path) -> PageModel:
     """The model of a page; it begins with the values that the page has been built with, and posts what changes.
 
     Args:
-        name: "story" or "stage".
+        name: "story", "stage" or "site_tree".
         data: the folder with the session that the simulator opens with.
     """
     model = PageModel(person=0)
-    if name == "story":
-        answering(model, StoryTeller(PEOPLE))
-    else:
-        StagePlayer(Session.from_text((data / OPENING).read_text(encoding="utf-8")), widget=model)
+    match name:
+        case "story":
+            answering(model, StoryTeller(PEOPLE))
+        case "site_tree":
+            model.observe(lambda change: setattr(model, "built", built(change["new"])), "asked")
+        case _:
+            StagePlayer(Session.from_text((data / OPENING).read_text(encoding="utf-8")), widget=model)
     model.__dict__["_post"] = post
     return model
