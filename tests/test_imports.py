@@ -215,9 +215,9 @@ def test_no_module_imports_itself_by_a_detour() -> None:
 def test_importing_the_library_is_quick_and_loads_nothing_heavy() -> None:
     report = """
 import sys, time
-before = time.perf_counter()
+before = time.process_time()
 import discover_lib
-print(time.perf_counter() - before, *sorted({name.split(".")[0] for name in sys.modules}))
+print(time.process_time() - before, *sorted({name.split(".")[0] for name in sys.modules}))
 """
     runs = [
         subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, check=True).stdout.split()
@@ -225,7 +225,7 @@ print(time.perf_counter() - before, *sorted({name.split(".")[0] for name in sys.
     ]
     seconds = min(float(run[0]) for run in runs)
     assert NOT_YET_LOADED.isdisjoint(runs[0][1:])
-    assert seconds < IMPORT_SECONDS, f"import discover_lib took {seconds:.2f} s (best of 5)"
+    assert seconds < IMPORT_SECONDS, f"import discover_lib took {seconds:.2f} s of processor time (best of 5)"
 
 
 @pytest.mark.parametrize(
