@@ -377,7 +377,7 @@ class Session:
             handle, name = tempfile.mkstemp(dir=self.folder, prefix=f".{self.id}-", suffix=".part")
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(self.text)
+                    json.dump(self._data(), file, ensure_ascii=False)
                 os.replace(name, self.path)
             except BaseException:
                 Path(name).unlink(missing_ok=True)
@@ -405,10 +405,8 @@ class Session:
             raise SessionError(f"session {session_id!r} is not of this version ({error}); start a new one") from None
         return session
 
-    @property
-    def text(self) -> str:
-        """The session as its file has it."""
-        data = {
+    def _data(self) -> dict[str, Any]:
+        return {
             "format": FORMAT,
             "id": self.id,
             "settings": dataclasses.asdict(self.settings),
@@ -419,7 +417,11 @@ class Session:
             "current": self.current,
             "cursor": self.cursor,
         }
-        return json.dumps(data, ensure_ascii=False)
+
+    @property
+    def text(self) -> str:
+        """The session as its file has it."""
+        return json.dumps(self._data(), ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str, folder: Path | None = None) -> Session:

@@ -60,6 +60,7 @@ def address(site: Path) -> Iterator[str]:
 # -- the folder --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_folder_is_small_and_names_no_other_place(site: Path) -> None:
     files = [path for path in site.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 25e6
@@ -72,6 +73,7 @@ def test_the_folder_is_small_and_names_no_other_place(site: Path) -> None:
         assert len(policy) == 1 and "unsafe-inline" not in policy[0].split("script-src")[1].split(";")[0]
 
 
+@pytest.mark.slow
 def test_widgets_are_the_notebooks_own_files(site: Path) -> None:
     static = ROOT / "discover_lib" / "views" / "static"
     for name in ("story.js", "stage.js", "stage.css", "story.css", "workbench.css"):

@@ -47,7 +47,7 @@ def built(asked: Mapping[str, str]) -> dict[str, str]:
     request = joined([quiet("A user with these intents would begin:"), tag("p", tree.initial_request)])
     state = initial_state(tree)
     panels = (
-        show.panel("Intents: what such a user may come to want", show.outline(tree, state), request),
+        show.panel("Intents: what such a user may come to want", request, show.outline(tree, state)),
         show.panel("Recognised in the piece", show.recognised(result.recognised)),
         show.panel("Made broader, level by level", show.ladder(result.levels)),
     )

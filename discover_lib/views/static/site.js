@@ -43,7 +43,7 @@ function start() {
       if ("serviceWorker" in navigator) navigator.serviceWorker.register("site_service.js").catch(() => {});
     }
   };
-  worker.onerror = (event) => say(`Python did not start: ${event.message || "this browser cannot run it"}`, true);
+  worker.onerror = (event) => say(`Python did not start: ${event.message || "a file of it could not be loaded"}`, true);
 }
 function toPython(sent) {
   if (!worker) start();

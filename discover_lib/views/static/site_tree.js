@@ -28,6 +28,7 @@ export default {
     const paint = () => {
       shown.innerHTML = model.get("built").html; // finished markup: texts in it are escaped where it is made
       shown.removeAttribute("aria-busy");
+      for (const each of shown.querySelectorAll(".dl-scroll")) each.tabIndex = 0; // scrolled by keyboard, too
     };
     model.on("change:built", paint);
     el.append(form, shown);
