@@ -16,7 +16,7 @@ from typing import Any
 from discover_lib.app.lessons import people, rules, trusting
 from discover_lib.app.panel import talks_earlier, trained_earlier
 from discover_lib.core.conversation import Conversation
-from discover_lib.core.state import Discovery, IntentState
+from discover_lib.core.state import Discovery
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.train.grpo.group import group_of
 from discover_lib.views.html import Markup, joined, tag
@@ -66,9 +66,9 @@ def bars(values: Sequence[tuple[str, float]], left: float = 62) -> Markup:
 # -- one conversation --------------------------------------------------------------------------------------------------
 
 
-def dots(conversation: Conversation, y: float, state: IntentState | None = None) -> Markup:
+def dots(conversation: Conversation, y: float) -> Markup:
     """A row of all wishes as they are at the end."""
-    known = state or conversation.state
+    known = conversation.state
     keys = list(conversation.tree.intents)
     step = (WIDTH - 78) / len(keys)
     return joined(dot(72 + step * place, y, LEVELS[known[key]], 3.6) for place, key in enumerate(keys))
