@@ -1,6 +1,6 @@
 """Straight to an OpenAI-compatible server (vLLM, llama.cpp, LM Studio ...): one HTTP request, nothing around it.
 
-LiteLLM takes three to seven milliseconds of processor time for a call, which is too much for the hundreds in flight
+LiteLLM takes three to ten milliseconds of processor time for a call, which is too much for the hundreds in flight
 that a local server is asked to answer; this takes a tenth of that.
 """
 
