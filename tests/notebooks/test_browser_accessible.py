@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # ships axe-core, so that nothing is fetched
 from browser import Server, keep_on_this_machine, workbench
 from playwright.sync_api import Browser, Page, expect
 
@@ -12,6 +11,9 @@ from discover_lib.app.panel import FIRST_SYNTHESIS
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.views.navigation import PAGES
+
+# It brings axe-core along, so that nothing is fetched.
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="make test installs axe-playwright-python")
 
 SECOND = 1000
 DESK, TABLET, PHONE = (1400, 900), (1024, 768), (390, 844)
@@ -86,7 +88,7 @@ def settle(page: Page) -> None:
 def serious(page: Page) -> list[str]:
     """What axe-core calls serious or critical, a line per element."""
     context = {"exclude": [[selector] for selector in MARIMO]}
-    results = Axe().run(page, context=context, options={"resultTypes": ["violations"]})  # type: ignore[arg-type]
+    results = axe.Axe().run(page, context=context, options={"resultTypes": ["violations"]})  # type: ignore[arg-type]
     return [
         f"{violation['id']}: {node['html'][:200]}"
         for violation in results.response["violations"]
