@@ -15,17 +15,24 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app.lessons import cards
-    from discover_lib.app.story import story_widget
+    from discover_lib.app.story import PEOPLE, StoryTeller, story_widget
     from discover_lib.views import conversation as show
     from discover_lib.views.navigation import footer
 
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md("""
+    _told = StoryTeller(PEOPLE).tell(0)
+    mo.md(f"""
     # Why does asking find nothing?
 
     Eight minutes. One person, three assistants: one **asks**, one **drafts**, one shows things and then builds.
+
+    The person writes
+
+    > {_told["request"]}
+
+    and has {_told["columns"][0]["moments"][0]["of"]} more wishes about it that they have no words for yet.
     """)
     return
 
@@ -48,9 +55,8 @@ def note_guess(guess):
 
 @app.cell(hide_code=True)
 def show_story(guess):
-    _people = [("svg_drawing", 17), ("svg_drawing", 22), ("creative_writing", 8)]
     _what = mo.md("## Do\n\nPress *Play* and watch the three rows of dots: ○ fog, ◆ a hunch, ● known.")
-    mo.vstack([_what, mo.ui.anywidget(story_widget(_people))]) if guess.value else None
+    mo.vstack([_what, mo.ui.anywidget(story_widget(PEOPLE))]) if guess.value else None
     return
 
 
