@@ -132,7 +132,7 @@ def compare_why(guess, why):
         "2",
         why.value,
         "A person thinks about one thing at a time, and so their hunches form where they look. It is wrong "
-        "for whoever recognises a wish wherever it turns up; the authors’ released code has another focus, "
+        "for people who recognise a wish wherever it turns up; the authors’ released code has another focus, "
         "and page 20 shows what changes.",
     )
     _ours if guess.value else None

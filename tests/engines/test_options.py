@@ -167,7 +167,7 @@ def test_a_plan_names_options_bounds_answers_and_counts_thinking() -> None:
     said = "\n".join(plan.assumptions)
     assert f"as asked for, {ANSWERING}: max tokens 500" in said
     assert "as asked for, judge: reasoning effort medium" in said
-    assert "judge: thinking tokens at medium effort 300 / 1,500 / 5,000 a call" in said
+    assert "judge: thinking tokens at medium effort 1,500 (300 to 5,000) a call" in said
 
 
 def test_thinking_stays_within_the_limit_of_an_answer() -> None:

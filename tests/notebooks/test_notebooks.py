@@ -45,7 +45,7 @@ def test_start_here_explains_near_misses_with_numbers_of_the_rules() -> None:
     outputs, _ = run("00_start_here.py")
     text = "".join(outputs)
     assert "0.25 each: 0.5 in all" in re.sub(r"\s+", " ", text) and "wears θ down to 0.15" in re.sub(r"\s+", " ", text)
-    assert "Over 30 others" in text
+    assert "hidden from 30 others" in text
 
 
 def test_start_here_links_to_every_notebook() -> None:

@@ -493,7 +493,12 @@ def test_the_command_prints_and_writes_results_and_resumes(tmp_path: Path) -> No
     asked += ["--artifacts", 2, "--trials", 1, "--turns", 2, "--run", tmp_path / "run", "--sensitivity"]
     first = run_command(*asked)
     assert first.exit_code == 0, first.output
-    for said in ("2 artifacts, 2 users", "not distinguishable", "eq. 4 depends on the pool", "score again as recorded"):
+    for said in (
+        "2 artifacts, 2 users",
+        "too few for any verdict",
+        "eq. 4 depends on the pool",
+        "score again as recorded",
+    ):
         assert said in " ".join(first.output.split())
     written = {name: (tmp_path / "run" / name).read_bytes() for name in (RESULTS_FILE, SCORES_FILE, SENSITIVITY_FILE)}
     again = run_command(*asked)

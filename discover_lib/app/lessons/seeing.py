@@ -31,8 +31,8 @@ def rank(answer: Any) -> Outcome:
         return wrong("This is worst first: turn it round.", **means)
     if order[-1] != "ask":
         return wrong(
-            f"Asking finds {means['ask']:g}: whoever has no words for a wish yet cannot answer a question about it. "
-            "Look at its row of dots.",
+            f"Asking finds {means['ask']:g}: a person who has no words for a wish yet cannot answer a question about "
+            "it. Look at its row of dots.",
             **means,
         )
     if order == right:
@@ -113,7 +113,7 @@ def break_it(answer: Any) -> Outcome:
         return Outcome(
             True,
             f"Broken: it earns {mean:.2f} from people it knows nothing about, adaptive's first reply {bar:.2f}. A "
-            "judge that looks for what was meant rewards whoever says everything, and "
+            "judge that looks for what was meant rewards a reply that says everything, and "
             f"{turns[0].reply.n_tokens} tokens cost little. What would you change: the judge, τ, or a cap on what "
             "one reply may name?",
             shown,

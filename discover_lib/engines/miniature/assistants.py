@@ -18,7 +18,7 @@ from discover_lib.engines.miniature.beliefs import Beliefs, believe
 from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
-from discover_lib.engines.miniature.notation import Move, in_order
+from discover_lib.engines.miniature.notation import Move
 from discover_lib.engines.miniature.phrases import in_drawn_order, phrase_book, spoken
 from discover_lib.engines.miniature.rendering import PLAIN, make_reply
 from discover_lib.metrics.satisfaction import asks_for_final
@@ -314,7 +314,7 @@ def alternatives(verb: str, beliefs: Beliefs, rng: random.Random) -> Move:
     dimension = _next_dimension(beliefs, rng, done=beliefs.explored)
     below = beliefs.within(dimension)
     values = spread(beliefs.lexicon, dimension, below, beliefs.tried, rng, beliefs.known_leaves())
-    return Move("show" if verb == "show" else "maybe", tuple(in_order(values, beliefs.lexicon)), dimension)
+    return Move("show" if verb == "show" else "maybe", tuple(values), dimension)
 
 
 def spread(
