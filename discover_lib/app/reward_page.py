@@ -101,9 +101,7 @@ def explanation() -> Markup:
 
 def every_turn(original: Conversation, now: Conversation) -> Markup:
     """A bar for what the reply of each turn is worth, and their sum; every turn must be scored."""
-    were, are = (
-        [earned.total for turn in each.turns if (earned := turn.candidate.reward)] for each in (original, now)
-    )
+    were, are = ([earned.total for turn in each.turns if (earned := turn.candidate.reward)] for each in (original, now))
     line = f"In all {signed(round(sum(are), 3))}"
     same = now.rules == original.rules
     line += "." if same else f"; under the {original.rules.name} rules {signed(sum(were))}."

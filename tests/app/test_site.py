@@ -157,7 +157,7 @@ def test_a_moved_slider_is_answered_with_the_library_s_own_receipt(data: Path) -
 def test_an_address_that_asks_for_what_is_not_there_is_answered_with_what_is_nearest() -> None:
     names = ("talk", "rules", "turn", "p", "tau", "lam")
     for value in ("<script>", None, [1]):
-        assert scored({name: value for name in names}) == scored({})
+        assert scored(dict.fromkeys(names, value)) == scored({})
     beyond = scored({"turn": 99, "p": -3, "tau": 1e300, "lam": 11})
     assert beyond["turn"] == beyond["turns"] and beyond["sliders"] == {"p": 0, "tau": 1000, "lam": 10}
 
