@@ -26,7 +26,7 @@ export default {
     };
     const controls = {};
     const menu = (name, label, options) => {
-      const select = controls[name] = make("select", {}, ...options.map((each) => make("option", { value: each }, each)));
+      const select = controls[name] = make("select", { ariaLabel: label }, ...options.map((each) => make("option", { value: each }, each)));
       select.addEventListener("change", () => choose(name, select.value));
       return make("label", {}, `${label} `, select);
     };
