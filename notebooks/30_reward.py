@@ -15,16 +15,10 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib import Conversation, Rules, replay, reward
+    from discover_lib.app import reward_page
     from discover_lib.app.carried import base_rules, kept, rule_sliders, rules_menu, rules_said, rules_set
-    from discover_lib.app.controls import domain_labels
-    from discover_lib.core.rollout import run_conversation
-    from discover_lib.engines.miniature import engine
-    from discover_lib.engines.miniature.artifacts import generate_artifact
-    from discover_lib.engines.miniature.assistants import scripted_assistant
     from discover_lib.metrics.rescore import other_choices, tally
-    from discover_lib.runs.recorded import load_recorded, recorded_index
     from discover_lib.views import conversation as show
-    from discover_lib.views import reward as show_reward
     from discover_lib.views.navigation import footer
 
     # What the user may speak of, by how far it has formed; "fuzzy" and its like are the paper's words for prompts.
@@ -38,51 +32,23 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md("""
-    # What is one reply worth?
-
-    One point for every wish that it makes the user **discover**, less a charge for its length. Move a rule, and the
-    receipt is written anew: the judgements stay as they were, so nothing is asked again.
-    """)
+    mo.md(reward_page.INTRODUCTION)
     return
 
 
-@app.function(hide_code=True)
-def miniature_conversation(domain: str) -> Conversation:
-    """Two scripted assistants answer every turn of one miniature user; the better reply goes on."""
-    world = engine(domain)
-    tree = world.builder.build(generate_artifact(domain, "eval", 7)).tree
-    assistants = [scripted_assistant(name, domain) for name in ("draft", "adaptive")]
-    setting = {"engine": "miniature", "domain": domain, "assistants": ["draft", "adaptive"]}
-    return run_conversation(tree, world.judge, world.voice, assistants, seed=7, setting=setting)
-
-
 @app.cell(hide_code=True)
-def load_recordings():
-    recorded = {f"recorded: {each.title}": load_recorded(each.name)[0] for each in recorded_index() if each.sessions}
-    live = {f"miniature: {label}": domain for label, domain in domain_labels().items()}  # run when chosen
-    return live, recorded
-
-
-@app.cell(hide_code=True)
-def choose_conversation(live, recorded):
-    _first = "recorded: night harbour"
+def choose_conversation():
+    _names, _first = reward_page.conversation_names()
     conversation_choice = kept(
-        mo.ui.dropdown,
-        "talk",
-        [*recorded, *live],
-        value=_first if _first in recorded else next(iter(live)),
-        label="Conversation",
-        forgets=("p", "tau", "lam"),
+        mo.ui.dropdown, "talk", _names, value=_first, label="Conversation", forgets=("p", "tau", "lam")
     )
     rules_choice = rules_menu("Rules")
     return conversation_choice, rules_choice
 
 
 @app.cell(hide_code=True)
-def set_rules(conversation_choice, live, recorded, rules_choice):
-    _name = conversation_choice.value
-    original = recorded[_name] if _name in recorded else miniature_conversation(live[_name])
+def set_rules(conversation_choice, rules_choice):
+    original = reward_page.conversation(conversation_choice.value)
     base = base_rules(rules_choice.value, original.rules)
     p_slider, tau_slider, lam_slider = rule_sliders(base)
     return base, lam_slider, original, p_slider, tau_slider
@@ -102,45 +68,22 @@ def place_controls(conversation_choice, lam_slider, p_slider, rules_choice, tau_
 
 
 @app.cell(hide_code=True)
-def show_receipt(base, now, original, rules, turn, turn_slider):
-    _was = show.receipt(original.tree, original.turns[turn_slider.value - 1], original.rules, explains=True)
-    _now = show.receipt(now.tree, turn, rules if rules == base else rules.replace(name="your"), explains=True)
-    _receipt = show_reward.compared(_was, _now, rules_said(rules, base)) if rules != original.rules else _was
-    _sum = show_reward.assembled(turn, rules)
-    _reply = show.panel(f"The reply of turn {turn.index}", show.rich_text(turn.reply.text))
-    mo.Html(show.styled(_sum, show.tag("div", _reply, show.panel("Its receipt", _receipt), class_="rw-one")))
+def show_receipt(base, now, original, turn_slider):
+    _number = turn_slider.value
+    _receipt = reward_page.reply_receipt(original, now, base, _number)
+    mo.Html(show.styled(reward_page.reply_sum(now, _number), _receipt))
     return
 
 
 @app.cell(hide_code=True)
 def explain_symbols():
-    mo.Html(
-        show.styled(
-            show.more(
-                "What the letters mean, and what a near miss does",
-                show_reward.symbols(),
-                show.quiet(
-                    "An intent that a reply meets is discovered at once. One that it misses nearly, k times, forms by "
-                    "degrees: it moves up one state if p · k exceeds its threshold θ, else θ shrinks by p · k."
-                ),
-            )
-        )
-    )
+    mo.Html(show.styled(reward_page.explanation()))
     return
 
 
 @app.cell(hide_code=True)
-def show_rewards(now, original, rules):
-    _was = [turn.candidate.reward.total for turn in original.turns]
-    _is = [turn.candidate.reward.total for turn in now.turns]
-    _sum = f"In all {show.signed(round(sum(_is), 3))}"
-    _sum += "." if rules == original.rules else f"; under the {original.rules.name} rules {show.signed(sum(_was))}."
-    mo.vstack(
-        [
-            mo.md("## Every turn of this conversation"),
-            mo.Html(show.styled(show.reward_bars(_is, _was if _is != _was else ()), show.quiet(_sum))),
-        ]
-    )
+def show_rewards(now, original):
+    mo.vstack([mo.md(f"## {reward_page.EVERY_TURN}"), mo.Html(show.styled(reward_page.every_turn(original, now)))])
     return
 
 
@@ -247,10 +190,9 @@ def compare_rules(original):
 
 
 @app.cell(hide_code=True)
-def count_facts(base, recorded, rules):
-    _all = [
-        replay(each, rules.replace(name=rules.name, token_unit=each.rules.token_unit)) for each in recorded.values()
-    ]
+def count_facts(base, rules):
+    _recorded = [reward_page.conversation(name) for name in reward_page.recorded_names()]
+    _all = [replay(each, rules.replace(name=rules.name, token_unit=each.rules.token_unit)) for each in _recorded]
     counts = tally(_all)
     mo.md(f"""
     ## Four things worth knowing

@@ -19,6 +19,11 @@ from discover_lib.metrics.results import ALL, MEASURE, MEASURES
 from discover_lib.metrics.scores import ConversationScores
 
 OWN = "the run’s own"
+RULE_SLIDERS = {  # name in the address → the most it goes up to, its step, and its label
+    "p": (1, 0.05, "near-miss weight p"),
+    "tau": (1000, 10, "free tokens τ"),
+    "lam": (10, 0.5, "price of 1,000 tokens, 1000 λ"),
+}
 
 
 def kept(
@@ -94,17 +99,20 @@ def base_rules(name: str, own: Rules) -> Rules:
     return own if name == OWN else NAMED_RULES[name]().replace(token_unit=own.token_unit)
 
 
-def rule_sliders(base: Rules) -> tuple[Any, Any, Any]:
+def slider_values(base: Rules) -> dict[str, float]:
+    """Where the sliders stand for these rules, by their names in the address."""
+    values = {"p": base.p, "tau": base.tau, "lam": 1000 * base.lam}
+    return {name: min(values[name], most) for name, (most, _, _) in RULE_SLIDERS.items()}
+
+
+def rule_sliders(base: Rules) -> tuple[Any, ...]:
     """Sliders for p, τ and 1000 λ, at the rules' values where the address asks for no other."""
     import marimo as mo
 
-    def slider(name: str, value: float, most: float, step: float, label: str) -> Any:
-        return kept(mo.ui.slider, name, 0, most, step, value=min(value, most), label=label, show_value=True)
-
-    return (
-        slider("p", base.p, 1, 0.05, "near-miss weight p"),
-        slider("tau", base.tau, 1000, 10, "free tokens τ"),
-        slider("lam", 1000 * base.lam, 10, 0.5, "price of 1,000 tokens, 1000 λ"),
+    values = slider_values(base)
+    return tuple(
+        kept(mo.ui.slider, name, 0, most, step, value=values[name], label=label, show_value=True)
+        for name, (most, step, label) in RULE_SLIDERS.items()
     )
 
 

@@ -17,12 +17,15 @@ from browser import Server
 from hostile import HOSTILE, HOSTILE_SVG
 from playwright.sync_api import BrowserContext, Page, expect
 
-from discover_lib.app import simulator_page
+from discover_lib.app import reward_page, simulator_page
 from discover_lib.app.site.build import DEPENDENCIES, build_site
 from discover_lib.app.site.fetched import COMPILED, PYODIDE_FILES, pyodide_folder
 from discover_lib.app.site.host import OPENING, open_page
 from discover_lib.app.site.piece import built, opening
+from discover_lib.app.site.reward import scored
 from discover_lib.base.errors import DiscoverError
+from discover_lib.core.rules import Rules
+from discover_lib.metrics.replay import replay
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON_READY = 90_000  # ms; a busy machine compiles WebAssembly slowly
@@ -136,6 +139,29 @@ def test_a_pasted_piece_becomes_a_tree_and_what_cannot_be_read_is_said_so(data: 
             assert "dl-error" in markup and "<script" not in markup and "<img src=x" not in markup
 
 
+def test_a_moved_slider_is_answered_with_the_library_s_own_receipt(data: Path) -> None:
+    posted: list[dict] = []
+    page = open_page("site_reward", lambda text: posted.append(json.loads(text)), data)
+    asked = {"talk": "miniature: Creative writing", "turn": 2, "tau": 0, "p": 1, "number": 3}
+    page.receive(json.dumps({"set": {"asked": asked}}))
+    original = reward_page.conversation("miniature: Creative writing")
+    base = Rules.paper().replace(token_unit=original.rules.token_unit)
+    now = replay(original, base.replace(p=1, tau=0))
+    answer = posted[-1]["scored"]
+    assert answer["sum"] == reward_page.reply_sum(now, 2)
+    assert answer["rest"].startswith(reward_page.reply_receipt(original, now, base, 2))
+    assert "yours: near miss 1, 0 free tokens" in answer["rest"] and "<del>" in answer["rest"]
+    assert (answer["number"], answer["sliders"]) == (3, {"p": 1, "tau": 0, "lam": 1000 * base.lam})
+
+
+def test_an_address_that_asks_for_what_is_not_there_is_answered_with_what_is_nearest() -> None:
+    names = ("talk", "rules", "turn", "p", "tau", "lam")
+    for value in ("<script>", None, [1]):
+        assert scored(dict.fromkeys(names, value)) == scored({})
+    beyond = scored({"turn": 99, "p": -3, "tau": 1e300, "lam": 11})
+    assert beyond["turn"] == beyond["turns"] and beyond["sliders"] == {"p": 0, "tau": 1000, "lam": 10}
+
+
 def test_what_the_browser_runs_imports_nothing_that_is_not_taken_along(data: Path) -> None:
     program = f"""
 import importlib.metadata, json, sys
@@ -144,11 +170,11 @@ taken = {{*{DEPENDENCIES!r}, {COMPILED!r}}}
 packages = importlib.metadata.packages_distributions()
 before = set(sys.modules)
 from discover_lib.app.site.host import open_page
-for name in ("stage", "story"):
+for name in ("stage", "story", "site_reward"):
     page = open_page(name, lambda text: None, Path({str(data)!r}))
     for message in ({{"do": "next"}}, {{"do": "consider"}}, {{"do": "rules", "name": "authors"}}):
         page.receive(json.dumps({{"message": message}}))
-    page.receive(json.dumps({{"set": {{"sent": {{"text": "a fox?", "number": 1}}}}}}))
+    page.receive(json.dumps({{"set": {{"asked": {{"turn": 2}}, "sent": {{"text": "a fox?", "number": 1}}}}}}))
 names = {{name.split(".")[0] for name in set(sys.modules) - before}} & set(packages)
 print({{each.lower().replace("_", "-") for name in names for each in packages[name]}} - taken - {{"discover-lib"}})
 """
@@ -212,4 +238,26 @@ def test_a_link_opens_the_same_turn_on_the_site_and_in_the_notebook(
     page.get_by_role("button", name="Share").click()
     link = page.get_by_label("Link to this moment").input_value()
     assert link == f"{server.url}/?file=20_simulator.py&{situation}"
+    assert outside_requests == []
+
+
+def test_a_slider_writes_the_receipt_anew_and_its_link_opens_the_same(
+    address: str, page: Page, outside_requests: list[str]
+) -> None:
+    page.goto(f"{address}reward.html")
+    receipt = page.locator(".dl-receipt")
+    expect(receipt).to_be_visible()
+    expect(page.locator(".rw-one del")).to_have_count(0)
+    page.get_by_label("Conversation", exact=True).select_option("miniature: Creative writing")
+    page.get_by_label("Turn", exact=True).fill("2")
+    page.get_by_label("free tokens τ", exact=True).fill("0")
+    expect(page.locator(".rw-one")).to_contain_text("yours: 0 free tokens", timeout=PYTHON_READY)
+    link, text = page.url, receipt.inner_text()
+    assert link == f"{address}reward.html#talk=miniature%3A+Creative+writing&turn=2&tau=0"
+    page.goto("about:blank")
+    page.goto(link)
+    expect(receipt).to_have_text(re.compile("^Turn 2"), timeout=PYTHON_READY)
+    assert receipt.inner_text() == text
+    page.get_by_label("Rules", exact=True).select_option("authors")
+    expect(page.get_by_label("free tokens τ", exact=True)).not_to_have_value("0", timeout=PYTHON_READY)
     assert outside_requests == []

@@ -20,8 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from discover_lib.app import simulator_page
-from discover_lib.app.site import piece
+from discover_lib.app import reward_page, simulator_page
+from discover_lib.app.site import piece, reward
 from discover_lib.app.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder
 from discover_lib.app.site.host import OPENING, PageModel
 from discover_lib.app.stage import StagePlayer
@@ -39,7 +39,7 @@ DEPENDENCIES = (
     *("defusedxml", "markdown-it-py", "markupsafe", "mdurl", "pyyaml", "tinycss2", "typing-extensions", "webencodings"),
 )
 DATA = ("artifacts", "recorded")  # folders of `data/` that the simulator's menus offer
-SCRIPTS = ("site.js", "site_worker.js", "site_python.mjs", "story.js", "stage.js", "site_tree.js")
+SCRIPTS = ("site.js", "site_worker.js", "site_python.mjs", "story.js", "stage.js", "site_tree.js", "site_reward.js")
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; img-src data:; "
     "style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -92,7 +92,7 @@ def build_site(out: Path, pyodide: Path | None = None, on_step: Callable[[str], 
     parsed_zip(out / "python" / "parsed.zip")
     on_step("the pages and their recorded conversations")
     with tempfile.TemporaryDirectory() as scratch:
-        pages = [_story_page(), _simulator_page(Path(scratch)), _tree_page()]
+        pages = [_story_page(), _simulator_page(Path(scratch)), _tree_page(), _reward_page()]
         session = next(Path(scratch).glob("*.json")).read_text(encoding="utf-8")
     data_zip(out / "python" / "data.zip", session)
     sheets = dict.fromkeys(("workbench.css", "site.css", *(sheet for page in pages for sheet in page.sheets)))
@@ -209,6 +209,11 @@ def _simulator_page(folder: Path) -> SitePage:
 def _tree_page() -> SitePage:
     before = Markup(piece.introduction())
     return SitePage("trees.html", "Your piece as intents", "site_tree", (), before, EMPTY, piece.opening())
+
+
+def _reward_page() -> SitePage:
+    before, after = _prose(reward_page.INTRODUCTION), reward_page.explanation()
+    return SitePage("reward.html", "What is one reply worth?", "site_reward", (), before, after, reward.opening())
 
 
 def _prose(text: str) -> Markup:

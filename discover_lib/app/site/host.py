@@ -14,6 +14,7 @@ from typing import Any
 
 from discover_lib.app.session import Session
 from discover_lib.app.site.piece import built
+from discover_lib.app.site.reward import scored
 from discover_lib.app.stage import StagePlayer
 from discover_lib.app.story import PEOPLE, StoryTeller, answering
 
@@ -73,7 +74,7 @@ def open_page(name: str, post: Callable[[str], Any], data: Path) -> PageModel:
     """The model of a page; it begins with the values that the page has been built with, and posts what changes.
 
     Args:
-        name: "story", "stage" or "site_tree".
+        name: "story", "stage", "site_tree" or "site_reward".
         data: the folder with the session that the simulator opens with.
     """
     model = PageModel(person=0)
@@ -82,6 +83,8 @@ def open_page(name: str, post: Callable[[str], Any], data: Path) -> PageModel:
             answering(model, StoryTeller(PEOPLE))
         case "site_tree":
             model.observe(lambda change: setattr(model, "built", built(change["new"])), "asked")
+        case "site_reward":
+            model.observe(lambda change: setattr(model, "scored", scored(change["new"])), "asked")
         case _:
             StagePlayer(Session.from_text((data / OPENING).read_text(encoding="utf-8")), widget=model)
     model.__dict__["_post"] = post
