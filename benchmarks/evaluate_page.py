@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import statistics
 import sys
 import tempfile
@@ -59,7 +60,7 @@ def seconds_to_drill(page: Page, url: str, place: int) -> tuple[float, float]:
     page.get_by_role("heading", name="Evaluate others").wait_for(timeout=WAIT)  # nothing of the opening goes on
     began = time.perf_counter()
     page.locator(".ds-results .ds-cell").nth(place).click()
-    page.get_by_role("heading", name="Behind a number").wait_for(timeout=WAIT)
+    page.get_by_role("heading", name=re.compile("^Behind a number")).wait_for(timeout=WAIT)
     page.locator(".dl-outline >> nth=0").wait_for(timeout=WAIT)
     number = time.perf_counter() - began
     page.get_by_role("heading", name="How they go about it").wait_for(timeout=WAIT)
