@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from discover_lib.base.seeds import derive_rng
@@ -84,6 +85,7 @@ class StoryTeller:
         return imagine
 
 
+@cache  # the same for everybody who opens the page, and a second and a half of work
 def averages(domain: str, people: int) -> Averages:
     """What the assistants of the story find of the hidden intents of other people, with 95 % intervals over these."""
     teller = StoryTeller([(domain, index) for index in range(people)])
