@@ -5,10 +5,12 @@ import gzip
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from accessible import in_the_way
 from hostile import HOSTILE, HOSTILE_SVG, conversation
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 from typer.testing import CliRunner
 
 from discover_lib.app import simulator_page
@@ -31,13 +33,21 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def addressed(value: dict) -> dict:
+    """As the page's script reads it: a drawing's text becomes its address."""
+    drawing = value.get("src", "data:")
+    if not drawing.startswith("data:"):
+        value["src"] = "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()
+    return value
+
+
 def packed(page: str) -> dict[str, dict]:
     """Number → record, unpacked from a page."""
     packs = re.findall(r'<script type="application/gzip" data-holds="[\d ]+">([^<]+)</script>', page)
     return {
         number: record
         for pack in packs
-        for number, record in json.loads(gzip.decompress(base64.b64decode(pack))).items()
+        for number, record in json.loads(gzip.decompress(base64.b64decode(pack)), object_hook=addressed).items()
     }
 
 
@@ -97,6 +107,19 @@ def test_it_opens_from_disk_lists_filters_and_shows(run: Path, tmp_path: Path, c
     page.reload()
     expect(page.locator('[aria-pressed="true"][data-pick]')).to_contain_text("oracle for user 2")
     assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {path.as_uri()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_in_the_file_stands_in_anyones_way(theme: Any, run: Path, tmp_path: Path, browser: Browser) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(shared_page(shared(str(run))), encoding="utf-8")
+    page = browser.new_page(color_scheme=theme, bypass_csp=True)
+    page.goto(path.as_uri())
+    expect(page.locator("#sp-count")).to_have_text("12 of 12 conversations")
+    found = in_the_way(page)
+    page.close()
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, HOSTILE_SVG])

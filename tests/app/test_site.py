@@ -11,11 +11,13 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from accessible import in_the_way, settle
 from browser import Server
 from hostile import HOSTILE, HOSTILE_SVG
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from discover_lib.app import reward_page, simulator_page
 from discover_lib.app.site.build import DEPENDENCIES, build_site
@@ -261,3 +263,16 @@ def test_a_slider_writes_the_receipt_anew_and_its_link_opens_the_same(
     page.get_by_label("Rules", exact=True).select_option("authors")
     expect(page.get_by_label("free tokens τ", exact=True)).not_to_have_value("0", timeout=PYTHON_READY)
     assert outside_requests == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["index", "simulator", "trees", "reward"])
+def test_no_page_stands_in_anyones_way(name: str, theme: Any, address: str, browser: Browser) -> None:
+    context = browser.new_context(color_scheme=theme, bypass_csp=True, service_workers="block")
+    page = context.new_page()
+    page.goto(f"{address}{name}.html")
+    settle(page)
+    found = in_the_way(page)
+    context.close()
+    assert not found, "\n".join(found)

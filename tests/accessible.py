@@ -1,0 +1,59 @@
+"""What axe-core finds in a page that Chromium shows, and the windows in which pages are looked at."""
+
+import pytest
+from playwright.sync_api import Page
+
+SECOND = 1000
+DESK, TABLET, PHONE = (1400, 900), (1024, 768), (390, 844)
+# marimo's own furniture, which a notebook cannot reach, and what is wrong with it.
+MARIMO = {
+    "marimo-code-editor": "read-only code without a name, which scrolls without taking the focus",
+    "marimo-refresh": "its button and its menu of intervals have no name",
+    "marimo-file": "its hidden input has no label; the button over it has",
+    "button[aria-haspopup='menu']": "the page's menu has no name",
+    "a[href='/']": "“Back” is pale: 3.2 to 1",
+    ".absolute.overflow-auto": "the list of headings, folded away at the edge, takes no focus",
+}
+
+
+def resize(page: Page, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+
+
+def settle(page: Page) -> None:
+    """Wait until nothing more arrives: the page reads the same for a second."""
+    before = ""
+    for _ in range(30):
+        page.wait_for_timeout(SECOND)
+        now = page.evaluate("document.body.innerText")
+        if now == before:
+            return
+        before = now
+
+
+def serious(page: Page) -> list[str]:
+    """What axe-core calls serious or critical, a line per element."""
+    # It brings axe-core along, so that nothing is fetched.
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="make test installs axe-playwright-python"
+    )
+    context = {"exclude": [[selector] for selector in MARIMO]}
+    results = axe.Axe().run(page, context=context, options={"resultTypes": ["violations"]})  # type: ignore[arg-type]
+    return [
+        f"{violation['id']}: {node['html'][:200]}"
+        for violation in results.response["violations"]
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
+    ]
+
+
+def in_the_way(page: Page) -> list[str]:
+    """What is serious at the three sizes: too wide for the window, or called so by axe-core on a desk or a phone."""
+    found = []
+    for size in (DESK, TABLET, PHONE):
+        resize(page, size)
+        page.wait_for_timeout(SECOND)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        found += [f"{wide} pixels wide in a window of {size[0]}"] if wide > size[0] else []
+        found += [f"{line} in a window of {size[0]}" for line in serious(page)] if size != TABLET else []
+    return found
