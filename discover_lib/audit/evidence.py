@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from discover_lib.base.svg import SvgError, drawing_spans
@@ -33,6 +33,7 @@ class Evidence:
         reason: the judge's, or "".
         span: start and end of the sentence in the reply's text, or None.
         drawing: which of the reply's drawings, from 0, or None.
+        part: where on that drawing, as shares of it (left, top, right, bottom); None for all of it.
         how: "quoted", the reason's own words stand there; "read", the drawing was read again; "guessed", it shares
             words with the intent; None where nothing was located.
     """
@@ -42,6 +43,7 @@ class Evidence:
     reason: str
     span: tuple[int, int] | None = None
     drawing: int | None = None
+    part: tuple[float, float, float, float] | None = None
     how: How | None = None
 
 
@@ -65,18 +67,21 @@ def evidence(conversation: Conversation, turn: Turn, transition: Transition) -> 
         for start, end in _occurrences(phrase, text):
             inside = next((n for n, (low, high) in enumerate(drawings) if low <= start < high), None)
             if inside is not None:
-                return _located(found, drawing=inside, how="quoted")
-            return _located(found, span=_sentence(text, start, end), how="quoted")
+                return _on_drawing(found, text, drawings, inside, "quoted")
+            return replace(found, span=_sentence(text, start, end), how="quoted")
     read = _drawing_read(conversation, text, drawings, reason)
     if read is not None:
-        return _located(found, drawing=read, how="read")
+        return _on_drawing(found, text, drawings, read, "read")
     asked = [conversation.tree.text(transition.intent_id), *(verdict.near_misses if verdict else ())]
     guess = _closest(text, drawings, asked)
-    return _located(found, span=guess, how="guessed") if guess else found
+    return replace(found, span=guess, how="guessed") if guess else found
 
 
-def _located(found: Evidence, *, span: tuple[int, int] | None = None, drawing: int | None = None, how: How) -> Evidence:
-    return Evidence(found.turn, found.transition, found.reason, span, drawing, how)
+def _on_drawing(found: Evidence, text: str, drawings: Sequence[tuple[int, int]], place: int, how: How) -> Evidence:
+    from discover_lib.engines.miniature.svg.part import part_of
+
+    start, end = drawings[place]
+    return replace(found, drawing=place, part=part_of(text[start:end], found.reason), how=how)
 
 
 def _occurrences(phrase: str, text: str) -> Iterator[tuple[int, int]]:

@@ -241,11 +241,15 @@ def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, s
         intents = " ".join(each.transition.intent_id for each in members)
         opening = tag("mark", class_="ds-mark", data_how=how, data_intents=intents, title=title).removesuffix("</mark>")
         shown = shown.replace(OPEN, opening, 1).replace(SHUT, "</mark>", 1)
-    drawings: dict[int, list[str]] = {}
+    drawings: dict[int, list[Evidence]] = {}
     for each in evidence:
         if each.drawing is not None:
-            drawings.setdefault(each.drawing, []).append(each.transition.intent_id)
+            drawings.setdefault(each.drawing, []).append(each)
     return Markup(_marked_drawings(shown, drawings, len(drawing_spans(turn.reply.text))))
+
+
+def _box(evidence: Evidence) -> str:
+    return ",".join(f"{share:g}" for share in evidence.part or ())
 
 
 def _merged(evidence: Iterable[Evidence]) -> list[tuple[tuple[int, int], list[Evidence]]]:
@@ -261,8 +265,8 @@ def _merged(evidence: Iterable[Evidence]) -> list[tuple[tuple[int, int], list[Ev
     return merged
 
 
-def _marked_drawings(shown: str, met: Mapping[int, Sequence[str]], drawings: int) -> str:
-    """Frame the drawings that met intents; where a page shows another number of figures than there are, none."""
+def _marked_drawings(shown: str, met: Mapping[int, Sequence[Evidence]], drawings: int) -> str:
+    """Frame the drawings that met intents, and say where on them; where a page shows more or fewer figures, none."""
     figure = '<figure class="dl-figure"'
     pieces = shown.split(figure)
     if len(pieces) - 1 != drawings:
@@ -271,7 +275,9 @@ def _marked_drawings(shown: str, met: Mapping[int, Sequence[str]], drawings: int
     def framed(place: int, piece: str) -> str:
         if place not in met:
             return f"{figure}{piece}"
-        intents = escape(" ".join(met[place]))
-        return f'<figure class="dl-figure ds-met-drawing" data-intents="{intents}"{piece}'
+        intents = escape(" ".join(each.transition.intent_id for each in met[place]))
+        parts = escape(" ".join(f"{each.transition.intent_id}={_box(each)}" for each in met[place] if each.part))
+        where = f' data-parts="{parts}"' if parts else ""
+        return f'<figure class="dl-figure ds-met-drawing" data-intents="{intents}"{where}{piece}'
 
     return pieces[0] + "".join(framed(place, piece) for place, piece in enumerate(pieces[1:]))

@@ -498,4 +498,4 @@ class _Reader(HTMLParser):
         self._open[-1].append(data)
 
 
-_KEPT = ("class", "src", "alt", "data-how", "data-intents")
+_KEPT = ("class", "src", "alt", "data-how", "data-intents", "data-parts")

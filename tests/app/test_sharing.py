@@ -109,6 +109,23 @@ def test_it_opens_from_disk_lists_filters_and_shows(run: Path, tmp_path: Path, c
     assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {path.as_uri()}
 
 
+def test_a_line_of_the_receipt_shows_where_on_the_drawing(tmp_path: Path, context: BrowserContext) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(shared_page(shared(str(simulator_page.opening(tmp_path).path))), encoding="utf-8")
+    page = context.new_page()
+    page.goto(f"{path.as_uri()}#0.0.3")
+    parted = page.locator('.dl-turn[data-turn="3"] [data-parts], [data-parts]').last
+    intent, _, box = (parted.get_attribute("data-parts") or "").split(" ")[0].partition("=")
+    _, top, _, bottom = map(float, box.split(","))
+    page.locator(f'.st-line[data-ids="{intent}"]').hover()
+    picture, frame = parted.locator("img").bounding_box(), parted.locator(".st-part").bounding_box()
+    assert picture and frame and page.locator(".st-part").count() == 1
+    assert frame["height"] == pytest.approx((bottom - top) * picture["height"], abs=3)
+    assert frame["y"] == pytest.approx(picture["y"] + top * picture["height"], abs=3)
+    page.get_by_role("heading", name="Conversation").hover()
+    assert page.locator(".st-part").count() == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_nothing_in_the_file_stands_in_anyones_way(theme: Any, run: Path, tmp_path: Path, browser: Browser) -> None:

@@ -301,7 +301,7 @@ def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
     turn = Turn(1, state, (Candidate(Reply(text, 5, "words"), None, state),), 0, (), UserView((), None, ()))
     move = Transition("1", Discovery.UNDISCOVERED, Discovery.DISCOVERED, "direct")
     start = text.index("A farm")
-    seen = Evidence(1, move, "", (start, text.index("\n")), None, "quoted")
+    seen = Evidence(1, move, "", (start, text.index("\n")), how="quoted")
     markup = marked_reply(turn, [seen], {"1": 'Says "farm"'})
     assert (
         '<li><mark class="ds-mark" data-how="sure" data-intents="1" title="engaged: Says &#34;farm&#34;">A farm, '
@@ -316,7 +316,7 @@ def test_a_mark_around_bold_words_leaves_them_bold() -> None:
     state = IntentState(discovery={}, satisfied=frozenset(), thresholds={})
     turn = Turn(1, state, (Candidate(Reply(text, 5, "words"), None, state),), 0, (), UserView((), None, ()))
     move = Transition("1", Discovery.UNDISCOVERED, Discovery.DISCOVERED, "direct")
-    seen = Evidence(1, move, "", (text.index("**"), text.index(" Then")), None, "guessed")
+    seen = Evidence(1, move, "", (text.index("**"), text.index(" Then")), how="guessed")
     markup = marked_reply(turn, [seen], {"1": "a farm"})
     opening = '<mark class="ds-mark" data-how="guessed" data-intents="1" title="engaged: a farm">'
     assert f"{opening}<strong>A farm.</strong></mark>" in markup

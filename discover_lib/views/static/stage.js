@@ -53,7 +53,7 @@ function built(nodes) {
       if (!String(given.src).startsWith("data:image/svg+xml")) return [];
       return [h("img", { src: given.src, alt: given.alt || "Drawing", draggable: "false" })];
     }
-    const props = { class: given.class, "data-how": given["data-how"], "data-ids": given["data-intents"] };
+    const props = { class: given.class, "data-how": given["data-how"], "data-ids": given["data-intents"], "data-parts": given["data-parts"] };
     if (props["data-ids"]) props.tabindex = "0";
     return [h(kind, props, built(children))];
   });
@@ -677,6 +677,26 @@ export function stage(root, source) {
   function light(ids) {
     for (const each of body.querySelectorAll("[data-ids]"))
       each.toggleAttribute("data-lit", each.dataset.ids.split(" ").some((id) => ids.includes(id)));
+    for (const each of body.querySelectorAll(".st-part")) each.remove();
+    for (const figure of body.querySelectorAll("[data-parts][data-lit]")) outline(figure, ids);
+  }
+  // Where on a drawing an intent was met: its shares of the picture, which may be narrower than its element.
+  function outline(figure, ids) {
+    const image = figure.querySelector("img");
+    if (!image || !image.naturalWidth) return;
+    const scale = Math.min(image.clientWidth / image.naturalWidth, image.clientHeight / image.naturalHeight);
+    const [wide, tall] = [image.naturalWidth * scale, image.naturalHeight * scale];
+    const x = image.offsetLeft + image.clientLeft + (image.clientWidth - wide) / 2;
+    const y = image.offsetTop + image.clientTop + (image.clientHeight - tall) / 2;
+    for (const part of figure.dataset.parts.split(" ")) {
+      const [id, box] = [part.slice(0, part.lastIndexOf("=")), part.slice(part.lastIndexOf("=") + 1)];
+      if (!ids.includes(id)) continue;
+      const [left, top, right, bottom] = box.split(",").map(Number);
+      const frame = h("span", { class: "st-part", "aria-hidden": "true" });
+      const at = { left: x + left * wide, top: y + top * tall, width: (right - left) * wide, height: (bottom - top) * tall };
+      for (const [side, pixels] of Object.entries(at)) frame.style[side] = `${pixels}px`;
+      image.parentElement.append(frame);
+    }
   }
   function preview(card) {
     const would = card ? card.dataset.would.split(" ") : [], half = card ? card.dataset.half.split(" ") : [];

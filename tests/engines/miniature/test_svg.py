@@ -21,6 +21,7 @@ from discover_lib.engines.miniature.svg.draw import draw
 from discover_lib.engines.miniature.svg.figures import SUBJECTS
 from discover_lib.engines.miniature.svg.geometry import local_box
 from discover_lib.engines.miniature.svg.palettes import PALETTES, SPOTS, SPOTTED
+from discover_lib.engines.miniature.svg.part import part_of
 from discover_lib.engines.miniature.svg.read import read_svg
 
 LEXICON = load_lexicon("svg_drawing")
@@ -444,3 +445,41 @@ def test_a_data_uri_holds_the_cleaned_copy() -> None:
     kind, _, code = svg_data_uri(HOSTILE).partition(",")
     assert kind == "data:image/svg+xml;base64"
     assert base64.b64decode(code).decode() == safe_svg(HOSTILE)
+
+
+PARTED = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100"{size}><title>A cat</title>
+<rect width="200" height="100" fill="#eee"/><g id="crescent-moon"><rect x="150" y="10" width="20" height="20"/></g>
+<g id="cat" transform="translate(20 30)"><rect width="60" height="60"/><g id="party-hat"><rect x="20" width="20"
+ height="10"/></g></g><text x="100" y="95" font-size="10">Hello</text></svg>"""
+
+
+@pytest.mark.parametrize(
+    "reason, part",
+    [
+        ("a part is named “crescent-moon”", (0.75, 0.1, 0.85, 0.3)),
+        ("a part is named “party-hat”", (0.2, 0.3, 0.3, 0.4)),
+        ("the drawing is named “A cat”", (0.1, 0.3, 0.4, 0.9)),
+        ("“Hello” is written", (0.0, 0.85, 1.0, 0.98)),
+        ("the whole canvas is filled with #eee", None),
+        ("a part is named “sunset”", None),
+    ],
+)
+def test_what_was_read_has_a_place_on_the_drawing(reason: str, part: tuple[float, ...] | None) -> None:
+    assert part_of(PARTED.format(size=""), reason) == part
+    assert part_of(PARTED.format(size=' width="400" height="200"'), reason) == part
+
+
+def test_where_a_picture_is_shown_in_another_format_no_place_is_claimed() -> None:
+    assert part_of(PARTED.format(size=' width="100" height="100"'), "a part is named “party-hat”") is None
+    assert part_of("<svg", "a part is named “party-hat”") is None
+
+
+@settings(max_examples=40)
+@given(st.sets(st.sampled_from(["party-hat", "sunset", "hills", "two-young", "birthday", "hatching", "thin-border"])))
+def test_parts_of_drawn_scenes_lie_on_them(values: set[str]) -> None:
+    svg = draw(["fox", *sorted(values)])
+    dimension_of = {name: value.dimension for name, value in load_lexicon("svg_drawing").values.items()}
+    parts = {dimension_of[value]: part_of(svg, reason) for value, reason in read_svg(svg).items()}
+    assert parts["subject"] and not parts.get("colours") and not parts.get("format")
+    for left, top, right, bottom in filter(None, parts.values()):
+        assert 0 <= left < right <= 1 and 0 <= top < bottom <= 1

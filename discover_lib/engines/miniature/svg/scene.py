@@ -58,8 +58,8 @@ _GROUPS = frozenset(("g", "a", "svg", "switch"))
 _DRAWN = _SHAPES | _GROUPS | {"use", "text"}
 AROUND = ("setting", "light", "company")  # dimensions whose values stand around the subject, by name
 SCENERY = frozenset(("ground", "shadow", "sky", "backdrop", "scenery", "horizon"))  # names that claim nothing
-_LABELS = ("id", "class", "aria-label", "data-name", "data-icon", "{http://www.inkscape.org/namespaces/inkscape}label")
-_LABEL_SET = frozenset(_LABELS)
+LABELS = ("id", "class", "aria-label", "data-name", "data-icon", "{http://www.inkscape.org/namespaces/inkscape}label")
+_LABEL_SET = frozenset(LABELS)
 _NOTED = _LABEL_SET | {"style", "clip-path"}
 _SAYING = frozenset(("title", "desc", "style"))
 _FILE_NAME = "{http://sodipodi.sourceforge.net/DTD/sodipodi-0.dtd}docname"
@@ -200,6 +200,15 @@ def scene_of(root: Element) -> Scene:
     return scene
 
 
+def whole_scene_of(root: Element) -> Scene:
+    """As `scene_of`, but what is around the subject counts as part of the figure, too.
+
+    Raises:
+        SvgError: as `scene_of`.
+    """
+    return _Reader(root).read(skip_company=False)
+
+
 class _Reader:
     """Walks one drawing.  State: the scene being filled, and the style sheet."""
 
@@ -211,7 +220,7 @@ class _Reader:
         self.labels: dict[str, None] = {}  # of the elements below the outermost one, in order
         self.is_clipped = self.has_skipped = False
         self.style_characters = self.name_characters = 0
-        labels = [root.attrib[name][:MAX_WORDS] for name in (*_LABELS, _FILE_NAME) if name in root.attrib]
+        labels = [root.attrib[name][:MAX_WORDS] for name in (*LABELS, _FILE_NAME) if name in root.attrib]
         for element in root.iter():
             if local_name(element.tag) in _SAYING or not _NOTED.isdisjoint(element.attrib):
                 self._note(element)
@@ -222,7 +231,7 @@ class _Reader:
         if "id" in attributes:
             self.ids[attributes["id"]] = element
         if not _LABEL_SET.isdisjoint(attributes) and element is not self.root:
-            for name in _LABELS:
+            for name in LABELS:
                 if name in attributes and (label := attributes[name][:MAX_WORDS]) not in self.labels:
                     if self._count_name(label):
                         self.labels[label] = None
@@ -321,7 +330,7 @@ class _Reader:
 
     def _around(self, attributes: Mapping[str, str]) -> str:
         """The dimension of what a label names around the subject; "" where it names a subject, or nothing."""
-        for name in _LABELS:
+        for name in LABELS:
             if name in attributes and (label := attributes[name][:MAX_WORDS]) in self.labels:
                 subjects, around = shown_values(label)
                 if around and not subjects:

@@ -1,0 +1,79 @@
+"""Where on a drawing lies what was read from it: the box that a page outlines while an intent is looked at."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from xml.etree.ElementTree import Element
+
+from discover_lib.base.svg import SvgError, parse_svg
+from discover_lib.engines.miniature.svg.geometry import Box, length, union
+from discover_lib.engines.miniature.svg.scene import LABELS, Scene, local_name, scene_of, whole_scene_of
+
+_NAMED = re.compile(r"a part is named “([^”]+)”")
+_OF_FIGURE = re.compile(r"the drawing is named|the figure|its edges")
+_WRITTEN = re.compile(r"“[^”]*” is written")
+WHOLE = 0.9  # share of the canvas each way from which on a part is no part
+
+
+@lru_cache(maxsize=4096)
+def part_of(text: str, reason: str) -> Box | None:
+    """The part of an SVG that a reason of `read_svg` speaks of: left, top, right, bottom as shares of the picture.
+
+    None where it is the whole picture, where it cannot be told, and where the picture is shown in another format than
+    it is drawn in.
+
+    Example:
+        >>> svg = '<svg viewBox="0 0 100 100"><g id="moon"><rect x="10" y="20" width="30" height="10"/></g></svg>'
+        >>> part_of(svg, "a part is named “moon”")
+        (0.1, 0.2, 0.4, 0.3)
+    """
+    try:
+        root = parse_svg(text)
+        scene = scene_of(root)
+        if not scene.has_format or not _is_shown_as_drawn(root, scene):
+            return None
+        if named := _NAMED.search(reason):
+            _keep_labelled(root, named[1].removesuffix("…"))
+            kept = whole_scene_of(root)
+            boxes = [shape.box for shape in (*kept.figure, *kept.frames)] + kept.copies
+        elif _WRITTEN.search(reason) and scene.writing:
+            largest = max(scene.writing, key=lambda writing: writing.size)
+            left, _, right, _ = scene.canvas
+            boxes = [(left, largest.y - largest.size, right, largest.y + 0.3 * largest.size)]
+        elif _OF_FIGURE.search(reason):
+            boxes = [*(shape.box for shape in scene.figure), *scene.copies]
+        else:
+            return None
+    except SvgError:
+        return None
+    return _as_shares(union(boxes), scene) if boxes else None
+
+
+def _is_shown_as_drawn(root: Element, scene: Scene) -> bool:
+    width, height = length(root.get("width")), length(root.get("height"))
+    return not (width and height) or abs(width / height / (scene.width / scene.height) - 1) < 0.02
+
+
+def _keep_labelled(element: Element, label: str) -> bool:
+    """Take away all that is not labelled so, definitions aside; whether anything stays."""
+    stays = False
+    for child in list(element):
+        if any(child.get(name, "").startswith(label) for name in LABELS):
+            stays = True
+        elif local_name(child.tag) not in ("defs", "style", "symbol"):
+            if _keep_labelled(child, label):
+                stays = True
+            else:
+                element.remove(child)
+    return stays
+
+
+def _as_shares(box: Box, scene: Scene) -> Box | None:
+    left, top = scene.canvas[0], scene.canvas[1]
+    shares = ((box[0] - left) / scene.width, (box[1] - top) / scene.height)
+    ends = ((box[2] - left) / scene.width, (box[3] - top) / scene.height)
+    low_x, low_y, high_x, high_y = (round(min(max(share, 0.0), 1.0), 3) for share in (*shares, *ends))
+    if high_x <= low_x or high_y <= low_y or (high_x - low_x >= WHOLE and high_y - low_y >= WHOLE):
+        return None
+    return low_x, low_y, high_x, high_y
