@@ -23,8 +23,8 @@ help: ## show this list
 open: $(INSTALLED)-core ## set up what is missing and open the workbench in the browser (PORT=2718)
 	@$(VENV)/discover open $(if $(PORT),--port $(PORT))
 
-site: $(INSTALLED)-core ## write the workbench as static pages into site/ (needs npm; OUT=site)
-	@$(VENV)/discover site --out $(or $(OUT),site)
+site: $(INSTALLED)-core ## write the workbench as static pages into site/ (needs npm; OUT=site PROJECT=https://…)
+	@$(VENV)/discover site --out $(or $(OUT),site) $(if $(PROJECT),--project $(PROJECT))
 
 test: $(INSTALLED)-dev ## set up what is missing, then style, types and all tests
 	@status=0; $(MAKE) --no-print-directory lint || status=1; \

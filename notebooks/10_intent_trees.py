@@ -36,6 +36,7 @@ with app.setup(hide_code=True):
     from discover_lib.views.html import plain_list, tag
     from discover_lib.views.html import progress as progress_bar
     from discover_lib.views.navigation import footer
+    from discover_lib.views.piece import numbers_of, read_piece
 
     SOURCES = ("hand-written", "generated", "recorded", "your own")
 
@@ -46,7 +47,8 @@ def introduce():
     # How does a finished piece become a tree of intents?
 
     Backwards: from a **finished piece** comes what it satisfies, each requirement broader and broader, the steps
-    joined to trees. A simulated user holds these trees and at first knows only what their opening request names (●).
+    joined to trees. A simulated user holds these trees and at first knows only what their opening request names (●). A
+    number stands where the piece shows a requirement, and again at the intent that it became.
     """)
     return
 
@@ -88,15 +90,16 @@ def choose_piece(domain_choice, source_choice):
 
 
 @app.cell(hide_code=True)
-def show_piece(asked, built, forest, piece, source):
+def show_piece(asked, built, forest, piece, requirements, source):
     _next = {
         "your own": "Press *Build the tree* to begin.",
         "recorded": "No piece of this kind was recorded; choose another kind, or a hand-written or generated piece.",
     }.get(source, "There is no such piece in the data folder.")
     mo.stop(built is None and not asked, None if piece else mo.md(_next))
-    _panels = [show.panel("The finished piece", show.artifact(piece))]
+    _panels = [show.panel("The finished piece", read_piece(piece, requirements or ()))]
     if forest is not None:
-        _wanted = show.outline(forest, initial_state(forest, Rules.paper()))
+        _numbers = numbers_of(forest, requirements or ())
+        _wanted = show.outline(forest, initial_state(forest, Rules.paper()), numbers=_numbers)
         _panels.append(show.panel("What the user who has it in mind wants", _wanted))
     mo.Html(show.styled(show.beside(*_panels)))
     return

@@ -22,6 +22,8 @@ INTRODUCTION = """
 
 One point for every wish that it makes the user **discover**, less a charge for its length. Move a rule, and the
 receipt is written anew: the judgements stay as they were, so nothing is asked again.
+In conversations called *recorded* a large language model once played the roles; those of the *miniature* are played by
+programs.
 """
 EVERY_TURN = "Every turn of this conversation"
 _FIRST = "recorded: night harbour"

@@ -75,9 +75,17 @@ def _tables(store: RunStore) -> list[tuple[str, Markup]]:
     values, measure = values_of(pool), MEASURE["discovery"]
     table, marks = table_of(values, pool.assistants), show_scores.looks(list(pool.assistants))
     users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
+    scored = [each for each in MEASURES if any(each.name in row for row in table.values())]
     in_reach = ceiling_over(ceilings_of(store), set(pool.artifact_of.values()))
     results = show_scores.results(
-        table, users_of, marks, measure.name, pressable=False, ceiling=in_reach, why_no_eq_4=pool.why_no_eq_4
+        table,
+        users_of,
+        marks,
+        measure.name,
+        pressable=False,
+        ceiling=in_reach,
+        why_no_eq_4=pool.why_no_eq_4,
+        measures=scored,
     )
     compared = compare(values.get(measure.name, {}))
     parts = [("How each assistant did", results)]

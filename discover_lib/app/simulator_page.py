@@ -50,8 +50,8 @@ Menu = tuple[dict[str, str], str]  # label → value, and the label to begin wit
 def introduction() -> str:
     """The page's title and question, as HTML."""
     return """
-<div class="sim-top"><h1>20 · Step a simulated user</h1><p><b>How do a user’s intents form while an assistant
-replies?</b> Press <i>Next</i>, answer yourself, go back, branch. It needs no key, no network, no GPU.</p></div>
+<div class="sim-top"><h1>Step a simulated user</h1><p><b>How do a user’s intents form while an assistant
+replies?</b> Press <i>Next</i>, answer yourself, go back, branch. It needs no key and no GPU.</p></div>
 """
 
 

@@ -197,7 +197,8 @@ def six_rules() -> str:
    One near miss, {one.score:g}, moves nothing, but wears θ down to {one.theta_left:.2f}.
 3. **One thing at a time.** Wishes hang in trees, such as the subject, the light, the colours, and only one tree at
    a time forms: the first, in the person's own order, with something unknown in it. It is *in focus* until all of
-   it is known. What a reply shows of another tree does not count yet.
+   it is known. What a reply shows of another tree does not count yet: nobody weighs everything at once, and a reply
+   that touches on everything is not to be paid for all of it.
 4. **Broad before narrow.** “A fox” can form only once “an animal” is known.
 5. **What a person says is what they know.** Known wishes first, plainly; then hunches, as hints; else only that
    something is missing, and where (“something about the colours”). What is ○ is never put into words.
@@ -216,6 +217,6 @@ plans, data-viz code, paper abstracts, image prompts and web components, which t
 are tested. No language model plays a role and no conversation is written beforehand: the judge reads the drawing
 itself, its shapes, colours and named parts, not the assistant's plan for it; states and rewards follow the paper's
 rules ([DiscoverLLM](https://arxiv.org/abs/2602.03429)), and the person's sentences are chosen by what they may
-know at that moment. How far such a person can be trusted is page 65's question. Give a model's name, and that
-language model plays any of the roles.
+know at that moment. How far such a person can be trusted, the workbench's page 65 asks. Give a
+model's name, and that language model plays any of the roles.
 """

@@ -63,8 +63,8 @@ def evidence(conversation: Conversation, turn: Turn, transition: Transition) -> 
     reason = verdict.reason if verdict else ""
     found = Evidence(turn.index, transition, reason)
     text, drawings = turn.reply.text, drawing_spans(turn.reply.text)
-    for phrase in _QUOTED.findall(reason):
-        for start, end in _occurrences(phrase, text):
+    for phrase in phrases_of(reason):
+        for start, end in where_said(phrase, text):
             inside = next((n for n, (low, high) in enumerate(drawings) if low <= start < high), None)
             if inside is not None:
                 return _on_drawing(found, text, drawings, inside, "quoted")
@@ -84,7 +84,12 @@ def _on_drawing(found: Evidence, text: str, drawings: Sequence[tuple[int, int]],
     return replace(found, drawing=place, part=part_of(text[start:end], found.reason), how=how)
 
 
-def _occurrences(phrase: str, text: str) -> Iterator[tuple[int, int]]:
+def phrases_of(reason: str) -> list[str]:
+    """What a reason quotes."""
+    return _QUOTED.findall(reason)
+
+
+def where_said(phrase: str, text: str) -> Iterator[tuple[int, int]]:
     """Where the words of a phrase stand in a text, whatever lies between them."""
     phrase_words = words(phrase)
     if phrase_words:

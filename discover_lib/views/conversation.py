@@ -31,6 +31,7 @@ from discover_lib.views.html import (
     heading,
     hidden,
     more,
+    number_mark,
     plain_list,
     scrolling,
 )
@@ -68,6 +69,7 @@ def outline(
     focus: Iterable[str] | None = None,
     label: str = "What the user wants",
     differing: Collection[str] = (),
+    numbers: Mapping[str, int] | None = None,
 ) -> Markup:
     """The intents, one a row, indented by depth; state by colour and by shape.
 
@@ -75,6 +77,7 @@ def outline(
         transitions: what the last reply did; those rows glow and say it.
         focus: roots that the judge was shown; by default those that it will be shown next.
         differing: intents whose rows are marked, where another conversation's outline stands beside.
+        numbers: intents that carry a number, which stands elsewhere, too.
     """
     upcoming = roots_in_focus(tree, state, rules or Rules.paper())
     movable = frontier(tree, state, upcoming)
@@ -84,7 +87,7 @@ def outline(
     trees = (
         tag(
             "li",
-            plain_list(_outline_rows(root, looks, differing), "ol"),
+            plain_list(_outline_rows(root, looks, differing, numbers or {}), "ol"),
             class_="dl-tree",
             data_root=root.id,
             data_focus=int(root.id in focused),
@@ -121,7 +124,11 @@ def row_look(state: IntentState, intent_id: str, movable: bool, transition: Tran
 
 
 def _outline_rows(
-    intent: Intent, looks: Mapping[str, RowLook], differing: Collection[str], rails: tuple[bool, ...] = ()
+    intent: Intent,
+    looks: Mapping[str, RowLook],
+    differing: Collection[str],
+    numbers: Mapping[str, int],
+    rails: tuple[bool, ...] = (),
 ) -> Iterator[Markup]:
     """The row of an intent and of all below it; `rails` says per level above whether a sibling follows."""
     look = looks[intent.id]
@@ -130,7 +137,7 @@ def _outline_rows(
         "li",
         _rails(rails),
         tag("span", _glyph(), class_="dl-mark", data_open=bool(intent.children)),
-        tag("span", intent.text, chip(look.news), spoken, class_="dl-want"),
+        tag("span", intent.text, number_mark(numbers.get(intent.id)), chip(look.news), spoken, class_="dl-want"),
         class_="dl-row ds-differs" if intent.id in differing else "dl-row",
         data_id=intent.id,
         data_state=look.state,
@@ -139,7 +146,7 @@ def _outline_rows(
         data_moved=int(look.moved),
     )
     for child in intent.children:
-        yield from _outline_rows(child, looks, differing, (*rails, child is not intent.children[-1]))
+        yield from _outline_rows(child, looks, differing, numbers, (*rails, child is not intent.children[-1]))
 
 
 def _rails(rails: tuple[bool, ...]) -> Markup:
@@ -445,11 +452,14 @@ def _card_move(tree: IntentTree, transition: Transition) -> Markup:
 
 
 def recognised(requirements: Sequence[Recognised]) -> Markup:
-    """Stage 1: the most specific requirements, and what in the artifact shows each."""
-    rows = [(each.text, each.dimension.replace("_", " "), each.reason) for each in requirements]
+    """Stage 1: the most specific requirements, and what in the artifact shows each; numbered as on the piece."""
+    rows = [
+        (tag("span", each.text, number_mark(number)), each.dimension.replace("_", " "), each.reason)
+        for number, each in enumerate(requirements, 1)
+    ]
     if any(reason for _, _, reason in rows):
         return table(("Requirement", "Aspect", "Evidence"), rows)
-    return table(("Requirement",), [(text,) for text, _, _ in rows])
+    return table(("Requirement",), [(each.text,) for each in requirements])
 
 
 def ladder(levels: Sequence[Sequence[str]]) -> Markup:

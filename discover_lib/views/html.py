@@ -79,6 +79,11 @@ def error_line(text: str) -> Markup:
     return tag("p", text, class_="dl-error", role="alert")
 
 
+def number_mark(number: int | None) -> Markup:
+    """A small number that stands in two places and links them; nothing for None."""
+    return EMPTY if number is None else tag("b", str(number), class_="dl-number")
+
+
 def quiet(text: str, small: bool = False) -> Markup:
     """A paragraph that stands back."""
     return tag("p", text, class_="dl-quiet dl-small" if small else "dl-quiet")

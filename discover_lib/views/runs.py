@@ -67,7 +67,7 @@ def _listed(row: Listed, most: int, flawed: int) -> Markup:
         "button",
         tag("span", tag("b", " + ".join(dict.fromkeys(row.assistants))), f" for {_user(row.artifact)}"),
         tag("span", tag("i", style=f"width:{row.discovered / most:.0%}"), class_="dl-pick-bar", aria_hidden="true"),
-        tag("span", f"{row.discovered} discovered", class_="dl-pick-worth"),
+        tag("span", f"+{row.discovered} discovered", class_="dl-pick-worth"),
         tag("small", " · ".join(fact for fact in (*facts, *odd) if fact)),
         type="button",
         data_pick=str(row.place),

@@ -149,6 +149,7 @@ def results(
     pressable: bool = True,
     ceiling: Estimate | None = None,
     why_no_eq_4: str = "",
+    measures: Sequence[Measure] = MEASURES,
 ) -> Markup:
     """Assistants × measures, every number with its interval and n.
 
@@ -158,12 +159,12 @@ def results(
         ceiling: of these users, which the share found is read beside.
         why_no_eq_4: why the discovery score is not defined, where it is not.
     """
-    head = ["assistant", *(measure_head(each, table, users_of, ceiling, why_no_eq_4) for each in MEASURES)]
-    spans = {each.name: span_of(row[each.name] for row in table.values() if each.name in row) for each in MEASURES}
+    head = ["assistant", *(measure_head(each, table, users_of, ceiling, why_no_eq_4) for each in measures)]
+    spans = {each.name: span_of(row[each.name] for row in table.values() if each.name in row) for each in measures}
     rows = (
         row(
             named(name, marks[name]),
-            (_result(name, each, table[name].get(each.name), spans[each.name], pressable) for each in MEASURES),
+            (_result(name, each, table[name].get(each.name), spans[each.name], pressable) for each in measures),
         )
         for name in best_first(table, order_by)
     )
@@ -278,13 +279,15 @@ def pairs(
         rows.append(row(named(ours, marks[ours]), cells))
     caption = (
         f"{measure.label}: row minus column with its 95 % interval, both on the same users. ▲ the row is better, "
-        f"≈ not distinguishable (paired permutation, Holm over {len(compared)} pairs)."
+        f"≈ not distinguishable (paired permutation"
+        f"{f', Holm over {len(compared)} pairs' if len(compared) > 1 else ''})."
     )
     caption += next((f" ? {each.too_few_says}." for each in compared if each.too_few), "")
     caption += " Press a pair to read both." if pressable else ""
     verdicts = bullets(sentence(each, measure) for each in compared)
+    words = f"All {len(compared)} verdicts in words" if len(compared) > 1 else "The verdict in words"
     return captioned(["", *(named(name, marks[name]) for name in order[1:])], rows, caption, "ds-pairs") + more(
-        f"All {len(compared)} verdicts in words", verdicts
+        words, verdicts
     )
 
 

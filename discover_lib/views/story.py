@@ -155,7 +155,7 @@ def averages_line(averages: Averages) -> Markup:
         f"One person proves nothing. In five turns, of what was hidden from {gain.n_artifacts} others: {finds}; "
         f"perfect replies would find {averages.ceiling:.0%}. ".replace("%", " %")
         + f"On the same people, the one that {first} finds {100 * gain.mean:.0f} points{bounds} more than the one that "
-        f"{second} (means with 95 % intervals over people). Page 60 compares every pair, in every measure."
+        f"{second} (means with 95 % intervals over people). The workbench's page 60 compares every pair."
     )
 
 

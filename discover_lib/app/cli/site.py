@@ -11,6 +11,7 @@ from discover_lib.app.cli.common import console, writable
 from discover_lib.app.cli.show import sharing_bar
 from discover_lib.app.sharing import MOST, shared
 from discover_lib.app.site.build import build_site
+from discover_lib.base.errors import DiscoverError
 from discover_lib.views.pages import shared_page
 
 
@@ -19,10 +20,13 @@ def site(
     pyodide: Annotated[
         Path | None, typer.Option(help="A folder of npm's package pyodide, instead of fetching it.")
     ] = None,
+    project: Annotated[str, typer.Option(help="Address of the project, linked at the foot of each page.")] = "",
 ) -> None:
     """Write the story and the simulator as static pages that run the library in the browser: no server, no network."""
+    if project and not project.startswith(("https://", "http://")):
+        raise DiscoverError(f"--project {project}: give an address that begins with https://")
     screen, folder = console(), writable(out or Path("site"))
-    files = build_site(folder, pyodide, lambda step: screen.print(f"… {step}", highlight=False))
+    files = build_site(folder, pyodide, lambda step: screen.print(f"… {step}", highlight=False), project)
     size = sum(path.stat().st_size for path in files) / 1e6
     screen.print(
         f"saved {len(files)} files, {size:.1f} MB, in {out}: serve the folder, `python -m http.server -d {out}`"

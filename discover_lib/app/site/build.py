@@ -67,12 +67,15 @@ class SitePage:
     values: Mapping[str, Any]
 
 
-def build_site(out: Path, pyodide: Path | None = None, on_step: Callable[[str], Any] = lambda step: None) -> list[Path]:
+def build_site(
+    out: Path, pyodide: Path | None = None, on_step: Callable[[str], Any] = lambda step: None, project: str = ""
+) -> list[Path]:
     """Write the site into a folder and return its files; files of a site before it are replaced.
 
     Args:
         pyodide: a folder of npm's package; None fetches the pinned one or takes it from the cache.
         on_step: told what comes next, in a few words.
+        project: where the project can be had, for the foot of each page; "" names no place.
 
     Raises:
         DiscoverError: Pyodide or the wheel cannot be had.
@@ -99,7 +102,7 @@ def build_site(out: Path, pyodide: Path | None = None, on_step: Callable[[str], 
     for name in (*sheets, *SCRIPTS):
         (out / name).write_text(static_text(name), encoding="utf-8")
     for page in pages:
-        (out / page.file).write_text(_html(page, pages, [wheel.name for wheel in wheels]), encoding="utf-8")
+        (out / page.file).write_text(_html(page, pages, wheels, project), encoding="utf-8")
     files = sorted(path for path in out.rglob("*") if path.is_file() and path.name != SERVICE)
     (out / SERVICE).write_text(_service_worker(out, files), encoding="utf-8")
     return [*files, out / SERVICE]
@@ -108,7 +111,7 @@ def build_site(out: Path, pyodide: Path | None = None, on_step: Callable[[str], 
 SERVICE = "site_service.js"
 
 
-def _html(page: SitePage, pages: list[SitePage], wheels: list[str]) -> str:
+def _html(page: SitePage, pages: list[SitePage], wheels: list[Path], project: str) -> str:
     return (
         templates()
         .get_template("site_page.html")
@@ -116,7 +119,8 @@ def _html(page: SitePage, pages: list[SitePage], wheels: list[str]) -> str:
             page=page,
             pages=pages,
             policy=Markup(POLICY),
-            wheels=" ".join(wheels),
+            wheels=" ".join(wheel.name for wheel in wheels),
+            project=project,
             values=embedded(page.values),
         )
     )

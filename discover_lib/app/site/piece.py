@@ -14,9 +14,10 @@ from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.lexicon import LexiconError
 from discover_lib.views import conversation as show
 from discover_lib.views.html import joined, quiet, tag
+from discover_lib.views.piece import numbers_of, read_piece
 
 MOST_LETTERS = 200_000
-EXAMPLE = ("creative_writing", 8)
+EXAMPLE = 8  # of the evaluation artifacts
 
 
 def introduction() -> str:
@@ -30,9 +31,11 @@ forest. A small world reads it, no language model; what you paste stays in this 
 
 def opening() -> dict[str, Any]:
     """The values that the page begins with: an example, read already."""
-    domain, index = EXAMPLE
-    asked = {"domain": domain, "text": generate_artifact(domain, "eval", index).text}
-    return {"domains": list(domain_labels().items()), "asked": asked, "built": built(asked)}
+    domains = domain_labels()
+    examples = {domain: generate_artifact(domain, "eval", EXAMPLE).text for domain in domains.values()}
+    first = next(iter(examples))
+    asked = {"domain": first, "text": examples[first]}
+    return {"domains": list(domains.items()), "examples": examples, "asked": asked, "built": built(asked)}
 
 
 def built(asked: Mapping[str, str]) -> dict[str, str]:
@@ -40,14 +43,18 @@ def built(asked: Mapping[str, str]) -> dict[str, str]:
     text = str(asked["text"])[:MOST_LETTERS]
     try:
         world = engine(str(asked["domain"]))
-        result = world.builder.build(Artifact("your own", world.builder.lexicon.artifact_type, text))
+        artifact = Artifact("your own", world.builder.lexicon.artifact_type, text)
+        result = world.builder.build(artifact)
     except (RoleError, LexiconError) as error:
         return {"html": str(show.error_line(str(error)))}
     tree = result.tree
     request = joined([quiet("A user with these intents would begin:"), tag("p", tree.initial_request)])
     state = initial_state(tree)
+    numbers = numbers_of(tree, result.recognised)
+    unread = [quiet(f"What it was not read for: {'; '.join(result.notes)}.")] if result.notes else []
     panels = (
-        show.panel("Intents: what such a user may come to want", request, show.outline(tree, state)),
+        show.panel("The piece, and where each requirement was read", read_piece(artifact, result.recognised), *unread),
+        show.panel("Intents: what such a user may come to want", request, show.outline(tree, state, numbers=numbers)),
         show.panel("Recognised in the piece", show.recognised(result.recognised)),
         show.panel("Made broader, level by level", show.ladder(result.levels)),
     )

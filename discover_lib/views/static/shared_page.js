@@ -44,13 +44,28 @@ if (search) {
   const wordsOf = (text) => text.toLowerCase().split(/[^\p{L}\p{N}_.+−]+/u).filter(Boolean);
   const said = new Map(picks.map((each) => [each, wordsOf([...each.children].map((part) => part.textContent).join(" "))]));
   const fits = (word, other) => (/^\d+$/.test(word) ? other === word : other.startsWith(word)); // "7" is not 70
+  // "user 2" and "8 discovered" are said together: a number belongs to the word before or after it.
+  const together = (words) => words.slice(1).flatMap((word, at) => {
+    const pair = [words[at], word];
+    if (!pair.some((each) => /^\d+$/.test(each))) return [];
+    const stands = (each) => said.get(each).some((other, place) => fits(pair[0], other) && fits(word, said.get(each)[place + 1] ?? ""));
+    return picks.some(stands) ? [stands] : [];
+  });
   const filter = () => {
-    const words = wordsOf(search.value);
-    for (const each of picks) each.hidden = !words.every((word) => said.get(each).some((other) => fits(word, other)));
+    const words = wordsOf(search.value), pairs = together(words);
+    for (const each of picks)
+      each.hidden = !words.every((word) => said.get(each).some((other) => fits(word, other))) || !pairs.every((stands) => stands(each));
     const shown = picks.filter((each) => !each.hidden).length;
     counter.textContent = `${shown} of ${picks.length} conversations`;
   };
   search.addEventListener("input", filter);
+  const order = document.getElementById("sp-order"), list = picks[0].parentElement;
+  const numberIn = (each, pattern) => Number((each.textContent.match(pattern) || [0, "0"])[1].replace("−", "-"));
+  const worth = { discovered: /\+(\d+) discovered/, reward: /reward ([+−-]?[\d.]+)/ };
+  order.addEventListener("change", () => {
+    const by = worth[order.value];
+    list.prepend(...(by ? [...picks].sort((one, other) => numberIn(other, by) - numberIn(one, by)) : picks));
+  });
   filter();
 }
 // The address: the conversation's number, its line and its turn, as in #17.0.3

@@ -19,12 +19,22 @@ export default {
     shown.setAttribute("aria-live", "polite");
     shown.setAttribute("aria-label", "The piece as intents");
     let number = 0;
+    // Another kind brings its own example, unless something else has been pasted.
+    const examples = model.get("examples");
+    kinds.addEventListener("change", () => {
+      if (text.value.trim() && !Object.values(examples).includes(text.value)) return;
+      text.value = examples[kinds.value];
+      build();
+    });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
+      build();
+    });
+    const build = () => {
       shown.setAttribute("aria-busy", "true");
       model.set("asked", { domain: kinds.value, text: text.value, number: (number += 1) });
       model.save_changes();
-    });
+    };
     const paint = () => {
       shown.innerHTML = model.get("built").html; // finished markup: texts in it are escaped where it is made
       shown.removeAttribute("aria-busy");

@@ -21,10 +21,10 @@ const KEYS = [
   ["← →", "one turn back, one turn on"],
   ["Home End", "the request, the last turn"],
   ["Space", "play, or stop"],
-  ["B", "branch here"],
-  ["R", "start over"],
+  ["B", "branch here", "live"],
+  ["R", "start over", "live"],
   ["↑ ↓", "from intent to intent, in the tree"],
-  ["Ctrl Enter", "send your reply"],
+  ["Ctrl Enter", "send your reply", "live"],
   ["?", "this sheet"],
 ];
 const SECONDS = 3;
@@ -252,9 +252,10 @@ export function stage(root, source) {
       const from = strip.origin ? strip.origin[1] + 1 : 0;
       const pressed = ui.beside.includes(number);
       const choose = many && press(`beside-${number}`, `compare ${strip.name}`, () => {
-        ui.beside = pressed ? ui.beside.filter((each) => each !== number) : [...ui.beside, number].slice(-2);
+        const other = ui.strip !== number ? ui.strip : Math.max(number - 1, Number(number === 0));
+        ui.beside = pressed ? [] : [ui.beside[1] ?? other, number];
         paint();
-      }, { "aria-pressed": String(pressed), class: "st-button st-small", title: "Choose two to see them side by side" }, "compare");
+      }, { "aria-pressed": String(pressed), class: "st-button st-small", title: pressed ? "Back to one conversation" : "Beside the one that is open" }, "compare");
       const name = h("span", { class: "st-name" }, strip.name);
       const frames = strip.moments.slice(from).map((_, index) => frame(number, from + index, top, low));
       const look = { class: "st-strip", role: "group", "aria-label": strip.label, "data-current": String(number === ui.strip) };
@@ -548,10 +549,12 @@ export function stage(root, source) {
     else if (now.over && ui.turn === last()) parts.push(h("p", { class: "dl-quiet" }, now.over));
     if (setup && setup.before) parts.push(h("p", { class: "dl-quiet st-undo" }, `The conversation before (${setup.before}) is kept. `, press("undo", null, () => send({ do: "undo" }), { class: "st-button st-small" }, "Back to it")));
     at.note.replaceChildren(...parts);
-    box.disabled = reply.disabled = Boolean(now.mute);
+    const ended = Boolean(now.over) && ui.turn === last();
+    box.disabled = Boolean(now.mute);
+    reply.disabled = box.disabled || ended;
     if (now.mute) box.placeholder = now.mute;
     else box.placeholder = "Answer in the assistant’s place: plain words, an SVG, or the assistants’ notation";
-    consider.disabled = Boolean(now.over) && ui.turn === last();
+    consider.disabled = ended;
     if ((now.sent || 0) > ui.sent) box.value = "";
     ui.sent = now.sent || 0;
   }
@@ -660,7 +663,7 @@ export function stage(root, source) {
   }
 
   function keySheet(anchor) {
-    show(anchor, "Keys", [h("dl", { class: "st-keys" }, KEYS.map(([key, does]) => h("div", null, h("dt", null, key), h("dd", null, does))))]);
+    show(anchor, "Keys", [h("dl", { class: "st-keys" }, KEYS.filter(([, , where]) => live || !where).map(([key, does]) => h("div", null, h("dt", null, key), h("dd", null, does))))]);
   }
   function show(anchor, title, content) {
     at.pop.replaceChildren(h("p", { class: "st-pop-title" }, h("b", null, title)), ...content.filter(Boolean));
@@ -733,7 +736,8 @@ export function stage(root, source) {
     if (body.hidden) return;
     const target = event.composedPath()[0];
     const inside = event.composedPath().includes(body);
-    if (!inside && target !== document.body && target !== document.documentElement) return;
+    const listed = target.closest && target.closest("[data-pick]"); // in a list whose conversations this stage shows
+    if (!inside && !listed && target !== document.body && target !== document.documentElement) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (target.closest && target.closest("input, textarea, select, [contenteditable]")) return;
     const onButton = target.closest && target.closest("button, summary");

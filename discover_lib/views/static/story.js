@@ -102,7 +102,7 @@ function makeColumn(column, story, actions) {
     count.replaceChildren(
       make("b", "", String(moment.known)),
       make("span", "", ` of ${moment.of} found`),
-      make("span", "st-reward", moment.reward ? `reward ${moment.reward}` : ""),
+      make("span", "st-reward", moment.reward ? `this reply: reward ${moment.reward}` : ""),
     );
     const found = story.intents.filter((intent) => moment.states[intent.id] === "discovered");
     known.replaceChildren(...found.map((intent) => make("li", "", intent.text)));

@@ -51,6 +51,7 @@ LEFT, RIGHT = 0.42, 0.58
 # How much of the canvas the figure reaches across, in its longer direction.
 FAR_OFF, CLOSE_UP = 0.63, 0.79
 DARK = 0.42  # luma of a sky below which it is night
+GROUND = 0.6  # height of the canvas below which a shape as wide as it is a strip of ground or sky
 WORKED = 0.12  # share of the figure's area that shading or print covers
 
 
@@ -163,11 +164,29 @@ def _paper(scene: Scene, named: Iterable[str]) -> Iterator[Finding]:
     """Plain paper, where the whole canvas has one paint and nothing lies around the subject."""
     lexicon = load_lexicon("svg_drawing")
     colours = _background(scene)
-    if len(colours) != 1 or any(lexicon.values[value].dimension in ("setting", "light") for value in named):
+    if (
+        len(colours) != 1
+        or _has_ground(scene)
+        or any(lexicon.values[value].dimension in ("setting", "light") for value in named)
+    ):
         return
     light = lightness(colours[0])
     value = "white-paper" if light >= 0.985 else "dark-paper" if light < DARK else "tinted-paper"
     yield value, f"the whole canvas is filled with {scene.background.fill}"  # type: ignore[union-attr]
+
+
+def _has_ground(scene: Scene) -> bool:
+    """Whether a shape that is named for nothing runs along the lower or the upper edge, as a meadow or a sky does."""
+    left, top, right, bottom = scene.canvas
+    near_x, near_y = 0.02 * scene.width, 0.02 * scene.height
+    return any(
+        shape.box[0] <= left + near_x
+        and shape.box[2] >= right - near_x
+        and (shape.box[3] >= bottom - near_y or shape.box[1] <= top + near_y)
+        and shape.box[3] - shape.box[1] < GROUND * scene.height
+        for shape in scene.figure
+        if shape.fill != "none"
+    )
 
 
 def _stops(gradient: Element, scene: Scene) -> list[Rgb]:
@@ -316,7 +335,7 @@ def _typeface(families: str) -> str:
 
 
 def _composition(scene: Scene) -> Iterator[Finding]:
-    if not scene.has_format:
+    if not scene.has_format or _has_ground(scene):
         return
     boxes = [*(shape.box for shape in scene.figure), *scene.copies]
     left, top, right, bottom = _on_canvas(union(boxes), scene)

@@ -11,6 +11,8 @@ from discover_lib.engines.miniature.svg.colour import Rgb, hsl
 PAPER = 0.955  # lightness from which a paint counts as paper, and for nothing
 GREY, TINTED, HUSHED = 0.014, 0.062, 0.152  # mean chroma: below, no tint; a tint that claims nothing; a hushed one
 MIXED = 0.02  # share of the hues on the other side from which tones are set against each other
+PINK, MINT = (45, 105), (150, 195)  # mean hues of the two sides of candy; those of pink a quarter turn further
+SKY_BLUE = (203, 245)  # mean hue of the cool side of the primary colours
 STRONG = 0.36  # chroma of a paint that stands out
 FEWEST = 3  # paints that make a palette
 SIDES = {
@@ -93,7 +95,10 @@ def _palette_of(tints: Tints) -> tuple[str, str] | None:
     if MIXED < warm < 1 - MIXED:
         if mean < HUSHED:
             return None
-        return ("primary" if _degrees(tints.cool) > 200 else "candy"), reason
+        warm_hue, cool_hue = _degrees(tints.warm), _degrees(tints.cool)
+        if PINK[0] < (warm_hue + 90) % 360 < PINK[1] and MINT[0] < cool_hue < MINT[1]:
+            return "candy", reason
+        return ("primary" if SKY_BLUE[0] < cool_hue < SKY_BLUE[1] else "bright"), reason
     if warm < 0.5:
         return _named(
             hue, ((80, 168, "forest"), (168, 207, "ocean"), (207, 236, "winter"), (236, 300, "heather"))
