@@ -1,0 +1,40 @@
+"""Tinker: the user as a message environment of its cookbook, for its trainers and for SkyRL's server of the same API."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from discover_lib.doors.episode import Episode, require
+
+message_env = require("tinker_cookbook.rl.message_env", "tinker")
+
+
+class DiscoverUser(message_env.MessageEnv):
+    """A simulated user.  Its reward is a float to Tinker: NaN where a turn is unscored.
+
+    Args:
+        seed, artifact, trial: which user, as `Episode.reset` takes them.
+        options: of `Episode`.
+    """
+
+    def __init__(self, seed: int = 0, artifact: str | int | None = None, trial: int = 0, **options: Any) -> None:
+        self.episode = Episode(**options)
+        self._whom = (seed, artifact, trial)
+
+    async def initial_observation(self) -> list[Any]:
+        self.episode.reset(*self._whom)
+        return list(self.episode.messages)
+
+    async def step(self, message: Any) -> Any:
+        content = message["content"]
+        text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+        step = await asyncio.to_thread(self.episode.step, text)
+        numbers = {name: step.info[name] for name in ("reward_discovered", "reward_length") if name in step.info}
+        return message_env.MessageStepResult(
+            reward=float("nan") if step.reward is None else step.reward,
+            episode_done=step.done,
+            next_messages=list(self.episode.messages),
+            metrics=numbers,
+            logs={"stop": step.info["stop"] or "", "error": step.info.get("error", "")},
+        )
