@@ -5,12 +5,11 @@ An episode of an artifact, a trial and a seed is that run's conversation: same o
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-import importlib
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discover_lib.base.errors import DiscoverError
@@ -35,16 +34,9 @@ class DoorError(DiscoverError):
     """A door cannot be opened or used so; the message is one line that says what to do."""
 
 
-def require(module: str, extra: str) -> ModuleType:
-    """The package that a door stands on.
-
-    Raises:
-        DoorError: it is not installed, or cannot be imported; the line names the extra.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise DoorError(f"this needs {module} ({error}): pip install 'discover-lib[{extra}]'") from error
+def absent(extra: str, error: ImportError) -> DoorError:
+    """The error of a door whose package is not installed, or cannot be imported: one line that names the extra."""
+    return DoorError(f"this door needs another package ({error}): pip install 'discover-lib[{extra}]'")
 
 
 class Step(NamedTuple):
@@ -85,8 +77,8 @@ class Episode:
     ) -> None:
         self.options = RunOptions((assistant,), domain=domain, **options)
         self._units = _units(self.options)
-        models = self.options.spec.models()
-        self._own_client = _client() if models and client is None else None
+        self._waits = bool(self.options.spec.models())
+        self._own_client = _client() if self._waits and client is None else None
         self._engines = RoleEngines(self.options.spec, client or self._own_client)
         self._user: UserSimulator | None = None
 
@@ -144,6 +136,12 @@ class Episode:
         stop = user.conversation.stop
         reward = turn.candidate.reward
         return Step(turn.user_message, reward.total if reward else None, stop is not None, _info(turn, stop))
+
+    async def take(self, reply: str | Reply, n_tokens: int | None = None) -> Step:
+        """`step` for coroutines: where language models are waited for, others go on meanwhile."""
+        if self._waits:
+            return await asyncio.to_thread(self.step, reply, n_tokens)
+        return self.step(reply, n_tokens)
 
     @property
     def user(self) -> UserSimulator:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import string
 from typing import Any
 
-from discover_lib.doors.episode import Episode, require
+from discover_lib.doors.episode import Episode, absent
 
-gym = require("gymnasium", "gymnasium")
+try:
+    import gymnasium as gym
+except ImportError as error:
+    raise absent("gymnasium", error) from error
 
 ID = "DiscoverUser-v0"
 # A text space lists its characters; what a user says in others stands whole in `info["message"]`.

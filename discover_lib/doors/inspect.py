@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from discover_lib.dataset.inspect_log import measures, unscored, viewer
-from discover_lib.doors.episode import Episode, require
+from discover_lib.doors.episode import Episode, absent
 
-inspect = require("inspect_ai", "inspect")
-log = require("inspect_ai.log", "inspect")
-dataset = require("inspect_ai.dataset", "inspect")
-model = require("inspect_ai.model", "inspect")
-scorers = require("inspect_ai.scorer", "inspect")
-solvers = require("inspect_ai.solver", "inspect")
+try:
+    from inspect_ai import Task, task
+    from inspect_ai.dataset import Sample
+    from inspect_ai.log import transcript
+    from inspect_ai.model import ChatMessageUser
+    from inspect_ai.scorer import mean, scorer, stderr
+    from inspect_ai.solver import solver
+except ImportError as error:
+    raise absent("inspect", error) from error
 
 
-@inspect.task
+@task
 def discover(domain: str = "svg_drawing", artifacts: int = 20, trials: int = 1, turns: int = 5, seed: int = 0) -> Any:
     """The evaluated model talks to simulated users, one a sample."""
     episode = Episode(domain, artifacts=artifacts, turns=turns)
-    whom = [{"seed": seed, "artifact": each, "trial": trial} for each in episode.artifacts for trial in range(trials)]
+    whom: list[Any] = [
+        {"seed": seed, "artifact": each, "trial": trial} for each in episode.artifacts for trial in range(trials)
+    ]
     samples = [
-        dataset.Sample(input=episode.reset(**each), id=f"{each['artifact']}/{each['trial']}", metadata=each)
-        for each in whom
+        Sample(input=episode.reset(**each), id=f"{each['artifact']}/{each['trial']}", metadata=each) for each in whom
     ]
     talk = conversation(domain=domain, artifacts=artifacts, turns=turns)
-    return inspect.Task(dataset=samples, solver=talk, scorer=discovery(), viewer=viewer())
+    return Task(dataset=samples, solver=talk, scorer=discovery(), viewer=viewer())
 
 
-@solvers.solver
+@solver
 def conversation(**options: Any) -> Any:
     """Reply by reply, to the end of the episode; an event says what each did, the store holds the whole record."""
 
@@ -39,13 +42,11 @@ def conversation(**options: Any) -> Any:
         done = False
         while not done:
             state = await generate(state)
-            usage = state.output.usage
-            step = await asyncio.to_thread(
-                episode.step, state.output.completion, usage.output_tokens if usage else None
-            )
-            log.transcript().info(step.info, source="discover")
+            n_tokens = state.output.usage.output_tokens if state.output.usage else None
+            step = await episode.take(state.output.completion, n_tokens)
+            transcript().info(step.info, source="discover")
             if step.message is not None:
-                state.messages.append(model.ChatMessageUser(content=step.message))
+                state.messages.append(ChatMessageUser(content=step.message))
             done = step.done
         state.store.set("conversation", episode.conversation.to_dict())
         state.store.set("error", step.info.get("error"))
@@ -54,7 +55,7 @@ def conversation(**options: Any) -> Any:
     return solve
 
 
-@scorers.scorer(metrics={"*": [scorers.mean(), scorers.stderr()]})
+@scorer(metrics={"*": [mean(), stderr()]})
 def discovery() -> Any:
     """What was discovered, earned, said and leaked; a failed conversation is unscored."""
 

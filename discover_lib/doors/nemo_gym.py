@@ -6,7 +6,6 @@ a Python newer than ours, so this module does not import it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +32,7 @@ class UserSessions:
     ) -> tuple[str | None, float | None, bool, bool, dict]:
         """What the user says next; an unscored turn's reward is None."""
         episode = self._sessions[session_id]
-        message, reward, done, info = await asyncio.to_thread(episode.step, said(action))
+        message, reward, done, info = await episode.take(said(action))
         cut = info["stop"] in ("max_turns", "error")
         if done:
             self._sessions.pop(session_id)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-from discover_lib.doors.episode import Episode, require
+from discover_lib.doors.episode import Episode, absent
 
-interfaces = require("openenv.core.env_server.interfaces", "openenv")
-types = require("openenv.core.env_server.types", "openenv")
-http = require("openenv.core.env_server.http_server", "openenv")
+try:
+    from openenv.core.env_server import http_server, interfaces, types
+except ImportError as error:
+    raise absent("openenv", error) from error
 
 
 class Reply(types.Action):
@@ -60,6 +61,15 @@ class DiscoverUser(interfaces.Environment):
 def app(sessions: int = 64, **options: Any) -> Any:
     """The server as an ASGI application, for at most so many sessions at once."""
     Episode(**options).close()  # what cannot be is said before it serves
-    return http.create_app(
+    return http_server.create_app(
         lambda: DiscoverUser(**options), Reply, UserTurn, "discover", max_concurrent_envs=sessions, state_cls=UserState
     )
+
+
+def serve(host: str, port: int, sessions: int, **options: Any) -> None:
+    """Serve until interrupted."""
+    import uvicorn
+
+    users = app(sessions, **options)
+    print(f"simulated users at http://{host}:{port} (OpenEnv; Ctrl-C ends it)", flush=True)
+    uvicorn.run(users, host=host, port=port, log_level="warning")

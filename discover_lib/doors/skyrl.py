@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from discover_lib.doors.episode import Episode, Step, require
+from discover_lib.doors.episode import Episode, Step, absent
 
-skyrl = require("skyrl_gym", "skyrl")
-base = require("skyrl_gym.envs.base_text_env", "skyrl")
+try:
+    import skyrl_gym
+    from skyrl_gym.envs import base_text_env
+except ImportError as error:
+    raise absent("skyrl", error) from error
 
 ID = "discover"
 
 
-class DiscoverUser(base.BaseTextEnv):
+class DiscoverUser(base_text_env.BaseTextEnv):
     """A simulated user; an unscored turn's reward is None: leave such episodes out of a batch.
 
     Args:
@@ -36,12 +39,14 @@ class DiscoverUser(base.BaseTextEnv):
     def step(self, action: str) -> Any:
         self._steps.append(step := self.episode.step(action))
         said = [] if step.message is None else [{"role": "user", "content": step.message}]
-        return base.BaseTextEnvStepOutput(observations=said, reward=step.reward, done=step.done, metadata=step.info)
+        return base_text_env.BaseTextEnvStepOutput(
+            observations=said, reward=step.reward, done=step.done, metadata=step.info
+        )
 
     def get_metrics(self) -> dict[str, Any]:
         scored = [step for step in self._steps if step.reward is not None]
         return {"discovered": sum(len(step.info["discovered"]) for step in scored), "turns": len(scored)}
 
 
-if ID not in skyrl.registry:
-    skyrl.register(ID, entry_point=f"{__name__}:{DiscoverUser.__name__}")
+if ID not in skyrl_gym.registry:
+    skyrl_gym.register(ID, entry_point=f"{__name__}:{DiscoverUser.__name__}")

@@ -1,13 +1,15 @@
-"""Tinker: the user as a message environment of its cookbook, for its trainers and for SkyRL's server of the same API."""
+"""Tinker: the user as a message environment of its cookbook."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-from discover_lib.doors.episode import Episode, require
+from discover_lib.doors.episode import Episode, absent
 
-message_env = require("tinker_cookbook.rl.message_env", "tinker")
+try:
+    from tinker_cookbook.rl import message_env
+except ImportError as error:
+    raise absent("tinker", error) from error
 
 
 class DiscoverUser(message_env.MessageEnv):
@@ -29,7 +31,7 @@ class DiscoverUser(message_env.MessageEnv):
     async def step(self, message: Any) -> Any:
         content = message["content"]
         text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-        step = await asyncio.to_thread(self.episode.step, text)
+        step = await self.episode.take(text)
         numbers = {name: step.info[name] for name in ("reward_discovered", "reward_length") if name in step.info}
         return message_env.MessageStepResult(
             reward=float("nan") if step.reward is None else step.reward,

@@ -21,7 +21,7 @@ Complete = Callable[[Any, list[list[int]]], list[list[int]]]  # (trainer, prompt
 def prompt_rows(seeds: Sequence[int], **options: Any) -> list[dict[str, Any]]:
     """Rows for `train_dataset`: for every seed and artifact the user's opening, as a conversational prompt."""
     episode = Episode(**options)
-    whom = [{"seed": seed, "artifact": each, "trial": 0} for seed in seeds for each in episode.artifacts]
+    whom: list[Any] = [{"seed": seed, "artifact": each, "trial": 0} for seed in seeds for each in episode.artifacts]
     return [{"prompt": [{"role": "user", "content": episode.reset(**each), USER: each}]} for each in whom]
 
 
@@ -80,9 +80,9 @@ def rollout_func(
     def _sample(trainer: Any, prompts: list[list[int]]) -> list[list[int]]:
         how = trainer.args
         top_k = how.top_k or 0
-        return Sampler(
-            trainer.model, trainer.processing_class, max_tokens, how.temperature, how.top_p, top_k
-        ).complete(prompts)
+        return Sampler(trainer.model, trainer.processing_class, max_tokens, how.temperature, how.top_p, top_k).complete(
+            prompts
+        )
 
     return roll_out
 

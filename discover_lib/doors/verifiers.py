@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from discover_lib.doors.episode import Episode, require
+from discover_lib.doors.episode import Episode, absent
 
-vf = require("verifiers.v1", "verifiers")
+try:
+    import verifiers.v1 as vf
+except ImportError as error:
+    raise absent("verifiers", error) from error
 
 __all__ = ["DiscoverEnv", "DiscoverUsers"]
 
@@ -27,7 +29,7 @@ class UsersConfig(vf.TasksetConfig):
 
     seed: int = 0
     trials: int = 1
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {}  # noqa: RUF012  # pydantic's, which copies it
 
 
 class DiscoverUsers(vf.Taskset[vf.Task[UserData], UsersConfig]):
@@ -53,7 +55,7 @@ class DiscoverEnv(vf.SingleAgentEnv):
                 said = await talk.turn(message)
                 if said.terminated:
                     break
-                message, reward, _, info = await asyncio.to_thread(episode.step, said.last_reply)
+                message, reward, _, info = await episode.take(said.last_reply)
                 if reward is None:
                     raise RuntimeError(info["error"])
                 total, discovered = total + reward, discovered + len(info["discovered"])

@@ -9,7 +9,7 @@ from scripted import ScriptedJudge
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import VoiceError
 from discover_lib.core.view import UserView
-from discover_lib.doors.episode import DoorError, Episode, require
+from discover_lib.doors.episode import DoorError, Episode
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.runs.options import RunOptions, RunOptionsError, lay_out
 from discover_lib.runs.units import run_unit
@@ -95,5 +95,3 @@ def test_what_cannot_be_is_said_in_one_line() -> None:
         episode.restore("{")
     with pytest.raises(RunOptionsError, match="has 100 artifacts"):
         Episode(artifacts=101)
-    with pytest.raises(DoorError, match=r"pip install 'discover-lib\[gymnasium\]'"):
-        require("no_such_package_here", "gymnasium")

@@ -29,12 +29,11 @@ class ServeFlags:
 def serve(flags: ServeFlags) -> None:
     """Serve simulated users to other people's trainers, by the OpenEnv protocol, on localhost."""
     from discover_lib.app.serve import HOST, choose_port
-    from discover_lib.doors.episode import require
-    from discover_lib.doors.openenv import app
+    from discover_lib.doors import openenv
 
-    uvicorn = require("uvicorn", "openenv")
-    port = choose_port(flags.port)
-    users = app(
+    openenv.serve(
+        HOST,
+        choose_port(flags.port),
         flags.sessions,
         domain=flags.domain,
         split=flags.split.value,
@@ -43,5 +42,3 @@ def serve(flags: ServeFlags) -> None:
         engine=flags.engine,
         rules=flags.rules.rules,
     )
-    typer.echo(f"simulated users at http://{HOST}:{port} (OpenEnv; Ctrl-C ends it)")
-    uvicorn.run(users, host=HOST, port=port, log_level="warning")
