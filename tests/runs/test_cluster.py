@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -69,21 +70,14 @@ def test_the_store_is_that_of_one_process_though_nodes_die(
 ) -> None:
     run = lay_out(OPTIONS)
     execute(run, alone)
-    finished = threading.Event()
     killed = 0
-
-    def kill_and_replace() -> None:
-        nonlocal killed
-        while not finished.wait(1.5):
+    with ThreadPoolExecutor(1) as beside:
+        spreading = beside.submit(execute, run, apart, spread=spread)
+        while not wait([spreading], timeout=1).done:  # nodes are made by the main thread alone
             two_nodes.remove_node(two_nodes.joined.pop(0), allow_graceful=False)
             two_nodes.joined.append(two_nodes.add_node(num_cpus=1, object_store_memory=100_000_000))
             killed += 1
-
-    killer = threading.Thread(target=kill_and_replace)
-    killer.start()
-    report = execute(run, apart, spread=spread)
-    finished.set()
-    killer.join()
+        report = spreading.result()
     assert report.halted is None and report.last.counts.finished == len(run.units)
     assert held(apart) == held(alone)
     assert sum(spread.done.values()) == len(run.units)  # whose results arrived once each

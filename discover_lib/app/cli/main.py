@@ -94,7 +94,9 @@ COMMANDS = {
         "Serve simulated users to other people's trainers, by the OpenEnv protocol, on localhost.",
     ),
     "import": Entry(
-        "files", "import_files", "Read conversations of the authors' code into a run, to browse and to export."
+        "files",
+        "import_files",
+        "Read conversations of others into a run, to browse and to export: of the authors' code, or of Inspect.",
     ),
     "export": Entry(
         "files",
