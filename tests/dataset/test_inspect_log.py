@@ -16,6 +16,10 @@ from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 
 
+def inspect_here() -> Any:
+    return pytest.importorskip("inspect_ai", reason="no inspect_ai: pip install 'discover-lib[inspect]'")
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
@@ -53,7 +57,7 @@ def samples(log: Path) -> list[dict[str, Any]]:
 
 
 def test_inspect_reads_what_the_run_holds(run: Path, tmp_path: Path) -> None:
-    pytest.importorskip("inspect_ai")
+    inspect_here()
     from inspect_ai.analysis import messages_df, samples_df
     from inspect_ai.log import read_eval_log
 
@@ -84,14 +88,14 @@ def test_inspect_reads_what_the_run_holds(run: Path, tmp_path: Path) -> None:
 
 
 def test_inspect_to_ours_to_inspect_changes_nothing(run: Path, tmp_path: Path) -> None:
-    pytest.importorskip("inspect_ai")
+    inspect_here()
     first = written(run, tmp_path / "first.eval")
     second = written(imported(first, tmp_path / "back"), tmp_path / "second.eval")
     assert samples(second) == samples(first)
 
 
 def test_a_log_of_others_is_a_run_without_judgements(tmp_path: Path) -> None:
-    inspect_ai = pytest.importorskip("inspect_ai")
+    inspect_ai = inspect_here()
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
@@ -123,7 +127,7 @@ def test_messages_of_one_side_are_one_and_a_system_s_opening_is_nobody_s() -> No
 
 
 def test_what_is_no_log_is_named(tmp_path: Path) -> None:
-    pytest.importorskip("inspect_ai")
+    inspect_here()
     (tmp_path / "x.json").write_text(json.dumps({"a": 1}))
     with pytest.raises(FormatError, match=r"x\.json: not a log of Inspect"):
         read_log(tmp_path / "x.json")

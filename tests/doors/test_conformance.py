@@ -36,7 +36,10 @@ def _replies() -> list[str]:
 
 REPLIES = _replies()
 WHOM = [(seed, artifact) for seed in range(10) for artifact in range(20)]
-needs = pytest.importorskip
+
+
+def needs(module: str, extra: str) -> Any:
+    return pytest.importorskip(module, reason=f"no {module}: pip install 'discover-lib[{extra}]'")
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def test_the_episodes_differ_and_earn() -> None:
 
 
 def test_gymnasium() -> None:
-    gymnasium = needs("gymnasium")
+    gymnasium = needs("gymnasium", "gymnasium")
     env = gymnasium.make("discover_lib.doors.gymnasium:DiscoverUser-v0", **OPTIONS)
     episodes = []
     for seed, artifact in WHOM:
@@ -98,7 +101,7 @@ def test_gymnasium() -> None:
 
 
 def test_gymnasium_s_own_checker_finds_nothing() -> None:
-    gymnasium = needs("gymnasium")
+    gymnasium = needs("gymnasium", "gymnasium")
     from gymnasium.utils.env_checker import check_env
 
     env = gymnasium.make("discover_lib.doors.gymnasium:DiscoverUser-v0", artifacts=3)
@@ -108,7 +111,7 @@ def test_gymnasium_s_own_checker_finds_nothing() -> None:
 
 
 def test_skyrl() -> None:
-    skyrl_gym = needs("skyrl_gym")
+    skyrl_gym = needs("skyrl_gym", "skyrl")
     import discover_lib.doors.skyrl  # noqa: F401  # registers it
 
     episodes = []
@@ -129,7 +132,7 @@ def test_skyrl() -> None:
 
 
 def test_tinker() -> None:
-    needs("tinker_cookbook")
+    needs("tinker_cookbook", "tinker")
     from discover_lib.doors.tinker import DiscoverUser
 
     async def play(seed: int, artifact: int) -> Told:
@@ -179,7 +182,7 @@ def test_nemo_gym() -> None:
 
 
 def test_verifiers() -> None:
-    vf = needs("verifiers.v1")
+    vf = needs("verifiers.v1", "verifiers")
     from verifiers.v1.trace import AgentInfo, Trace, TraceTask
 
     from discover_lib.doors.verifiers import DiscoverEnv
@@ -264,7 +267,7 @@ def environment_package() -> Iterator[None]:
 
 @pytest.mark.slow
 def test_inspect(tmp_path: Any) -> None:
-    inspect_ai = needs("inspect_ai")
+    inspect_ai = needs("inspect_ai", "inspect")
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
     from discover_lib.doors.inspect import discover
@@ -325,7 +328,7 @@ def openenv_server(**options: Any) -> Iterator[str]:
 
 
 def test_openenv_with_eight_sessions_at_once() -> None:
-    needs("openenv.core.env_server")
+    needs("openenv.core.env_server", "openenv")
     from openenv.core.generic_client import GenericEnvClient
 
     async def play(client: Any, seed: int, artifact: int) -> Told:
@@ -356,7 +359,7 @@ def test_openenv_with_eight_sessions_at_once() -> None:
 
 
 def test_openenv_s_own_validation_passes_against_the_server() -> None:
-    needs("openenv.core.env_server")
+    needs("openenv.core.env_server", "openenv")
     from openenv.cli._validation import validate_running_environment
 
     with openenv_server(artifacts=2) as url:
