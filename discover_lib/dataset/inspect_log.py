@@ -98,7 +98,6 @@ def _sample(talk: Conversation) -> EvalSample:
     names = "+".join(setting["assistants"])
     name = f"{setting['artifact']}/{setting['trial']}/{names}"
     messages = [_chat_message(message, f"{name}/{at}", names) for at, message in enumerate(talk.messages())]
-    judged = any(turn.candidate.evaluation for turn in talk.turns)
     return EvalSample(
         id=name,
         epoch=1,
@@ -106,11 +105,16 @@ def _sample(talk: Conversation) -> EvalSample:
         target="",
         messages=messages,
         output=ModelOutput.from_content(names, talk.turns[-1].reply.text if talk.turns else ""),
-        scores={SCORER: measures(data) if judged else unscored(NOT_JUDGED)},
+        scores={SCORER: measures(data) if was_judged(talk) else unscored(NOT_JUDGED)},
         metadata={key: setting[key] for key in ("artifact", "trial", "assistants", "domain") if key in setting},
         store={"conversation": data},
         events=list(_events(talk, messages, names)),
     )
+
+
+def was_judged(talk: Conversation) -> bool:
+    """Whether any of its replies was judged; those had elsewhere were not."""
+    return any(turn.candidate.evaluation for turn in talk.turns)
 
 
 def _events(talk: Conversation, messages: Sequence[Any], model: str) -> Iterator[Any]:

@@ -18,6 +18,7 @@ from discover_lib.dataset.authors_rows import row_set_of, rows_of_conversation
 from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows, write_table
 from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.formats import keep_run, write_jsonl
+from discover_lib.dataset.hub import write_folder
 from discover_lib.dataset.inspect_log import read_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
 from discover_lib.runs.options import write_results
@@ -33,13 +34,14 @@ class Foreign(StrEnum):
 
 
 class Written(StrEnum):
-    """What a run can be written as: its conversations (jsonl, parquet, authors, inspect), or rows to train on."""
+    """What a run can be written as: its conversations (jsonl, parquet, authors, inspect, hub), or rows to train on."""
 
     jsonl = "jsonl"
     parquet = "parquet"
     authors = "authors"
     authors_rows = "authors-rows"
     inspect = "inspect"
+    hub = "hub"
     sft = "sft"
     preference = "preference"
     prompt = "prompt"
@@ -158,6 +160,9 @@ def _export_conversations(run: Path, form: Written, out: Path) -> None:
         if form is Written.authors:
             count = export_runs(folder, store.conversations())
             typer.echo(f"{count} run files → {folder}; their format cannot hold {'; '.join(NOT_HELD)}")
+            return
+        if form is Written.hub:
+            typer.echo(f"{write_folder(folder, store)} conversations → {folder}")
             return
         path = folder / f"conversations.{form.value}"
         if form is Written.inspect:
