@@ -36,7 +36,7 @@ def write_folder(folder: Path, store: RunStore) -> int:
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal count
         for talk in store.conversations():
-            row = _row(talk)
+            row = conversation_row(talk)
             name = re.sub(r"[^\w.-]+", "_", row["id"])
             write_lines(folder / "sessions" / f"{count:06d}-{name}.jsonl", _session(row))
             count += 1
@@ -48,7 +48,8 @@ def write_folder(folder: Path, store: RunStore) -> int:
     return count
 
 
-def _row(talk: Conversation) -> dict[str, Any]:
+def conversation_row(talk: Conversation) -> dict[str, Any]:
+    """A conversation as one row: what it was, what was said, and its numbers."""
     setting, scores = talk.setting, scores_of(talk, 0)
     judged = was_judged(talk)
     return {

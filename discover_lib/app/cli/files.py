@@ -21,6 +21,7 @@ from discover_lib.dataset.formats import keep_run, write_jsonl
 from discover_lib.dataset.hub import write_folder
 from discover_lib.dataset.inspect_log import read_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
+from discover_lib.dataset.trackio_log import PROJECT, write_project
 from discover_lib.runs.options import write_results
 from discover_lib.runs.store import RunStore
 
@@ -34,7 +35,8 @@ class Foreign(StrEnum):
 
 
 class Written(StrEnum):
-    """What a run can be written as: its conversations (jsonl, parquet, authors, inspect, hub), or rows to train on."""
+    """What a run can be written as: its conversations (jsonl, parquet, authors, inspect, hub,
+    trackio), or rows to train on."""
 
     jsonl = "jsonl"
     parquet = "parquet"
@@ -42,6 +44,7 @@ class Written(StrEnum):
     authors_rows = "authors-rows"
     inspect = "inspect"
     hub = "hub"
+    trackio = "trackio"
     sft = "sft"
     preference = "preference"
     prompt = "prompt"
@@ -160,6 +163,10 @@ def _export_conversations(run: Path, form: Written, out: Path) -> None:
         if form is Written.authors:
             count = export_runs(folder, store.conversations())
             typer.echo(f"{count} run files → {folder}; their format cannot hold {'; '.join(NOT_HELD)}")
+            return
+        if form is Written.trackio:
+            count = write_project(folder.resolve(), store)
+            typer.echo(f"{count} conversations → {folder} (TRACKIO_DIR={folder} trackio show --project {PROJECT})")
             return
         if form is Written.hub:
             typer.echo(f"{write_folder(folder, store)} conversations → {folder}")
