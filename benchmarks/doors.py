@@ -14,7 +14,7 @@ from discover_lib.doors.episode import Episode
 from discover_lib.engines.miniature.assistants import scripted_assistant
 
 OPTIONS = {"artifacts": 20}
-ROUNDS, SEEDS = 5, 5
+ROUNDS, SEEDS = 3, 3
 Step = Callable[[str], bool]  # says a reply, answers whether the episode goes on
 Begin = Callable[[int, int], Step]
 

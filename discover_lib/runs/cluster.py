@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,7 +57,8 @@ def cluster(where: str) -> Iterator[Cluster]:
     joined = ray.is_initialized()
     try:
         if not joined:
-            ray.init(address, log_to_driver=False, logging_level="ERROR")
+            with warnings.catch_warnings(action="ignore"):  # the error says the same
+                ray.init(address, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ClusterError(f"no Ray cluster to run on at {where}: {lines[0]}") from None
