@@ -1,13 +1,14 @@
-"""Turns per second through each in-process door, as a share of the user's own: `python benchmarks/doors.py`.
+"""Turns per second through each in-process door, as a share of the user's own: `python benchmarks/doors.py [NAME ...]`.
 
 Processor time, not wall time; doors whose package is absent are left out.  The replies are a scripted assistant's.
 """
 
-import asyncio
 import importlib.util
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
+from typing import Any
 
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.doors.episode import Episode
@@ -85,29 +86,37 @@ def doors() -> Iterator[tuple[str, Begin]]:
             return lambda text: not served.step(Reply(text=text)).done
 
         yield "OpenEnv (no server)", openenv
-    with asyncio.Runner() as runner:
-        from discover_lib.doors.nemo_gym import UserSessions
+    from discover_lib.doors.nemo_gym import UserSessions
 
-        class Server(UserSessions):
-            episode_options = OPTIONS
+    class Server(UserSessions):
+        episode_options = OPTIONS
 
-        server = Server()
+    server = Server()
 
-        def nemo(seed: int, artifact: int) -> Step:
-            whom = {"seed": seed, "artifact": artifact}
-            runner.run(server.reset(whom, "one"))
-            return lambda text: not any(runner.run(server.step(text, whom, "one"))[2:4])
+    def nemo(seed: int, artifact: int) -> Step:
+        whom = {"seed": seed, "artifact": artifact}
+        at_once(server.reset(whom, "one"))
+        return lambda text: not any(at_once(server.step(text, whom, "one"))[2:4])
 
-        yield "NeMo Gym", nemo
-        if importlib.util.find_spec("tinker_cookbook"):
-            from discover_lib.doors.tinker import DiscoverUser as Tinker
+    yield "NeMo Gym", nemo
+    if importlib.util.find_spec("tinker_cookbook"):
+        from discover_lib.doors.tinker import DiscoverUser as Tinker
 
-            def tinker(seed: int, artifact: int) -> Step:
-                env = Tinker(seed, artifact, **OPTIONS)
-                runner.run(env.initial_observation())
-                return lambda text: not runner.run(env.step({"role": "assistant", "content": text})).episode_done
+        def tinker(seed: int, artifact: int) -> Step:
+            env = Tinker(seed, artifact, **OPTIONS)
+            at_once(env.initial_observation())
+            return lambda text: not at_once(env.step({"role": "assistant", "content": text})).episode_done
 
-            yield "Tinker", tinker
+        yield "Tinker", tinker
+
+
+def at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine returns that waits for nobody, as those of doors do not where no language model plays."""
+    try:
+        coroutine.send(None)
+    except StopIteration as ended:
+        return ended.value
+    raise RuntimeError("it waits")
 
 
 def play(begin: Begin, texts: list[str]) -> float:
@@ -128,6 +137,8 @@ def main() -> None:
     user = partial(play, native(Episode(**OPTIONS)), texts)
     user()  # reads the lexicon, compiles the records
     for name, begin in doors():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         pairs = [(play(begin, texts), user()) for _ in range(ROUNDS)]
         shares = sorted(door / own for door, own in pairs)
         print(f"{name:20} {max(door for door, _ in pairs):7,.0f} turns/s, {shares[ROUNDS // 2]:4.0%} of the user's own")
