@@ -2,7 +2,8 @@
 
 The names below are the library's front door; each is stated in the module that its import names.  The engines
 (`discover_lib.engines.miniature` and others) are imported by those who use them.  The packages stand in the order of
-the paper's steps: base, core, metrics, engines, runs, dataset, audit, train, `paper.py`, views, app.
+the paper's steps: base, core, metrics, engines, runs, dataset, audit, train, `paper.py`, views, doors,
+app.
 """
 
 import importlib

@@ -26,7 +26,7 @@ from discover_lib.core.reward import Reward, length_penalty, reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition
 from discover_lib.core.view import leaked_words, user_view
-from discover_lib.dataset.formats import Foreign, FormatError, Number, number, parse, read_json
+from discover_lib.dataset.formats import Foreign, FormatError, Number, keep_run, number, parse, read_json
 
 RULES = Rules.authors()
 REST = "authors_file"  # key of a conversation's setting: what the file holds beyond our records
@@ -513,24 +513,8 @@ def import_run(path: Path, folder: Path) -> int:
         FormatError: naming the file and field that is wrong; nothing is written then.
         StoreError: the folder holds something else.
     """
-    from discover_lib.runs.store import RunStore, UnitRow, turn_row
-
     talks = [read_run_file(each) for each in run_files(path)]
-    configuration = {"kind": "import", "files": [str(path)], "rules": RULES.to_dict()}
-    # Users are told apart by their tree: two runs of the authors' code may have built different ones for an artifact.
-    trees: dict[str, tuple[str, Mapping[str, Any]]] = {}
-    units = []
-    for place, talk in enumerate(talks):
-        artifact, plain = str(talk.setting["artifact"]), talk.tree.to_dict()
-        while trees.setdefault(artifact, ("", plain))[1] != plain:
-            artifact += "'"
-        trial = talk.setting["trial"] if isinstance(talk.setting["trial"], int) else 0
-        units.append(UnitRow(place, artifact, tuple(talk.setting["assistants"]), trial, talk.seed, talk.setting))
-    with RunStore.write(folder, configuration) as store:
-        store.add_units(trees, units)
-        for place, talk in enumerate(talks):
-            store.put_whole(place, list(map(turn_row, talk.turns)), talk.stop)
-    return len(talks)
+    return keep_run(folder, talks, {"kind": "import", "files": [str(path)], "rules": RULES.to_dict()})
 
 
 def export_runs(folder: Path, conversations: Sequence[Conversation] | Iterator[Conversation]) -> int:

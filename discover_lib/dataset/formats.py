@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -137,6 +137,40 @@ def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
         raise FormatError(f"{path}: not UTF-8 text") from None
     except json.JSONDecodeError as error:
         raise FormatError(f"{path}: line {number} is not JSON ({error})") from None
+
+
+# -- a run of what was had elsewhere -------------------------------------------------------------------------------
+
+
+def keep_run(folder: Path, talks: Sequence[Conversation], configuration: Mapping[str, Any]) -> int:
+    """Keep conversations as a run in `folder`; returns how many there are.
+
+    Args:
+        configuration: what the run is, with the rules of all of them.
+
+    Raises:
+        FormatError: they were had under several rules.
+        StoreError: the folder holds something else.
+    """
+    from discover_lib.runs.store import RunStore, UnitRow, turn_row
+
+    if other := next((talk for talk in talks if talk.rules.to_dict() != configuration["rules"]), None):
+        raise FormatError(f"conversations under several rules ({other.rules.name}, ...) make no run")
+    # Users are told apart by their tree: two runs of other code may have built different ones for an artifact.
+    trees: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    units = []
+    for place, talk in enumerate(talks):
+        setting = talk.setting
+        artifact, plain = str(setting["artifact"]), talk.tree.to_dict()
+        while trees.setdefault(artifact, (str(setting.get("domain") or ""), plain))[1] != plain:
+            artifact += "'"
+        trial = setting["trial"] if isinstance(setting["trial"], int) else 0
+        units.append(UnitRow(place, artifact, tuple(setting["assistants"]), trial, talk.seed, setting))
+    with RunStore.write(folder, configuration) as store:
+        store.add_units(trees, units)
+        for place, talk in enumerate(talks):
+            store.put_whole(place, list(map(turn_row, talk.turns)), talk.stop)
+    return len(talks)
 
 
 # -- a table -------------------------------------------------------------------------------------------------------

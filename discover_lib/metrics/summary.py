@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -126,13 +127,18 @@ def _summary(name: str, group: Sequence[ConversationScores], score: float | None
     return Summary(
         assistant=name,
         discovered=_estimate(group, lambda each: each.discovered),
-        share=_estimate(group, lambda each: each.discovered / len(each.moves)),
+        share=_estimate(group, lambda each: each.discovered / len(each.moves) if each.moves else math.nan),
         score=score,
-        reward=_estimate(group, lambda each: sum(filter(None, each.rewards)) / each.turns),
+        reward=_estimate(group, _reward),
         tokens=_estimate(group, lambda each: sum(each.tokens)),
         turns_leaking=sum(each.leaks for each in group),
         why_no_score=why,
     )
+
+
+def _reward(each: ConversationScores) -> float:
+    """Per turn; NaN where no turn was judged."""
+    return math.nan if each.reward is None else sum(filter(None, each.rewards)) / each.turns
 
 
 def _estimate(group: Sequence[T], number: Callable[[T], float]) -> Estimate:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
@@ -32,6 +33,7 @@ from discover_lib.metrics.results import ALL, CSV_COLUMNS, MEASURES, Pool, Scope
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS, LeaveOut
 from discover_lib.metrics.scorer import Scorer
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
+from discover_lib.runs.cluster import Cluster
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.options import (
     LaidOut,
@@ -143,6 +145,7 @@ def assess(
     concurrency: int = 1,
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
+    spread: Cluster | None = None,
     on_progress: OnAssessed | None = None,
     stop: threading.Event | None = None,
 ) -> Assessed:
@@ -164,6 +167,8 @@ def assess(
         keep = _Keeper(store, len(places), on_progress)
         try:
             if not run.models:
+                if spread:
+                    return _assess_on_cluster(run, store, places, keep, spread, stop)
                 return _assess_in_processes(run, folder, places, keep, processes_for(run, concurrency), stop)
             with model_engines(run, store, settings, budget_dollars, stop) as engines:
                 return _assess_in_threads(store, engines, _final_request(run), places, keep, concurrency, stop)
@@ -231,12 +236,52 @@ class _Chunk:
 
 def _assess_chunk(chunk: _Chunk) -> list[tuple[int, dict[str, Any], dict[str, Any]]]:
     """(place, assessment, digest) of every conversation, in plain form for another process."""
-    engines = RoleEngines(chunk.spec)
     with RunStore.read(chunk.folder) as store:
         conversations = [store.conversation(place) for place in chunk.places]
-    finals = final_turns(conversations, engines, chunk.request)
+    return _assess_all(chunk.spec, chunk.request, chunk.places, conversations)
+
+
+def _assess_on_cluster(
+    run: LaidOut, store: RunStore, places: Sequence[int], keep: _Keeper, spread: Cluster, stop: threading.Event
+) -> Assessed:
+    """Conversations travel to the nodes, which have no disk in common with us."""
+    work = partial(_assess_carried, run.options.spec, _final_request(run))
+    with closing(spread.map(work, _Carried(store, places))) as results:
+        for place, data, digest in results:
+            keep(place, data, digest)
+            if stop.is_set():
+                return keep.ended("stopped")
+    return keep.ended()
+
+
+class _Carried(Sequence[tuple[int, dict[str, Any]]]):
+    """Conversations in plain form, each read when its turn comes."""
+
+    def __init__(self, store: RunStore, places: Sequence[int]) -> None:
+        self._store, self._places = store, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._places[at], self._store.conversation(self._places[at]).to_dict()
+
+
+def _assess_carried(
+    spec: EngineSpec, request: str, carried: tuple[int, dict[str, Any]]
+) -> tuple[int, dict[str, Any], dict[str, Any]]:
+    place, data = carried
+    (row,) = _assess_all(spec, request, [place], [Conversation.from_dict(data)])
+    return row
+
+
+def _assess_all(
+    spec: EngineSpec, request: str, places: Sequence[int], conversations: Sequence[Conversation]
+) -> list[tuple[int, dict[str, Any], dict[str, Any]]]:
+    engines = RoleEngines(spec)
+    finals = final_turns(conversations, engines, request)
     rows = []
-    for place, conversation, final in zip(chunk.places, conversations, finals, strict=True):
+    for place, conversation, final in zip(places, conversations, finals, strict=True):
         assessment = assessed(conversation, engines.scorer(conversation.setting["domain"]), final)
         rows.append((place, assessment.to_dict(), scores_of(conversation, place, assessment).digest()))
     return rows

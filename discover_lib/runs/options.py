@@ -26,6 +26,7 @@ from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, asked_
 from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.satisfaction import FINAL_REQUESTS
 from discover_lib.metrics.summary import Summary, summarise
+from discover_lib.runs.cluster import Cluster
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
 from discover_lib.runs.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
@@ -315,6 +316,21 @@ def check_prices(models: Sequence[str], settings: ClientSettings | None, budget_
         )
 
 
+def check_spreads(run: LaidOut) -> None:
+    """Check that a run can be spread over a cluster.
+
+    Raises:
+        RunOptionsError: language models take part, which are waited for, or models of this machine.
+    """
+    if run.models:
+        raise RunOptionsError(
+            f"a cluster computes, and {run.models[0]} is waited for: one machine holds thousands of calls in flight; "
+            "leave --on out, raise --concurrency, and share the load with several --api-base"
+        )
+    if run.local:
+        raise RunOptionsError(f"{run.local[0]} lies on this machine, not on a cluster's nodes; leave --on out")
+
+
 def execute(
     run: LaidOut,
     folder: Path,
@@ -322,6 +338,7 @@ def execute(
     concurrency: int = 1,
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
+    spread: Cluster | None = None,
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
@@ -331,6 +348,7 @@ def execute(
         concurrency: processes for the miniature, conversations in flight for language models.
         settings: how language models are reached; may differ when a run is resumed.
         budget_dollars: of the whole run, what it has already cost included; refuses models of unknown price.
+        spread: run on its nodes, in place of processes on this machine; see `check_spreads`.
 
     Raises:
         RunOptionsError: a budget for a model of unknown price.
@@ -342,7 +360,9 @@ def execute(
     run = as_begun(run, folder)
     with RunStore.write(folder, run.configuration, notes) as store:
         if not run.models and not run.local:
-            return run_in_processes(store, run.units, processes=concurrency, on_progress=on_progress, stop=stop)
+            return run_in_processes(
+                store, run.units, processes=concurrency, spread=spread, on_progress=on_progress, stop=stop
+            )
         if not run.models:
             processes = processes_for(run, concurrency)
             how: dict[str, Any] = {"on_progress": on_progress, "stop": stop}

@@ -26,6 +26,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
 from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, RETRIED
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
+from discover_lib.runs.cluster import Cluster
 from discover_lib.runs.digests import add_digests, digest_of
 from discover_lib.runs.store import Counts, Failure, RunStore, Spent, TurnRow, UnitRow, turn_row
 from discover_lib.runs.units import Unit, map_in_processes, run_unit, simulator_of
@@ -107,6 +108,7 @@ def run_in_processes(
     units: Sequence[Unit],
     *,
     processes: int = 1,
+    spread: Cluster | None = None,
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
@@ -114,14 +116,19 @@ def run_in_processes(
 
     Ctrl-C or `stop` ends it and keeps what is finished.
 
+    Args:
+        spread: run them on its nodes, in place of processes on this machine.
+
     Raises:
         RunError: a worker process died.
+        ClusterError: no node is left.
         StoreError: the store cannot be written to.
     """
     register(store, units)
     watch = _Watch(store, units, on_progress)
     pending = _reopened(store, units)
-    with closing(map_in_processes(_run_whole, pending, processes)) as results:
+    results = spread.map(_run_whole, pending) if spread else map_in_processes(_run_whole, pending, processes)
+    with closing(results):
         return _kept(store, results, watch, stop)
 
 

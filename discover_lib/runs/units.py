@@ -65,6 +65,11 @@ class Unit:
         }
 
 
+def seed_of(run_seed: int, artifact_id: str, trial: int) -> int:
+    """The seed of a conversation: the same for all assistants, which meet the same user."""
+    return derive_seed(run_seed, artifact_id, trial)
+
+
 def plan_units(
     trees: Mapping[str, tuple[str, IntentTree]],
     assistants: Sequence[str],
@@ -97,7 +102,7 @@ def plan_units(
             tree=plain[artifact_id],
             assistants=group,
             trial=trial,
-            seed=derive_seed(seed, artifact_id, trial),
+            seed=seed_of(seed, artifact_id, trial),
             rules=plain_rules,
             turns=turns,
             place=place,

@@ -17,26 +17,34 @@ from discover_lib.dataset.authors import NO_VERDICTS, NOT_HELD, export_runs, imp
 from discover_lib.dataset.authors_rows import row_set_of, rows_of_conversation
 from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows, write_table
 from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.formats import write_jsonl
+from discover_lib.dataset.formats import keep_run, write_jsonl
+from discover_lib.dataset.hub import write_folder
+from discover_lib.dataset.inspect_log import read_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
+from discover_lib.dataset.trackio_log import PROJECT, write_project
 from discover_lib.runs.options import write_results
 from discover_lib.runs.store import RunStore
 
 
 class Foreign(StrEnum):
-    """Formats of others that can be read: run files, and dataset rows."""
+    """Formats of others that can be read: run files and dataset rows of the authors' code, logs of Inspect."""
 
     authors = "authors"
     authors_rows = "authors-rows"
+    inspect = "inspect"
 
 
 class Written(StrEnum):
-    """What a run can be written as: its conversations (jsonl, parquet, authors), or rows to train on."""
+    """What a run can be written as: its conversations (jsonl, parquet, authors, inspect, hub,
+    trackio), or rows to train on."""
 
     jsonl = "jsonl"
     parquet = "parquet"
     authors = "authors"
     authors_rows = "authors-rows"
+    inspect = "inspect"
+    hub = "hub"
+    trackio = "trackio"
     sft = "sft"
     preference = "preference"
     prompt = "prompt"
@@ -86,16 +94,24 @@ class ExportFlags:
 
 
 def import_files(
-    path: Annotated[Path, typer.Argument(help="A run file, or an output folder of the authors' code.")],
+    path: Annotated[
+        Path, typer.Argument(help="A run file or output folder of the authors' code, or a log of Inspect.")
+    ],
     form: Annotated[Foreign, typer.Option("--format")] = Foreign.authors,
     run: Annotated[Path | None, typer.Option(help="Folder for the run that is made of it.")] = None,
 ) -> None:
-    """Read conversations of the authors' code into a run, to browse and to export."""
+    """Read conversations of others into a run, to browse and to export: of the authors' code, or of Inspect."""
     if form is Foreign.authors_rows:
         _import_rows(path, run or outputs_folder() / f"rows-{path.stem}")
         return
-    folder = writable(run or outputs_folder() / f"imported-{path.stem}")
-    count = import_run(path, folder)
+    folder = run or outputs_folder() / f"imported-{path.stem}"
+    if form is Foreign.inspect:
+        talks = read_log(path)
+        rules = talks[0].rules.to_dict() if talks else {}
+        count = keep_run(writable(folder), talks, {"kind": "import", "files": [str(path)], "rules": rules})
+        typer.echo(f"{count} conversations → {folder} (those that others had are not judged)")
+        return
+    count = import_run(path, writable(folder))
     write_results(folder)
     typer.echo(f"{count} conversations → {folder} ({NO_VERDICTS})")
 
@@ -148,7 +164,18 @@ def _export_conversations(run: Path, form: Written, out: Path) -> None:
             count = export_runs(folder, store.conversations())
             typer.echo(f"{count} run files → {folder}; their format cannot hold {'; '.join(NOT_HELD)}")
             return
+        if form is Written.trackio:
+            count = write_project(folder.resolve(), store)
+            typer.echo(f"{count} conversations → {folder} (TRACKIO_DIR={folder} trackio show --project {PROJECT})")
+            return
+        if form is Written.hub:
+            typer.echo(f"{write_folder(folder, store)} conversations → {folder}")
+            return
         path = folder / f"conversations.{form.value}"
+        if form is Written.inspect:
+            path = folder / "conversations.eval"
+            typer.echo(f"{write_log(path, store)} conversations → {path}")
+            return
         if form is Written.authors_rows:
             path = folder / "rows.jsonl"
             write_lines(path, (row for talk in store.conversations() for row in rows_of_conversation(talk)))

@@ -88,8 +88,15 @@ COMMANDS = {
         "share",
         "Write a run's conversations and tables, or a session, as one page: it opens from disk and needs no network.",
     ),
+    "serve": Entry(
+        "doors",
+        "serve",
+        "Serve simulated users to other people's trainers, by the OpenEnv protocol, on localhost.",
+    ),
     "import": Entry(
-        "files", "import_files", "Read conversations of the authors' code into a run, to browse and to export."
+        "files",
+        "import_files",
+        "Read conversations of others into a run, to browse and to export: of the authors' code, or of Inspect.",
     ),
     "export": Entry(
         "files",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -34,7 +35,17 @@ from discover_lib.app.cli.common import (
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import counted
 from discover_lib.core.rollout import MAX_TURNS
-from discover_lib.runs.options import LaidOut, RunOptions, check_access, check_prices, execute, lay_out, write_results
+from discover_lib.runs.cluster import Cluster, cluster
+from discover_lib.runs.options import (
+    LaidOut,
+    RunOptions,
+    check_access,
+    check_prices,
+    check_spreads,
+    execute,
+    lay_out,
+    write_results,
+)
 from discover_lib.runs.store import FILE, RunStore
 
 if TYPE_CHECKING:
@@ -99,6 +110,13 @@ class Whose(StrEnum):
 
 Interactivity = Annotated[Whose, typer.Option(help="The scale that a language model rates interactivity on.")]
 FinalRequest = Annotated[Whose, typer.Option(help="The wording that asks for the finished piece.")]
+On = Annotated[
+    str | None,
+    typer.Option(
+        help="Run on a Ray cluster instead of this machine's processes: ray, or ray://HOST:PORT for one far away.",
+        metavar="ray[://HOST:PORT]",
+    ),
+]
 PerMinute = Annotated[float | None, typer.Option(min=1, help="A limit per provider; calls queue for it.")]
 
 
@@ -159,6 +177,7 @@ class MakeFlags(RunFlags):
     artifacts: Artifacts = 20
     trials: Trials = 1
     budget: RunBudget = None
+    on: On = None
 
     @property
     def options(self) -> RunOptions:
@@ -182,6 +201,17 @@ class MakeFlags(RunFlags):
 
     def lay_out(self) -> LaidOut:
         return lay_out(self.options)
+
+    @contextmanager
+    def spread(self, run: LaidOut) -> Iterator[Cluster | None]:
+        """The cluster of --on, checked before anything begins; says at the end what its nodes did."""
+        if self.on is None:
+            yield None
+            return
+        check_spreads(run)
+        with cluster(self.on) as nodes:
+            yield nodes
+            typer.echo(nodes.line, err=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,26 +336,27 @@ def evaluate(flags: EvaluateFlags) -> None:
     from discover_lib.runs.evaluation import SCORING, assess
 
     run, settings = flags.lay_out(), flags.client_settings(len(SCORING))
-    folder = _run_folder(flags.run, run, settings, flags.budget)
     how: dict[str, Any] = {
         "concurrency": flags.in_flight(run),
         "settings": settings,
         "budget_dollars": flags.budget,
     }
-    with show.progress_bar() as on_progress:
-        report = execute(run, folder, on_progress=on_progress, **how)
-    code = show.print_report(report, folder)
-    if report.halted is None:
-        with RunStore.read(folder) as store:
-            left = len(store.unassessed())
-        if left:
-            what = "the finished piece, satisfaction, interactivity, behaviour"
-            typer.echo(f"scoring {counted(left, 'conversation')}: {what}", err=True)
-        with show.assessment_bar() as on_progress:
+    with flags.spread(run) as how["spread"]:
+        folder = _run_folder(flags.run, run, settings, flags.budget)
+        with show.progress_bar() as on_progress:
+            report = execute(run, folder, on_progress=on_progress, **how)
+        code = show.print_report(report, folder)
+        if report.halted is None:
+            with RunStore.read(folder) as store:
+                left = len(store.unassessed())
             if left:
-                on_progress(0, left)
-            ended = assess(run, folder, on_progress=on_progress, **how)
-        code = max(code, show.print_assessment(ended))
+                what = "the finished piece, satisfaction, interactivity, behaviour"
+                typer.echo(f"scoring {counted(left, 'conversation')}: {what}", err=True)
+            with show.assessment_bar() as on_progress:
+                if left:
+                    on_progress(0, left)
+                ended = assess(run, folder, on_progress=on_progress, **how)
+            code = max(code, show.print_assessment(ended))
     if report.last.counts.finished:
         show.write_and_print_results(folder, flags.leave_out.value, sensitivity=flags.sensitivity)
     show.print_closing(folder)
@@ -370,16 +401,18 @@ def _run(flags: SimulateFlags) -> NoReturn:
     # What calls models takes as long to import as thirty turns of the miniature.
     asked_for = run.models or flags.api_base or flags.prices
     settings = flags.client_settings(run.options.candidates) if asked_for else None
-    folder = _run_folder(flags.run, run, settings, flags.budget)
-    with show.progress_bar() as on_progress:
-        report = execute(
-            run,
-            folder,
-            concurrency=flags.in_flight(run),
-            settings=settings,
-            budget_dollars=flags.budget,
-            on_progress=on_progress,
-        )
+    with flags.spread(run) as spread:
+        folder = _run_folder(flags.run, run, settings, flags.budget)
+        with show.progress_bar() as on_progress:
+            report = execute(
+                run,
+                folder,
+                concurrency=flags.in_flight(run),
+                settings=settings,
+                budget_dollars=flags.budget,
+                spread=spread,
+                on_progress=on_progress,
+            )
     if summaries := write_results(folder):
         show.print_summary(summaries, run)
     if run.options.candidates is not None:

@@ -129,6 +129,34 @@ def test_a_server_that_dies_under_way_loses_no_conversation() -> None:
     assert client.usage.failures == {} and client.usage.retries["connection"] >= 2
 
 
+def test_200_conversations_stay_at_home_on_three_servers_of_which_one_dies() -> None:
+    """Those of the server that dies move once, to one other; all the others never do."""
+    names = [f"conversation {n}" for n in range(200)]
+
+    def turn(client: LLMClient, pool: ThreadPoolExecutor, number: int) -> None:
+        calls = [pool.submit(client.complete, request(name, 1000 * number + at)) for at, name in enumerate(names)]
+        assert [call.result().text for call in calls] == [f"Hello {1000 * number + at}" for at in range(200)]
+
+    with FakeServer() as one, FakeServer() as two, ThreadPoolExecutor(32) as pool:
+        with FakeServer() as dies:
+            addresses = {"api_base": one.api_base, "more_api_bases": (two.api_base, dies.api_base)}
+            client = LLMClient(ClientSettings(**addresses, **QUICK))
+            for number in range(2):
+                turn(client, pool, number)
+            homes = [set(server.sessions) for server in (one, two, dies)]
+        for number in range(2, 5):
+            turn(client, pool, number)
+        client.close()
+        assert sorted(name for home in homes for name in home) == sorted(names)  # each at one server
+        assert min(map(len, homes)) >= 40
+        for server, home in ((one, homes[0]), (two, homes[1])):
+            assert {server.sessions[name] for name in home} == {5}
+        moved = one.sessions + two.sessions
+        assert {moved[name] for name in homes[2]} == {3}
+        assert not {name for name in homes[2] if one.sessions[name] and two.sessions[name]}
+    assert client.usage.failures == {}
+
+
 def test_where_no_server_is_left_the_call_fails_with_all_its_attempts() -> None:
     settings = ClientSettings(api_base="http://127.0.0.1:7/v1", more_api_bases=("http://127.0.0.1:1/v1",), **QUICK)
     with LLMClient(settings) as client, pytest.raises(LLMError, match="no answer from") as error:

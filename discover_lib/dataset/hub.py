@@ -1,0 +1,113 @@
+"""A run as a folder for the Hub: a data set with its card, and every conversation as a session that its viewer shows.
+
+`sessions/` holds one file a conversation in the Hub's Session Traces Format: a header line, then a line per message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from discover_lib.base.files import whole_file, write_lines
+from discover_lib.core.conversation import Conversation
+from discover_lib.dataset.inspect_log import was_judged
+from discover_lib.engines.spec import MINIATURE
+from discover_lib.metrics.scores import scores_of
+from discover_lib.runs.store import RunStore
+
+DATA = "data/conversations.jsonl"
+HARNESS = "discover"
+COLUMNS = {
+    "id": "artifact, trial and assistants",
+    "artifact, domain, trial, assistants, seed, rules, stop": "which conversation it is, and why it ended",
+    "messages": "role and content, the user's opening first",
+    "rewards": "of every turn; null where it is unscored",
+    "discovered, share": "hidden intents that were discovered, and their share of all that were hidden; null: unscored",
+    "tokens, leaks": "of all replies, and user messages that said what the user could not know",
+}
+
+
+def write_folder(folder: Path, store: RunStore) -> int:
+    """Write the finished conversations of a run; returns how many."""
+    count = 0
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal count
+        for talk in store.conversations():
+            row = conversation_row(talk)
+            name = re.sub(r"[^\w.-]+", "_", row["id"])
+            write_lines(folder / "sessions" / f"{count:06d}-{name}.jsonl", _session(row))
+            count += 1
+            yield row
+
+    write_lines(folder / DATA, rows())
+    with whole_file(folder / "README.md") as card:
+        card.write(_card(store.configuration, count))
+    return count
+
+
+def conversation_row(talk: Conversation) -> dict[str, Any]:
+    """A conversation as one row: what it was, what was said, and its numbers."""
+    setting, scores = talk.setting, scores_of(talk, 0)
+    judged = was_judged(talk)
+    return {
+        "id": f"{setting['artifact']}/{setting['trial']}/{scores.assistant}",
+        "artifact": setting["artifact"],
+        "domain": scores.domain,
+        "trial": setting["trial"],
+        "assistants": list(setting["assistants"]),
+        "seed": str(talk.seed),  # of 63 bits, more than some readers of JSON keep
+        "rules": talk.rules.name,
+        "stop": talk.stop,
+        "messages": [{"role": each.role, "content": each.content} for each in talk.messages()],
+        "rewards": list(scores.rewards),
+        "discovered": scores.discovered if judged else None,
+        "share": scores.proportion() if judged else None,
+        "tokens": sum(scores.tokens),
+        "leaks": scores.leaks,
+    }
+
+
+def _session(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    about = {key: value for key, value in row.items() if key != "messages"}
+    header = {"type": "session", "harness": HARNESS, "name": row["messages"][0]["content"], **about}
+    return [header, *({"type": "message", "message": message} for message in row["messages"])]
+
+
+def _card(configuration: Mapping[str, Any], count: int) -> str:
+    engine = configuration.get("engine") or {}
+    played = [str(engine.get(role)) for role in ("judge", "voice")]
+    if not engine:
+        beware = "They were had elsewhere; who judged them, if anybody did, is not known here."
+    elif set(played) == {MINIATURE}:
+        beware = (
+            "**A miniature.** User and judge are those of a small self-contained world without language models: good "
+            "for learning how the method works and for testing a pipeline, not for training a product."
+        )
+    else:
+        beware = f"Judge ({played[0]}) and user ({played[1]}) are language models; their mistakes are in the scores."
+    assistants = ", ".join(f"`{name}`" for name in configuration.get("assistants", ())) or "see the rows"
+    columns = "\n".join(f"| {name} | {meaning} |" for name, meaning in COLUMNS.items())
+    return f"""---
+pretty_name: Conversations with simulated users
+tags: [intent-discovery, simulated-users, format:agent-traces]
+configs:
+- config_name: default
+  data_files:
+  - split: train
+    path: {DATA}
+---
+
+# Conversations with simulated users
+
+{count} conversations of assistants ({assistants}) with simulated users, who find out what they want as they see options
+(after *DiscoverLLM*, arXiv 2602.03429). {beware}
+
+| column | meaning |
+| --- | --- |
+{columns}
+
+`sessions/` has the same conversations in the Session Traces Format, one file each.
+"""

@@ -1,0 +1,247 @@
+"""Inspect's logs: a run as an `.eval` file that its viewer, data frames and re-scorers read, and back into a run.
+
+A sample is a conversation, its messages are the conversation's, its scores our measures, and its store holds our whole
+record.  After every reply an event says what the turn did, so that the viewer's transcript reads like ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discover_lib.core.advance import initial_state
+from discover_lib.core.conversation import Candidate, Conversation, Message, Turn
+from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.core.simulator import as_reply
+from discover_lib.core.view import user_view
+from discover_lib.dataset.formats import FormatError
+from discover_lib.metrics.scores import scores_of
+from discover_lib.runs.store import RunStore
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalSample
+    from inspect_ai.scorer import Score
+    from inspect_ai.viewer import ViewerConfig
+
+SCORER = "discovery"
+SOURCE = "discover"  # of our events
+MEASURES = ("discovered", "share", "reward", "tokens", "leaks")
+UNKNOWN = "what this user wanted was not recorded"  # the one intent of a conversation that comes from elsewhere
+NOT_JUDGED = "not judged: it was had elsewhere"
+HOW_TO_GET = "reading and writing Inspect's logs needs inspect-ai: pip install 'discover-lib[inspect]'"
+
+
+def measures(talk: Mapping[str, Any]) -> Score:
+    """The score of a stored conversation: NaN, Inspect's "unscored", where there is nothing to measure."""
+    from inspect_ai.scorer import Score
+
+    scores = scores_of(Conversation.from_dict(talk), 0)
+    share, reward = scores.proportion(), scores.reward
+    values = (scores.discovered, share, reward, sum(scores.tokens), scores.leaks)
+    return Score(
+        value={name: math.nan if value is None else value for name, value in zip(MEASURES, values, strict=True)}
+    )
+
+
+def unscored(why: str) -> Score:
+    """The score of a conversation that failed."""
+    from inspect_ai.scorer import Score
+
+    return Score(value=dict.fromkeys(MEASURES, math.nan), explanation=why)
+
+
+def viewer() -> ViewerConfig:
+    """How Inspect's viewer lists conversations: best share first, colours over the whole scale."""
+    from inspect_ai.viewer import ScoreColorScale, TaskSamplesColumn, TaskSamplesSort, TaskSamplesView, ViewerConfig
+
+    column = TaskSamplesColumn
+    scores = [column.score(SCORER, name) for name in MEASURES]
+    listed = TaskSamplesView(
+        name="Conversations",
+        columns=[column(id="sampleId"), column(id="input"), *scores, column(id="error")],
+        sort=[TaskSamplesSort.score(SCORER, "share", dir="desc")],
+        score_color_scales={"share": ScoreColorScale(palette="good-high", min=0, max=1)},
+    )
+    return ViewerConfig(task_samples_view=listed, trust_content=False)
+
+
+# -- a run as a log --------------------------------------------------------------------------------------------------
+
+
+def write_log(path: Path, store: RunStore) -> int:
+    """Write the finished conversations of a run as one `.eval` file; returns how many.
+
+    Raises:
+        FormatError: inspect-ai is not here.
+    """
+    try:
+        from inspect_ai.log import EvalLog, EvalResults, write_eval_log
+    except ImportError as error:
+        raise FormatError(f"{HOW_TO_GET} ({error})") from None
+    samples = [_sample(talk) for talk in store.conversations()]
+    results = EvalResults(
+        total_samples=len(samples), completed_samples=len(samples), scores=[_means(samples, name) for name in MEASURES]
+    )
+    log = EvalLog(status="success", eval=_spec(store, samples), results=results, samples=samples)
+    write_eval_log(log, str(path), format="eval")
+    return len(samples)
+
+
+def _sample(talk: Conversation) -> EvalSample:
+    from inspect_ai.log import EvalSample
+    from inspect_ai.model import ModelOutput
+
+    setting, data = talk.setting, talk.to_dict()
+    names = "+".join(setting["assistants"])
+    name = f"{setting['artifact']}/{setting['trial']}/{names}"
+    messages = [_chat_message(message, f"{name}/{at}", names) for at, message in enumerate(talk.messages())]
+    return EvalSample(
+        id=name,
+        epoch=1,
+        input=talk.tree.initial_request,
+        target="",
+        messages=messages,
+        output=ModelOutput.from_content(names, talk.turns[-1].reply.text if talk.turns else ""),
+        scores={SCORER: measures(data) if was_judged(talk) else unscored(NOT_JUDGED)},
+        metadata={key: setting[key] for key in ("artifact", "trial", "assistants", "domain") if key in setting},
+        store={"conversation": data},
+        events=list(_events(talk, messages, names)),
+    )
+
+
+def was_judged(talk: Conversation) -> bool:
+    """Whether any of its replies was judged; those had elsewhere were not."""
+    return any(turn.candidate.evaluation for turn in talk.turns)
+
+
+def _events(talk: Conversation, messages: Sequence[Any], model: str) -> Iterator[Any]:
+    """For every turn the model's reply to what was said before, and what it did."""
+    from inspect_ai.event import InfoEvent, ModelEvent
+    from inspect_ai.model import ChatCompletionChoice, GenerateConfig, ModelOutput
+
+    for turn, at in zip(talk.turns, range(1, len(messages), 2), strict=True):
+        output = ModelOutput(model=model, choices=[ChatCompletionChoice(message=messages[at], stop_reason="stop")])
+        asked, config = list(messages[:at]), GenerateConfig()
+        yield ModelEvent(model=model, input=asked, tools=[], tool_choice="none", config=config, output=output)
+        yield InfoEvent(source=SOURCE, data=_turn_data(turn))
+
+
+def _chat_message(message: Message, name: str, model: str) -> Any:
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
+
+    if message.role == "user":
+        return ChatMessageUser(id=name, content=message.content)
+    return ChatMessageAssistant(id=name, content=message.content, model=model)
+
+
+def _turn_data(turn: Turn) -> dict[str, Any]:
+    reward = turn.candidate.reward
+    return {
+        "turn": turn.index,
+        "reward": reward.total if reward else None,
+        "discovered": sorted(turn.after.discovered - turn.before.discovered),
+        "satisfied": sorted(turn.after.satisfied - turn.before.satisfied),
+        "transitions": [each.to_dict() for each in turn.candidate.transitions],
+        "state": turn.after.to_dict(),
+    }
+
+
+def _means(samples: Sequence[EvalSample], name: str) -> Any:
+    from inspect_ai.log import EvalMetric, EvalScore
+
+    values = [(sample.scores or {})[SCORER].value[name] for sample in samples]  # type: ignore[index, call-overload]
+    known = [value for value in values if not math.isnan(value)]  # type: ignore[arg-type]
+    mean = math.fsum(known) / len(known) if known else math.nan  # type: ignore[arg-type]
+    return EvalScore(
+        name=name,
+        scorer=SCORER,
+        scored_samples=len(known),
+        unscored_samples=len(values) - len(known),
+        metrics={"mean": EvalMetric(name="mean", value=mean)},
+    )
+
+
+def _spec(store: RunStore, samples: Sequence[EvalSample]) -> Any:
+    from datetime import UTC, datetime
+
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalSpec
+
+    configuration = store.configuration
+    names = [str(name) for name in configuration.get("assistants", ())]
+    return EvalSpec(
+        created=datetime.fromtimestamp(store.path.stat().st_mtime, UTC).isoformat(),
+        task=f"discover_{configuration.get('kind', 'run')}",
+        dataset=EvalDataset(
+            name=str(configuration.get("domain") or "trees"),
+            samples=len(samples),
+            sample_ids=[str(sample.id) for sample in samples],
+        ),
+        model="/".join(names) or "imported",
+        config=EvalConfig(),
+        metadata={"configuration": configuration},
+        viewer=viewer(),
+    )
+
+
+# -- a log as a run --------------------------------------------------------------------------------------------------
+
+
+def read_log(path: Path) -> list[Conversation]:
+    """The conversations of an Inspect log: ours as they were, those of others without judgements.
+
+    Raises:
+        FormatError: it is no such log, or inspect-ai is not here.
+    """
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError as error:
+        raise FormatError(f"{HOW_TO_GET} ({error})") from None
+    try:
+        log = read_eval_log(str(path), resolve_attachments=True)
+    except Exception as error:  # of the reader of others, which raises what its parts raise
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FormatError(f"{path}: not a log of Inspect ({reason:.200})") from None
+    return list(_conversations(path, log))
+
+
+def _conversations(path: Path, log: EvalLog) -> Iterator[Conversation]:
+    for sample in log.samples or ():
+        ours = sample.store.get("conversation")
+        if ours is not None:
+            try:
+                yield Conversation.from_dict(ours)
+            except ValueError as error:
+                raise FormatError(f"{path}: sample {sample.id}: {error}") from None
+            continue
+        messages = [Message(each.role, each.text) for each in sample.messages if each.role in ("user", "assistant")]
+        if talk := unjudged(messages, log.eval.model, str(sample.id), sample.epoch - 1, log.eval.task):
+            yield talk
+
+
+def unjudged(messages: Sequence[Message], assistant: str, artifact: str, trial: int, kind: str) -> Conversation | None:
+    """A conversation that was had elsewhere; None if nobody asked and was answered.
+
+    Messages of one side that follow each other are one.  What the user wanted is not known, so nothing is hidden.
+    """
+    said: list[Message] = []
+    for message in messages:
+        if said and said[-1].role == message.role:
+            said[-1] = Message(message.role, f"{said[-1].content}\n\n{message.content}")
+        elif said or message.role == "user":
+            said.append(message)
+    if len(said) < 2:
+        return None
+    tree = IntentTree(kind, "", said[0].content, ("1",), (Intent("1", UNKNOWN),))
+    rules = Rules.paper()
+    start = initial_state(tree, rules, 0)
+    turns = []
+    for index, at in enumerate(range(1, len(said), 2), 1):
+        reply = as_reply(said[at].content)
+        answer = said[at + 1].content if at + 1 < len(said) else None
+        candidate = Candidate(reply, None, start, error=NOT_JUDGED)
+        turns.append(Turn(index, start, (candidate,), 0, (), user_view(tree, start, rules), answer))
+    setting = {"engine": "import", "domain": "", "artifact": artifact, "assistants": [assistant], "trial": trial}
+    return Conversation(tree, rules, 0, start, tuple(turns), "max_turns", setting)

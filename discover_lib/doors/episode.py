@@ -1,0 +1,219 @@
+"""`Episode`: one simulated user behind `reset` and `step`, the same user that `discover simulate` talks to.
+
+An episode of an artifact, a trial and a seed is that run's conversation: same opening, thresholds, words and rewards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.records import RecordError
+from discover_lib.base.tokens import COUNTING, WireMessage, count_tokens
+from discover_lib.core.conversation import Conversation, Reply, Turn
+from discover_lib.core.roles import RoleError
+from discover_lib.core.simulator import UserSimulator
+from discover_lib.engines.spec import RoleEngines
+from discover_lib.runs.options import RunOptions, lay_out
+from discover_lib.runs.store import to_json
+from discover_lib.runs.units import Unit, seed_of, simulator_of, user_of
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.client import LLMClient
+
+FORMAT = "discover-episode/1"
+OUTSIDE = "outside/assistant"  # who replies, where no name is given
+
+
+class DoorError(DiscoverError):
+    """A door cannot be opened or used so; the message is one line that says what to do."""
+
+
+def absent(extra: str, error: ImportError) -> DoorError:
+    """The error of a door whose package is not installed, or cannot be imported: one line that names the extra."""
+    return DoorError(f"this door needs another package ({error}): pip install 'discover-lib[{extra}]'")
+
+
+class Step(NamedTuple):
+    """What one reply led to.
+
+    Attributes:
+        message: what the user says; None where the episode is over.
+        reward: the turn's reward (paper, section 3.3); None if the turn failed and is unscored, which is not 0.
+        info: plain values, see `Episode.step`.
+    """
+
+    message: str | None
+    reward: float | None
+    done: bool
+    info: dict[str, Any]
+
+
+class Episode:
+    """A simulated user to talk to, one conversation after the other.
+
+    Args:
+        domain: generated artifacts of this domain; None with `trees`, a folder of tree files.
+        assistant: who replies, as the record of the conversation names it.
+        client: calls the language models, where `engine`, `judge` or `voice` names one; by default one is made.
+        options: further options of `RunOptions`: artifacts, split, turns, rules, engine ...
+
+    Raises:
+        RunOptionsError and others of `discover_lib.runs.options.lay_out`: naming what cannot be done.
+    """
+
+    def __init__(
+        self,
+        domain: str | None = "svg_drawing",
+        *,
+        assistant: str = OUTSIDE,
+        client: LLMClient | None = None,
+        **options: Any,
+    ) -> None:
+        self.options = RunOptions((assistant,), domain=domain, **options)
+        self._units = _units(self.options)
+        self._waits = bool(self.options.spec.models())
+        self._own_client = _client() if self._waits and client is None else None
+        self._engines = RoleEngines(self.options.spec, client or self._own_client)
+        self._user: UserSimulator | None = None
+
+    @property
+    def artifacts(self) -> list[str]:
+        """Whom episodes can be about, by artifact; the order that places count in."""
+        return list(self._units)
+
+    def reset(self, seed: int = 0, artifact: str | int | None = None, trial: int = 0) -> str:
+        """Begin a conversation and return the user's opening request.
+
+        Args:
+            seed: of the run; the conversation's own follows from it, the artifact and the trial.
+            artifact: an id, or a place among `artifacts` that wraps around; by default the seed's.
+
+        Raises:
+            DoorError: no such artifact.
+        """
+        if not isinstance(artifact, str):
+            artifact = self.artifacts[(seed if artifact is None else artifact) % len(self._units)]
+        if artifact not in self._units:
+            raise DoorError(f"no artifact {artifact!r}; there are {', '.join(self.artifacts[:5])} ...")
+        seed_of_talk = seed_of(seed, artifact, trial)
+        unit = dataclasses.replace(self._units[artifact], trial=trial, seed=seed_of_talk)
+        self._user = simulator_of(unit, self._engines.for_conversation(unit.setting, unit.seed))
+        self._user.turns = self.options.turns
+        return self._user.tree.initial_request
+
+    def step(self, reply: str | Reply, n_tokens: int | None = None) -> Step:
+        """Take one turn.
+
+        Args:
+            n_tokens: of the reply, in the assistant's own tokens; by default counted by the documented rule.
+
+        The step's `info` holds `turn`, `stop` (why it is over, else None), `kind` of the reply, `discovered` and
+        `satisfied` (ids, new in this turn), `reward_discovered` and `reward_length` (the reward's parts), `n_tokens`
+        and `leaks`.  A turn whose judge or voice failed ends the episode with stop "error" and `error`, unscored.
+
+        Raises:
+            DoorError: the episode is over, or was not begun.
+        """
+        user = self.user
+        if user.conversation.stop is not None:
+            raise DoorError(f"the episode is over ({user.conversation.stop}); reset it")
+        if isinstance(reply, str):
+            counting = COUNTING if n_tokens is None else "the assistant's tokenizer"
+            n_tokens = count_tokens(reply) if n_tokens is None else n_tokens
+            reply = Reply(reply, n_tokens, counting, self.options.assistants[0])
+        try:
+            turn = user.step(reply)
+        except RoleError as error:
+            user.conversation = dataclasses.replace(user.conversation, stop="error")
+            failed = {"turn": len(user.conversation.turns) + 1, "stop": "error", "error": f"{error.role}: {error}"}
+            return Step(None, None, True, failed)
+        stop = user.conversation.stop
+        reward = turn.candidate.reward
+        return Step(turn.user_message, reward.total if reward else None, stop is not None, _info(turn, stop))
+
+    async def take(self, reply: str | Reply, n_tokens: int | None = None) -> Step:
+        """`step` for coroutines: where language models are waited for, others go on meanwhile."""
+        if self._waits:
+            return await asyncio.to_thread(self.step, reply, n_tokens)
+        return self.step(reply, n_tokens)
+
+    @property
+    def user(self) -> UserSimulator:
+        """The simulator of the conversation.
+
+        Raises:
+            DoorError: no conversation was begun.
+        """
+        if self._user is None:
+            raise DoorError("reset the episode first")
+        return self._user
+
+    @property
+    def conversation(self) -> Conversation:
+        """The record so far, as a run would keep it."""
+        return self.user.conversation
+
+    @property
+    def messages(self) -> list[WireMessage]:
+        """The conversation as chat messages."""
+        return [{"role": each.role, "content": each.content} for each in self.conversation.messages()]
+
+    @property
+    def state(self) -> str:
+        """All that decides what happens next, as JSON; `restore` takes it, in another process, too."""
+        data = {"format": FORMAT, "turns": self.user.turns, "conversation": self.conversation.to_dict()}
+        return to_json(data)
+
+    def restore(self, state: str) -> None:
+        """Go on from a `state`, which holds tree and rules itself.
+
+        Raises:
+            DoorError: it is none of this version.
+        """
+        try:
+            data = json.loads(state)
+            if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+                raise DoorError(f"not the state of an episode of this version ({FORMAT})")
+            talk = Conversation.from_dict(data["conversation"])
+        except (json.JSONDecodeError, TypeError, KeyError, RecordError) as error:
+            raise DoorError(f"not the state of an episode ({type(error).__name__}: {error})") from None
+        engines = self._engines.for_conversation(talk.setting, talk.seed)
+        judge, voice = user_of(engines, str(talk.setting.get("domain", "")), talk.tree)
+        self._user = UserSimulator.resume(talk, judge, voice, data["turns"])
+
+    def close(self) -> None:
+        """Close the client that was made for this episode, if one was."""
+        if self._own_client is not None:
+            self._own_client.close()
+
+
+def _info(turn: Turn, stop: str | None) -> dict[str, Any]:
+    reward, evaluation = turn.candidate.reward, turn.candidate.evaluation
+    return {
+        "turn": turn.index,
+        "stop": stop,
+        "kind": evaluation.kind if evaluation else None,
+        "discovered": sorted(turn.after.discovered - turn.before.discovered),
+        "satisfied": sorted(turn.after.satisfied - turn.before.satisfied),
+        "reward_discovered": reward.discovered if reward else None,
+        "reward_length": reward.penalty if reward else None,
+        "n_tokens": turn.reply.n_tokens,
+        "leaks": list(turn.leaks),
+    }
+
+
+@lru_cache(maxsize=8)  # many episodes at once share their trees
+def _units(options: RunOptions) -> dict[str, Unit]:
+    return {unit.artifact_id: unit for unit in lay_out(options).units if unit.trial == 0}
+
+
+def _client() -> LLMClient:
+    from discover_lib.engines.llm.calls.client import LLMClient
+
+    return LLMClient()

@@ -1,0 +1,75 @@
+"""OpenEnv: the user as an environment server, which `discover serve` starts; every session has its own user."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from discover_lib.doors.episode import Episode, absent
+
+try:
+    from openenv.core.env_server import http_server, interfaces, types
+except ImportError as error:
+    raise absent("openenv", error) from error
+
+
+class Reply(types.Action):
+    """What the assistant says."""
+
+    text: str
+
+
+class UserTurn(types.Observation):
+    """What the user says; None when the episode is over.  `reward` None: the turn is unscored."""
+
+    message: str | None = None
+
+
+class UserState(types.State):
+    """`episode` is the state as JSON, with all that the user wants: for trainers, not for the assistant's eyes."""
+
+    episode: str = ""
+
+
+class DiscoverUser(interfaces.Environment):
+    """A simulated user; `reset` also takes `artifact` and `trial`."""
+
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.episode = Episode(**options)
+        self._id: str | None = None
+
+    def reset(self, seed: int | None = None, episode_id: str | None = None, **whom: Any) -> UserTurn:
+        self._id = episode_id or str(uuid4())
+        return UserTurn(message=self.episode.reset(seed or 0, **whom))
+
+    def step(self, action: Reply, timeout_s: float | None = None, **_: Any) -> UserTurn:
+        message, reward, done, info = self.episode.step(action.text)
+        return UserTurn(message=message, reward=reward, done=done, metadata=info)
+
+    @property
+    def state(self) -> UserState:
+        taken = len(self.episode.conversation.turns) if self._id else 0
+        return UserState(episode_id=self._id, step_count=taken, episode=self.episode.state if self._id else "")
+
+    def close(self) -> None:
+        self.episode.close()
+
+
+def app(sessions: int = 64, **options: Any) -> Any:
+    """The server as an ASGI application, for at most so many sessions at once."""
+    Episode(**options).close()  # what cannot be is said before it serves
+    return http_server.create_app(
+        lambda: DiscoverUser(**options), Reply, UserTurn, "discover", max_concurrent_envs=sessions, state_cls=UserState
+    )
+
+
+def serve(host: str, port: int, sessions: int, **options: Any) -> None:
+    """Serve until interrupted."""
+    import uvicorn
+
+    users = app(sessions, **options)
+    print(f"simulated users at http://{host}:{port} (OpenEnv; Ctrl-C ends it)", flush=True)
+    uvicorn.run(users, host=host, port=port, log_level="warning")

@@ -1,0 +1,125 @@
+"""TRL: whole conversations as a `rollout_func`, or the user as a tool through `environment_factory`.
+
+`rollout_func` is the fitting one: the user's words stand between replies, masked out of the loss, and each prompt goes
+on from the very tokens that were written.  `environment_factory` needs a model that calls tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from discover_lib.doors.episode import Episode
+from discover_lib.train.data import token_ids
+from discover_lib.train.grpo.rollouts import Sampler, between_replies, said
+
+USER = "user"  # the key of a prompt's last message that says whom it opens: seed, artifact, trial
+Complete = Callable[[Any, list[list[int]]], list[list[int]]]  # (trainer, prompts as ids) → replies as ids
+
+
+def prompt_rows(seeds: Sequence[int], **options: Any) -> list[dict[str, Any]]:
+    """Rows for `train_dataset`: for every seed and artifact the user's opening, as a conversational prompt."""
+    episode = Episode(**options)
+    whom: list[Any] = [{"seed": seed, "artifact": each, "trial": 0} for seed in seeds for each in episode.artifacts]
+    return [{"prompt": [{"role": "user", "content": episode.reset(**each), USER: each}]} for each in whom]
+
+
+@dataclass
+class Talk:
+    """One episode as tokens: `own` marks those that the policy wrote."""
+
+    episode: Episode
+    prompt_ids: list[int]
+    completion_ids: list[int] = field(default_factory=list)
+    own: list[int] = field(default_factory=list)
+    reward: float | None = 0.0
+    done: bool = False
+
+
+def rollout_func(
+    *, max_tokens: int = 512, max_length: int = 4096, complete: Complete | None = None, **options: Any
+) -> Callable[[list[Any], Any], dict[str, Any]]:
+    """A `rollout_func` for `GRPOTrainer`; pass `reward` as the reward function.
+
+    Args:
+        max_tokens: of one reply; max_length: of a whole conversation, which goes no further where a reply has no room.
+        complete: draws the replies; by default the trainer's model does, without vLLM.
+        options: of `Episode`.
+    """
+
+    def roll_out(prompts: list[Any], trainer: Any) -> dict[str, Any]:
+        tokenizer = trainer.processing_class
+        talks = []
+        for prompt in prompts:
+            episode = Episode(**options)
+            episode.reset(**prompt[-1][USER])
+            wire = [{"role": each["role"], "content": each["content"]} for each in prompt]
+            talks.append(Talk(episode, token_ids(tokenizer, wire, reply_next=True)))
+        while going := [each for each in talks if not each.done]:
+            replies = (complete or _sample)(trainer, [each.prompt_ids + each.completion_ids for each in going])
+            for talk, ids in zip(going, replies, strict=True):
+                step = talk.episode.step(*said(ids, tokenizer))
+                talk.completion_ids += ids
+                talk.own += [1] * len(ids)
+                talk.reward = None if step.reward is None or talk.reward is None else talk.reward + step.reward
+                between = [] if step.done else between_replies(tokenizer, talk.episode.messages, talk.completion_ids)
+                room = max_length - len(talk.prompt_ids) - len(talk.completion_ids) - len(between)
+                talk.done = step.done or room < max_tokens
+                if not talk.done:
+                    talk.completion_ids += between
+                    talk.own += [0] * len(between)
+        return {
+            "prompt_ids": [each.prompt_ids for each in talks],
+            "completion_ids": [each.completion_ids for each in talks],
+            "logprobs": None,
+            "env_mask": [each.own for each in talks],
+            "episode_reward": [each.reward for each in talks],
+        }
+
+    def _sample(trainer: Any, prompts: list[list[int]]) -> list[list[int]]:
+        how = trainer.args
+        top_k = how.top_k or 0
+        return Sampler(trainer.model, trainer.processing_class, max_tokens, how.temperature, how.top_p, top_k).complete(
+            prompts
+        )
+
+    return roll_out
+
+
+def reward(episode_reward: list[float | None], **_: Any) -> list[float | None]:
+    """The rewards of whole conversations; None, which TRL leaves out, where a turn is unscored."""
+    return episode_reward
+
+
+class DiscoverUser:
+    """The tool form: `environment_factory=functools.partial(DiscoverUser, domain=...)`; owns the reward."""
+
+    def __init__(self, **options: Any) -> None:
+        self.episode = Episode(**options)
+        self._reward: float | None = 0.0
+        self._done = False
+
+    def reset(self, seed: int = 0, artifact: str | int | None = None, trial: int = 0, **_: Any) -> str:
+        self._reward, self._done = 0.0, False
+        return self.episode.reset(seed, artifact, trial)
+
+    def show_to_user(self, text: str) -> str:
+        """
+        Say something to the user, or show them a draft, and read what they answer.
+
+        Args:
+            text: What the user reads.
+
+        Returns:
+            The user's answer.
+        """
+        if self._done:
+            return "The user has left."
+        step = self.episode.step(text)
+        self._done = step.done
+        self._reward = None if step.reward is None or self._reward is None else self._reward + step.reward
+        return "The user has left." if step.message is None else step.message
+
+    def get_reward(self) -> float | None:
+        return self._reward

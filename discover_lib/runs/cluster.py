@@ -1,0 +1,194 @@
+"""Runs on a Ray cluster: units of work are its tasks, the store stays at home and keeps its one writer.
+
+Workers need this package and an address, no shared disk.  A unit's seed is its own and its result is committed when it
+arrives, so it does not matter which node ran it, or how often: Ray runs what was lost with a node again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from discover_lib.base import VERSION
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.words import counted
+from discover_lib.runs.units import CHUNK
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+LOCAL = "ray"
+WAIT_SECONDS = 0.5
+LOOK_SECONDS = 2.0  # between looks at which nodes are alive
+CHECK_SECONDS = 60.0  # for a node to say which version it has
+AHEAD = 2  # chunks in flight per processor
+
+
+class ClusterError(DiscoverError):
+    """The cluster cannot be used; the message is one line that says what to do.  What is finished is in the store."""
+
+
+@contextmanager
+def cluster(where: str) -> Iterator[Cluster]:
+    """A Ray cluster that the same version of this package is on.
+
+    Args:
+        where: "ray": the cluster that RAY_ADDRESS names or this machine belongs to, else Ray on this machine;
+            "ray://HOST:PORT": another one, through its client port.
+
+    Raises:
+        ClusterError: no Ray here, no cluster there, or another version of Ray, Python or this package on a node.
+    """
+    address = where if where.startswith("ray://") else None
+    if where != LOCAL and (address is None or not address[6:].rpartition(":")[2].isdigit()):
+        raise ClusterError(f"invalid place {where!r} to run on; write ray, or ray://HOST:PORT")
+    try:
+        import ray
+    except ImportError as error:
+        raise ClusterError(f"running on Ray needs ray ({error}): pip install 'discover-lib[ray]'") from None
+    joined = ray.is_initialized()
+    try:
+        if not joined:
+            with warnings.catch_warnings(action="ignore"):  # the error says the same
+                ray.init(address, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ClusterError(f"no Ray cluster to run on at {where}: {lines[0]}") from None
+    try:
+        nodes = Cluster(ray)
+        nodes.check()
+        yield nodes
+    finally:
+        if not joined:
+            ray.shutdown()
+
+
+class Cluster:
+    """A cluster to spread work over.
+
+    Attributes:
+        done: node's address → pieces of work that it finished.
+        lost: nodes that went away.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        self._alive = self._nodes()
+        self.done: Counter[str] = Counter()
+        self.lost = 0
+
+    def check(self) -> None:
+        """Have every node say which version it has.
+
+        Raises:
+            ClusterError: not the one that is here, or none.
+        """
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        for node, address in self._alive.items():
+            there = NodeAffinitySchedulingStrategy(node, soft=False)
+            asked = self._ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=there)(_version_there).remote()
+            try:
+                version = self._ray.get(asked, timeout=CHECK_SECONDS)
+            except self._ray.exceptions.RayError as error:
+                reason = str(error).strip().splitlines()[-1]
+                raise ClusterError(f"node {address} does not run discover_lib: {reason}") from None
+            if version != version_here():
+                raise ClusterError(
+                    f"node {address} has discover_lib {version}, here is {version_here()}; install the same on both"
+                )
+
+    def map(
+        self, function: Callable[[Item], Result], items: Sequence[Item], chunk: int = CHUNK
+    ) -> Generator[Result, None, None]:
+        """`map` over the cluster, in the order in which results come; closing the iterator drops what has not begun.
+
+        Raises:
+            ClusterError: no node is left.
+            Exception: of `function`.
+        """
+        work = self._ray.remote(max_retries=-1, scheduling_strategy="SPREAD")(_work)
+        rest = iter(items)
+        flying: list[Any] = []
+        looked = time.monotonic()
+        try:
+            while True:
+                room = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1))) - len(flying)
+                flying += [work.remote(function, part) for _ in range(room) if (part := list(islice(rest, chunk)))]
+                if not flying:
+                    return
+                ready, flying = self._ray.wait(flying, timeout=WAIT_SECONDS)
+                for reference in ready:
+                    node, results = self._result(reference)
+                    self.done[node] += len(results)
+                    yield from results
+                if time.monotonic() - looked > LOOK_SECONDS:
+                    self._look()
+                    looked = time.monotonic()
+        finally:
+            for reference in flying:
+                self._ray.cancel(reference, force=True)
+
+    def _result(self, reference: Any) -> Any:
+        try:
+            return self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from None
+
+    def _look(self) -> None:
+        """Count the nodes that went away."""
+        alive = self._nodes()
+        self.lost += len(self._alive.keys() - alive.keys())
+        self._alive = alive
+        if not alive:
+            raise ClusterError("no node of the cluster is left; what is finished is kept, resume the run")
+
+    def _nodes(self) -> dict[str, str]:
+        """The nodes that can work: id → address."""
+        return {
+            node["NodeID"]: node["NodeManagerAddress"]
+            for node in self._ray.nodes()
+            if node["Alive"] and node["Resources"].get("CPU")
+        }
+
+    @property
+    def line(self) -> str:
+        """What every node did, in words."""
+        shares = ", ".join(f"{node} {count:,}" for node, count in sorted(self.done.items()))
+        lost = f"; {counted(self.lost, 'node')} lost, whose work others did again" if self.lost else ""
+        return f"conversations by node: {shares or 'none'}{lost}"
+
+
+@cache
+def version_here() -> str:
+    """This package's version and a digest of its source, which decides results more often than the number changes."""
+    package = Path(__file__).resolve().parent.parent
+    digest = hashlib.blake2b(digest_size=4)
+    for path in sorted(package.rglob("*")):
+        if path.suffix in (".py", ".yaml", ".json", ".jinja"):
+            digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    return f"{VERSION} ({digest.hexdigest()})"
+
+
+# These two are looked up by name on a worker, so that it runs its own copy of the package.
+
+
+def _version_there() -> str:
+    return version_here()
+
+
+def _work(function: Callable[[Item], Result], items: Sequence[Item]) -> tuple[str, list[Result]]:
+    """One chunk, and the node that did it."""
+    import ray
+
+    context = ray.get_runtime_context()
+    name = f"{ray.util.get_node_ip_address()}/{context.get_node_id()[:6]}"
+    return name, [function(item) for item in items]

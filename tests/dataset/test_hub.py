@@ -1,0 +1,51 @@
+"""A run as a folder for the Hub, read by `datasets` itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from discover_lib.dataset.hub import write_folder
+from discover_lib.runs.digests import stored_scores
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.store import RunStore
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in `run/`, and the same as a data set in `hub/`."""
+    top = tmp_path_factory.mktemp("hub")
+    (top / "run").mkdir()
+    execute(lay_out(RunOptions(("adaptive", "ask"), domain="svg_drawing", artifacts=3)), top / "run")
+    with RunStore.read(top / "run") as store:
+        assert write_folder(top / "hub", store) == 6
+    return top
+
+
+@pytest.mark.slow
+def test_datasets_reads_what_the_run_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = pytest.importorskip("datasets", reason="no datasets: pip install 'discover-lib[train]'")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    rows = datasets.load_dataset(str(folder / "hub"), split="train", cache_dir=str(folder / "cache"))
+    with RunStore.read(folder / "run") as store:
+        talks, scores = list(store.conversations()), list(stored_scores(store))
+    assert rows["messages"] == [[{"role": m.role, "content": m.content} for m in talk.messages()] for talk in talks]
+    assert rows["rewards"] == [list(own.rewards) for own in scores]
+    assert rows["share"] == [own.proportion() for own in scores]
+    assert [int(seed) for seed in rows["seed"]] == [talk.seed for talk in talks]
+
+
+def test_every_session_is_a_header_and_its_messages(folder: Path) -> None:
+    rows = [json.loads(line) for line in (folder / "hub/data/conversations.jsonl").read_text().splitlines()]
+    sessions = sorted((folder / "hub/sessions").iterdir())
+    assert len(sessions) == len(rows) == len({row["id"] for row in rows}) == 6
+    for path, row in zip(sessions, rows, strict=True):
+        header, *messages = [json.loads(line) for line in path.read_text().splitlines()]
+        assert (header["type"], header["harness"], header["id"]) == ("session", "discover", row["id"])
+        assert [each["type"] for each in messages] == ["message"] * len(messages)
+        assert [each["message"] for each in messages] == row["messages"]
+
+
+def test_the_card_says_that_it_is_a_miniature(folder: Path) -> None:
+    card = (folder / "hub/README.md").read_text()
+    assert "6 conversations of assistants (`adaptive`, `ask`)" in card and "**A miniature.**" in card

@@ -1,0 +1,133 @@
+"""Runs as logs of Inspect, opened by Inspect itself, and back."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discover_lib.core.conversation import Message
+from discover_lib.dataset.formats import FormatError, keep_run
+from discover_lib.dataset.inspect_log import SCORER, read_log, unjudged, write_log
+from discover_lib.metrics.summary import summarise
+from discover_lib.runs.digests import stored_scores
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.store import RunStore
+
+
+def inspect_here() -> Any:
+    return pytest.importorskip("inspect_ai", reason="no inspect_ai: pip install 'discover-lib[inspect]'")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    execute(lay_out(RunOptions(("adaptive", "ask"), domain="creative_writing", artifacts=4, trials=2)), folder)
+    return folder
+
+
+def written(run: Path, path: Path) -> Path:
+    with RunStore.read(run) as store:
+        write_log(path, store)
+    return path
+
+
+def imported(log: Path, folder: Path) -> Path:
+    folder.mkdir()
+    talks = read_log(log)
+    keep_run(folder, talks, {"kind": "import", "files": [log.name], "rules": talks[0].rules.to_dict()})
+    return folder
+
+
+def samples(log: Path) -> list[dict[str, Any]]:
+    """Messages, scores and state of every sample, as Inspect reads them."""
+    from inspect_ai.log import read_eval_log
+
+    return [
+        {
+            "id": sample.id,
+            "messages": [(each.role, each.text) for each in sample.messages],
+            "scores": {name: score.value for name, score in (sample.scores or {}).items()},
+            "store": sample.store,
+            "events": [event.data for event in sample.events if event.event == "info"],
+        }
+        for sample in read_eval_log(str(log)).samples or ()
+    ]
+
+
+def test_inspect_reads_what_the_run_holds(run: Path, tmp_path: Path) -> None:
+    inspect_here()
+    from inspect_ai.analysis import messages_df, samples_df
+    from inspect_ai.log import read_eval_log
+
+    log = read_eval_log(str(written(run, tmp_path / "run.eval")))
+    with RunStore.read(run) as store:
+        talks = list(store.conversations())
+        scores = list(stored_scores(store))
+    assert [sample.store["conversation"] for sample in log.samples or ()] == [talk.to_dict() for talk in talks]
+    for sample, talk, own in zip(log.samples or (), talks, scores, strict=True):
+        assert [(each.role, each.text) for each in sample.messages] == [(m.role, m.content) for m in talk.messages()]
+        value = (sample.scores or {})[SCORER].value
+        assert value == {
+            "discovered": own.discovered,
+            "share": own.proportion(),
+            "reward": own.reward,
+            "tokens": sum(own.tokens),
+            "leaks": own.leaks,
+        }
+        assert [event.data["state"] for event in sample.events if event.event == "info"] == [
+            turn.after.to_dict() for turn in talk.turns
+        ]
+    assert log.results is not None
+    means = {score.name: score.metrics["mean"].value for score in log.results.scores}
+    assert math.isclose(means["reward"], math.fsum(own.reward or 0 for own in scores) / 16, abs_tol=1e-12)
+    assert log.eval.viewer is not None and log.eval.viewer.task_samples_view is not None
+    assert len(samples_df(str(tmp_path / "run.eval"))) == 16
+    assert len(messages_df(str(tmp_path / "run.eval"))) == sum(len(talk.messages()) for talk in talks)
+
+
+def test_inspect_to_ours_to_inspect_changes_nothing(run: Path, tmp_path: Path) -> None:
+    inspect_here()
+    first = written(run, tmp_path / "first.eval")
+    second = written(imported(first, tmp_path / "back"), tmp_path / "second.eval")
+    assert samples(second) == samples(first)
+
+
+def test_a_log_of_others_is_a_run_without_judgements(tmp_path: Path) -> None:
+    inspect_ai = inspect_here()
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    said = ModelOutput.from_content("mockllm/model", "Four.")
+    said.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    task = inspect_ai.Task(dataset=[Sample(input="What is 2 + 2?", id="sum")], name="sums")
+    model = get_model("mockllm/model", custom_outputs=[said])
+    (log,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path / "logs"), display="none")
+    folder = imported(Path(log.location.removeprefix("file://")), tmp_path / "run")
+    with RunStore.read(folder) as store:
+        (talk,) = store.conversations()
+        (own,) = stored_scores(store)
+        (summary,) = summarise(stored_scores(store))
+    assert [each.content for each in talk.messages()] == ["What is 2 + 2?", "Four."]
+    assert talk.setting["assistants"] == ["mockllm/model"] and talk.setting["artifact"] == "sum"
+    assert own.reward is None and own.proportion() is None  # unscored, not 0
+    assert math.isnan(summary.reward.mean) and math.isnan(summary.share.mean)
+    (again,) = samples(written(folder, tmp_path / "again.eval"))
+    assert all(math.isnan(value) for value in again["scores"][SCORER].values())
+    assert [text for _, text in again["messages"]] == ["What is 2 + 2?", "Four."]
+
+
+def test_messages_of_one_side_are_one_and_a_system_s_opening_is_nobody_s() -> None:
+    said = [("assistant", "hello"), ("user", "a"), ("user", "b"), ("assistant", "c"), ("user", "d")]
+    talk = unjudged([Message(role, text) for role, text in said], "m", "x", 0, "chat")  # type: ignore[arg-type]
+    assert talk is not None
+    assert [each.content for each in talk.messages()] == ["a\n\nb", "c", "d"]
+    assert unjudged([Message("user", "alone")], "m", "x", 0, "chat") is None
+
+
+def test_what_is_no_log_is_named(tmp_path: Path) -> None:
+    inspect_here()
+    (tmp_path / "x.json").write_text(json.dumps({"a": 1}))
+    with pytest.raises(FormatError, match=r"x\.json: not a log of Inspect"):
+        read_log(tmp_path / "x.json")

@@ -1,0 +1,367 @@
+"""The same seed and the same five replies are the same conversation through every door, over 200 episodes.
+
+A door whose package is absent is skipped by name; docs/doors.md says how to get it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+
+from discover_lib.base.tokens import count_tokens
+from discover_lib.doors.episode import Episode
+from discover_lib.engines.miniature.assistants import scripted_assistant
+
+OPTIONS: dict[str, Any] = {"domain": "svg_drawing", "artifacts": 20}
+
+
+def _replies() -> list[str]:
+    """Five replies that earn something: what an assistant who draws and offers said to one of the users."""
+    episode, assistant = Episode(**OPTIONS), scripted_assistant("adaptive", OPTIONS["domain"])
+    episode.reset(0, 3)
+    replies = [episode.user.ask(assistant).text]
+    while not episode.step(replies[-1]).done:
+        replies.append(episode.user.ask(assistant).text)
+    return replies
+
+
+REPLIES = _replies()
+WHOM = [(seed, artifact) for seed in range(10) for artifact in range(20)]
+
+
+def needs(module: str, extra: str) -> Any:
+    return pytest.importorskip(module, reason=f"no {module}: pip install 'discover-lib[{extra}]'")
+
+
+@dataclass(frozen=True)
+class Told:
+    """One episode: what the user said, from the opening on, the rewards, and the state at the end."""
+
+    messages: tuple[str | None, ...]
+    rewards: tuple[float | None, ...]
+    state: Any
+
+
+@cache
+def native(counted: bool = False) -> tuple[Told, ...]:
+    """By the neutral object itself; `counted` gives it each reply's length, as doors with a tokenizer do."""
+    episode = Episode(**OPTIONS)
+    return tuple(_native(episode, seed, artifact, counted) for seed, artifact in WHOM)
+
+
+def _native(episode: Episode, seed: int, artifact: int, counted: bool) -> Told:
+    messages: list[str | None] = [episode.reset(seed, artifact)]
+    rewards = []
+    for reply in REPLIES:
+        step = episode.step(reply, count_tokens(reply) if counted else None)
+        messages.append(step.message)
+        rewards.append(step.reward)
+        if step.done:
+            break
+    return Told(tuple(messages), tuple(rewards), json.loads(episode.state))
+
+
+def told(messages: list[str | None], rewards: list[float | None], state: str) -> Told:
+    return Told(tuple(messages), tuple(rewards), json.loads(state))
+
+
+def test_the_episodes_differ_and_earn() -> None:
+    assert len({each.messages for each in native()}) > 100
+    assert len({each.rewards for each in native()}) > 10
+    assert len(WHOM) == 200
+
+
+def test_gymnasium() -> None:
+    gymnasium = needs("gymnasium", "gymnasium")
+    env = gymnasium.make("discover_lib.doors.gymnasium:DiscoverUser-v0", **OPTIONS)
+    episodes = []
+    for seed, artifact in WHOM:
+        observation, info = env.reset(seed=seed, options={"artifact": artifact})
+        messages, rewards, over = [info["message"]], [], False
+        assert observation == info["message"]
+        for reply in REPLIES:
+            if not over:
+                observation, reward, terminated, truncated, info = env.step(reply)
+                assert observation == (info["message"] or "")
+                messages.append(info["message"])
+                rewards.append(reward)
+                over = terminated or truncated
+        assert over
+        episodes.append(told(messages, rewards, env.unwrapped.episode.state))
+    assert tuple(episodes) == native()
+
+
+def test_gymnasium_s_own_checker_finds_nothing() -> None:
+    gymnasium = needs("gymnasium", "gymnasium")
+    from gymnasium.utils.env_checker import check_env
+
+    env = gymnasium.make("discover_lib.doors.gymnasium:DiscoverUser-v0", artifacts=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped, skip_render_check=True)
+
+
+def test_skyrl() -> None:
+    skyrl_gym = needs("skyrl_gym", "skyrl")
+    import discover_lib.doors.skyrl  # noqa: F401  # registers it
+
+    episodes = []
+    for seed, artifact in WHOM:
+        env = skyrl_gym.make("discover", env_config=OPTIONS, extras={"seed": seed, "artifact": artifact})
+        prompt, _ = env.init([{"role": "system", "content": "be kind"}, {"role": "user", "content": "placeholder"}])
+        assert [each["role"] for each in prompt] == ["system", "user"]
+        messages, rewards = [prompt[-1]["content"]], []
+        for reply in REPLIES:
+            step = env.step(reply)
+            messages.append(step["observations"][0]["content"] if step["observations"] else None)
+            rewards.append(step["reward"])
+            if step["done"]:
+                break
+        assert env.get_metrics()["turns"] == len(rewards)
+        episodes.append(told(messages, rewards, env.episode.state))
+    assert tuple(episodes) == native()
+
+
+def test_tinker() -> None:
+    needs("tinker_cookbook", "tinker")
+    from discover_lib.doors.tinker import DiscoverUser
+
+    async def play(seed: int, artifact: int) -> Told:
+        env = DiscoverUser(seed, artifact, **OPTIONS)
+        messages = [(await env.initial_observation())[-1]["content"]]
+        rewards = []
+        for reply in REPLIES:
+            step = await env.step({"role": "assistant", "content": [{"type": "text", "text": reply}]})
+            messages.append(None if step.episode_done else step.next_messages[-1]["content"])
+            rewards.append(step.reward)
+            if step.episode_done:
+                break
+        return told(messages, rewards, env.episode.state)
+
+    assert tuple(asyncio.run(play(*each)) for each in WHOM) == native()
+
+
+def test_nemo_gym() -> None:
+    from discover_lib.doors.nemo_gym import UserSessions
+
+    class Server(UserSessions):
+        episode_options = OPTIONS
+
+    server = Server()
+
+    def response(text: str) -> dict[str, Any]:
+        return {"output": [{"type": "message", "content": [{"type": "output_text", "text": text}]}]}
+
+    async def play(seed: int, artifact: int) -> Told:
+        session, metadata = f"{seed}/{artifact}", {"seed": seed, "artifact": artifact}
+        opening, _ = await server.reset(metadata, session)
+        episode = server._sessions[session]
+        messages, rewards = [opening], []
+        for reply in REPLIES:
+            message, reward, terminated, truncated, _ = await server.step(response(reply), metadata, session)
+            messages.append(message)
+            rewards.append(reward)
+            if terminated or truncated:
+                break
+        assert session not in server._sessions
+        return told(messages, rewards, episode.state)
+
+    async def everybody() -> list[Told]:
+        return await asyncio.gather(*[play(*each) for each in WHOM])  # all sessions at once
+
+    assert tuple(asyncio.run(everybody())) == native()
+
+
+def test_verifiers() -> None:
+    vf = needs("verifiers.v1", "verifiers")
+    from verifiers.v1.trace import AgentInfo, Trace, TraceTask
+
+    from discover_lib.doors.verifiers import DiscoverEnv
+
+    class Talk:
+        """An interaction whose agent says the five replies."""
+
+        def __init__(self, task: Any) -> None:
+            data = TraceTask(type="Task", data=task.data)
+            self.trace = Trace(task=data, agent=AgentInfo(config=vf.AgentConfig()))
+            self.heard: list[str] = []
+
+        async def turn(self, message: str) -> Any:
+            self.heard.append(message)
+            return vf.Segment([vf.AssistantMessage(content=REPLIES[len(self.heard) - 1])])
+
+    talks: list[Talk] = []
+
+    class Scripted:
+        def interaction(self, task: Any) -> Any:
+            talks.append(Talk(task))
+            return _Asynchronous(talks[-1])
+
+    class Agents:
+        agent = Scripted()
+
+    class Env(DiscoverEnv):
+        def _episode_agents(self, ctx: Any, completed: list[Any], *_: Any) -> Any:
+            self.completed = completed
+            return Agents()
+
+        async def run(self, task: Any, agents: Any) -> None:
+            await super().run(task, agents)
+            self.completed.append(talks[-1].trace)
+
+    with environment_package():
+        env = Env(vf.SingleAgentEnvConfig(taskset={"id": "discover_user", "options": OPTIONS}))
+        tasks = list(env.taskset)
+        assert [task.data.id for task in tasks[:2]] == ["svg_drawing-eval-000/0", "svg_drawing-eval-001/0"]
+        episodes = []
+        for seed, artifact in WHOM:
+            task = tasks[artifact].with_data(seed=seed)
+            episode = asyncio.run(env.run_episode(task, None))
+            assert not episode.errors
+            (trace,) = episode.traces
+            expected = native()[len(episodes)]
+            assert math.isclose(trace.rewards["discovery"].score, math.fsum(expected.rewards), abs_tol=1e-12)
+            messages = [*talks[-1].heard, None]
+            episodes.append(told(messages, list(expected.rewards), trace.info["discover"]["state"]))
+    assert tuple(episodes) == native()
+
+
+class _Asynchronous:
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    async def __aenter__(self) -> Any:
+        return self._value
+
+    async def __aexit__(self, *_: Any) -> None:
+        return None
+
+
+@contextmanager
+def environment_package() -> Iterator[None]:
+    """The environment package of docs/doors.md, importable as `discover_user`."""
+    import importlib.machinery
+    import sys
+    import types
+
+    from discover_lib.doors import verifiers
+
+    package = types.ModuleType("discover_user")
+    package.__spec__ = importlib.machinery.ModuleSpec("discover_user", None)
+    vars(package).update({name: getattr(verifiers, name) for name in verifiers.__all__}, __all__=verifiers.__all__)
+    sys.modules["discover_user"] = package
+    try:
+        yield
+    finally:
+        del sys.modules["discover_user"]
+
+
+@pytest.mark.slow
+def test_inspect(tmp_path: Any) -> None:
+    inspect_ai = needs("inspect_ai", "inspect")
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    from discover_lib.doors.inspect import discover
+
+    def reply(asked: list[Any], *_: Any) -> Any:
+        output = ModelOutput.from_content("mockllm/model", REPLIES[sum(each.role == "assistant" for each in asked)])
+        n_tokens = count_tokens(output.completion)
+        output.usage = ModelUsage(input_tokens=1, output_tokens=n_tokens, total_tokens=n_tokens + 1)
+        return output
+
+    episodes: dict[tuple[int, int], Told] = {}
+    means = []
+    tasks = [discover(domain=OPTIONS["domain"], artifacts=20, seed=seed) for seed in range(10)]
+    model = get_model("mockllm/model", custom_outputs=reply)
+    logs = inspect_ai.eval(tasks, model=model, log_dir=str(tmp_path), display="none", max_tasks=10)
+    for seed, log in enumerate(logs):
+        assert log.status == "success", log.error
+        means.append(log.results.scores)
+        for sample in log.samples:
+            artifact = int(sample.metadata["artifact"].rpartition("-")[2])
+            infos = [event.data for event in sample.events if event.event == "info" and event.source == "discover"]
+            messages = [each.text for each in sample.messages if each.role == "user"]
+            rewards = [each["reward_discovered"] + each["reward_length"] for each in infos]
+            state = {
+                "format": "discover-episode/1",
+                "turns": 5,
+                "conversation": sample.store["conversation"],
+            }
+            episodes[seed, artifact] = Told((*messages, None), tuple(rewards), state)
+    assert tuple(episodes[each] for each in WHOM) == native(counted=True)
+    for seed, scores in enumerate(means):
+        ours = [sum(told.rewards) / len(told.rewards) for told in native(counted=True)[seed * 20 : seed * 20 + 20]]
+        (reward,) = [score.metrics["mean"].value for score in scores if score.name == "reward"]
+        assert math.isclose(reward, math.fsum(ours) / 20, rel_tol=0, abs_tol=1e-12)
+
+
+@contextmanager
+def openenv_server(**options: Any) -> Iterator[str]:
+    """`discover serve`'s application on a free port of localhost."""
+    import threading
+    import time
+
+    import uvicorn
+
+    from discover_lib.doors.openenv import app
+
+    server = uvicorn.Server(uvicorn.Config(app(16, **options), host="127.0.0.1", port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+def test_openenv_with_eight_sessions_at_once() -> None:
+    needs("openenv.core.env_server", "openenv")
+    from openenv.core.generic_client import GenericEnvClient
+
+    async def play(client: Any, seed: int, artifact: int) -> Told:
+        result = await client.reset(seed=seed, artifact=artifact)
+        messages, rewards = [result.observation["message"]], []
+        for reply in REPLIES:
+            result = await client.step({"text": reply})
+            messages.append(result.observation["message"])
+            rewards.append(result.reward)
+            if result.done:
+                break
+        return told(messages, rewards, (await client.state())["episode"])
+
+    async def session(url: str, whom: list[tuple[int, int]]) -> list[Told]:
+        client = GenericEnvClient(base_url=url)
+        await client.connect()
+        try:
+            return [await play(client, *each) for each in whom]
+        finally:
+            await client.close()
+
+    async def everybody(url: str) -> list[list[Told]]:
+        return await asyncio.gather(*[session(url, WHOM[place::8]) for place in range(8)])
+
+    with openenv_server(**OPTIONS) as url:
+        sessions = asyncio.run(everybody(url))
+    assert tuple(sessions[place % 8][place // 8] for place in range(200)) == native()
+
+
+def test_openenv_s_own_validation_passes_against_the_server() -> None:
+    needs("openenv.core.env_server", "openenv")
+    from openenv.cli._validation import validate_running_environment
+
+    with openenv_server(artifacts=2) as url:
+        report = validate_running_environment(url, timeout_s=60)  # `openenv validate --url`
+    assert report["passed"], report["criteria"]

@@ -1,0 +1,86 @@
+"""The doors as a group: thin, documented by examples that run, and clear about a package that is absent."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOORS = {
+    path.stem: path
+    for path in (ROOT / "discover_lib" / "doors").glob("*.py")
+    if path.stem not in ("__init__", "episode")
+}
+# Door → what it needs, as docs/doors.md has it.
+PACKAGES = {
+    "gymnasium": "gymnasium",
+    "openenv": "openenv.core.env_server",
+    "verifiers": "verifiers.v1",
+    "skyrl": "skyrl_gym",
+    "trl": "trl",
+    "tinker": "tinker_cookbook",
+    "inspect": "inspect_ai",
+    "nemo_gym": "sys",
+}
+TEXT = (ROOT / "docs" / "doors.md").read_text(encoding="utf-8")
+EXAMPLES = dict(re.findall(r"^## [^\n]*`(\w+)`[^\n]*\n.*?^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))
+
+
+def code_lines(path: Path) -> int:
+    """Lines of statements: without imports, docstrings, comments and blank lines."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    said = {
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    lines = path.read_text(encoding="utf-8").splitlines()
+    imports = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)}
+    return sum(
+        bool(line.split("#")[0].strip()) and number not in said | imports for number, line in enumerate(lines, 1)
+    )
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_door_is_thin(door: str) -> None:
+    adapters = 2 if door == "trl" else 1  # the user in the rollout, and the user as a tool
+    assert code_lines(DOORS[door]) <= 40 * adapters
+
+
+def test_every_door_has_its_example_and_its_versions() -> None:
+    assert set(DOORS) == set(PACKAGES) == set(EXAMPLES)
+    for door, example in EXAMPLES.items():
+        assert len([line for line in example.splitlines() if line.strip()]) <= 12, door
+    assert len(re.findall(r"^Tried with ", TEXT, re.MULTILINE)) == len(DOORS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("door", PACKAGES)
+def test_the_example_runs(door: str, tmp_path: Path) -> None:
+    pytest.importorskip(PACKAGES[door])
+    script = tmp_path / "example.py"
+    script.write_text(EXAMPLES[door], encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip(), "an example prints what came of it"
+
+
+@pytest.mark.parametrize("door", ["gymnasium", "openenv", "verifiers", "skyrl", "tinker", "inspect"])
+def test_an_absent_package_is_one_line_with_the_extra(door: str) -> None:
+    hidden = PACKAGES[door].split(".")[0]
+    program = (
+        f"import sys; sys.modules[{hidden!r}] = None\n"
+        f"try:\n    import discover_lib.doors.{door}\n"
+        "except ValueError as error:\n    print(error)"
+    )
+    line = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert line.startswith("this door needs another package") and hidden in line
+    assert f"discover-lib[{door}]" in line and line.count("\n") == 1

@@ -1,0 +1,97 @@
+"""`Episode` is the user that `discover simulate` talks to, behind two calls."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from scripted import ScriptedJudge
+
+from discover_lib.core.conversation import Message
+from discover_lib.core.roles import VoiceError
+from discover_lib.core.view import UserView
+from discover_lib.doors.episode import DoorError, Episode
+from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.runs.options import RunOptions, RunOptionsError, lay_out
+from discover_lib.runs.units import run_unit
+
+DOMAINS = ("svg_drawing", "creative_writing", "technical_writing")
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("name", ["draft", "ask", "adaptive"])
+def test_an_episode_is_the_conversation_of_a_run_with_the_same_seed(domain: str, name: str) -> None:
+    run = lay_out(RunOptions((name,), domain=domain, artifacts=3, trials=2, seed=7))
+    episode = Episode(domain, assistant=name, artifacts=3)
+    assistant = scripted_assistant(name, domain)
+    for unit in run.units:
+        opening = episode.reset(7, unit.artifact_id, unit.trial)
+        assert opening == episode.messages[0]["content"]
+        done = False
+        while not done:
+            done = episode.step(episode.user.ask(assistant)).done
+        assert episode.conversation.to_dict() == run_unit(unit).to_dict()
+
+
+def test_the_steps_are_the_record() -> None:
+    episode = Episode(artifacts=2)
+    episode.reset(1, 0)
+    steps = [episode.step("a cat, a dog, a bird or a fish?"), *[episode.step("in blue or in red?") for _ in range(4)]]
+    turns = episode.conversation.turns
+    assert [step.message for step in steps] == [turn.user_message for turn in turns]
+    assert [step.reward for step in steps] == [turn.candidate.reward.total for turn in turns if turn.candidate.reward]
+    assert [step.done for step in steps] == [False, False, False, False, True]
+    assert steps[-1].info["stop"] == episode.conversation.stop == "max_turns"
+    assert steps[-1].message is None
+    assert all(json.loads(json.dumps(step.info)) == step.info for step in steps)
+
+
+def test_a_restored_episode_goes_on_as_if_nothing_had_been() -> None:
+    episode, other = Episode(artifacts=2), Episode("creative_writing", artifacts=1)
+    episode.reset(3, 1)
+    episode.step("a cat or a dog?")
+    other.restore(episode.state)  # the state holds its own tree, rules and domain
+    for reply in ("red or blue?", "a small one or a large one?"):
+        assert other.step(reply) == episode.step(reply)
+    assert other.state == episode.state
+
+
+def test_places_wrap_around_and_a_seed_alone_chooses_its_artifact() -> None:
+    episode = Episode(artifacts=3)
+    assert episode.reset(0, 4) == episode.reset(0, 1) == episode.reset(0, episode.artifacts[1])
+    episode.reset(5)
+    assert episode.conversation.setting["artifact"] == episode.artifacts[2]
+
+
+class _Mute:
+    def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
+        raise VoiceError("nothing came back")
+
+
+@pytest.mark.parametrize("broken", ["judge", "voice"])
+def test_a_failed_turn_is_unscored_and_ends_the_episode(broken: str) -> None:
+    episode = Episode(artifacts=1)
+    episode.reset(0)
+    if broken == "judge":
+        episode.user.judge = ScriptedJudge({})
+    else:
+        episode.user.voice = _Mute()
+    message, reward, done, info = episode.step("a cat?")
+    assert (message, reward, done) == (None, None, True)
+    assert info["stop"] == "error" and info["error"].startswith(f"{broken}: ")
+    assert episode.conversation.turns == ()
+    with pytest.raises(DoorError, match="the episode is over"):
+        episode.step("a cat?")
+
+
+def test_what_cannot_be_is_said_in_one_line() -> None:
+    episode = Episode(artifacts=1)
+    with pytest.raises(DoorError, match="reset the episode first"):
+        episode.step("a cat?")
+    with pytest.raises(DoorError, match="no artifact 'nobody'"):
+        episode.reset(0, "nobody")
+    with pytest.raises(DoorError, match="not the state of an episode"):
+        episode.restore('{"format": "discover-episode/0"}')
+    with pytest.raises(DoorError, match="not the state of an episode"):
+        episode.restore("{")
+    with pytest.raises(RunOptionsError, match="has 100 artifacts"):
+        Episode(artifacts=101)

@@ -1,0 +1,132 @@
+"""The user in TRL's trainer: as `rollout_func`, and as a tool."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doors.test_conformance import OPTIONS, REPLIES, WHOM, Told, native, told
+
+pytest.importorskip("trl")
+
+from discover_lib.doors.episode import Episode
+from discover_lib.doors.trl import USER, DiscoverUser, prompt_rows, reward, rollout_func
+
+TEMPLATE = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}<e>{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    """Bytes as tokens, with a chat template that never changes what stands before."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    bytewise = Tokenizer(models.BPE({letter: place for place, letter in enumerate(alphabet)}, []))
+    bytewise.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    bytewise.decoder = decoders.ByteLevel()
+    fast = PreTrainedTokenizerFast(tokenizer_object=bytewise, eos_token="<e>", pad_token="<pad>")
+    fast.add_special_tokens({"additional_special_tokens": ["<user>", "<assistant>", "<system>"]})
+    fast.chat_template = TEMPLATE
+    return fast
+
+
+class Trainer:
+    """As much of a trainer as a `rollout_func` with its own sampler asks for."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.processing_class = tokenizer
+
+
+def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
+    turn = 0
+
+    def complete(trainer: Any, prompts: list[list[int]]) -> list[list[int]]:
+        nonlocal turn
+        ids = tokenizer(REPLIES[turn], add_special_tokens=False)["input_ids"] + [tokenizer.eos_token_id]
+        turn += 1
+        return [list(ids) for _ in prompts]
+
+    whom = WHOM[:40]
+    rows = [{"role": "user", "content": "x", USER: {"seed": seed, "artifact": artifact}} for seed, artifact in whom]
+    rollouts = rollout_func(max_tokens=10, max_length=10**6, complete=complete, **OPTIONS)(
+        [[row] for row in rows], Trainer(tokenizer)
+    )
+    expected = [lengthwise(tokenizer, *each) for each in whom]
+    assert reward(rollouts["episode_reward"]) == [sum(each.rewards, 0.0) for each in expected]
+    for talk, ids, own in zip(expected, rollouts["completion_ids"], rollouts["env_mask"], strict=True):
+        assert len(ids) == len(own)
+        answers = "".join(f"<user>{message}<e><assistant>" for message in talk.messages[1:] if message)
+        assert tokenizer.decode([each for each, mine in zip(ids, own, strict=True) if not mine]) == answers
+        mine = [each for each, is_own in zip(ids, own, strict=True) if is_own]
+        assert tokenizer.decode(mine) == "".join(f"{reply.strip()}<e>" for reply in REPLIES[: len(talk.rewards)])
+
+
+def lengthwise(tokenizer: Any, seed: int, artifact: int) -> Told:
+    """The episode whose replies are as long as the tokenizer says."""
+    episode = Episode(**OPTIONS)
+    messages, rewards = [episode.reset(seed, artifact)], []
+    for reply in REPLIES:
+        step = episode.step(reply, len(tokenizer(reply, add_special_tokens=False)["input_ids"]))
+        messages.append(step.message)
+        rewards.append(step.reward)
+        if step.done:
+            break
+    return told(messages, rewards, episode.state)
+
+
+def test_the_tool_form_is_the_same_conversation() -> None:
+    make = functools.partial(DiscoverUser, **OPTIONS)
+    episodes = []
+    for seed, artifact in WHOM:
+        user = make()
+        messages: list[str | None] = [user.reset(seed=seed, artifact=artifact, prompt="another column")]
+        for reply in REPLIES:
+            if not user._done:
+                answer = user.show_to_user(reply)
+                messages.append(None if user._done else answer)
+        expected = native()[len(episodes)]
+        assert user.get_reward() == sum(expected.rewards, 0.0)
+        assert user.show_to_user("are you there?") == "The user has left."
+        episodes.append(Told(tuple(messages), expected.rewards, json.loads(user.episode.state)))
+    assert tuple(episodes) == native()
+    tools = [name for name, _ in inspect.getmembers(DiscoverUser, inspect.isfunction) if not name.startswith("_")]
+    assert tools == ["get_reward", "reset", "show_to_user"]  # TRL's trainer makes a tool of all but the first two
+
+
+@pytest.mark.slow
+def test_trl_s_own_trainer_takes_a_step_on_whole_conversations(tokenizer: Any, tmp_path: Path) -> None:
+    import torch
+    from datasets import Dataset
+    from transformers import LlamaConfig, LlamaForCausalLM
+    from trl import GRPOConfig, GRPOTrainer
+
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=1,
+            num_attention_heads=1, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
+        )
+    )  # fmt: skip
+    options = {"artifacts": 2, "turns": 2}
+    trainer = GRPOTrainer(
+        model=model,
+        reward_funcs=[reward],
+        args=GRPOConfig(
+            str(tmp_path), max_steps=1, per_device_train_batch_size=2, num_generations=2, report_to="none", use_cpu=True
+        ),
+        train_dataset=Dataset.from_list(prompt_rows([0], **options)),
+        processing_class=tokenizer,
+        rollout_func=rollout_func(max_tokens=8, max_length=512, **options),
+    )
+    trainer.train()
+    (step,) = [entry for entry in trainer.state.log_history if "reward" in entry]
+    assert step["rewards/reward/mean"] == step["reward"]
+    assert step["num_tokens"] > 0
