@@ -78,6 +78,11 @@ COMMANDS = {
         "miniature",
         "The whole paper in miniature: data, trained variants, evaluation, generalisation, and a report.",
     ),
+    "study": Entry(
+        "study",
+        "study",
+        "A study with people from one file: check, serve, rehearse with simulated participants, export, report.",
+    ),
     "site": Entry(
         "site",
         "site",
@@ -109,6 +114,8 @@ class LazyCommand(TyperCommand):
     def load(self) -> Any:
         """The command itself."""
         module = import_module(f"discover_lib.app.cli.{self.entry.module}")
+        if isinstance(group := getattr(module, self.entry.function), typer.Typer):
+            return typer.main.get_command(group)
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         alone.command(self.name)(one_line_errors(getattr(module, self.entry.function)))
         return typer.main.get_command(alone)

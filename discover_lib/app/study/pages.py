@@ -13,6 +13,7 @@ from discover_lib.views.pages import page
 UNSAID = "unsaid"  # a rating that somebody would rather not give
 APOLOGY = "We are sorry: the assistant could not answer. Nothing that you wrote is lost. Please try again."
 PLACES = {"consent": 1, "eligibility": 2, "task": 3, "chat": 4, "rating": 4, "final": 5, "done": 6}
+AGREEMENT = "I am 18 or older, I have read this, and I agree to take part."
 Values = Mapping[str, str]  # what was sent in a form that has to be sent again
 
 
@@ -106,8 +107,7 @@ def information(study: Study) -> dict[str, str]:
 
 
 def _consent_form() -> Markup:
-    asked = "I am 18 or older, I have read this, and I agree to take part."
-    box = tag("label", tag("input", type="checkbox", name="agreed", value="1"), asked, class_="st-choice")
+    box = tag("label", tag("input", type="checkbox", name="agreed", value="1"), AGREEMENT, class_="st-choice")
     return _form("consent", box, _buttons(("Begin", "yes"), ("I do not agree", "no")))
 
 
@@ -266,11 +266,16 @@ def _ending(progress: Progress, code: str) -> tuple[str, Markup]:
 
 def debrief(study: Study) -> Markup:
     """What was withheld, told afterwards."""
+    text = debrief_text(study)
+    return tag("h2", "What we had not told you") + tag("p", text) if text else EMPTY
+
+
+def debrief_text(study: Study) -> str:
     if not study.consent.withheld:
-        return EMPTY
-    why = "We did not tell you before, because knowing it could have changed your answers. If you would rather not be "
-    return tag("h2", "What we had not told you") + tag(
-        "p", f"We withheld {study.consent.withheld}. {why}part of this now, withdraw with the link below."
+        return ""
+    return (
+        f"We had not told you {study.consent.withheld}: knowing it could have changed your answers. If you would "
+        "rather not be part of this now, withdraw: everything that you wrote is then deleted."
     )
 
 

@@ -222,7 +222,7 @@ class StudyServer:
             return
         seconds = time.monotonic() - began
         await asyncio.sleep(max(0.0, pending.said["at"] + self.study.chat.reply_seconds - self.desk.clock()))
-        late = seconds > self.study.chat.reply_seconds
+        late = seconds > self.study.chat.reply_seconds > 0
         what = {"text": reply.text, "tokens": reply.n_tokens, "counting": reply.counting, "cost": cost}
         notation = {"notation": reply.notation} if reply.notation else {}
         self.desk.add(code, "replied", round=place, seconds=round(seconds, 3), late=late, **what, **notation)
