@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import variance
 from typing import Literal
 
 from discover_lib.base.records import Record
@@ -117,9 +118,14 @@ def welch(ours: Sequence[float], theirs: Sequence[float]) -> Difference | None:
     """The mean of `ours` minus that of `theirs`; None where a group has fewer than two, or nothing varies."""
     from scipy import stats
 
-    if min(len(ours), len(theirs)) < 2 or len({*ours}) == len({*theirs}) == 1:
+    sizes = (len(ours), len(theirs))
+    if min(sizes) < 2:
         return None
-    result = stats.ttest_ind(ours, theirs, equal_var=False)
-    interval = result.confidence_interval(0.95)
+    parts = [variance(group) / len(group) for group in (ours, theirs)]
+    error = math.sqrt(sum(parts))
+    if not error:
+        return None
+    freedom = error**4 / sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
     mean = sum(ours) / len(ours) - sum(theirs) / len(theirs)
-    return Difference(mean, float(interval.low), float(interval.high), float(result.pvalue), (len(ours), len(theirs)))
+    half = float(stats.t.ppf(1 - ALPHA / 2, freedom)) * error
+    return Difference(mean, mean - half, mean + half, float(2 * stats.t.sf(abs(mean) / error, freedom)), sizes)

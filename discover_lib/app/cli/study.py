@@ -30,7 +30,7 @@ study = typer.Typer(
     no_args_is_help=True,
 )
 File = Annotated[Path, typer.Argument(help="The study file, as data/study/paper.yaml.")]
-Folder = Annotated[Path | None, typer.Option(help="Where answers lie (default: outputs/study/NAME).")]
+Folder = Annotated[Path | None, typer.Option(help="Where answers lie (default: outputs/study-NAME).")]
 Written = Annotated[Path, typer.Argument(help="Folder of a study that was served.")]
 
 
@@ -103,7 +103,7 @@ def serve(
 def bots(
     file: File,
     n: Annotated[int, typer.Option(min=1, max=10_000, help="Simulated participants.")] = 12,
-    folder: Annotated[Path | None, typer.Option(help="For their answers (default: outputs/study/NAME-bots).")] = None,
+    folder: Annotated[Path | None, typer.Option(help="For their answers (default: outputs/study-NAME-bots).")] = None,
     seed: Seed = 0,
 ) -> None:
     """Send simulated participants through the very same pages: a rehearsal, kept apart from people."""
@@ -114,7 +114,7 @@ def bots(
     from discover_lib.app.study.server import StudyServer
 
     read = quick(load_study(file))
-    desk = Desk.open(read, folder or outputs_folder() / "study" / f"{read.name}-bots")
+    desk = Desk.open(read, folder or outputs_folder() / f"study-{read.name}-bots")
     try:
         with serving(StudyServer(desk)) as url:
             ended = run_bots(url, read, n, seed)
@@ -138,7 +138,7 @@ def export(
     key_variable: KeyVariable = None,
 ) -> None:
     """Write tables with a codebook, and the conversations as a run that opens like any other."""
-    from discover_lib.app.study.desk import Desk
+    from discover_lib.app.study.desk import RUN, Desk
     from discover_lib.app.study.export import export_study
 
     desk = Desk.read(folder)
@@ -154,7 +154,7 @@ def export(
         if client is not None:
             client.close()
     typer.echo(f"{exported.participants} participants → {exported.folder}")
-    typer.echo(f"{exported.written.conversations} conversations as a run → {exported.folder / 'run'}")
+    typer.echo(f"{exported.written.conversations} conversations as a run → {folder / RUN}")
     for name, why in exported.written.without_tree.items():
         typer.echo(f"no tree: {name}: {why}", err=True)
 

@@ -37,7 +37,7 @@ from discover_lib.base.files import outputs_folder, whole_file, write_json
 from discover_lib.runs.store import locked
 
 STUDY_FILE, KEY_FILE, WITHDRAWN = "study.yaml", "key", "withdrawn"
-EXPORTED = "export"  # folder of what `discover study export` writes; made anew after a withdrawal
+EXPORTED, RUN = "export", "run"  # what `discover study export` writes: tables and a run; gone after a withdrawal
 _CODE = re.compile(r"^[A-Z2-7]{16}$")
 
 
@@ -63,7 +63,7 @@ class Desk:
             StudyError: the folder was begun with another version of the study.
             LockedError: another process serves this study.
         """
-        folder = folder or outputs_folder() / "study" / study.name
+        folder = folder or outputs_folder() / f"study-{study.name}"
         folder.mkdir(parents=True, exist_ok=True)
         kept = folder / STUDY_FILE
         if not kept.exists():
@@ -174,7 +174,8 @@ class Desk:
                     identity.unlink()
             path.unlink()
             self._progress.pop(code, None)
-            shutil.rmtree(self.folder / EXPORTED, ignore_errors=True)
+            for given_out in (EXPORTED, RUN):
+                shutil.rmtree(self.folder / given_out, ignore_errors=True)
             append(self.folder / WITHDRAWN, f"{step}\n".encode())
             return True
 

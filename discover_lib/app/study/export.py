@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from discover_lib.app.study.design import Study, StudyError
-from discover_lib.app.study.desk import EXPORTED, Desk
+from discover_lib.app.study.desk import EXPORTED, RUN, Desk
 from discover_lib.app.study.report import Finished, finished
 from discover_lib.base.files import whole_file, write_text_lines
 from discover_lib.base.personal import personal_data
@@ -75,7 +76,7 @@ def _texts_of(row: Finished) -> list[str]:
 
 
 def export_study(desk: Desk, engines: Engines, judge: str, personal: Personal = "refuse") -> Exported:
-    """Write `export/` beside the participants: participants.csv, messages.csv, ratings.csv, codebook.md and run/.
+    """Write `export/` beside the participants: the tables and their codebook; and `run/`, the conversations.
 
     Raises:
         StudyError: something looks like personal data and nobody said what to do with it; or nobody has finished.
@@ -97,9 +98,8 @@ def export_study(desk: Desk, engines: Engines, judge: str, personal: Personal = 
     _write(folder / "ratings.csv", RATINGS, [line for row in rows for line in _ratings(desk, row)])
     write_text_lines(folder / "codebook.md", codebook_lines(desk.study))
     chats = [chat_of(desk, row, clean) for row in rows]
-    run = folder / "run"
-    for old in run.glob("*"):
-        old.unlink()
+    run = desk.folder / RUN
+    shutil.rmtree(run, ignore_errors=True)
     written = write_people(run, chats, engines, name=desk.study.name, judge=judge, rules=Rules.paper())
     return Exported(folder, len({row.code for row in rows}), written)
 

@@ -160,18 +160,14 @@ def _chat(progress: Progress, wrong: Markup, values: Values, personal: list[Pers
 
 def _log(round: Round) -> Markup:
     entries = [
-        tag(
-            "li",
-            tag("span", _SPEAKERS[message.role], class_="dl-sr"),
-            rich_text(message.content),
-            data_role=message.role,
-        )
+        tag("li", _SPEAKERS[message.role], rich_text(message.content), data_role=message.role)
         for message in round.messages
     ]
-    return tag("ol", *entries, class_="st-log", role="log", aria_label="The conversation")
+    name = tag("h2", "The conversation", class_="dl-sr")
+    return tag("div", name, tag("ol", *entries, class_="st-log"), role="log")
 
 
-_SPEAKERS = {"user": "You: ", "assistant": "The assistant: "}
+_SPEAKERS = {role: tag("h3", name, class_="dl-sr") for role, name in (("user", "You"), ("assistant", "The assistant"))}
 
 
 def _message_form(progress: Progress, values: Values, personal: list[PersonalData]) -> Markup:

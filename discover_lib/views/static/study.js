@@ -11,7 +11,7 @@ async function send(form, button) {
   for (const [name, count] of Object.entries(counts)) { data.set(name, count); counts[name] = 0; }
   for (let tries = 0; ; tries += 1) {
     try {
-      const answer = await fetch(form.action, { method: "POST", body: data });
+      const answer = await fetch(form.getAttribute("action"), { method: "POST", body: data });
       if (answer.status < 500) return await answer.text();
     } catch { /* the line is lost: below it is tried again */ }
     say("The connection is lost. What you wrote is kept; trying again …");
