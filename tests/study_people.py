@@ -1,13 +1,15 @@
-"""Somebody who takes part in a study over HTTP, and one who does so by a line that breaks."""
+"""People for a study: over HTTP, over a line that breaks, and in a browser."""
 
+import random
 import time
 import urllib.error
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from playwright.sync_api import Page
 from starlette.testclient import TestClient
 
 from discover_lib.app.study.bots import Bot, Form, PageReader
@@ -94,3 +96,88 @@ class PatientBot(Bot):
         if fields["step"] == "chat" and fields.get("action") == "send":
             self.said.append(fields["text"])
         return fields
+
+
+class BrowserPerson:
+    """Somebody at a browser, who may reload, lose the line or withdraw.
+
+    Args:
+        reload, drop: chances before every form that is sent; the line is back a moment later.
+        withdraw: whether they delete everything in the middle of the conversation.
+    """
+
+    def __init__(
+        self, page: Page, name: str, rng: random.Random, *, reload: float = 0, drop: float = 0, withdraw: bool = False
+    ) -> None:
+        self.page, self.name, self.rng = page, name, rng
+        self.reload, self.drop, self.withdraw = reload, drop, withdraw
+        self.said: list[str] = []
+        self.served: list[bytes] = []
+        self.reloads = self.drops = 0
+        page.on("response", self._keep)
+
+    def _keep(self, response: Any) -> None:
+        self.served.append(f"{response.url} {response.headers}".encode())
+
+    def take_part(self, url: str, most: int = 60) -> str:
+        """Go through the pages; returns the last heading."""
+        patiently(lambda: self.page.goto(f"{url}/?PROLIFIC_PID={self.name}&SESSION_ID=s-{self.name}"))
+        for _ in range(most):
+            self.served.append(patiently(self.page.content).encode())
+            if self.rng.random() < self.reload:
+                self.reloads += 1
+                patiently(self.page.reload)
+            step = self.page.locator("input[name=step]").first
+            if not step.count():
+                break
+            if self.withdraw and len(self.said) >= 2:
+                patiently(lambda: self.page.goto(f"{url}/withdraw"))
+                self.page.get_by_role("button", name="Delete everything").click()
+                self.page.get_by_role("heading", name="Withdrawn").wait_for()
+                break
+            self._answer(str(step.input_value()))
+        return str(self.page.locator("h1").inner_text())
+
+    def _answer(self, step: str) -> None:
+        page, button = self.page, page_button(self.page)
+        for group in page.locator("fieldset").all():
+            choices = group.locator("input[type=radio]")
+            yes = group.get_by_label("yes", exact=True)
+            (yes if yes.count() else choices.nth(self.rng.randrange(min(10, choices.count())))).check()
+        for box in page.locator("input[type=checkbox]").all():
+            box.check()
+        finish = page.get_by_role("button", name="Finish the conversation")
+        if step == "chat" and finish.count():
+            button = finish
+        for place, area in enumerate(page.locator("textarea").all()):
+            text = f"{self.name} wants the sea, try {len(self.said)}" if step == "chat" else f"{LONG} {place}"
+            area.fill(text)
+            if step == "chat" and button is not finish:
+                self.said.append(text)
+        dropped = self.rng.random() < self.drop
+        page.evaluate("document.querySelector('main').dataset.seen = '1'")
+        if dropped:
+            self.drops += 1
+            page.context.set_offline(True)
+        button.click()
+        if dropped:
+            time.sleep(0.3)
+            page.context.set_offline(False)
+        page.locator("main:not([data-seen]) h1").wait_for()
+        page.locator("form[data-resume]").wait_for(state="detached")
+
+
+def page_button(page: Page) -> Any:
+    return page.locator("main button").first
+
+
+def patiently(visit: Callable[[], Any]) -> Any:
+    """Again and again while the server is away."""
+    for _ in range(100):
+        try:
+            return visit()
+        except Exception as error:
+            if "ERR_" not in str(error) and "navigating" not in str(error):
+                raise
+            time.sleep(0.1)
+    raise TimeoutError("the server does not come back")
