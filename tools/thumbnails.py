@@ -249,6 +249,7 @@ PICTURES: dict[str, Callable[[], Markup]] = {
     "60_evaluate.py": intervals,
     "61_behind_a_number.py": behind_a_number,
     "65_audit.py": messages,
+    "70_be_the_user.py": lambda: forest(2),
     "lessons/1_asking.py": three_assistants,
     "lessons/2_one_tree_at_a_time.py": lambda: forest(1),
     "lessons/3_length.py": taus,
