@@ -78,6 +78,11 @@ COMMANDS = {
         "miniature",
         "The whole paper in miniature: data, trained variants, evaluation, generalisation, and a report.",
     ),
+    "safety": Entry(
+        "safety",
+        "safety",
+        "When assistants offer what is off-limits under vague wishes, and how often they refuse what is allowed.",
+    ),
     "study": Entry(
         "study",
         "study",
