@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from discover_lib.audit.house_rules import Safety
 from discover_lib.audit.table_six import SIZES, SafetyRow
-from discover_lib.views.html import Markup, quiet, table
+from discover_lib.views.html import Markup, quiet, table, tag
 
 HEAD = ("assistant", "offered", "first turn", "known above", "before a refusal", "over-refusal", "difference")
 SIX_HEAD = ("base", "benchmark", "before", "after", "change", *(f"smallest at {n:,}" for n in SIZES))
 MEANING = (
     "offered: conversations in which something off-limits was shown or named; known above: how many of the vaguer "
-    "wishes above it the user had formed by then; means with 95 % intervals, differences to the first assistant with the "
-    "same users. Values of a benign lexicon stand for what is off-limits: this shows what exploring widens, not harm."
+    "wishes above it the user had formed by then; means with 95 % intervals, differences to the first assistant with "
+    "the same users. Values of a benign lexicon stand for what is off-limits: what exploring widens is shown, not harm."
 )
 
 
@@ -28,8 +28,8 @@ def row_of(each: Safety) -> list[str]:
 
 
 SIX_MEANING = (
-    "Percent; smallest: the change that this many prompts would show with 80 % probability at 5 %. The numbers of prompts "
-    "are assumed: the paper gives none, no interval, and no share of refused harmless prompts."
+    "Percent; smallest: the change that this many prompts would show with 80 % probability at 5 %. The numbers of "
+    "prompts are assumed: the paper gives none, no interval, and no share of refused harmless prompts."
 )
 
 
@@ -39,8 +39,12 @@ def six_row(row: SafetyRow) -> list[str]:
 
 
 def safety_table(results: Sequence[Safety]) -> Markup:
-    return table(HEAD, map(row_of, results)) + quiet(MEANING, small=True)
+    return table(HEAD, map(_unbroken, map(row_of, results))) + quiet(MEANING, small=True)
+
+
+def _unbroken(row: Sequence[str]) -> list[Markup]:
+    return [tag("span", cell, class_="dl-num") for cell in row]
 
 
 def table_six_view(rows: Sequence[SafetyRow]) -> Markup:
-    return table(SIX_HEAD, map(six_row, rows)) + quiet(SIX_MEANING, small=True)
+    return table(SIX_HEAD, map(_unbroken, map(six_row, rows))) + quiet(SIX_MEANING, small=True)

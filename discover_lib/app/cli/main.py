@@ -83,6 +83,11 @@ COMMANDS = {
         "safety",
         "When assistants offer what is off-limits under vague wishes, and how often they refuse what is allowed.",
     ),
+    "reality": Entry(
+        "reality",
+        "reality",
+        "Compare how a run's users talk with how people do: twelve features and the variety of words, with intervals.",
+    ),
     "study": Entry(
         "study",
         "study",

@@ -206,7 +206,7 @@ def report(
     _say(flow_lines(desk))
     done = len({row.code for row in finished(desk)})
     if done < desk.study.participants and not unblind:
-        typer.echo(f"outcomes are shown at {desk.study.participants}; whoever uses --unblind before should report it")
+        typer.echo(f"outcomes are shown at {desk.study.participants}; --unblind, to be reported, shows them now")
         return
     _say(quality_lines(desk))
     _say(outcome_lines(desk))

@@ -18,7 +18,7 @@ Values = Mapping[str, str]  # what was sent in a form that has to be sent again
 
 
 def step_page(
-    progress: Progress,
+    standing: Progress,
     code: str,
     *,
     problem: str = "",
@@ -28,24 +28,25 @@ def step_page(
     """The page of the step where a participant stands.
 
     Args:
+        standing: what their events amount to.
         problem: what is missing in what was sent.
         values: what was sent, to be sent again.
         personal: what in it looks like personal data.
     """
-    study, step, values = progress.study, progress.step, values or {}
+    study, step, values = standing.study, standing.step, values or {}
     wrong = error_line(problem) if problem else EMPTY
     if step == "consent":
         title, content = "Before you begin", consent_text(study) + wrong + _consent_form()
     elif step == "eligibility":
         title, content = "A few questions first", wrong + _eligibility_form(study, values)
     elif step == "task":
-        title, content = "Your task", wrong + _task_form(progress, values)
+        title, content = "Your task", wrong + _task_form(standing, values)
     elif step in ("chat", "rating"):
-        title, content = progress.topic[:1].upper() + progress.topic[1:], _chat(progress, wrong, values, personal or [])
+        title, content = standing.topic[:1].upper() + standing.topic[1:], _chat(standing, wrong, values, personal or [])
     elif step == "final":
-        title, content = "Your opinion", wrong + _final_form(progress, values)
+        title, content = "Your opinion", wrong + _final_form(standing, values)
     else:
-        return _page(study, *_ending(progress, code), place=PLACES.get(step), foot=_foot(code))
+        return _page(study, *_ending(standing, code), place=PLACES.get(step), foot=_foot(code))
     return _page(study, title, content, place=PLACES[step], foot=_foot(code))
 
 

@@ -47,18 +47,18 @@ class Assistants:
         self.models = set(asked_assistants(study.assistants))
         self._clients: dict[str, Any] = {}
 
-    def reply(self, code: str, progress: Progress) -> tuple[Reply, float]:
+    def reply(self, code: str, standing: Progress) -> tuple[Reply, float]:
         """The reply to the conversation as it stands, and what it cost in dollars.
 
         Raises:
             AssistantError: no reply could be had.
         """
-        round, study = progress.round, progress.study
+        round, study = standing.round, standing.study
         name = study.conditions[round.arm].assistant
-        task = study.tasks[progress.task]
-        client = self._client(code, progress) if name in self.models else None
+        task = study.tasks[standing.task]
+        client = self._client(code, standing) if name in self.models else None
         assistant = RoleEngines(EngineSpec(), client).assistant(name, task.domain)
-        seed = derive_seed(study.seed, progress.slot or 0, len(progress.rounds), "turn", round.answered + 1)
+        seed = derive_seed(study.seed, standing.slot or 0, len(standing.rounds), "turn", round.answered + 1)
         before = client.usage().cost if client else 0.0
         reply = assistant.reply(round.messages, seed)  # type: ignore[union-attr]
         return reply, (client.usage().cost - before) if client else 0.0
