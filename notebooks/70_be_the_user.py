@@ -44,7 +44,7 @@ def choose_target():
 @app.cell(hide_code=True)
 def begin_game(domain_choice, person_choice, turns_choice):
     get_game, set_game = mo.state(Game(domain_choice.value, int(person_choice.value), int(turns_choice.value)))
-    look_button = mo.ui.run_button(label=f"Show me the target for {LOOK_SECONDS} seconds", kind="success")
+    look_button = mo.ui.run_button(label=f"Show me the target for {LOOK_SECONDS} seconds")
     look_button
     return get_game, look_button, set_game
 
