@@ -6,7 +6,7 @@ import csv
 import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -126,7 +126,7 @@ def chat_of(desk: Desk, row: Finished, clean: Any = str) -> Chat:
         assistant=round.arm,
         messages=tuple(clean(each.said["text"]) for each in exchanges),
         replies=replies,
-        text=clean(final.get("text") or max(replies[-3:], key=lambda reply: len(reply.text)).text),
+        text=clean(final.get("text") or last_piece([reply.text for reply in replies])),
         artifact_type=task.type,
         domain=task.domain,
         topic=progress.topic,
@@ -138,6 +138,12 @@ def chat_of(desk: Desk, row: Finished, clean: Any = str) -> Chat:
             "ratings": row.ratings(),
         },
     )
+
+
+def last_piece(replies: Sequence[str]) -> str:
+    """The last reply that is a piece and no remark on one: at least half as long as the longest."""
+    longest = max(map(len, replies))
+    return next(reply for reply in reversed(replies) if 2 * len(reply) >= longest)
 
 
 def _answers(study: Study) -> dict[str, str]:

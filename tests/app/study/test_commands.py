@@ -12,6 +12,7 @@ from study_people import PAPER, changed, with_chat
 from discover_lib.app.jobs import find_evaluations
 from discover_lib.app.study.design import Study
 from discover_lib.app.study.desk import Desk
+from discover_lib.app.study.export import last_piece
 from discover_lib.runs.store import RunStore
 
 
@@ -56,6 +57,11 @@ def test_a_rehearsal_is_exported_and_reported(rehearsed: Path) -> None:
     assert discover("study", "export", rehearsed).returncode == 0, "it is made anew"
     report = discover("study", "report", rehearsed).stdout
     assert "finished 6 of 6 planned" in report and "interaction, tuned − base" in report and "n = 3" in report
+
+
+def test_the_text_that_counts_is_the_last_piece_and_no_remark_on_it() -> None:
+    assert last_piece(["a draft of some length", "a draft of more length", "Done?"]) == "a draft of more length"
+    assert last_piece(["one"]) == "one"
 
 
 def test_outcomes_are_not_shown_before_the_planned_number(file: Path, tmp_path: Path) -> None:
