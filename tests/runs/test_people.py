@@ -47,7 +47,7 @@ def leaves_and_words(text: str) -> list[str]:
 
 def test_the_reply_that_shows_the_finished_piece_discovers_what_is_in_it(text: str) -> None:
     talk = scored_afterwards(chat(text, ("hm", "well", "yes"), ("What would you like?", text, text)), ENGINES)
-    assert [message.content for message in talk.messages()][:3] == ["hm", "What would you like?", "hm"]
+    assert [message.content for message in talk.messages()][:3] == ["hm", "What would you like?", "well"]
     assert talk.tree.initially_discovered == () and talk.turns[0].candidate.reward is not None
     assert not talk.turns[0].after.discovered and talk.turns[1].after.discovered
     assert talk.turns[-1].user_message is None and talk.setting["note"] == NOTE
