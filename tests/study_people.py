@@ -2,9 +2,9 @@
 
 import random
 import time
-import urllib.error
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,7 @@ class PatientBot(Bot):
         for _ in range(200):
             try:
                 return str(ask())
-            except (urllib.error.URLError, OSError):
+            except (OSError, HTTPException):  # refused, or cut off in the middle of an answer
                 time.sleep(0.1)
         raise TimeoutError("the server does not come back")
 
