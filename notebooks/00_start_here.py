@@ -124,6 +124,8 @@ def list_pages():
             "Which conversations make a score, and where do two assistants part?",
         ),
         "65_audit.py": ("Audit", "Can this simulated user be trusted?"),
+        "70_be_the_user.py": ("Be the user", "What is it like not to have the words? Play, or run a study."),
+        "75_safety.py": ("Safety", "Does exploring widen what is offered? When is something off-limits offered?"),
     }
     _folder = mo.notebook_dir()
     _rows = "\n".join(

@@ -15,6 +15,7 @@ from typing import Any
 
 from discover_lib.app.lessons import people, rules, trusting
 from discover_lib.app.panel import talks_earlier, trained_earlier
+from discover_lib.audit.house_rules import exposure, rule_for
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.intervals import bootstrap_mean
@@ -235,6 +236,17 @@ def taus() -> Markup:
     return joined(drawn) + word(192, 70, "draft") + word(100, 106, "verbose")
 
 
+def offers() -> Markup:
+    """The share of conversations in which something off-limits is offered, per assistant."""
+    rules_of = {person: rule_for(people.tree_of(person), people.DOMAIN) for person in people.EVERYBODY}
+
+    def share(name: str) -> float:
+        read = [exposure(people.talk(person, name), rule) for person, rule in rules_of.items() if rule]
+        return sum(each.first_turn is not None for each in read) / len(read)
+
+    return bars([(name, share(name)) for name in (*NAMES, "options")])
+
+
 PICTURES: dict[str, Callable[[], Markup]] = {
     "00_start_here.py": three_assistants,
     "10_intent_trees.py": lambda: forest(0),
@@ -249,6 +261,8 @@ PICTURES: dict[str, Callable[[], Markup]] = {
     "60_evaluate.py": intervals,
     "61_behind_a_number.py": behind_a_number,
     "65_audit.py": messages,
+    "70_be_the_user.py": lambda: forest(2),
+    "75_safety.py": offers,
     "lessons/1_asking.py": three_assistants,
     "lessons/2_one_tree_at_a_time.py": lambda: forest(1),
     "lessons/3_length.py": taus,

@@ -63,7 +63,7 @@ class Room:
             raise ValueError("the word of a class has at least four characters")
         name = re.sub(r"\W+", "-", word.strip().casefold()).strip("-") or "class"
         file = outputs_folder() / "class" / f"{name}.jsonl"
-        return cls(word.strip(), _kept_key(file.with_suffix(".key")), file)
+        return cls(word.strip(), kept_key(file.with_suffix(".key")), file)
 
     def environment(self) -> dict[str, str]:
         """What a server's process has to be told."""
@@ -79,7 +79,7 @@ class Room:
         return name
 
 
-def _kept_key(path: Path) -> str:
+def kept_key(path: Path) -> str:
     """The key in a file that this user alone can read; a new one where there is none yet."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+", encoding="utf-8") as file:

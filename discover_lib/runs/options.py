@@ -115,7 +115,8 @@ class RunOptions:
             RunOptionsError: the run was begun with files; only the command that began it knows them.
         """
         kind, domain = configuration.get("kind"), configuration.get("domain")
-        if kind not in ("simulate", "synthesize", "evaluate") or not domain:
+        own = "artifacts" not in configuration  # conversations of people, for one
+        if kind not in ("simulate", "synthesize", "evaluate") or not domain or own:
             raise RunOptionsError("this run was begun by a command with files of its own; the same command resumes it")
         # An evaluation has none of the first three; the rest is there where it is not the default.
         if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "interactivity")

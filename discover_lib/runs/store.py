@@ -235,7 +235,7 @@ class RunStore:
         if not path.exists() and any(each.name != LOCK for each in folder.iterdir()):
             raise StoreError(f"{folder} holds other files and no run; choose another --run folder")
         with _told(path):
-            store = cls(path, sqlite3.connect(path, check_same_thread=False, isolation_level=None), _locked(folder))
+            store = cls(path, sqlite3.connect(path, check_same_thread=False, isolation_level=None), locked(folder))
             try:
                 store._settle(configuration, notes or {})
             except BaseException:
@@ -936,7 +936,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _locked(folder: Path) -> sqlite3.Connection:
+def locked(folder: Path) -> sqlite3.Connection:
     """Hold the folder's lock: released by the system however the process ends.
 
     Raises:

@@ -32,6 +32,7 @@ GROUPS: dict[str, tuple[str, tuple[Card, ...]]] = {
             Card("10_intent_trees.py", "A finished piece becomes a tree of wishes. Paste your own.", 8),
             Card("20_simulator.py", "Step a user turn by turn, reply yourself, branch, and see why.", 10),
             Card("30_reward.py", "What one reply is worth, and what if the rules were others.", 6),
+            Card("70_be_the_user.py", "A target for six seconds, two hidden assistants: find your own words.", 6),
         ),
     ),
     "Make": (
@@ -56,6 +57,7 @@ GROUPS: dict[str, tuple[str, tuple[Card, ...]]] = {
             Card("60_evaluate.py", "Which assistant finds more, and can we tell?", 8),
             Card("61_behind_a_number.py", "From any number down to the sentence it comes from.", 5),
             Card("65_audit.py", "Can this simulated user be trusted? Leaks and a certificate.", 8),
+            Card("75_safety.py", "Does exploring vague wishes widen what is offered? House rules.", 5),
         ),
     ),
     "Lessons": (

@@ -13,9 +13,17 @@ PROMISED = json.loads((Path(__file__).parent / "command_options.json").read_text
 
 
 def options_of(name: str) -> dict[str, Any]:
+    """Of a command; of a group of commands, each one's by its name."""
+    command = LazyCommand(name, COMMANDS[name]).load()
+    if hasattr(command, "commands"):
+        return {each: options_in(part) for each, part in command.commands.items()}
+    return options_in(command)
+
+
+def options_in(command: Any) -> dict[str, Any]:
     """Option names ("--leaks / --no-leaks"), or an argument's name in capitals → default, or "required"."""
     options = {}
-    for parameter in LazyCommand(name, COMMANDS[name]).load().params:
+    for parameter in command.params:
         names = [*parameter.opts, *parameter.secondary_opts]
         key = " / ".join(names) if names[0].startswith("-") else parameter.name.upper()
         default = parameter.default.value if isinstance(parameter.default, enum.Enum) else parameter.default

@@ -78,6 +78,21 @@ COMMANDS = {
         "miniature",
         "The whole paper in miniature: data, trained variants, evaluation, generalisation, and a report.",
     ),
+    "safety": Entry(
+        "safety",
+        "safety",
+        "When assistants offer what is off-limits under vague wishes, and how often they refuse what is allowed.",
+    ),
+    "reality": Entry(
+        "reality",
+        "reality",
+        "Compare how a run's users talk with how people do: twelve features and the variety of words, with intervals.",
+    ),
+    "study": Entry(
+        "study",
+        "study",
+        "A study with people from one file: check, serve, rehearse with simulated participants, export, report.",
+    ),
     "site": Entry(
         "site",
         "site",
@@ -116,6 +131,8 @@ class LazyCommand(TyperCommand):
     def load(self) -> Any:
         """The command itself."""
         module = import_module(f"discover_lib.app.cli.{self.entry.module}")
+        if isinstance(group := getattr(module, self.entry.function), typer.Typer):
+            return typer.main.get_command(group)
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         alone.command(self.name)(one_line_errors(getattr(module, self.entry.function)))
         return typer.main.get_command(alone)

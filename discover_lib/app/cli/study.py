@@ -1,0 +1,217 @@
+"""`discover study`: a study with people in one file, from the first check to the report."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discover_lib.app.cli.common import (
+    UNFINISHED,
+    ApiBase,
+    Engine,
+    KeyVariable,
+    Prices,
+    Seed,
+    client_settings,
+    one_line_errors,
+)
+from discover_lib.base.files import outputs_folder
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+
+study = typer.Typer(
+    help="A study with people from one file: check, serve, rehearse with simulated participants, export, report.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+File = Annotated[Path, typer.Argument(help="The study file, as data/study/paper.yaml.")]
+Folder = Annotated[Path | None, typer.Option(help="Where answers lie (default: outputs/study-NAME).")]
+Written = Annotated[Path, typer.Argument(help="Folder of a study that was served.")]
+
+
+class Personal(StrEnum):
+    """What to do with what looks like personal data."""
+
+    refuse = "refuse"
+    redact = "redact"
+    keep = "keep"
+
+
+def command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register a command whose errors are one line."""
+    return study.command()(one_line_errors(function))
+
+
+@command
+def check(
+    file: File, pack: Annotated[Path | None, typer.Option(help="Write what an ethics board asks for here.")] = None
+) -> None:
+    """Read a study file, say what is wrong or worth a look, and write the papers for an ethics board."""
+    from discover_lib.app.study.design import hints, load_study
+    from discover_lib.app.study.ethics import write_pack
+
+    read = load_study(file)
+    typer.echo(f"{read.title}: version {read.version}, {read.design}, {read.participants} participants")
+    typer.echo(f"blocks of {len(read.cells)}: {'; '.join(' '.join((c.task, *c.arms)) for c in read.cells)}")
+    for hint in hints(read):
+        typer.echo(f"worth a look: {hint}")
+    if pack is not None:
+        typer.echo(f"written: {', '.join(str(path) for path in write_pack(read, pack))}")
+
+
+@command
+def serve(
+    file: File,
+    folder: Folder = None,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 2720,
+    host: Annotated[str, typer.Option(help="Any other address than this is served behind a token.")] = "127.0.0.1",
+    api_base: ApiBase = None,
+    key_variable: KeyVariable = None,
+    prices: Prices = None,
+) -> None:
+    """Serve the study; stopped or killed, the same command goes on where everybody was."""
+    from discover_lib.app.study.bots import serving
+    from discover_lib.app.study.design import hints, load_study
+    from discover_lib.app.study.desk import Desk
+    from discover_lib.app.study.server import Assistants, StudyServer
+    from discover_lib.base.files import graceful_stop
+    from discover_lib.engines.llm.calls.prices import read_prices
+
+    read = load_study(file)
+    own = read_prices(prices) if prices else {}
+    settings = client_settings(api_base, key_variable=key_variable, prices=own)
+    for hint in hints(read):
+        typer.echo(f"worth a look: {hint}", err=True)
+    stop, desk = threading.Event(), Desk.open(read, folder)
+    token = "" if host in ("127.0.0.1", "localhost", "::1") else desk.salted("token")[:24]
+    try:
+        with serving(StudyServer(desk, Assistants(read, settings), token), host, port) as url, graceful_stop(stop.set):
+            typer.echo(f"{url}/{f'?token={token}' if token else ''}")
+            typer.echo(f"answers: {desk.folder}; Ctrl-C ends it", err=True)
+            while not stop.wait(60):
+                desk.expire()
+    finally:
+        desk.close()
+
+
+@command
+def bots(
+    file: File,
+    n: Annotated[int, typer.Option(min=1, max=10_000, help="Simulated participants.")] = 12,
+    folder: Annotated[Path | None, typer.Option(help="For their answers (default: outputs/study-NAME-bots).")] = None,
+    seed: Seed = 0,
+) -> None:
+    """Send simulated participants through the very same pages: a rehearsal, kept apart from people."""
+    from discover_lib.app.study.bots import quick, run_bots, serving
+    from discover_lib.app.study.design import load_study
+    from discover_lib.app.study.desk import Desk
+    from discover_lib.app.study.report import flow_lines
+    from discover_lib.app.study.server import StudyServer
+
+    read = quick(load_study(file))
+    desk = Desk.open(read, folder or outputs_folder() / f"study-{read.name}-bots")
+    try:
+        with serving(StudyServer(desk)) as url:
+            ended = run_bots(url, read, n, seed)
+    finally:
+        desk.close()
+    _say(f"{count} {end}" for end, count in sorted(ended.items()))
+    _say(flow_lines(desk))
+    typer.echo(f"answers: {desk.folder}")
+    if set(ended) != {"done"}:
+        raise typer.Exit(UNFINISHED)
+
+
+@command
+def export(
+    folder: Written,
+    engine: Engine = MINIATURE,
+    personal: Annotated[Personal, typer.Option(help="What looks like personal data: refuse, redact or keep.")] = (
+        Personal.refuse
+    ),
+    api_base: ApiBase = None,
+    key_variable: KeyVariable = None,
+) -> None:
+    """Write tables with a codebook, and the conversations as a run that opens like any other."""
+    from discover_lib.app.study.desk import RUN, Desk
+    from discover_lib.app.study.export import export_study
+
+    desk = Desk.read(folder)
+    client = None
+    if engine != MINIATURE:
+        from discover_lib.engines.llm.calls.client import LLMClient
+
+        client = LLMClient(client_settings(api_base, key_variable=key_variable))
+    try:
+        engines = RoleEngines(EngineSpec(builder=engine, judge=engine), client)
+        exported = export_study(desk, engines, engine, personal.value)
+    finally:
+        if client is not None:
+            client.close()
+    typer.echo(f"{exported.participants} participants → {exported.folder}")
+    typer.echo(f"{exported.written.conversations} conversations as a run → {folder / RUN}")
+    for name, why in exported.written.without_tree.items():
+        typer.echo(f"no tree: {name}: {why}", err=True)
+
+
+@command
+def power(
+    file: File,
+    effect: Annotated[float, typer.Option(help="Difference to be found, in points.")] = 1.0,
+    sd: Annotated[float | None, typer.Option(help="Of one condition's ratings, in points (default: 2).")] = None,
+    correlation: Annotated[float, typer.Option(help="Paired: between a person's two ratings.")] = 0.5,
+    wanted: Annotated[float, typer.Option("--power", min=0.05, max=0.99)] = 0.8,
+    pilot: Annotated[Path | None, typer.Option(help="Folder of a study to take the standard deviation from.")] = None,
+    seed: Seed = 0,
+) -> None:
+    """How many people it takes, by the formula and by 500 simulated studies; with a pilot, from its ratings."""
+    from discover_lib.app.study.design import load_study
+    from discover_lib.app.study.desk import Desk
+    from discover_lib.app.study.report import spread
+    from discover_lib.metrics.power import Planned
+
+    read = load_study(file)
+    if sd is None:
+        sd = spread(Desk.read(pilot)) if pilot else 2.0
+    points = next(iter(read.final.scales.values())).points
+    for design in ("between", "paired"):
+        planned = Planned(design, effect, sd, correlation)
+        people = planned.people(wanted)
+        if people is None:
+            typer.echo(f"{design}: no number of people finds {effect:g} points")
+            continue
+        simulated = f"{planned.simulated(people, seed=seed):.0%} of 500 simulated studies"
+        stepped = f"{planned.simulated(people, seed=seed, points=points):.0%} with ratings in whole points"
+        mark = " (this study)" if design == read.design else ""
+        typer.echo(f"{design}{mark}: {people} people find {effect:g} points, sd {sd:.2f}: {simulated}, {stepped}")
+    detectable = Planned(read.design, effect, sd, correlation).detectable(read.participants, wanted)
+    typer.echo(f"the {read.participants} planned find {detectable:.2f} points with {wanted:.0%}")
+
+
+@command
+def report(
+    folder: Written,
+    unblind: Annotated[bool, typer.Option("--unblind", help="Show outcomes before the planned number.")] = False,
+) -> None:
+    """Who came how far; once the planned number is reached, the ratings by condition with intervals."""
+    from discover_lib.app.study.desk import Desk
+    from discover_lib.app.study.report import finished, flow_lines, outcome_lines, quality_lines
+
+    desk = Desk.read(folder)
+    _say(flow_lines(desk))
+    done = len({row.code for row in finished(desk)})
+    if done < desk.study.participants and not unblind:
+        typer.echo(f"outcomes are shown at {desk.study.participants}; --unblind, to be reported, shows them now")
+        return
+    _say(quality_lines(desk))
+    _say(outcome_lines(desk))
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(line)

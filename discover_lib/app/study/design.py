@@ -1,0 +1,236 @@
+"""The study file: one YAML that states everything about a study, read and checked before anybody is asked anything."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import itertools
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+import yaml
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import read_yaml
+from discover_lib.base.seeds import derive_rng
+from discover_lib.engines.miniature.assistants import SCRIPTED
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+from discover_lib.engines.spec import asked_assistants
+
+SEVERAL = 2  # conditions, at least
+
+
+class StudyError(DiscoverError):
+    """A study file or a study's folder that cannot be used; the message is one line that says what to do."""
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Part of the study file: a field that it does not know is an error."""
+
+
+class Condition(_Part, frozen=True):
+    assistant: str
+
+
+class Task(_Part, frozen=True):
+    text: str
+    type: str
+    topics: list[str]
+    domain: str = ""  # of the miniature, where a scripted assistant or judge takes part
+
+
+class Chat(_Part, frozen=True):
+    minimum: int = 8  # exchanges
+    maximum: int = 30
+    rate_every: int = 3
+    reply_seconds: float = 4.0
+    budget_dollars: float | None = None
+
+
+class Scale(_Part, frozen=True):
+    question: str
+    low: str
+    high: str
+    points: int = 10
+
+
+class FreeText(_Part, frozen=True):
+    question: str
+    minimum: int = 50  # characters
+
+
+class Final(_Part, frozen=True):
+    scales: dict[str, Scale]
+    texts: dict[str, FreeText] = {}
+    keep_text: bool = False  # ask for the text as it is to stay; otherwise the last piece that was made counts
+
+
+class Question(_Part, frozen=True):
+    id: str
+    question: str
+    answers: list[str]
+    admitted: list[str]
+
+
+class Consent(_Part, frozen=True):
+    purpose: str
+    procedure: str
+    risks: str
+    benefits: str
+    withheld: str = ""  # what is told afterwards only
+
+
+class Contact(_Part, frozen=True):
+    name: str
+    institution: str
+    email: str
+    board: str = ""
+
+
+class Data(_Part, frozen=True):
+    model_provider: str
+    trains_on_it: str
+    published: str
+    keep_until: datetime.date
+    backups: str = "none"
+
+
+class Pay(_Part, frozen=True):
+    amount: float
+    currency: str
+    minutes: int
+
+
+class Codes(_Part, frozen=True):
+    completed: str
+    screened_out: str
+    no_consent: str
+
+
+class Cell(NamedTuple):
+    """What a participant is given: a task, and the conditions in their order."""
+
+    task: str
+    arms: tuple[str, ...]
+
+
+class Study(_Part, frozen=True):
+    """See `data/study/paper.yaml` for what the fields mean."""
+
+    name: str
+    title: str
+    participants: int
+    conditions: dict[str, Condition]
+    tasks: dict[str, Task]
+    rating: Scale
+    final: Final
+    consent: Consent
+    contact: Contact
+    data: Data
+    seed: int = 0
+    design: Literal["between", "paired"] = "between"
+    chat: Chat = Chat()
+    eligibility: list[Question] = []
+    pay: Pay | None = None
+    prolific: Codes | None = None
+    timeout_minutes: float = 120
+
+    @property
+    def assistants(self) -> list[str]:
+        return [condition.assistant for condition in self.conditions.values()]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Every task with every condition, or with every order of two conditions."""
+        arms: list[tuple[str, ...]] = [(name,) for name in self.conditions]
+        if self.design == "paired":
+            arms = list(itertools.permutations(self.conditions, 2))
+        return [Cell(task, each) for task in self.tasks for each in arms]
+
+    def cell(self, slot: int) -> Cell:
+        """What the participant in a slot is given: every block holds every cell once, in an order drawn for it."""
+        block, place = divmod(slot, len(self.cells))
+        return _block(tuple(self.cells), self.seed, block)[place]
+
+    @property
+    def version(self) -> str:
+        """A hash of everything that the file states; it is stored with every answer."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:12]
+
+
+@lru_cache(maxsize=4096)
+def _block(cells: tuple[Cell, ...], seed: int, block: int) -> tuple[Cell, ...]:
+    drawn = list(cells)
+    derive_rng(seed, "block", block).shuffle(drawn)
+    return tuple(drawn)
+
+
+def load_study(path: Path) -> Study:
+    """The study that a file states.
+
+    Raises:
+        StudyError: naming the field that is missing, unknown or impossible.
+    """
+    try:
+        plain = read_yaml(path)
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file; copy data/study/paper.yaml and change what is yours") from None
+    except yaml.YAMLError as error:
+        raise StudyError(f"{path}: not valid YAML: {error}") from None
+    try:
+        study = msgspec.convert(plain, Study, strict=False)
+    except msgspec.ValidationError as error:
+        raise StudyError(f"{path}: {error}") from None
+    if problem := _problem(study):
+        raise StudyError(f"{path}: {problem}")
+    return study
+
+
+def _problem(study: Study) -> str:
+    """What makes a study impossible, or ""."""
+    chat, scales = study.chat, {"rating": study.rating, **study.final.scales}
+    impossible: Mapping[str, bool] = {
+        "conditions: at least two are compared": len(study.conditions) < SEVERAL,
+        "tasks: at least one is needed": not study.tasks,
+        "tasks: each offers at least one topic": not all(task.topics for task in study.tasks.values()),
+        "participants: at least one for every cell of a block": study.participants < len(study.cells),
+        "chat: 1 ≤ minimum ≤ maximum": not 1 <= chat.minimum <= chat.maximum,
+        "chat.rate_every and chat.reply_seconds: not negative": chat.rate_every < 0 or chat.reply_seconds < 0,
+        "final.scales: at least one": not study.final.scales,
+        "scales: 2 to 11 points": not all(1 < scale.points < 12 for scale in scales.values()),
+        "eligibility: admitted answers are among the answers": not all(
+            set(question.admitted) <= set(question.answers) for question in study.eligibility
+        ),
+    }
+    if problems := [text for text, wrong in impossible.items() if wrong]:
+        return "; ".join(problems)
+    if "oracle" in study.assistants:
+        return "conditions: the oracle is shown intents, which nobody knows of a person; choose another assistant"
+    scripted = [name for name in study.assistants if name in SCRIPTED]
+    for name, task in study.tasks.items():
+        if scripted and task.domain not in ALL_DOMAINS:
+            known = ", ".join(ALL_DOMAINS)
+            return f"tasks.{name}.domain: {scripted[0]} is scripted and needs a domain of the miniature ({known})"
+    return ""
+
+
+def hints(study: Study) -> list[str]:
+    """What is possible and yet worth a look before people are asked."""
+    found = []
+    cells = len(study.cells)
+    if study.participants % cells:
+        found.append(f"{study.participants} participants do not fill blocks of {cells}: the last one stays open")
+    if study.prolific and any("CHANGE-ME" in code for code in msgspec.structs.astuple(study.prolific)):
+        found.append("prolific: the completion codes are still those of the example")
+    if "example.org" in study.contact.email:
+        found.append("contact: still that of the example")
+    if models := asked_assistants(study.assistants):
+        found.append(f"texts of participants go to {', '.join(dict.fromkeys(models))}: data.model_provider must say so")
+        if study.chat.budget_dollars is None:
+            found.append("chat.budget_dollars: a participant may spend without limit")
+    if not study.chat.reply_seconds:
+        found.append("chat.reply_seconds is 0: how long a reply takes may tell the conditions apart")
+    return found

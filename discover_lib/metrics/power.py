@@ -1,0 +1,131 @@
+"""How many people a study needs: the power of a t test, by its exact formula and by studies that are simulated.
+
+Between: two groups of people, Welch's test.  Paired: everybody rates both assistants, the test of the differences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import variance
+from typing import Literal
+
+from discover_lib.base.records import Record
+
+Design = Literal["between", "paired"]
+ALPHA = 0.05  # two-sided
+MOST = 100_000  # people, in all
+
+
+@dataclass(frozen=True)
+class Planned(Record):
+    """What a study could find.
+
+    Attributes:
+        effect: the difference of two means, in points of the scale.
+        sd: of the ratings of one assistant, in points.
+        correlation: between a person's ratings of both assistants; counts where the design is paired.
+    """
+
+    design: Design
+    effect: float
+    sd: float
+    correlation: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.sd > 0 or not -1 < self.correlation < 1:
+            raise ValueError(f"sd is positive and a correlation between -1 and 1, got {self.sd} and {self.correlation}")
+
+    @property
+    def standard_size(self) -> float:
+        """The effect in standard deviations: Cohen's d between groups, d_z of paired differences."""
+        spread = self.sd * math.sqrt(2 * (1 - self.correlation)) if self.design == "paired" else self.sd
+        return self.effect / spread
+
+    def power(self, people: int) -> float:
+        """The probability of finding the effect with this many people in all; between: half of them in each group."""
+        from scipy import stats
+
+        n = people if self.design == "paired" else people // 2
+        if n < 2:
+            return 0.0
+        freedom = n - 1 if self.design == "paired" else 2 * n - 2
+        shift = self.standard_size * math.sqrt(n if self.design == "paired" else n / 2)
+        critical = stats.t.ppf(1 - ALPHA / 2, freedom)
+        return float(stats.nct.sf(critical, freedom, shift) + stats.nct.cdf(-critical, freedom, shift))
+
+    def people(self, power: float = 0.8) -> int | None:
+        """The fewest people in all that reach a power; None where `MOST` do not."""
+        step = 1 if self.design == "paired" else 2
+        low, high = step, MOST
+        if self.power(high) < power:
+            return None
+        while high - low > step:
+            middle = (low + high) // 2 // step * step
+            low, high = (middle, high) if self.power(middle) < power else (low, middle)
+        return high
+
+    def detectable(self, people: int, power: float = 0.8) -> float:
+        """The smallest effect, in points, that this many people find with a power."""
+        low, high = 0.0, 20 * self.sd
+        while high - low > 1e-6 * self.sd:
+            middle = (low + high) / 2
+            found = Planned(self.design, middle, self.sd, self.correlation).power(people)
+            low, high = (middle, high) if found < power else (low, middle)
+        return high
+
+    def simulated(self, people: int, studies: int = 500, seed: int = 0, points: int | None = None) -> float:
+        """The share of simulated studies that find the effect.
+
+        Args:
+            points: ratings are whole points from 1 to this, around its middle; None for ratings without steps.
+        """
+        import numpy as np
+        from scipy import stats
+
+        rng, n = np.random.default_rng(seed), people if self.design == "paired" else people // 2
+        correlation = self.correlation if self.design == "paired" else 0.0
+        middle = (points + 1) / 2 if points else 0.0
+        means = [middle - self.effect / 2, middle + self.effect / 2]
+        covariance = self.sd**2 * np.array([[1.0, correlation], [correlation, 1.0]])
+        ratings = rng.multivariate_normal(means, covariance, size=(studies, n))
+        if points:
+            ratings = np.clip(np.rint(ratings), 1, points)
+        theirs, ours = ratings[:, :, 0], ratings[:, :, 1]
+        if self.design == "paired":
+            p_values = stats.ttest_rel(ours, theirs, axis=1).pvalue
+        else:
+            p_values = stats.ttest_ind(ours, theirs, axis=1, equal_var=False).pvalue
+        return float(np.mean(p_values < ALPHA))
+
+
+@dataclass(frozen=True)
+class Difference(Record):
+    """The difference of two groups' means with its 95 % interval (Welch); `n` people in the two groups."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    n: tuple[int, int]
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+
+
+def welch(ours: Sequence[float], theirs: Sequence[float]) -> Difference | None:
+    """The mean of `ours` minus that of `theirs`; None where a group has fewer than two, or nothing varies."""
+    from scipy import stats
+
+    sizes = (len(ours), len(theirs))
+    if min(sizes) < 2:
+        return None
+    parts = [variance(group) / len(group) for group in (ours, theirs)]
+    error = math.sqrt(sum(parts))
+    if not error:
+        return None
+    freedom = error**4 / sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
+    mean = sum(ours) / len(ours) - sum(theirs) / len(theirs)
+    half = float(stats.t.ppf(1 - ALPHA / 2, freedom)) * error
+    return Difference(mean, mean - half, mean + half, float(2 * stats.t.sf(abs(mean) / error, freedom)), sizes)

@@ -1,0 +1,175 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "75 · Safety"
+# description = "Does exploring vague wishes widen what is offered? House rules, refusals, and the paper's Table 6."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Safety")
+
+with app.setup(hide_code=True):
+    import marimo as mo
+
+    from discover_lib.app.jobs import find_runs
+    from discover_lib.audit.house_rules import REFUSERS, Refuser, exposure, offered, rule_for, safety_of
+    from discover_lib.audit.table_six import table_six
+    from discover_lib.base.files import outputs_folder
+    from discover_lib.core.rollout import run_conversation
+    from discover_lib.core.rules import Rules
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import generate_artifact
+    from discover_lib.engines.miniature.assistants import scripted_assistant
+    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+    from discover_lib.runs.store import RunStore, StoreError
+    from discover_lib.runs.units import plan_units, run_units
+    from discover_lib.views import conversation as show
+    from discover_lib.views.navigation import footer
+    from discover_lib.views.safety import safety_table, table_six_view
+
+    HERE = "scripted assistants, run on this page"
+    DOMAIN, USERS = "svg_drawing", 30
+
+
+@app.cell(hide_code=True)
+def introduce():
+    mo.md("""
+    # Does exploring vague wishes widen what is offered?
+
+    The paper checks harm with single prompts that ask plainly (appendix D). Its own worry is another: an assistant
+    that explores what somebody *might* want may put things on the table that nobody asked for. Here that is measured,
+    over several turns and from vague beginnings, with nothing harmful written: one hidden wish of each user is
+    declared off-limits, like a house's rule against a motif, and every offer is read off the reply. It needs nothing.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def choose_run():
+    _runs = {HERE: None, **find_runs(outputs_folder())}
+    run_choice = mo.ui.dropdown(_runs, HERE, label="Conversations")
+    depth_choice = mo.ui.slider(1, 4, value=3, label="Depth of the off-limits wish", show_value=True)
+    mo.hstack([run_choice, depth_choice], justify="start", wrap=True)
+    return depth_choice, run_choice
+
+
+@app.cell
+def run_scripted():
+    _world = engine(DOMAIN)
+    _artifacts = [generate_artifact(DOMAIN, "eval", number) for number in range(USERS)]
+    trees = {each.id: (DOMAIN, _world.builder.build(each).tree) for each in _artifacts}
+    names = ("draft", "adaptive", "options", "ask")
+    scripted = list(run_units(plan_units(trees, names, trials=1, turns=5, rules=Rules.paper(), seed=0)))
+    return scripted, trees
+
+
+@app.cell(hide_code=True)
+def read_conversations(run_choice, scripted):
+    conversations, problem = scripted, ""
+    if run_choice.value is not None:
+        try:
+            with RunStore.read(run_choice.value) as _store:
+                conversations = [each for each in _store.conversations() if each.setting.get("domain") in ALL_DOMAINS]
+        except StoreError as _error:
+            conversations, problem = [], str(_error)
+    return conversations, problem
+
+
+@app.cell(hide_code=True)
+def show_safety(conversations, depth_choice, problem):
+    _results = safety_of(conversations, depth_choice.value)
+    _missing = problem or "No finished conversation of the miniature has a hidden wish at this depth."
+    mo.Html(show.styled(safety_table(_results) if _results else show.quiet(_missing)))
+    return
+
+
+@app.cell(hide_code=True)
+def explain_refusers():
+    mo.md("""
+    ## What a rule that is known changes
+
+    The same assistant behind a rule, refusing at five points: at once, when the talk has come two steps close, never,
+    always, and whenever the user is vague. A refuser is judged by both sides: what it lets through, and what it
+    refuses although it was allowed. *Vague* shows the trap: people who do not know yet what they want are refused.
+    """)
+    return
+
+
+@app.cell
+def run_refusers(depth_choice, trees):
+    _world, refused = engine(DOMAIN), []
+    for _kind, _when in REFUSERS.items():
+        for _artifact, (_, _tree) in trees.items():
+            if _rule := rule_for(_tree, DOMAIN, depth_choice.value):
+                _refuser = Refuser(scripted_assistant("adaptive", DOMAIN), _rule, _when)
+                _setting = {"domain": DOMAIN, "artifact": _artifact, "assistants": [f"adaptive, refuses: {_kind}"]}
+                refused.append(
+                    run_conversation(_tree, _world.judge, _world.voice, [_refuser], seed=3, setting=_setting)
+                )
+    mo.Html(show.styled(safety_table(safety_of(refused, depth_choice.value))))
+    return
+
+
+@app.cell(hide_code=True)
+def choose_conversation(conversations, depth_choice):
+    _offers = {}
+    for _place, _talk in enumerate(conversations):
+        _rule = rule_for(_talk.tree, _talk.setting["domain"], depth_choice.value)
+        if _rule and exposure(_talk, _rule).first_turn:
+            _offers[f"{_place}: {'+'.join(_talk.setting['assistants'])} for {_talk.setting['artifact']}"] = _talk
+    mo.stop(not _offers)
+    talk_choice = mo.ui.dropdown(_offers, next(iter(_offers)), label="A conversation in which something was offered")
+    mo.vstack([mo.md("## One of them"), talk_choice])
+    return (talk_choice,)
+
+
+@app.cell(hide_code=True)
+def show_conversation(depth_choice, talk_choice):
+    _talk = talk_choice.value
+    _rule = rule_for(_talk.tree, _talk.setting["domain"], depth_choice.value)
+    _read = exposure(_talk, _rule)
+    _turn = _talk.turns[_read.first_turn - 1]
+    _told = (
+        f"Off-limits: {_rule.value.replace('-', ' ')}. First offered in turn {_read.first_turn} "
+        f"({', '.join(offered(_rule, _turn.reply.text))}), when {_read.known} of the vaguer wishes above it were known."
+    )
+    mo.Html(show.styled(show.quiet(_told), show.panel("Conversation", show.chat(_talk, _read.first_turn))))
+    return
+
+
+@app.cell(hide_code=True)
+def show_table_six():
+    _why = mo.md("""
+    ## What the paper's Table 6 could have seen
+
+    Three benchmarks before and after training, as printed. Beside each change stands the smallest that a number of
+    prompts would have shown; a change that lies below it is no evidence of safety, nor of harm.
+    """)
+    mo.vstack([_why, mo.Html(show.styled(table_six_view(table_six())))])
+    return
+
+
+@app.cell(hide_code=True)
+def explain_limits():
+    mo.md("""
+    ## What this does not show
+
+    Values of a benign lexicon are not harm, refusals are read by their phrases, and the miniature's assistants do not
+    read instructions: a trained model here is measured by what it offers, not by whether it obeys. Phrases err; where
+    a scorer has been held against people's labels, `discover_lib.metrics.corrected` turns its rate into the true one
+    with an interval. The same table for a run of yours: `discover safety RUN`.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def lead_on():
+    mo.Html(show.styled(footer("75_safety.py")))
+    return
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,113 @@
+"""`discover study` from the file to the report: what simulated participants leave behind is given out and read."""
+
+import csv
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from command_line import assert_one_line_error, discover
+from study_people import PAPER, changed, with_chat
+
+from discover_lib.app.jobs import find_evaluations
+from discover_lib.app.study.design import Study
+from discover_lib.app.study.desk import Desk
+from discover_lib.app.study.export import last_piece
+from discover_lib.runs.store import RunStore
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def file(study: Study, tmp_path: Path) -> Path:
+    path = tmp_path / "mine.yaml"
+    small = with_chat(changed(study, participants=6), minimum=3, maximum=5)
+    path.write_text(json.dumps(msgspec.to_builtins(small)), "utf-8")  # JSON is YAML
+    return path
+
+
+@pytest.fixture
+def rehearsed(file: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "outputs" / "rehearsal"
+    result = discover("study", "bots", file, "--n", 6, "--folder", folder)
+    assert result.returncode == 0 and "6 done" in result.stdout, result.stderr
+    return folder
+
+
+def test_a_rehearsal_is_exported_and_reported(rehearsed: Path) -> None:
+    result = discover("study", "export", rehearsed)
+    assert result.returncode == 0, result.stderr
+    people, messages = rows(rehearsed / "export" / "participants.csv"), rows(rehearsed / "export" / "messages.csv")
+    assert len(people) == 6 and {row["condition"] for row in people} == {"base", "tuned"}
+    assert len(messages) == 6 * 3 * 2 and {row["simulated"] for row in people} == {"1"}
+    codes = [code for code, _ in Desk.read(rehearsed).everybody()]
+    given_out = b"".join(
+        path.read_bytes() for path in rehearsed.rglob("*") if path.parent.name in ("export", "run") and path.is_file()
+    )
+    assert not any(code.encode() in given_out for code in codes), "a code opens and deletes what is somebody's"
+    codebook = (rehearsed / "export" / "codebook.md").read_text("utf-8")
+    assert all(f"| {column} |" in codebook for row in (people[0], messages[0]) for column in row)
+    with RunStore.read(rehearsed / "run") as store:
+        talks = list(store.conversations())
+    assert len(talks) >= 5 and {talk.setting["simulated"] for talk in talks} == {True}
+    assert list(find_evaluations(rehearsed.parent)) == ["rehearsal/run"], "the pages list it"
+    assert discover("study", "export", rehearsed).returncode == 0, "it is made anew"
+    report = discover("study", "report", rehearsed).stdout
+    assert "finished 6 of 6 planned" in report and "interaction, tuned − base" in report and "n = 3" in report
+
+
+def test_the_text_that_counts_is_the_last_piece_and_no_remark_on_it() -> None:
+    assert last_piece(["a draft of some length", "a draft of more length", "Done?"]) == "a draft of more length"
+    assert last_piece(["one"]) == "one"
+
+
+def test_outcomes_are_not_shown_before_the_planned_number(file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "few"
+    assert discover("study", "bots", file, "--n", 4, "--folder", folder).returncode == 0
+    blind = discover("study", "report", folder).stdout
+    assert "finished 4 of 6 planned" in blind and "interaction" not in blind and "--unblind" in blind
+    assert "interaction, base" in discover("study", "report", folder, "--unblind").stdout
+
+
+def test_personal_data_stops_the_export_until_somebody_has_looked(rehearsed: Path) -> None:
+    path = next((rehearsed / "participants").iterdir())
+    path.write_text(path.read_text("utf-8").replace('"text": "', '"text": "kim@example.com ', 1), "utf-8")
+    assert_one_line_error(discover("study", "export", rehearsed), "e-mail address “kim@example.com”.*redact")
+    assert not (rehearsed / "export").exists()
+    assert discover("study", "export", rehearsed, "--personal", "redact").returncode == 0
+    texts = " ".join(row["text"] for row in rows(rehearsed / "export" / "messages.csv"))
+    assert "kim@" not in texts and "[e-mail address]" in texts
+
+
+def test_the_example_is_checked_and_the_papers_for_a_board_are_written(tmp_path: Path) -> None:
+    result = discover("study", "check", PAPER, "--pack", tmp_path / "pack")
+    assert result.returncode == 0 and "blocks of 6" in result.stdout and "completion codes" in result.stdout
+    sheet = (tmp_path / "pack" / "information.md").read_text("utf-8")
+    for head in ("Purpose", "payment", "Risks", "Whose model reads your text", "Kept until", "Voluntary", "Contact"):
+        assert head in sheet
+    assert "several assistants" in (tmp_path / "pack" / "debrief.md").read_text("utf-8")
+    assert "several assistants" not in sheet, "blinding is told afterwards"
+    plan = (tmp_path / "pack" / "preregistration.md").read_text("utf-8")
+    assert "Permuted blocks of 6" in plan and "1.32 points" in plan
+    assert (tmp_path / "pack" / "data-flow.svg").read_text("utf-8").startswith("<svg")
+
+
+def test_power_says_how_many_people_it_takes() -> None:
+    said = discover("study", "power", PAPER, "--effect", 1, "--sd", 2, "--seed", 1).stdout
+    assert "between (this study): 128 people find 1 points" in said and "paired: 34 people" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("check", "none.yaml"), "no such file"),
+        (("report", "nowhere"), "no study here"),
+        (("export", "nowhere"), "no study here"),
+        (("power", str(PAPER), "--pilot", "nowhere"), "no study here"),
+    ],
+)
+def test_mistakes_are_one_line(words: tuple[str, ...], says: str) -> None:
+    assert_one_line_error(discover("study", *words), says)

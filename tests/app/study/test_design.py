@@ -1,0 +1,63 @@
+"""A study file is checked whole, and assignment is balanced in every block."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from study_people import PAPER, changed
+
+from discover_lib.app.study.design import Study, StudyError, hints, load_study
+
+
+def test_the_example_is_the_paper_s_flow() -> None:
+    study = load_study(PAPER)
+    assert (study.participants, study.chat.minimum, study.chat.rate_every) == (75, 8, 3)
+    assert list(study.tasks) == ["story", "poem", "essay"]
+    assert [(scale.points, name) for name, scale in study.final.scales.items()] == [
+        (10, "interaction"),
+        (10, "satisfaction"),
+    ]
+    assert [text.minimum for text in study.final.texts.values()] == [50, 50]
+    assert any("completion codes" in hint for hint in hints(study))
+
+
+def test_every_block_holds_every_task_with_every_condition_once() -> None:
+    study = load_study(PAPER)
+    for block in range(40):
+        cells = [study.cell(6 * block + place) for place in range(6)]
+        assert set(Counter(cells).values()) == {1} and len(set(cells)) == 6
+    firsts = Counter(study.cell(6 * block).arms for block in range(200))
+    assert all(70 < count < 130 for count in firsts.values()), "the order within blocks is drawn"
+
+
+def test_a_paired_study_draws_the_order(study: Study) -> None:
+    paired = changed(study, design="paired")
+    assert {cell.arms for cell in paired.cells} == {("base", "tuned"), ("tuned", "base")}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("title: Writing with an AI assistant\n", "", "missing required field `title`"),
+        ("seed: 2602", "sead: 2602", "unknown field `sead`"),
+        ("minimum: 8", "minimum: 80", "minimum ≤ maximum"),
+        ("  base: {assistant: draft}\n", "", "at least two"),
+        ("assistant: draft", "assistant: oracle", "oracle is shown intents"),
+        ("domain: technical_writing", "domain: tecnical_writing", "needs a domain of the miniature"),
+        ('admitted: ["yes"]', 'admitted: ["maybe"]', "admitted answers"),
+        ("participants: 75", "participants: many", "Expected `int`"),
+        ("name: writing", "name: [writing", "not valid YAML"),
+    ],
+)
+def test_what_is_wrong_is_named_in_one_line(tmp_path: Path, before: str, after: str, said: str) -> None:
+    file = tmp_path / "study.yaml"
+    text = PAPER.read_text("utf-8")
+    assert before in text
+    file.write_text(text.replace(before, after), "utf-8")
+    with pytest.raises(StudyError, match=said.replace("≤", ".")):
+        load_study(file)
+
+
+def test_a_missing_file_says_where_to_begin(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"copy data/study/paper.yaml"):
+        load_study(tmp_path / "none.yaml")

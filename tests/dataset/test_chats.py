@@ -1,0 +1,82 @@
+"""Chats from elsewhere: the user's messages of every form, and one line about what is none."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import assert_one_line_error, discover
+
+from discover_lib.dataset.chats import ChatFileError, read_chats
+
+
+def node(parent: str | None, role: str, text: str) -> dict[str, Any]:
+    return {"parent": parent, "message": {"author": {"role": role}, "content": {"parts": [text]}}}
+
+
+OPENAI = {
+    "current_node": "d",
+    "mapping": {
+        "r": {"parent": None, "message": None},
+        "a": node("r", "user", "an owl"),
+        "b": node("a", "assistant", "here"),
+        "c": node("b", "user", "left behind"),
+        "d": node("b", "user", "warmer"),
+    },
+}
+FORMS = {
+    "sharegpt.json": [{"conversations": [{"from": "human", "value": "an owl"}, {"from": "gpt", "value": "here"}]}],
+    "openai.json": [OPENAI],
+    "claude.json": [{"chat_messages": [{"sender": "human", "text": "an owl"}, {"sender": "assistant", "text": "x"}]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("sharegpt.json", [["an owl"]]), ("openai.json", [["an owl", "warmer"]]), ("claude.json", [["an owl"]])],
+)
+def test_exports_are_read(tmp_path: Path, name: str, expected: list[list[str]]) -> None:
+    path = tmp_path / name
+    path.write_text(json.dumps(FORMS[name]), "utf-8")
+    assert read_chats(path) == expected
+
+
+def test_lines_of_conversations_or_messages_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "wildchat.jsonl"
+    lines = [
+        {
+            "conversation": [{"role": "user", "content": "an owl"}, {"role": "assistant", "content": "x"}],
+            "toxic": False,
+        },
+        {"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a boat"}]},
+        {"conversation": []},
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n", "utf-8")
+    assert read_chats(path) == [["an owl"], ["a boat"]]
+
+
+def test_a_study_s_own_messages_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "messages.csv"
+    rows = ["participant,place,turn,role,text,seconds", "p-1,1,1,user,an owl,0", "p-1,1,1,assistant,here,1"]
+    path.write_text("\n".join([*rows, "p-1,1,2,user,warmer,2", "p-2,1,1,user,a boat,0"]), "utf-8")
+    assert read_chats(path) == [["an owl", "warmer"], ["a boat"]]
+
+
+@pytest.mark.parametrize("text", ["[]", "[1, 2]", "{}", "no json", '[{"mapping": {}}]'])
+def test_what_holds_no_chat_is_one_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ChatFileError, match="chat"):
+        read_chats(path)
+
+
+def test_a_run_is_compared_with_people(tmp_path: Path) -> None:
+    run, people = tmp_path / "run", tmp_path / "people.jsonl"
+    asked = ["--domain", "creative_writing", "--artifacts", 6, "--assistant", "adaptive", "--run", run]
+    assert discover("simulate", *asked).returncode == 0
+    chat = [{"role": "user", "content": text} for text in ("Write a long story about the sea. " * 8, "ok", "more")]
+    people.write_text("\n".join(json.dumps({"messages": chat[: 2 + k % 2]}) for k in range(8)), "utf-8")
+    said = discover("reality", people, run)
+    assert said.returncode == 0 and "mean words of a message" in said.stdout and "random halves" in said.stdout
+    assert discover("reality", people, people).returncode == 0
+    assert_one_line_error(discover("reality", tmp_path / "none.json", run), "none.json")

@@ -1,0 +1,183 @@
+"""People for a study: over HTTP, over a line that breaks, and in a browser."""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from playwright.sync_api import Page
+from starlette.testclient import TestClient
+
+from discover_lib.app.study.bots import Bot, Form, PageReader
+from discover_lib.app.study.design import Study
+
+PAPER = Path(__file__).resolve().parents[1] / "data" / "study" / "paper.yaml"
+LONG = "It showed me several openings, and I could choose among them."
+FINAL = {"step": "final", "interaction": "8", "satisfaction": "6", "strengths": LONG, "weaknesses": LONG}
+
+
+def changed(study: Study, **changes: Any) -> Study:
+    return msgspec.structs.replace(study, **changes)
+
+
+def with_chat(study: Study, **changes: Any) -> Study:
+    return changed(study, chat=msgspec.structs.replace(study.chat, **changes))
+
+
+@dataclass
+class Person:
+    """A browser without a script: follows redirects, keeps cookies and every byte that it was sent."""
+
+    client: TestClient
+    served: list[bytes]
+
+    def get(self, path: str = "/") -> PageReader:
+        return self._read(self.client.get(path))
+
+    def post(self, fields: Mapping[str, str], path: str = "/") -> PageReader:
+        return self._read(self.client.post(path, data=dict(fields)))
+
+    def _read(self, answer: Any) -> PageReader:
+        for each in (*answer.history, answer):
+            self.served += [each.content, repr(sorted(each.headers.items())).encode(), str(each.url).encode()]
+        self.page = answer.text
+        self.status = answer.status_code
+        return PageReader(answer.text)
+
+    def admitted(self, path: str = "/") -> PageReader:
+        """Through consent and eligibility, to the task."""
+        self.get(path)
+        self.post({"step": "consent", "agreed": "1", "action": "yes"})
+        return self.post({"step": "eligibility", "adult": "yes", "english": "yes", "weekly": "yes"})
+
+    def chosen(self) -> PageReader:
+        topics = self.admitted().forms[0].radios["topic"]
+        return self.post({"step": "task", "topic": topics[0]})
+
+    def say(self, text: str, n: int, **more: str) -> PageReader:
+        return self.post({"step": "chat", "action": "send", "n": str(n), "text": text, **more})
+
+    def finish(self) -> PageReader:
+        """Two exchanges, the rating and the final answers."""
+        self.say("I would like something about the sea", 0)
+        self.say("a bit warmer, please", 1)
+        self.post({"step": "rating", "rating": "7"})
+        self.post({"step": "chat", "action": "finish"})
+        return self.post(FINAL)
+
+
+class PatientBot(Bot):
+    """Sends again what was lost, as the page's script does; remembers what it has said."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.said: list[str] = []
+
+    def get(self, path: str) -> str:
+        return self._again(lambda: super(PatientBot, self).get(path))
+
+    def post(self, path: str, fields: Mapping[str, str]) -> str:
+        return self._again(lambda: super(PatientBot, self).post(path, fields))
+
+    def _again(self, ask: Any) -> str:
+        for _ in range(200):
+            try:
+                return str(ask())
+            except (OSError, HTTPException):  # refused, or cut off in the middle of an answer
+                time.sleep(0.1)
+        raise TimeoutError("the server does not come back")
+
+    def filled(self, form: Form, reader: PageReader) -> dict[str, str]:
+        fields = super().filled(form, reader)
+        if fields["step"] == "chat" and fields.get("action") == "send":
+            self.said.append(fields["text"])
+        return fields
+
+
+class BrowserPerson:
+    """Somebody at a browser, who may reload, lose the line or withdraw.
+
+    Args:
+        reload, drop: chances before every form that is sent; the line is back a moment later.
+        withdraw: whether they delete everything in the middle of the conversation.
+    """
+
+    def __init__(
+        self, page: Page, name: str, rng: random.Random, *, reload: float = 0, drop: float = 0, withdraw: bool = False
+    ) -> None:
+        self.page, self.name, self.rng = page, name, rng
+        self.reload, self.drop, self.withdraw = reload, drop, withdraw
+        self.said: list[str] = []
+        self.served: list[bytes] = []
+        self.reloads = self.drops = 0
+        page.on("response", self._keep)
+
+    def _keep(self, response: Any) -> None:
+        self.served.append(f"{response.url} {response.headers}".encode())
+
+    def take_part(self, url: str, most: int = 60) -> str:
+        """Go through the pages; returns the last heading."""
+        patiently(lambda: self.page.goto(f"{url}/?PROLIFIC_PID={self.name}&SESSION_ID=s-{self.name}"))
+        for _ in range(most):
+            self.served.append(patiently(self.page.content).encode())
+            if self.rng.random() < self.reload:
+                self.reloads += 1
+                patiently(self.page.reload)
+            step = self.page.locator("input[name=step]").first
+            if not step.count():
+                break
+            if self.withdraw and len(self.said) >= 2:
+                patiently(lambda: self.page.goto(f"{url}/withdraw"))
+                self.page.get_by_role("button", name="Delete everything").click()
+                self.page.get_by_role("heading", name="Withdrawn").wait_for()
+                break
+            self._answer(str(step.input_value()))
+        return str(self.page.locator("h1").inner_text())
+
+    def _answer(self, step: str) -> None:
+        page, button = self.page, page_button(self.page)
+        for group in page.locator("fieldset").all():
+            choices = group.locator("input[type=radio]")
+            yes = group.get_by_label("yes", exact=True)
+            (yes if yes.count() else choices.nth(self.rng.randrange(min(10, choices.count())))).check()
+        for box in page.locator("input[type=checkbox]").all():
+            box.check()
+        finish = page.get_by_role("button", name="Finish the conversation")
+        if step == "chat" and finish.count():
+            button = finish
+        for place, area in enumerate(page.locator("textarea").all()):
+            text = f"{self.name} wants the sea, try {len(self.said)}" if step == "chat" else f"{LONG} {place}"
+            area.fill(text)
+            if step == "chat" and button is not finish:
+                self.said.append(text)
+        dropped = self.rng.random() < self.drop
+        page.evaluate("document.querySelector('main').dataset.seen = '1'")
+        if dropped:
+            self.drops += 1
+            page.context.set_offline(True)
+        button.click()
+        if dropped:
+            time.sleep(0.3)
+            page.context.set_offline(False)
+        page.locator("main:not([data-seen]) h1").wait_for()
+        page.locator("form[data-resume]").wait_for(state="detached")
+
+
+def page_button(page: Page) -> Any:
+    return page.locator("main button").first
+
+
+def patiently(visit: Callable[[], Any]) -> Any:
+    """Again and again while the server is away."""
+    for _ in range(100):
+        try:
+            return visit()
+        except Exception as error:
+            if "ERR_" not in str(error) and "navigating" not in str(error):
+                raise
+            time.sleep(0.1)
+    raise TimeoutError("the server does not come back")
