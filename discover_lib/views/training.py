@@ -65,6 +65,8 @@ CHARTS = (
     Chart("Next token right", {"mean_token_accuracy": "share of the tokens"}, whole=True),
     Chart("Groups without a signal", {"frac_reward_zero_std": "all rewards equal"}, whole=True),
     Chart("Replies that could not be scored", {"share/unscored": "share"}, whole=True, if_any=True),
+    Chart("Cost of judge and voice", {"spent/total": "dollars in all"}, if_any=True),
+    Chart("Cost of a step", {"spent/dollars": "dollars"}, if_any=True),
     Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
     Chart("Speed", {"tokens_per_second": "tokens a second"}),
     Chart("Peak memory", {"memory_mb": "MB"}),

@@ -18,6 +18,7 @@ from discover_lib.app.cli.common import (
     KeyVariable,
     ModelFlags,
     NearMissCap,
+    PerMinute,
     Prices,
     Prompts,
     RoleModel,
@@ -99,7 +100,6 @@ class Whose(StrEnum):
 
 Interactivity = Annotated[Whose, typer.Option(help="The scale that a language model rates interactivity on.")]
 FinalRequest = Annotated[Whose, typer.Option(help="The wording that asks for the finished piece.")]
-PerMinute = Annotated[float | None, typer.Option(min=1, help="A limit per provider; calls queue for it.")]
 
 
 @dataclass(frozen=True, kw_only=True)

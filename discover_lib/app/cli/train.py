@@ -16,12 +16,25 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from discover_lib.app.cli.common import STOPPED, ModelFlags, console, with_flags
+from discover_lib.app.cli.common import (
+    STOPPED,
+    ApiBase,
+    KeyVariable,
+    ModelFlags,
+    PerMinute,
+    Prices,
+    RunBudget,
+    client_settings,
+    code_of_halt,
+    console,
+    with_flags,
+)
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.local.names import PREFIX, LocalModelError, is_local, serving
 from discover_lib.engines.local.names import merge as merge_local
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.train import jobs
+from discover_lib.train.access import Access
 from discover_lib.train.backend import choose_backend
 from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
 from discover_lib.train.recipes import Recipe, assignments
@@ -70,24 +83,47 @@ class TrainFlags(ModelFlags):
     ] = field(default_factory=list)
     judge: Annotated[str, typer.Option(help="Of GRPO: who judges, miniature or a LiteLLM model.")] = "miniature"
     voice: Annotated[str, typer.Option(help="Of GRPO: who speaks for the user.")] = "miniature"
+    budget: RunBudget = None
+    patience: Annotated[
+        float, typer.Option(min=0, help="Minutes that a silent judge or voice is waited for; then it stops cleanly.")
+    ] = 30.0
+    api_base: ApiBase = None
+    key_variable: KeyVariable = None
+    requests_per_minute: PerMinute = None
+    tokens_per_minute: PerMinute = None
+    prices: Prices = None
     seed: Annotated[int, typer.Option(help="Same seed, same result on a processor.")] = 0
     max_steps: Annotated[int | None, typer.Option(min=1, help="Updates in all, in place of the recipe's.")] = None
     detach: Annotated[bool, typer.Option("--detach", help="Leave it running and come back at once.")] = False
+
+    @property
+    def access(self) -> Access:
+        """How GRPO's judge and voice are reached."""
+        from discover_lib.engines.llm.calls.prices import read_prices
+
+        client = client_settings(
+            api_base=self.api_base,
+            key_variable=self.key_variable,
+            requests_per_minute=self.requests_per_minute,
+            tokens_per_minute=self.tokens_per_minute,
+            prices=read_prices(self.prices) if self.prices else {},
+        )
+        return Access(client, self.budget, self.patience)
 
 
 @with_flags(TrainFlags)
 def train(flags: TrainFlags) -> None:
     """Train an adapter on conversations: by imitation, by preference, or by the simulated user's reward."""
-    settings = _settings(flags)
-    backend_line = _check(settings, flags.run)
+    settings, access = _settings(flags), flags.access
+    backend_line = _check(settings, flags.run, access)
     job = TrainingJob(flags.run)
     if flags.detach:
         typer.echo(backend_line)
-        jobs.start(settings, flags.run)
+        jobs.start(settings, flags.run, access)
         typer.echo(f"training in {flags.run}, process {job.status().pid}; discover open shows it, page 50_train")
         return
     with _progress(job) as on_progress:
-        status = jobs.run_here(settings, flags.run, on_progress)
+        status = jobs.run_here(settings, flags.run, on_progress, access)
     raise typer.Exit(_closing(job, status))
 
 
@@ -113,8 +149,10 @@ def _settings(flags: TrainFlags) -> StageSettings:
     """The stage to train, every local path made absolute, so that it can be gone on with from anywhere."""
     options = flags.role_options
     options.check_names(())
-    if options.given and (flags.stage is not StageName.grpo or {flags.judge, flags.voice} == {MINIATURE}):
-        raise DiscoverError(f"{options.words()[0]} is for GRPO's judge and voice, and no model plays them here")
+    paid = [name for name in ("budget", "api_base", "key_variable", "prices") if getattr(flags, name) is not None]
+    given = [*options.words()[:1], *(f"--{name.replace('_', '-')}" for name in paid)]
+    if given and (flags.stage is not StageName.grpo or {flags.judge, flags.voice} == {MINIATURE}):
+        raise DiscoverError(f"{given[0]} is for GRPO's judge and voice, and no model plays them here")
     base = flags.base
     name = flags.recipe or (RecipeName.miniature if base == TINY else RecipeName.paper)
     changes = assignments(flags.changes)
@@ -141,7 +179,7 @@ def _settings(flags: TrainFlags) -> StageSettings:
     )
 
 
-def _check(settings: StageSettings, run: Path) -> str:
+def _check(settings: StageSettings, run: Path, access: Access) -> str:
     """Refuse what cannot work before a folder is made; a tiny base that has yet to be made is checked afterwards.
 
     Returns what trains, and why.
@@ -151,7 +189,7 @@ def _check(settings: StageSettings, run: Path) -> str:
     """
     base, obstacles = Path(settings.base), []
     if not base.is_absolute() or base.exists():
-        obstacles = problems(settings, run)
+        obstacles = problems(settings, run, access)
     elif base.parent.name != TINY:
         obstacles = [f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"]
     if obstacles:
@@ -208,6 +246,8 @@ class _Reading:
 def progress_line(last: Mapping[str, Any]) -> str:
     """The figures of a logged line that tell how a run goes, in a few words."""
     parts = [f"{name} {number(last[name])}" for name in ("loss", "reward", "kl") if last.get(name) is not None]
+    if last.get("spent/total"):
+        parts.append(f"${last['spent/total']:.2f} spent")
     if last.get("share/broken") is not None:
         parts.append(f"broken {last['share/broken']:.0%}")
     if last.get("tokens_per_second"):
@@ -222,6 +262,9 @@ def _closing(job: TrainingJob, status: JobStatus) -> int:
     if status.state == "failed":
         typer.echo(f"discover: {status.message} (full log: {job.folder / jobs.LOG})", err=True)
         return 1
+    if status.halt:
+        typer.echo(f"discover: {status.message}", err=True)
+        return code_of_halt(status.halt)
     if status.state == "stopped":
         typer.echo(f"stopped at step {status.step}; the same command resumes there", err=True)
         return STOPPED

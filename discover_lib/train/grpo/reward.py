@@ -108,6 +108,7 @@ class Scorer:
 
     Attributes:
         threads: judgements at a time; 1 for judges that compute rather than wait.
+        take_spending: what was spent on judgements since its last call, as it is logged.
         seconds: spent in simulators since the count was last taken.
     """
 
@@ -115,6 +116,7 @@ class Scorer:
     dialect: Dialect
     recipe: GrpoRecipe
     threads: int = 1
+    take_spending: Callable[[], Mapping[str, float]] = dict
     seconds: float = 0.0
 
     def score(self, simulator: UserSimulator, text: str, n_tokens: int) -> tuple[Candidate, Scored]:
@@ -243,7 +245,8 @@ def log_rewards(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[
     if len(failed) > MOST_UNSCORED * len(scores):
         raise RewardError(f"{len(failed)} of {len(scores)} replies could not be judged; the last: {failed[-1].error}")
     if log_metric is not None:
-        for name, value in {**parts(scores), "simulator/seconds": scorer.taken_seconds()}.items():
+        took = {"simulator/seconds": scorer.taken_seconds(), **scorer.take_spending()}
+        for name, value in {**parts(scores), **took}.items():
             log_metric(name, value)
 
 
