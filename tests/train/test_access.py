@@ -16,8 +16,10 @@ from llm_server import FakeServer
 from training import make_base, make_data, short_recipe, teach
 
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
+from discover_lib.runs.store import RunStore
 from discover_lib.train import jobs
-from discover_lib.train.access import Access
+from discover_lib.train.access import CALLS, Access
+from discover_lib.train.plan import plan_stage
 from discover_lib.train.stage import StageResult, StageSettings, problems, run_stage
 
 MODEL = "openai/miniature:svg_drawing"
@@ -30,15 +32,17 @@ pytestmark = pytest.mark.slow
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("trl")
     folder = tmp_path_factory.mktemp("paid")
-    make_data(folder / "data")
-    teach(make_base(folder / "base"), folder / "data")
+    make_data(folder / "data", artifacts=16)
+    teach(make_base(folder / "base"), folder / "data", steps=80)
     return folder
 
 
 @pytest.fixture(scope="module")
 def stage(place: Path) -> StageSettings:
     """Four updates in two rounds; the only checkpoint between is the one that a run makes when it is held up."""
-    recipe = short_recipe(max_steps=4, rounds=2, max_completion=40, save_steps=50, sample_steps=0, workers=4)
+    recipe = short_recipe(
+        max_steps=4, rounds=2, max_completion=40, save_steps=50, sample_steps=0, workers=4, temperature=1.3
+    )
     return StageSettings("grpo", str(place / "data" / "grpo"), str(place / "base"), "", recipe, "transformers", 0,
                          MODEL, MODEL)  # fmt: skip
 
@@ -155,3 +159,18 @@ def until(holds: Callable[[], Any], seconds: float = 90) -> None:
     while not holds():
         assert time.monotonic() < deadline, "it never came to that"
         time.sleep(0.005)
+
+
+def test_the_plan_of_a_stage_counts_what_can_be_asked(undisturbed: Undisturbed, stage: StageSettings) -> None:
+    """Replies: 4 updates of 8, own prompts for them (2 an update), and 3 measurements of 3 users over 2 turns.
+
+    Fewer are asked for: a tiny model says the same twice, and the same question is asked once.
+    """
+    plan = plan_stage(stage, Access(ClientSettings("http://localhost:1/v1", prices=PRICES, env_file=None)))
+    judge, voice = plan.stages
+    assert plan.turns.expected == 4 * 8 + 4 * 2 + 3 * 3 * 2 and judge.calls.expected == pytest.approx(58 * 1.02)
+    assert voice.calls.expected == pytest.approx((4 * 2 / 2 + 3 * 3) * 1.02)
+    with RunStore.read(undisturbed.folder / CALLS) as store:
+        took = store.call_lengths()
+    assert 0 < took["judge"][0] < judge.calls.high
+    assert judge.length.prompt.high < 3 * took["judge"][1]  # the server counts words
