@@ -45,11 +45,13 @@ from discover_lib.train.backend import (
     BackendError,
     choose_backend,
     context_of,
+    generation_problems,
     load_policy,
     load_tokenizer,
     prepare,
 )
 from discover_lib.train.data import DataError, Fitting, TrainingRows, load_rows
+from discover_lib.train.estimate import misfit, present_card
 from discover_lib.train.files import RESULT, SETTINGS
 from discover_lib.train.recipes import STAGES, GrpoRecipe, Recipe, RecipeError, Stage, SupervisedRecipe
 
@@ -305,6 +307,9 @@ class _Run:
             context=context_of(chain.base.path),
         )
         part = settings.recipe.of(settings.stage)
+        lines += generation_problems(part, self.backend)
+        if self.backend.device == "cuda":
+            lines += misfit(settings.stage, chain.base.path, settings.recipe, present_card(), self.backend.name)
         if (
             isinstance(part, GrpoRecipe)
             and part.reference == "continue"

@@ -5,6 +5,7 @@ A run's folder is the same that the notebook shows: begun here, watched there, o
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.train import jobs
 from discover_lib.train.access import Access
 from discover_lib.train.backend import choose_backend
+from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, ERROR, FORMULA
 from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
 from discover_lib.train.recipes import Recipe, assignments
 from discover_lib.train.stage import StageSettings, problems
@@ -58,6 +60,9 @@ class RecipeName(StrEnum):
 
     paper = "paper"
     t4 = "t4"
+    gb24 = "24gb"
+    gb40 = "40gb"
+    gb80 = "80gb"
     miniature = "miniature"
 
 
@@ -67,6 +72,9 @@ class BackendName(StrEnum):
     auto = "auto"
     unsloth = "unsloth"
     transformers = "transformers"
+
+
+CardName = StrEnum("CardName", {name: name for name in CARDS})  # type: ignore[misc]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +102,11 @@ class TrainFlags(ModelFlags):
     prices: Prices = None
     seed: Annotated[int, typer.Option(help="Same seed, same result on a processor.")] = 0
     max_steps: Annotated[int | None, typer.Option(min=1, help="Updates in all, in place of the recipe's.")] = None
+    rehearse: Annotated[
+        bool,
+        typer.Option("--rehearse", help="Only run every stage at toy size on this machine, and say what a GPU needs."),
+    ] = False
+    card: Annotated[CardName | None, typer.Option(help="Of --rehearse: the GPU; default: the recipe's.")] = None
     detach: Annotated[bool, typer.Option("--detach", help="Leave it running and come back at once.")] = False
 
     @property
@@ -115,6 +128,9 @@ class TrainFlags(ModelFlags):
 def train(flags: TrainFlags) -> None:
     """Train an adapter on conversations: by imitation, by preference, or by the simulated user's reward."""
     settings, access = _settings(flags), flags.access
+    if flags.rehearse:
+        _rehearse(settings, flags, access)
+        return
     backend_line = _check(settings, flags.run, access)
     job = TrainingJob(flags.run)
     if flags.detach:
@@ -125,6 +141,33 @@ def train(flags: TrainFlags) -> None:
     with _progress(job) as on_progress:
         status = jobs.run_here(settings, flags.run, on_progress, access)
     raise typer.Exit(_closing(job, status))
+
+
+def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> None:
+    """Refuse what cannot work, say what it needs on a GPU, and run every stage at toy size."""
+    from discover_lib.train.rehearsal import estimates, rehearse
+
+    if flags.base == TINY:
+        raise DiscoverError("the tiny model trains on this processor as it is; --rehearse is for larger ones")
+    _check(settings, flags.run, access)
+    preset = settings.recipe.name.partition(" ")[0]
+    card = CARDS[flags.card.value if flags.card else CARD_OF_RECIPE.get(preset, "a100-80")]
+    needed = estimates(settings, card, _meant(settings.backend))
+    typer.echo(f"{needed[0].architecture.weights / 1e9:.2f} billion weights: {needed[0].architecture.source}")
+    for each in needed:
+        typer.echo(each.line)
+    typer.echo("\n".join(FORMULA))
+    typer.echo(f"nothing of this was measured on a GPU: what grows with the batch, and time, ± {ERROR:.0%}")
+    seconds = rehearse(settings, on_progress=typer.echo)
+    typer.echo(f"rehearsed in {duration(seconds)}; nothing was kept")
+    if refusal := next((each.refusal for each in needed if each.refusal and each.stage == settings.stage), ""):
+        raise DiscoverError(refusal)
+
+
+def _meant(backend: str) -> str:
+    """What would train on a GPU: Unsloth where it is asked for, or installed and not refused."""
+    installed = importlib.util.find_spec("unsloth") is not None
+    return "unsloth" if backend == "unsloth" or (backend == "auto" and installed) else "transformers"
 
 
 def merge(
