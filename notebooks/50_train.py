@@ -22,7 +22,7 @@ with app.setup(hide_code=True):
     from discover_lib.app.commands import train_command
     from discover_lib.app.jobs import Job, folder_of, places_scored, started, training_places
     from discover_lib.app.panel import TrainingPanel
-    from discover_lib.app.training_page import Judging, row_preview, rows_to_train_on, run_folder
+    from discover_lib.app.training_page import Judging, Rehearser, row_preview, rows_to_train_on, run_folder
     from discover_lib.base.files import REPOSITORY, outputs_folder, read_json
     from discover_lib.engines.local.dialect import dialect_of
     from discover_lib.runs.options import RunOptions
@@ -182,7 +182,7 @@ def choose_model(get_activity):
 
 @app.cell(hide_code=True)
 def choose_recipe(tiny):
-    _presets = ["miniature"] if tiny else ["paper", "t4", "miniature"]
+    _presets = ["miniature"] if tiny else ["paper", "80gb", "40gb", "24gb", "t4", "miniature"]
     preset_choice = kept(mo.ui.dropdown, "recipe", _presets, value=_presets[0], label="Recipe")
     _backends = ["auto", "unsloth", "transformers"]
     backend_choice = kept(mo.ui.dropdown, "backend", _backends, value="auto", label="Backend")
@@ -357,6 +357,20 @@ def ask(get_pressed, judging, making_first, missing, panel, preset, settings, st
     _plan = mo.Html(show.styled(judging.plan(settings)))
     mo.vstack([_ready] if missing else [_ready, _plan, _command])
     return (command,)
+
+
+@app.cell(hide_code=True)
+def open_rehearsal():
+    rehearser = Rehearser()
+    get_rehearsed = rehearser.get_progress
+    return get_rehearsed, rehearser
+
+
+@app.cell(hide_code=True)
+def show_rehearsal(get_rehearsed, missing, preset, rehearser, settings, standing_in_the_way, tiny):
+    _count, _useful = get_rehearsed(), not (tiny or missing or standing_in_the_way)
+    rehearser.view(settings, preset, run_folder(settings), _count) if _useful else None
+    return
 
 
 @app.cell(hide_code=True)

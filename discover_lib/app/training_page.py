@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from discover_lib.app.commands import train_command
 from discover_lib.app.controls import Choice, ChoiceError, plan_table, read_choice
+from discover_lib.app.jobs import Work, last_of, started
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.dataset.preview import TEMPLATES, sequences, tiny_sequences
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.train.access import Access
 from discover_lib.train.data import DataError, Row, load_rows, overlap
+from discover_lib.train.recipes import Recipe
 from discover_lib.train.stage import StageSettings
 from discover_lib.views import conversation as show
 from discover_lib.views import pairs as show_pairs
-from discover_lib.views.html import EMPTY, Markup
+from discover_lib.views.html import EMPTY, Markup, tag
 
 CARRIES = {
     "sft": "A whole conversation. What the assistant said carries loss, and nothing else.",
@@ -103,3 +109,66 @@ class Judging:
         except (DiscoverError, OSError) as error:
             return show.error_line(str(error))
         return plan_table(plan.stages, f"Before anything is spent: {'; '.join(plan.assumptions[:1])}")
+
+
+@dataclass
+class RehearsalJob(Work):
+    """`discover train --rehearse` in a process of its own, so that what it loads does not stay in the page's."""
+
+    command: str = ""
+    lines: list[str] = field(default_factory=list, init=False)
+
+    def work(self) -> None:
+        program = "from discover_lib.app.cli.main import main; main()"
+        words = [sys.executable, "-c", program, *shlex.split(self.command)[1:], "--rehearse"]
+        with subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if self._stop.is_set():
+                    process.terminate()
+                if line.strip() and not line.startswith("\r"):
+                    self.lines.append(line.strip())
+        self.trouble = self.lines.pop() if process.returncode and self.lines else ""
+
+
+class Rehearser:
+    """The button that rehearses what the page would train, and what came out of it.
+
+    rehearser = Rehearser()
+    get_rehearsed = rehearser.get_progress              # the page names it, and is told of every line
+
+    rehearser.view(settings, preset, folder, get_rehearsed())
+    """
+
+    def __init__(self) -> None:
+        import marimo as mo
+
+        self.get_progress, self._set_progress = mo.state(0, allow_self_loops=True)
+
+    def view(self, settings: StageSettings, preset: Recipe, folder: Path, count: int) -> Any:
+        """The button, or how far it is; then each line that it said."""
+        import marimo as mo
+
+        job = last_of(RehearsalJob, folder)
+        lines = [tag("li", line) for line in (job.lines if job else [])]
+        trouble = show.error_line(job.trouble) if job is not None and job.trouble else EMPTY
+        said = mo.Html(show.styled(tag("ul", *lines, role="status") if lines else EMPTY, trouble))
+        if job is not None and job.running:
+            return mo.vstack([mo.ui.button(label="■ Stop rehearsing", on_click=lambda _: job.stop()), said])
+        command = train_command(settings, preset, folder)
+
+        def begin(_: Any) -> None:
+            running = started(RehearsalJob(folder, command))
+
+            def watch() -> None:
+                while running.running:
+                    self._set_progress(lambda number: number + 1)
+                    running.wait(1.0)
+                self._set_progress(lambda number: number + 1)
+
+            mo.Thread(target=watch).start()
+
+        label = "Rehearse all stages here, at toy size"
+        return mo.vstack([mo.ui.button(label=label, on_click=begin), said])

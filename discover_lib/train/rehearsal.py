@@ -42,22 +42,29 @@ FAMILIES = {
 }
 BEGINNINGS = ("<|begin_of_text|>", "<bos>")
 MARKS = re.compile(r"<\|[\w]+\|>|<(?:start|end)_of_turn>|<bos>")
-DOMAIN = "svg_drawing"
+DOMAIN = "technical_writing"
 
 
 class RehearsalError(DiscoverError):
     """The model cannot be stood in for; the message is one line that says what is missing."""
 
 
-def rehearse(settings: StageSettings, *, on_progress: Progress = print) -> float:
+def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Progress = print) -> float:
     """Run all three stages one after the other, each on the one before; seconds in all.
 
     Nothing of it is kept, and nobody is paid: the miniature judges.
+
+    Args:
+        unsloth: on the trainers that Unsloth writes; then nothing else may be trained in this process.
 
     Raises:
         DiscoverError: what the stage itself would meet, too.
     """
     begun = time.monotonic()
+    if unsloth:
+        from discover_lib.train.unsloth_on_cpu import rehearse_on_unsloth
+
+        rehearse_on_unsloth()
     with tempfile.TemporaryDirectory() as place:
         folder, adapter = Path(place), ""
         run = _few_conversations(folder / "conversations")
@@ -65,7 +72,7 @@ def rehearse(settings: StageSettings, *, on_progress: Progress = print) -> float
         for stage in STAGES:
             data = settings.data if stage == settings.stage and _fit_for(settings) else str(run)
             rehearsed = StageSettings(
-                stage, data, str(base), adapter, _small(settings.recipe, stage, own_words), settings.backend,
+                stage, data, str(base), adapter, _small(settings.recipe, stage, own_words), "auto",
                 settings.seed, system=settings.system,
             )  # fmt: skip
             lines: list[str] = []
@@ -106,7 +113,7 @@ def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
     """The recipe with two updates of few sequences; what decides how a stage works stays."""
     part = recipe.of(stage)
     changes: dict[str, Any] = {"max_steps": 2, "batch": 2, "per_device": 1, "save_steps": 1, "sample_steps": 2}
-    changes |= {"precision": "fp32", "load_in_4bit": False, "optimizer": "adamw_torch", "reference": "merged"}
+    changes |= {"precision": "auto", "load_in_4bit": False, "optimizer": "adamw_torch", "reference": "merged"}
     if own_words:
         changes["max_length"] = min(part.max_length, REAL_WORDS_LENGTH)
     if stage == "grpo":

@@ -6,10 +6,11 @@ A run's folder is the same that the notebook shows: begun here, watched there, o
 from __future__ import annotations
 
 import importlib.util
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -149,16 +150,21 @@ def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> Non
 
     if flags.base == TINY:
         raise DiscoverError("the tiny model trains on this processor as it is; --rehearse is for larger ones")
-    _check(settings, flags.run, access)
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a GPU that is here may be at work
+    _check(replace(settings, backend="auto"), flags.run, access)
     preset = settings.recipe.name.partition(" ")[0]
     card = CARDS[flags.card.value if flags.card else CARD_OF_RECIPE.get(preset, "a100-80")]
-    needed = estimates(settings, card, _meant(settings.backend))
+    meant = _meant(settings.backend)
+    needed = estimates(settings, card, meant)
     typer.echo(f"{needed[0].architecture.weights / 1e9:.2f} billion weights: {needed[0].architecture.source}")
     for each in needed:
         typer.echo(each.line)
     typer.echo("\n".join(FORMULA))
     typer.echo(f"nothing of this was measured on a GPU: what grows with the batch, and time, ± {ERROR:.0%}")
-    seconds = rehearse(settings, on_progress=typer.echo)
+    here = importlib.util.find_spec("unsloth") is not None
+    if meant == "unsloth":
+        typer.echo("on Unsloth's own trainers" if here else "Unsloth is not installed here: on TRL's own trainers")
+    seconds = rehearse(settings, unsloth=here and meant == "unsloth", on_progress=typer.echo)
     typer.echo(f"rehearsed in {duration(seconds)}; nothing was kept")
     if refusal := next((each.refusal for each in needed if each.refusal and each.stage == settings.stage), ""):
         raise DiscoverError(refusal)
