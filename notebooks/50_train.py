@@ -422,7 +422,7 @@ def show_training_run(logged, panel, status):
     _standing = show_training.standing(panel.job.name, status, show_training.latest(logged))
     _curves = show_training.curves(logged, status.total_steps, _resumed)
     _kept = show_training.kept_round(panel.job.result()) if status.state == "finished" else show.EMPTY
-    _turned = show_training.turning(logged, panel.job.rows())
+    _turned = show_training.turning(logged, panel.job.rows()) + show_training.alarm_lines(logged)
     mo.Html(show_training.styled(show.panel("The run", _standing, _kept, _turned, _curves)))
     return
 

@@ -6,6 +6,7 @@ larger budget.  Every finished call is kept in the run's folder, and none is pai
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -48,12 +49,14 @@ class Access:
 
     Attributes:
         budget_dollars: of the whole run, what it has already cost included; None for no limit.
+        report_to: where transformers shows metrics, too: "trackio", "tensorboard", "wandb".
         patience_minutes: how long models that do not answer are asked again before the run ends with a checkpoint.
     """
 
     client: ClientSettings = field(default_factory=ClientSettings)
     budget_dollars: float | None = None
     patience_minutes: float = 30.0
+    report_to: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Keep it in a run's folder for the process that trains; it holds no key."""
@@ -73,7 +76,10 @@ class Access:
             raise DiscoverError(f"{path}: damaged ({error.errors()[0]['msg']})") from None
 
     def problems(self, models: list[str]) -> list[str]:
-        """Why these models cannot be asked, as far as it can be told without asking: a key, a price; [] if they can."""
+        """What is missing, as far as it can be told without asking these models: a key, a price, a package."""
+        lost = [name for name in self.report_to if importlib.util.find_spec(name) is None]
+        if lost:
+            return [f"--report-to: {' and '.join(lost)} is not installed: pip install {' '.join(lost)}"]
         try:
             check_prices(models, self.client, self.budget_dollars)
             check_models(models, self.client)

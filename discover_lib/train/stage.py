@@ -204,10 +204,11 @@ def problems(settings: StageSettings, run: Path | None = None, access: Access | 
         lines += [line for line in [rows_of.overlap(rows)] if line and not begun]
     if settings.stage == "grpo":
         lines += _role_problems(settings, rows)
-        if not lines and (models := settings.spec.models()):
-            from discover_lib.train.access import Access
+    if not lines:
+        from discover_lib.train.access import Access
 
-            lines += (access or (Access.read(run) if run else Access())).problems(models)
+        models = settings.spec.models() if settings.stage == "grpo" else []
+        lines += (access or (Access.read(run) if run else Access())).problems(models)
     return lines
 
 
@@ -333,6 +334,7 @@ class _Run:
         dialect: Dialect,
     ) -> tuple[Any, Recorder, GrpoRun | None]:
         from transformers import PrinterCallback
+        from transformers.integrations import get_reporting_integration_callbacks
 
         from discover_lib.train.recorder import Recorder
 
@@ -351,6 +353,8 @@ class _Run:
         )
         recorder = Recorder(self.folder, samples=samples, sample_steps=part.sample_steps, on_progress=self.on_progress)
         trainer.remove_callback(PrinterCallback)
+        for callback in get_reporting_integration_callbacks(list(self._access().report_to)):
+            trainer.add_callback(callback)
         trainer.add_callback(recorder)
         if run is not None:
             from discover_lib.train.grpo.trainer import RoundsCallback
@@ -373,9 +377,9 @@ class _Run:
 
         client = None
         if self.settings.spec.models():
-            from discover_lib.train.access import Access, patient_client
+            from discover_lib.train.access import patient_client
 
-            client = stack.enter_context(patient_client(Access.read(self.folder), self.folder, self.on_progress))
+            client = stack.enter_context(patient_client(self._access(), self.folder, self.on_progress))
         return grpo_run(
             model,
             tokenizer,
@@ -392,6 +396,11 @@ class _Run:
             on_progress=self.on_progress,
             probe=self.probe,
         )
+
+    def _access(self) -> Access:
+        from discover_lib.train.access import Access
+
+        return Access.read(self.folder)
 
     def _checkpoint(self) -> str | None:
         """The last complete checkpoint.  One that was being written when the process died is removed."""
@@ -453,7 +462,9 @@ class _Run:
             from discover_lib.train.grpo.trainer import ROUNDS
 
             shutil.copytree(self.folder / ROUNDS / f"round-{kept}", partial)
-            if run.rounds.recipe.rounds > 1:
+            if kept == 0:
+                self.on_progress("kept the model as it was: in no round more was discovered than before training")
+            elif run.rounds.recipe.rounds > 1:
                 self.on_progress(f"kept round {kept} of {run.rounds.recipe.rounds}, after which most was discovered")
             if difference := difference_text(run.rounds.measure(kept), run.rounds.measure(0)):
                 self.on_progress(f"against the model that it began with: {difference}")

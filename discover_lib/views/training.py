@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from discover_lib.core.conversation import Candidate, Conversation
 from discover_lib.metrics.intervals import Estimate
+from discover_lib.train.alarms import alarms
 from discover_lib.train.grpo.group import Group
 from discover_lib.train.jobs import JobStatus
 from discover_lib.views import conversation as show
@@ -135,6 +136,11 @@ def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
     return show.notice(f"{text}{number(after[-1])}{few}.", tone="open")
 
 
+def alarm_lines(lines: Sequence[Line]) -> Markup:
+    """Signs in what was logged that training goes wrong."""
+    return show.joined(show.notice(f"{text[0].upper()}{text[1:]}.", tone="open") for text in alarms(lines).values())
+
+
 def latest(lines: Sequence[Line]) -> dict[str, Any]:
     """The last value of every column, over all lines: not every line holds them all."""
     return {name: value for line in lines for name, value in line.items() if value is not None}
@@ -222,6 +228,8 @@ def kept_round(result: Mapping[str, Any]) -> Markup:
     """Which round's adapter a finished GRPO run has kept, if its rounds were measured."""
     if result.get("kept_round") is None:
         return EMPTY
+    if result["kept_round"] == 0:
+        return quiet("Training did not help: held-out users discovered most before it. The adapter changes nothing.")
     why = "after it most was discovered in whole conversations with held-out users"
     return quiet(f"The adapter is that of round {result['kept_round']}: {why}.", small=True)
 

@@ -37,6 +37,7 @@ from discover_lib.engines.local.names import merge as merge_local
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.train import jobs
 from discover_lib.train.access import Access
+from discover_lib.train.alarms import alarms
 from discover_lib.train.backend import choose_backend
 from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, ERROR, FORMULA
 from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
@@ -75,6 +76,14 @@ class BackendName(StrEnum):
     transformers = "transformers"
 
 
+class Tracker(StrEnum):
+    """Where metrics can be shown, too."""
+
+    trackio = "trackio"
+    tensorboard = "tensorboard"
+    wandb = "wandb"
+
+
 CardName = StrEnum("CardName", {name: name for name in CARDS})  # type: ignore[misc]
 
 
@@ -101,6 +110,9 @@ class TrainFlags(ModelFlags):
     requests_per_minute: PerMinute = None
     tokens_per_minute: PerMinute = None
     prices: Prices = None
+    report_to: Annotated[
+        list[Tracker], typer.Option(help="Show metrics there, too: trackio, tensorboard or wandb; repeatable.")
+    ] = field(default_factory=list)
     seed: Annotated[int, typer.Option(help="Same seed, same result on a processor.")] = 0
     max_steps: Annotated[int | None, typer.Option(min=1, help="Updates in all, in place of the recipe's.")] = None
     rehearse: Annotated[
@@ -122,7 +134,7 @@ class TrainFlags(ModelFlags):
             tokens_per_minute=self.tokens_per_minute,
             prices=read_prices(self.prices) if self.prices else {},
         )
-        return Access(client, self.budget, self.patience)
+        return Access(client, self.budget, self.patience, tuple(each.value for each in self.report_to))
 
 
 @with_flags(TrainFlags)
@@ -327,5 +339,7 @@ def _closing(job: TrainingJob, status: JobStatus) -> int:
     shown = ("loss", "eval_loss", "reward", "share/broken", "kl")
     figures = [f"{name} {number(last[name])}" for name in shown if last.get(name) is not None]
     typer.echo(f"last: {', '.join(figures)}")
+    for text in alarms(jobs.standing_lines(job.metrics().lines)).values():
+        typer.echo(f"look at this: {text}")
     typer.echo(f"use it as an assistant: hf:{job.folder}")
     return 0

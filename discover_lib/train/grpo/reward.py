@@ -44,6 +44,7 @@ class Scored:
     Attributes:
         total: None if the judgement failed.
         kind: "diverging", "building", "broken" or "neither".
+        steps, near_steps: how many intents it moved up, and how many of them by near misses.
     """
 
     reply: Reply
@@ -52,6 +53,8 @@ class Scored:
     length: float = 0.0
     kind: str = "neither"
     error: str | None = None
+    steps: int = 0
+    near_steps: int = 0
 
 
 @dataclass
@@ -162,10 +165,15 @@ def scored(candidate: Candidate, domain: str, dialect: Dialect, broken_penalty: 
     reply, earned = candidate.reply, candidate.reward
     if earned is None:
         return Scored(reply, None, error=candidate.error)
+    moved = [each.cause for each in candidate.transitions if each.moved]
+    near = moved.count("tangential")
     if dialect.is_broken(reply):
-        return Scored(reply, earned.total - broken_penalty, earned.discovered, earned.penalty, "broken")
+        return Scored(
+            reply, earned.total - broken_penalty, earned.discovered, earned.penalty, "broken", None, len(moved), near
+        )
     kinds = {"divergent": "diverging", "convergent": "building", None: "neither"}
-    return Scored(reply, earned.total, earned.discovered, earned.penalty, kinds[behaviour(candidate, domain)])
+    kind = kinds[behaviour(candidate, domain)]
+    return Scored(reply, earned.total, earned.discovered, earned.penalty, kind, None, len(moved), near)
 
 
 def parts(scores: Iterable[Scored]) -> dict[str, float]:
@@ -181,6 +189,8 @@ def parts(scores: Iterable[Scored]) -> dict[str, float]:
         }
         for kind in ("diverging", "building", "broken"):
             metrics[f"share/{kind}"] = fmean(each.kind == kind for each in known)
+        if steps := sum(each.steps for each in known):
+            metrics["share/near_misses"] = sum(each.near_steps for each in known) / steps
     return metrics
 
 
@@ -223,6 +233,8 @@ class SimulatorReward:
         scores = self.scorer.each(judge, range(len(replies)))
         self.last = list(zip(state, scores, strict=True))
         log_rewards(scores, self.scorer, log_metric)
+        if log_metric is not None:
+            log_metric("share/repeated", 1 - len({(user, one.reply.text) for user, one in self.last}) / len(scores))
         return [each.total for each in scores]
 
     def _said(self, ids: Sequence[int]) -> tuple[str, int]:

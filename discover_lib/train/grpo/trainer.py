@@ -231,10 +231,13 @@ class Rounds:
         model.save_pretrained(str(folder), selected_adapters=["default"])
 
     def best(self) -> int | None:
-        """The round after which most was discovered, the first of equals; None if nothing was measured."""
+        """The round after which most was discovered, the first of equals; None if nothing was measured.
+
+        0 is the model that the stage began with: then training has not helped, and the adapter changes nothing.
+        """
         measured = {
             number: value
-            for number in range(1, self.recipe.rounds + 1)
+            for number in range(self.recipe.rounds + 1)
             if (self.folder / ROUNDS / f"round-{number}").is_dir()
             and (value := self.measure(number).get("probe/discovered")) is not None
         }
@@ -265,8 +268,7 @@ class RoundsCallback(TrainerCallback):
         number = min(number, self.rounds.recipe.rounds)
         ended = into == 0 or state.global_step == state.max_steps
         if self.rounds.probe and ended and not self.rounds.measured(number):
-            if number:
-                self.rounds.keep(number, self.trainer.model)
+            self.rounds.keep(number, self.trainer.model)
             self._measured(number, state)
         if state.global_step < state.max_steps:
             self.trainer.table = self.rounds.table(min(number, self.rounds.recipe.rounds - 1))
