@@ -36,6 +36,7 @@ GRPO = {
     **_same("temperature top_p top_k repetition_penalty beta epsilon epsilon_high loss_type scale_rewards"),
     **_same("disable_dropout"),
     "n_generations": "num_generations",
+    "generation_memory": "vllm_gpu_memory_utilization",
     "max_completion": "max_completion_length",
     "iterations": "num_iterations",
     "importance_sampling": "importance_sampling_level",
@@ -129,7 +130,6 @@ def grpo(recipe: GrpoRecipe) -> dict[str, Any]:
         "min_p": None,
         "reward_weights": None,
         **GENERATION[recipe.generation],
-        "vllm_gpu_memory_utilization": recipe.generation_memory,
         # vLLM's own probabilities differ a little from the trained model's; its share of an update is corrected.
         "vllm_importance_sampling_correction": recipe.generation != "transformers",
         "sync_ref_model": False,

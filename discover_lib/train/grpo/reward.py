@@ -168,12 +168,11 @@ def scored(candidate: Candidate, domain: str, dialect: Dialect, broken_penalty: 
     moved = [each.cause for each in candidate.transitions if each.moved]
     near = moved.count("tangential")
     if dialect.is_broken(reply):
-        return Scored(
-            reply, earned.total - broken_penalty, earned.discovered, earned.penalty, "broken", None, len(moved), near
-        )
-    kinds = {"divergent": "diverging", "convergent": "building", None: "neither"}
-    kind = kinds[behaviour(candidate, domain)]
-    return Scored(reply, earned.total, earned.discovered, earned.penalty, kind, None, len(moved), near)
+        kind, total = "broken", earned.total - broken_penalty
+    else:
+        kinds = {"divergent": "diverging", "convergent": "building", None: "neither"}
+        kind, total = kinds[behaviour(candidate, domain)], earned.total
+    return Scored(reply, total, earned.discovered, earned.penalty, kind, None, len(moved), near)
 
 
 def parts(scores: Iterable[Scored]) -> dict[str, float]:
