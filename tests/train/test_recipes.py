@@ -128,28 +128,10 @@ def test_updates_in_all(part: StageRecipe, rows: int, steps: int) -> None:
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 OURS = {  # fields that no trainer is told, because we act on them
-    *(
-        "batch",
-        "max_steps",
-        "reference",
-        "precision",
-        "load_in_4bit",
-        "sample_steps",
-        "eval_steps",
-        "eval_rows",
-        "sft_weight",
-    ),
-    *("tau", "broken_penalty", "look_ahead", "look_ahead_assistant", "multi_turn", "own_prefixes", "rounds"),
-        "generation",
-        "tau",
-        "broken_penalty",
-        "look_ahead",
-        "look_ahead_assistant",
-        "multi_turn",
-        "own_prefixes",
-        "rounds",
-    ),
-    *("probe_users", "probe_turns", "probe_temperature", "workers", "max_length", "loss_type"),
+    *("batch", "max_steps", "reference", "precision", "load_in_4bit", "sample_steps", "eval_steps", "eval_rows"),
+    *("sft_weight", "generation", "tau", "broken_penalty", "look_ahead", "look_ahead_assistant", "multi_turn"),
+    *("own_prefixes", "rounds", "probe_users", "probe_turns", "probe_temperature", "workers", "max_length"),
+    "loss_type",
 }
 
 
