@@ -90,8 +90,8 @@ class Judging:
             access = Access(choice.client_settings, cap_dollars or None) if models else None
         except ChoiceError as error:
             return cls(refusal=str(error))
-        refusal = "" if access is None or cap_dollars else "language models cost money: say how much may be spent"
-        return cls(choice, access, refusal)
+        free = access is None or cap_dollars or choice.api_base  # a server of one's own has no price to hold a cap to
+        return cls(choice, access, "" if free else "language models cost money: say how much may be spent")
 
     @property
     def settings(self) -> dict[str, Any]:

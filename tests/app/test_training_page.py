@@ -47,3 +47,8 @@ def test_a_judge_a_cap_and_an_address_are_in_the_settings_the_access_and_the_com
     settings = StageSettings("grpo", "/data", "some/base", **judging.settings)
     command = train_command(settings, Recipe.paper(), Path("/run"), judging.access)
     assert "--judge openai/m --budget 5 --api-base http://localhost:1/v1" in command and "--voice" not in command
+
+
+def test_a_server_of_one_s_own_needs_no_cap() -> None:
+    judging = Judging.of("grpo", form(voice=MODEL, model="openai/m", api_base="http://localhost:1/v1"), None)
+    assert judging.refusal == "" and judging.access is not None and judging.access.budget_dollars is None
