@@ -15,10 +15,10 @@ PYTHON = $(or $(shell for python in python3.13 python3.12 python3.11 python3; do
 # A checkout that was moved or copied has an environment full of the old path: forget the stamps and it is made again.
 $(shell [ ! -f $(INSTALLED)-core ] || grep -qxF "$$(pwd -P)" $(INSTALLED)-core || rm -f $(INSTALLED)-*)
 
-.PHONY: help open site test quick lint train lock clean
+.PHONY: help open site test quick lint train rehearse-gpu-versions lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' Makefile
 
 open: $(INSTALLED)-core ## set up what is missing and open the workbench in the browser (PORT=2718)
 	@$(VENV)/discover open $(if $(PORT),--port $(PORT))
@@ -41,11 +41,25 @@ lint: $(INSTALLED)-dev ## style (ruff) and types (mypy)
 
 train: $(INSTALLED)-train ## add what training needs (torch: the build that pip is configured to find)
 
+# An environment of its own, because Unsloth needs other versions; its parts that only a GPU can use are left out.
+REHEARSAL := .venv-gpu
+UNSLOTH := unsloth==2026.10.7 unsloth_zoo==2026.10.7 bitsandbytes
+FOR_UNSLOTH := protobuf sentencepiece tyro cut_cross_entropy diffusers hf_transfer torchao nest-asyncio structlog
+
+rehearse-gpu-versions: ## run every stage at toy size on the versions that a GPU gets, and on Unsloth's own trainers
+	@test -f $(REHEARSAL)/.installed || { $(PYTHON) -m venv $(REHEARSAL) && \
+	$(REHEARSAL)/bin/pip install -q --constraint tools/gpu-versions.txt -e '.[train]' $(FOR_UNSLOTH) && \
+	$(REHEARSAL)/bin/pip install -q --no-deps $(UNSLOTH) && touch $(REHEARSAL)/.installed; }
+	@$(REHEARSAL)/bin/discover synthesize --domain technical_writing --assistant draft --assistant adaptive \
+		--artifacts 8 --turns 3 --run $(REHEARSAL)/conversations
+	@$(REHEARSAL)/bin/discover train sft --data $(REHEARSAL)/conversations --base Qwen/Qwen3-8B \
+		--run $(REHEARSAL)/run --backend unsloth --rehearse
+
 lock: $(INSTALLED)-dev ## renew constraints.txt from pyproject.toml
 	@$(VENV)/python tools/lock.py
 
 clean: ## remove the environment and every cache; data and outputs stay
-	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	@rm -rf .venv .venv-gpu .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 	@find . -name __pycache__ -o -name __marimo__ | while read -r folder; do rm -rf "$$folder"; done
 
 $(INSTALLED)-core: $(SOURCES)

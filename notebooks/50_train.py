@@ -12,8 +12,6 @@ __generated_with = "0.25.2"
 app = marimo.App(width="medium", app_title="Train")
 
 with app.setup(hide_code=True):
-    import hashlib
-    import json
     from pathlib import Path
     from urllib.parse import quote
 
@@ -24,17 +22,15 @@ with app.setup(hide_code=True):
     from discover_lib.app.commands import train_command
     from discover_lib.app.jobs import Job, folder_of, places_scored, started, training_places
     from discover_lib.app.panel import TrainingPanel
+    from discover_lib.app.training_page import Judging, Rehearser, row_preview, rows_to_train_on, run_folder
     from discover_lib.base.files import REPOSITORY, outputs_folder, read_json
-    from discover_lib.dataset.preview import TEMPLATES, sequences, tiny_sequences
     from discover_lib.engines.local.dialect import dialect_of
     from discover_lib.runs.options import RunOptions
     from discover_lib.train.backend import missing_libraries
-    from discover_lib.train.data import DataError, load_rows, overlap
     from discover_lib.train.jobs import find_jobs
     from discover_lib.train.recipes import Recipe
     from discover_lib.train.stage import StageSettings, problems
     from discover_lib.views import conversation as show
-    from discover_lib.views import pairs as show_pairs
     from discover_lib.views import training as show_training
     from discover_lib.views.navigation import footer
 
@@ -143,15 +139,7 @@ def load_data(base_choice, data_choice, name_choice, stage_choice):
     tiny = base_choice.value == TINY or dialect_of(given_name).text == "notation"
     stage = stage_choice.value
 
-    def loaded():
-        """The rows to train on, and why there are none or why they must not be trained on."""
-        try:
-            rows = load_rows(data_choice.value, stage, "notation" if tiny else "content")
-        except DataError as error:
-            return (), str(error)
-        return rows.train, overlap(rows)
-
-    rows, unfit = loaded()
+    rows, unfit = rows_to_train_on(data_choice.value, stage, tiny)
     mo.Html(show.styled(show.error_line(f"{unfit[0].upper()}{unfit[1:]}."))) if unfit else None
     return given_name, rows, stage, tiny, unfit
 
@@ -164,34 +152,11 @@ def choose_row(rows):
 
 @app.cell(hide_code=True)
 def show_row(row_choice, rows, stage, tiny):
-    CARRIES = {
-        "sft": "A whole conversation. What the assistant said carries loss, and nothing else.",
-        "dpo": "One prompt, two replies. The chosen one is made likelier than the rejected one, relative to the model "
-        "that training starts from.",
-        "grpo": "Nothing here carries loss. The model answers this prompt itself, several times; the simulated user "
-        "that the row’s state restores rewards each answer.",
-    }
-
-    def preview():
-        if not rows:
-            return show.quiet("There is no such row in these data: choose others.")
-        row = rows[row_choice.value - 1]
-        template = "the tiny model" if tiny else "Qwen2.5"
-        made = tiny_sequences(row, row["domain"]) if tiny else sequences(row, TEMPLATES["Qwen2.5"])
-        heard = (
-            " The user’s words reach the tiny model through what the miniature’s lexicon hears in them."
-            if tiny
-            else " Other bases have other templates; page 41 shows them."
-        )
-        note = show.quiet(f"{CARRIES[stage]} As {template} sees it.{heard}")
-        return show.panel(
-            f"Row {row_choice.value} of {len(rows):,}, and what carries loss", note, show_pairs.loss(made)
-        )
-
+    _row = row_preview(rows, row_choice.value, stage, tiny)
     mo.vstack(
         [
             *([row_choice] if len(rows) > 1 else []),
-            mo.Html(show.styled(show.tag("div", preview(), data_rows=len(rows)))),
+            mo.Html(show.styled(show.tag("div", _row, data_rows=len(rows)))),
         ]
     )
     return
@@ -217,7 +182,7 @@ def choose_model(get_activity):
 
 @app.cell(hide_code=True)
 def choose_recipe(tiny):
-    _presets = ["miniature"] if tiny else ["paper", "t4", "miniature"]
+    _presets = ["miniature"] if tiny else ["paper", "80gb", "40gb", "24gb", "t4", "miniature"]
     preset_choice = kept(mo.ui.dropdown, "recipe", _presets, value=_presets[0], label="Recipe")
     _backends = ["auto", "unsloth", "transformers"]
     backend_choice = kept(mo.ui.dropdown, "backend", _backends, value="auto", label="Backend")
@@ -338,38 +303,43 @@ def name_base(base_choice, earlier_choice, given_name, tiny_base):
     return adapter, base_name, base_problem, making_first
 
 
+@app.cell(hide_code=True)
+def choose_judge(stage):
+    models_form = controls.chooser(("judge", "voice"))
+    cap_choice = mo.ui.number(0, 10_000, 1, value=None, label="Spend at most, in dollars")
+    _choices = mo.vstack([cap_choice, models_form])
+    mo.accordion({"Let language models judge and speak for the user": _choices}) if stage == "grpo" else None
+    return cap_choice, models_form
+
+
+@app.cell(hide_code=True)
+def read_judge(cap_choice, models_form, stage):
+    judging = Judging.of(stage, models_form.value, cap_choice.value)
+    return (judging,)
+
+
 @app.cell
-def settle(adapter, backend_choice, base_name, data_choice, recipe, seed_choice, stage):
+def settle(adapter, backend_choice, base_name, data_choice, judging, recipe, seed_choice, stage):
     data = str(data_choice.value.resolve())
-    how = {"recipe": recipe, "backend": backend_choice.value, "seed": int(seed_choice.value or 0)}
+    how = {"recipe": recipe, "backend": backend_choice.value, "seed": int(seed_choice.value or 0), **judging.settings}
     settings = StageSettings(stage, data, base_name, adapter=adapter, **how)
     mo.show_code()
     return (settings,)
 
 
 @app.cell(hide_code=True)
-def find_obstacles(base_problem, making_first, missing, recipe, recipe_problems, rows, settings, stage, unfit):
-    standing_in_the_way = [each for each in (base_problem, unfit) if each] + recipe_problems
+def find_obstacles(base_problem, judging, making_first, missing, recipe, recipe_problems, rows, settings, stage, unfit):
+    standing_in_the_way = [each for each in (base_problem, unfit, judging.refusal) if each] + recipe_problems
     if not standing_in_the_way and not making_first and not missing:
-        standing_in_the_way = problems(settings, run_folder(settings))
+        standing_in_the_way = problems(settings, run_folder(settings), judging.access)
     if missing:
         standing_in_the_way.append(f"training needs {', '.join(missing)}; make train installs the rest")
     steps_planned = 0 if recipe_problems else recipe.of(stage).steps(len(rows))
     return standing_in_the_way, steps_planned
 
 
-@app.function(hide_code=True)
-def run_folder(settings: StageSettings) -> Path:
-    """A readable folder, the same for the same settings, so that training them again goes on with the run."""
-    decided = hashlib.blake2b(json.dumps(settings.to_dict(), sort_keys=True).encode(), digest_size=4).hexdigest()
-    base = Path(settings.base)
-    name = "tiny" if base.parent.name == "tiny" else base.name
-    after = f"-after-{Path(settings.adapter).name.split('-')[0]}" if settings.adapter else ""
-    return outputs_folder() / "train" / f"{settings.stage}{after}-{name}-{decided}"
-
-
 @app.cell(hide_code=True)
-def ask(get_pressed, making_first, missing, panel, preset, settings, standing_in_the_way, steps_planned):
+def ask(get_pressed, judging, making_first, missing, panel, preset, settings, standing_in_the_way, steps_planned):
     def ready():
         """What stands in the way, or how far it is to go; what is only not installed stands at the top."""
         if missing:
@@ -379,13 +349,28 @@ def ask(get_pressed, making_first, missing, panel, preset, settings, standing_in
         return show.tag("p", f"Ready: {steps_planned:,} updates. {making_first}", class_="dp-why")
 
     _folder = run_folder(settings)
-    panel.ask(settings, _folder, "; ".join(standing_in_the_way))
+    panel.ask(settings, _folder, "; ".join(standing_in_the_way), judging.access)
     panel.begin_if_pressed(get_pressed())
-    command = train_command(settings, preset, _folder)
+    command = train_command(settings, preset, _folder, judging.access)
     _ready = mo.Html(show.styled(show.tag("div", ready(), data_ready=int(not standing_in_the_way))))
     _command = mo.accordion({"The same at a command line": mo.md(f"```\n{command}\n```")})
-    mo.vstack([_ready] if missing else [_ready, _command])
+    _plan = mo.Html(show.styled(judging.plan(settings)))
+    mo.vstack([_ready] if missing else [_ready, _plan, _command])
     return (command,)
+
+
+@app.cell(hide_code=True)
+def open_rehearsal():
+    rehearser = Rehearser()
+    get_rehearsed = rehearser.get_progress
+    return get_rehearsed, rehearser
+
+
+@app.cell(hide_code=True)
+def show_rehearsal(get_rehearsed, missing, preset, rehearser, settings, standing_in_the_way, tiny):
+    _count, _useful = get_rehearsed(), not (tiny or missing or standing_in_the_way)
+    rehearser.view(settings, preset, run_folder(settings), _count) if _useful else None
+    return
 
 
 @app.cell(hide_code=True)
@@ -437,7 +422,7 @@ def show_training_run(logged, panel, status):
     _standing = show_training.standing(panel.job.name, status, show_training.latest(logged))
     _curves = show_training.curves(logged, status.total_steps, _resumed)
     _kept = show_training.kept_round(panel.job.result()) if status.state == "finished" else show.EMPTY
-    _turned = show_training.turning(logged, panel.job.rows())
+    _turned = show_training.turning(logged, panel.job.rows()) + show_training.alarm_lines(logged)
     mo.Html(show_training.styled(show.panel("The run", _standing, _kept, _turned, _curves)))
     return
 

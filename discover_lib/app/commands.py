@@ -18,6 +18,7 @@ from discover_lib.dataset.rows import GRPO_TAU, RowOptions
 from discover_lib.runs.options import RunOptions, RunOptionsError
 
 if TYPE_CHECKING:
+    from discover_lib.train.access import Access
     from discover_lib.train.recipes import Recipe
     from discover_lib.train.stage import StageSettings
 
@@ -67,7 +68,7 @@ def export_command(
     return shlex.join([*words, "--out", shown_path(out)])
 
 
-def train_command(settings: StageSettings, preset: Recipe, folder: Path) -> str:
+def train_command(settings: StageSettings, preset: Recipe, folder: Path, access: Access | None = None) -> str:
     """The command that trains a stage, with its recipe as changes of a preset."""
     from discover_lib.train.recipes import changes_between
 
@@ -81,6 +82,10 @@ def train_command(settings: StageSettings, preset: Recipe, folder: Path) -> str:
     for role in ("judge", "voice"):
         words += [f"--{role}", getattr(settings, role)] if getattr(settings, role) != "miniature" else []
     words += ["--seed", str(settings.seed)] if settings.seed else []
+    if access is not None:
+        words += ["--budget", f"{access.budget_dollars:g}"] if access.budget_dollars is not None else []
+        words += ["--api-base", access.client.api_base] if access.client.api_base else []
+        words += ["--key-variable", access.client.key_variable] if access.client.key_variable else []
     words += settings.spec.options.words()
     return shlex.join([*words, "--run", shown_path(folder)])
 

@@ -63,6 +63,7 @@ from discover_lib.views.html import tag
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.train.access import Access
     from discover_lib.train.jobs import JobStatus
     from discover_lib.train.stage import StageSettings
 
@@ -585,15 +586,15 @@ class TrainingPanel(Panel):
     read_at_every_tick = True
 
     def __init__(self, begin: str = "Train") -> None:
-        self._settings: tuple[StageSettings, Path] | None = None
+        self._settings: tuple[StageSettings, Path, Access | None] | None = None
         self._refusal = ""
         self._lines: list[Any] = []
         self._read: tuple[Path | None, int] = (None, 0)
         super().__init__(begin)
 
-    def ask(self, settings: StageSettings, folder: Path, refusal: str = "") -> None:
-        """Say what the button is to train, and where, or why it cannot."""
-        self._settings, self._refusal = (settings, folder), refusal
+    def ask(self, settings: StageSettings, folder: Path, refusal: str = "", access: Access | None = None) -> None:
+        """Say what the button is to train, where, and how language models are reached; or why it cannot."""
+        self._settings, self._refusal = (settings, folder, access), refusal
 
     @property
     def job(self) -> TrainingJob | None:

@@ -286,12 +286,17 @@ def check_access(run: LaidOut, settings: ClientSettings | None) -> None:
     Raises:
         RunOptionsError: naming the model and the variable that is missing.
     """
-    if not run.models:
+    check_models(run.models, settings)
+
+
+def check_models(models: Sequence[str], settings: ClientSettings | None) -> None:
+    """`check_access` of models by name."""
+    if not models:
         return
     from discover_lib.engines.llm.calls.client import LLMClient, LLMError
 
     with LLMClient(settings) as client:
-        for model in run.models:
+        for model in models:
             try:
                 client.warm_up(model)
             except LLMError as error:

@@ -412,7 +412,7 @@ def rehearse(run: LaidOut) -> Rehearsal:
     finals = _rehearsed_finals(conversations) if is_evaluation(run) else ()
     seconds = (time.perf_counter() - began) / max(1, len(conversations))
     if not conversations:
-        nobody, trees = _Nobody(), itertools.islice(run.trees.values(), REHEARSED)
+        nobody, trees = Nobody(), itertools.islice(run.trees.values(), REHEARSED)
         conversations = [
             run_conversation(tree, nobody, nobody, [nobody], rules=run.options.rules, turns=1) for _, tree in trees
         ]
@@ -433,7 +433,7 @@ def _rehearsed_finals(conversations: Sequence[Conversation]) -> tuple[FinalTurn,
 NO_REPLY = Reply("", 0, COUNTING)
 
 
-class _Nobody:
+class Nobody:
     """All roles where none is known: nothing is written, nothing is met."""
 
     name = "nobody"
@@ -450,7 +450,7 @@ class _Nobody:
         return ""
 
 
-class _Scale:
+class Scale:
     """In place of a client: weighs the prompts that roles would send, by purpose, and answers nothing."""
 
     def __init__(self) -> None:
@@ -504,7 +504,7 @@ def _lengths(run: LaidOut, rehearsal: Rehearsal) -> dict[str, Length]:
     return lengths | {f"builder: {stage}": Length(*spans, ASSUMED_BASIS) for stage, spans in BUILDING.items()}
 
 
-def _at_least(scale: _Scale, purpose: str, beyond: Span) -> Span:
+def _at_least(scale: Scale, purpose: str, beyond: Span) -> Span:
     """The mean prompt with what is written beyond it: as much as the shortest prompt that was weighed, at least.
 
     Models may write less than the rehearsed replies, whose share then goes off.
@@ -514,7 +514,7 @@ def _at_least(scale: _Scale, purpose: str, beyond: Span) -> Span:
     return Span(*(max(tokens, least) for tokens in dataclasses.astuple(length)))
 
 
-def _weighed(run: LaidOut, rehearsal: Rehearsal) -> _Scale:
+def _weighed(run: LaidOut, rehearsal: Rehearsal) -> Scale:
     """The prompts of the rehearsed turns, and in an evaluation those of what is asked afterwards."""
     from discover_lib.engines.llm.assistants import llm_assistant
     from discover_lib.engines.llm.judge import LLMJudge
@@ -523,7 +523,7 @@ def _weighed(run: LaidOut, rehearsal: Rehearsal) -> _Scale:
     from discover_lib.engines.llm.scoring import LLMScorer
     from discover_lib.engines.llm.voice import LLMVoice, undiscovered
 
-    scale = _Scale()
+    scale = Scale()
     client = cast("LLMClient", scale)
     prompts = PromptSet(run.options.prompts) if run.options.prompts else default_prompts()
     judge, voice = LLMJudge(client, "model", prompts=prompts), LLMVoice(client, "model", prompts=prompts)

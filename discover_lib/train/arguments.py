@@ -36,10 +36,18 @@ GRPO = {
     **_same("temperature top_p top_k repetition_penalty beta epsilon epsilon_high loss_type scale_rewards"),
     **_same("disable_dropout"),
     "n_generations": "num_generations",
+    "generation_memory": "vllm_gpu_memory_utilization",
     "max_completion": "max_completion_length",
     "iterations": "num_iterations",
     "importance_sampling": "importance_sampling_level",
     "mask_truncated": "mask_truncated_completions",
+}
+# Who writes the replies → TRL's own options.  Unsloth's vLLM shares the model's weights within the trainer's process.
+GENERATION: Mapping[str, Mapping[str, Any]] = {
+    "transformers": {"use_vllm": False},
+    "vllm-server": {"use_vllm": True, "vllm_mode": "server"},
+    "vllm-colocate": {"use_vllm": True, "vllm_mode": "colocate"},
+    "unsloth-fast": {"use_vllm": True, "vllm_mode": "colocate"},
 }
 # Passed on only where the installed version knows them; left out, they mean the same there.
 NEWER = {"use_bias_correction_kl", "top_entropy_quantile", "entropy_coef", "pad_to_multiple_of", "eval_packing"}
@@ -121,8 +129,9 @@ def grpo(recipe: GrpoRecipe) -> dict[str, Any]:
         "remove_unused_columns": False,
         "min_p": None,
         "reward_weights": None,
-        "use_vllm": False,
-        "vllm_importance_sampling_correction": False,
+        **GENERATION[recipe.generation],
+        # vLLM's own probabilities differ a little from the trained model's; its share of an update is corrected.
+        "vllm_importance_sampling_correction": recipe.generation != "transformers",
         "sync_ref_model": False,
         "log_completions": False,
         "top_entropy_quantile": 1.0,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.train.recipes import LoraRecipe, Precision, StageRecipe
+from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Precision, StageRecipe
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -275,7 +275,7 @@ def _unsloth(base: str, lora: LoraRecipe, recipe: StageRecipe, backend: Backend,
         max_seq_length=recipe.max_length,
         dtype=dtype,
         load_in_4bit=recipe.load_in_4bit,
-        fast_inference=False,
+        **_fast_inference(lora, recipe),
     )
     return FastLanguageModel.get_peft_model(
         model,
@@ -287,6 +287,31 @@ def _unsloth(base: str, lora: LoraRecipe, recipe: StageRecipe, backend: Backend,
         use_gradient_checkpointing="unsloth" if recipe.gradient_checkpointing else False,
         random_state=seed,
     )
+
+
+def _fast_inference(lora: LoraRecipe, recipe: StageRecipe) -> dict[str, Any]:
+    """Whether Unsloth keeps a vLLM that shares the model's weights, which writes GRPO's replies."""
+    if not isinstance(recipe, GrpoRecipe) or recipe.generation != "unsloth-fast":
+        return {"fast_inference": False}
+    return {
+        "fast_inference": True,
+        "max_lora_rank": lora.r,
+        "gpu_memory_utilization": recipe.generation_memory,
+    }
+
+
+def generation_problems(recipe: StageRecipe, backend: Backend) -> list[str]:
+    """Why the replies cannot be written as the recipe asks; [] if they can."""
+    if not isinstance(recipe, GrpoRecipe) or recipe.generation == "transformers":
+        return []
+    needed = "unsloth" if recipe.generation == "unsloth-fast" else "transformers"
+    if backend.name != needed:
+        return [f"grpo: generation {recipe.generation} goes with --backend {needed}, not {backend.name}"]
+    if backend.device == "cpu":
+        return [f"grpo: generation {recipe.generation} needs a CUDA device; set generation to transformers"]
+    if recipe.generation != "vllm-server" and importlib.util.find_spec("vllm") is None:
+        return [f"grpo: generation {recipe.generation} needs vLLM: pip install vllm"]
+    return []
 
 
 def _merged_files(base: str, adapters: Sequence[str], scratch: Path) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 SETTINGS, METRICS, SAMPLES, STOP, RESULT = "settings.json", "metrics.jsonl", "samples.jsonl", "STOP", "result.json"
+ACCESS = "access.json"
 
 
 @dataclass(frozen=True)

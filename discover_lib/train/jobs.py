@@ -5,6 +5,7 @@ began it.  All that is known of it lies in its folder:
 
 ```
 settings.json   what is trained, from what, how; decides everything
+access.json     how GRPO's models are reached and what they may cost; decides nothing
 status.json     state, process, steps, and every time that the run was begun or gone on with
 metrics.jsonl   one line per logged step          samples.jsonl   replies at intervals
 log.txt         what the process wrote            STOP            asks for a clean end, a checkpoint first
@@ -36,6 +37,7 @@ from discover_lib.train import Progress
 from discover_lib.train.files import METRICS, RESULT, SAMPLES, SETTINGS, STOP, MetricLines, read_lines
 
 if TYPE_CHECKING:
+    from discover_lib.train.access import Access
     from discover_lib.train.stage import StageSettings
 
 STATUS, LOG, LOCK = "status.json", "log.txt", "job.lock"
@@ -78,6 +80,7 @@ class JobStatus:
         updated: Unix seconds of the last sign of life.
         total_steps: None until it is known.
         message: the last thing it said; of a failed run, what went wrong.
+        halt: what held a stopped run up: "budget", "auth", "connection"; "" for whoever stopped it.
     """
 
     state: State
@@ -89,6 +92,7 @@ class JobStatus:
     total_steps: int | None = None
     message: str = ""
     attempts: tuple[Attempt, ...] = ()
+    halt: str = ""
 
     @property
     def going(self) -> bool:
@@ -205,24 +209,29 @@ class TrainingJob:
 # -- beginning ---------------------------------------------------------------------------------------------------------
 
 
-def start(settings: StageSettings, folder: Path) -> TrainingJob:
+def start(settings: StageSettings, folder: Path, access: Access | None = None) -> TrainingJob:
     """Begin a run in a process of its own, or go on with one that was stopped or killed.
+
+    Args:
+        access: how language models are reached from now on; None: as before.
 
     Raises:
         JobError: another process is at work in the folder, the run there is finished, or it has other settings.
     """
-    return launch(settings.to_dict(), folder, _command(folder))
+    return launch(settings.to_dict(), folder, _command(folder), access)
 
 
 def _command(folder: Path) -> list[str]:
     return [sys.executable, "-m", "discover_lib.train", str(folder)]
 
 
-def launch(settings: Mapping[str, Any], folder: Path, command: Sequence[str]) -> TrainingJob:
+def launch(
+    settings: Mapping[str, Any], folder: Path, command: Sequence[str], access: Access | None = None
+) -> TrainingJob:
     """`start` with the settings as plain values, and the command that does the work by `work_on(folder, ...)`."""
     job = TrainingJob(folder)
     with _deciding(folder):
-        before = _admit(settings, folder)
+        before = _admit(settings, folder, access)
         with (folder / LOG).open("ab") as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, close_fds=True
@@ -232,14 +241,14 @@ def launch(settings: Mapping[str, Any], folder: Path, command: Sequence[str]) ->
     return job
 
 
-def run_here(settings: StageSettings, folder: Path, on_progress: Progress) -> JobStatus:
+def run_here(settings: StageSettings, folder: Path, on_progress: Progress, access: Access | None = None) -> JobStatus:
     """Do the work in this process and wait for it; Ctrl-C ends it cleanly, a second one at once.
 
     Raises:
         JobError: as `start`.
     """
     with _deciding(folder):
-        _begin(TrainingJob(folder), _admit(settings.to_dict(), folder), os.getpid())
+        _begin(TrainingJob(folder), _admit(settings.to_dict(), folder, access), os.getpid())
 
     def both(line: str) -> None:
         with (folder / LOG).open("a", encoding="utf-8") as log:
@@ -286,6 +295,7 @@ def work_on(folder: Path, on_progress: Progress, work: Work = train_stage) -> Jo
         with graceful_stop((folder / STOP).touch):
             result = work(folder, tell)
         ended: dict[str, Any] = {"state": "stopped" if getattr(result, "stopped", False) else "finished"}
+        ended["halt"] = getattr(result, "halt", "")
     except StoppedEarlyError as error:
         ended = {"state": "stopped", "message": str(error)}
     except KeyboardInterrupt:
@@ -297,7 +307,7 @@ def work_on(folder: Path, on_progress: Progress, work: Work = train_stage) -> Jo
     return _end(job, ended)
 
 
-def _admit(wanted: Mapping[str, Any], folder: Path) -> JobStatus | None:
+def _admit(wanted: Mapping[str, Any], folder: Path, access: Access | None = None) -> JobStatus | None:
     """Where the run stood before, or None for a new one; the folder then holds the settings and no wish to stop."""
     job, wanted = TrainingJob(folder), json.loads(json.dumps(wanted))
     before = job.status() if (folder / STATUS).exists() else None
@@ -312,6 +322,8 @@ def _admit(wanted: Mapping[str, Any], folder: Path) -> JobStatus | None:
         raise JobError(f"{folder}: this training is finished; take another folder to train again")
     if not (folder / SETTINGS).exists():
         write_json(folder / SETTINGS, wanted)
+    if access is not None:
+        access.write(folder)
     (folder / STOP).unlink(missing_ok=True)
     return before
 

@@ -28,6 +28,7 @@ Reference = Literal["merged", "continue"]
 Optimizer = Literal["adamw_torch", "adamw_torch_fused", "adamw_8bit", "paged_adamw_8bit"]
 Schedule = Literal["linear", "cosine", "constant"]
 Precision = Literal["auto", "bf16", "fp16", "fp32"]
+Generation = Literal["transformers", "vllm-server", "vllm-colocate", "unsloth-fast"]
 
 # Numbers by their range, which `Recipe.problems` holds them to.
 Positive = Annotated[float, Field(gt=0)]
@@ -155,6 +156,9 @@ class GrpoRecipe(StageRecipe):
         max_completion: longest reply, in tokens; it counts towards `max_length`.
         beta: weight of the KL term; 0 uses no reference.
         epsilon_high: upper clip; None for the same as `epsilon`.
+        generation: what writes the replies: "transformers", the model itself; "vllm-server", a vLLM that
+            `trl vllm-serve` has started; "vllm-colocate", vLLM on the same GPU; "unsloth-fast", Unsloth's own vLLM.
+        generation_memory: share of the GPU that a vLLM beside the model may take.
         tau: τ of the reward, in the rows' unit of tokens; None for the rows' own (500 in the paper).
         broken_penalty: taken off the reward of a reply that breaks the notation.  An addition to the paper's reward,
             for small models that must not forget their language.
@@ -185,6 +189,8 @@ class GrpoRecipe(StageRecipe):
     beta: NotNegative = 0.0
     epsilon: Positive = 0.28
     epsilon_high: float | None = None
+    generation: Generation = "transformers"
+    generation_memory: Annotated[float, Field(gt=0, lt=1)] = 0.3
     iterations: PositiveInt = 1
     loss_type: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "grpo"
     scale_rewards: Literal["group", "batch", "none"] = "group"
@@ -242,7 +248,7 @@ class Recipe:
 
     @classmethod
     def named(cls, name: str) -> Recipe:
-        """`paper`, `t4` or `miniature`.
+        """`paper`, `miniature`, or the paper's numbers for a card's memory: `t4`, `24gb`, `40gb`, `80gb`.
 
         Raises:
             RecipeError: any other name.
@@ -282,9 +288,12 @@ class Recipe:
         return Recipe.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Plain JSON values; what earlier versions did not have is left out where it changes nothing."""
         data = dataclasses.asdict(self)
         data["lora"]["targets"] = list(self.lora.targets)
+        for part, name in LATER:
+            if data[part][name] == getattr(_PARTS[part], name):
+                del data[part][name]
         return data
 
     @classmethod
@@ -335,6 +344,7 @@ class Recipe:
             raise RecipeError("; ".join(lines))
 
 
+LATER = (("grpo", "generation"), ("grpo", "generation_memory"))  # fields that runs of earlier versions do not hold
 _PARTS: Mapping[str, type] = {"lora": LoraRecipe, "sft": SftRecipe, "dpo": DpoRecipe, "grpo": GrpoRecipe}
 
 
@@ -402,6 +412,8 @@ def _grpo_problems(part: GrpoRecipe) -> list[str]:
         lines.append(
             f"max_completion {part.max_completion} leaves no room for a prompt in max_length {part.max_length}"
         )
+    if part.generation != "transformers" and part.multi_turn > 1:
+        lines.append(f"replies of several turns are not written by {part.generation}; set generation to transformers")
     if part.look_ahead and part.multi_turn > 1:
         lines.append("look_ahead and multi_turn both reward what comes later; use one of them")
     if part.max_steps is not None and part.rounds >= 1 and part.max_steps % part.rounds:
@@ -483,7 +495,7 @@ def changes_between(preset: Recipe, recipe: Recipe, stage: Stage) -> list[str]:
     changes = []
     for part, prefix in ((stage, ""), ("lora", "lora.")):
         before, after = preset.to_dict()[part], recipe.to_dict()[part]
-        changes += [f"{prefix}{name}={json.dumps(after[name])}" for name in after if after[name] != before[name]]
+        changes += [f"{prefix}{name}={json.dumps(after[name])}" for name in after if after[name] != before.get(name)]
     return changes
 
 

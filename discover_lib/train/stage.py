@@ -45,15 +45,18 @@ from discover_lib.train.backend import (
     BackendError,
     choose_backend,
     context_of,
+    generation_problems,
     load_policy,
     load_tokenizer,
     prepare,
 )
 from discover_lib.train.data import DataError, Fitting, TrainingRows, load_rows
+from discover_lib.train.estimate import misfit, present_card
 from discover_lib.train.files import RESULT, SETTINGS
 from discover_lib.train.recipes import STAGES, GrpoRecipe, Recipe, RecipeError, Stage, SupervisedRecipe
 
 if TYPE_CHECKING:
+    from discover_lib.train.access import Access
     from discover_lib.train.grpo.trainer import GrpoRun
     from discover_lib.train.recorder import Recorder
 
@@ -152,6 +155,7 @@ class StageResult:
         adapter: None if stopped.
         kept_round: of GRPO with a probe, the round whose adapter this is.
         seconds: over all attempts.
+        halt: what held a stopped stage up (`HeldUpError.kind`); "" for whoever stopped it.
     """
 
     folder: Path
@@ -163,16 +167,19 @@ class StageResult:
     seconds: float
     peak_memory_mb: float
     kept_round: int | None = None
+    halt: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "folder": str(self.folder), "adapter": self.adapter and ADAPTER}
+        plain = {**dataclasses.asdict(self), "folder": str(self.folder), "adapter": self.adapter and ADAPTER}
+        return {name: value for name, value in plain.items() if name != "halt"}
 
 
-def problems(settings: StageSettings, run: Path | None = None) -> list[str]:
+def problems(settings: StageSettings, run: Path | None = None, access: Access | None = None) -> list[str]:
     """What stands in the way, as far as it can be told without loading a library or a model; [] if nothing does.
 
     Args:
         run: where it is to be trained; what an earlier version began there on an evaluation's users may go on.
+        access: how GRPO's language models are to be reached; None: as that folder says.
     """
     if settings.stage not in STAGES:
         return settings.recipe.problems(settings.stage)
@@ -197,6 +204,11 @@ def problems(settings: StageSettings, run: Path | None = None) -> list[str]:
         lines += [line for line in [rows_of.overlap(rows)] if line and not begun]
     if settings.stage == "grpo":
         lines += _role_problems(settings, rows)
+    if not lines:
+        from discover_lib.train.access import Access
+
+        models = settings.spec.models() if settings.stage == "grpo" else []
+        lines += (access or (Access.read(run) if run else Access())).problems(models)
     return lines
 
 
@@ -261,11 +273,18 @@ class _Run:
         trained = sum(each.numel() for each in model.parameters() if each.requires_grad)
         total = settings.recipe.of(stage).steps(len(fitting.rows))
         self.on_progress(f"{stage}: {len(fitting.rows)} rows, {total} updates, {trained:,} trained parameters")
+        from discover_lib.train.access import HeldUpError
+
         with ExitStack() as stack:
             trainer, recorder, run = self._trainer(stack, model, tokenizer, fitting, held_out, source, dialect)
-            begun = time.monotonic()
-            trainer.train(resume_from_checkpoint=self._checkpoint())
-            return self._finish(trainer, recorder, run, chain, source, len(fitting.rows), time.monotonic() - begun)
+            begun, halt = time.monotonic(), ""
+            try:
+                trainer.train(resume_from_checkpoint=self._checkpoint())
+            except HeldUpError as error:
+                recorder.stopped, halt = True, error.kind
+                self.on_progress(f"{error}; stopped after step {trainer.state.global_step}, the same command goes on")
+            seconds = time.monotonic() - begun
+            return self._finish(trainer, recorder, run, chain, source, len(fitting.rows), seconds, halt)
 
     def _fitting(self, source: TrainingRows, dialect: Dialect, tokenizer: Any) -> tuple[Fitting, Fitting]:
         """Rows that fit, for training and to measure on; GRPO's prompts must leave room for a reply."""
@@ -289,6 +308,9 @@ class _Run:
             context=context_of(chain.base.path),
         )
         part = settings.recipe.of(settings.stage)
+        lines += generation_problems(part, self.backend)
+        if self.backend.device == "cuda":
+            lines += misfit(settings.stage, chain.base.path, settings.recipe, present_card(), self.backend.name)
         if (
             isinstance(part, GrpoRecipe)
             and part.reference == "continue"
@@ -312,6 +334,7 @@ class _Run:
         dialect: Dialect,
     ) -> tuple[Any, Recorder, GrpoRun | None]:
         from transformers import PrinterCallback
+        from transformers.integrations import get_reporting_integration_callbacks
 
         from discover_lib.train.recorder import Recorder
 
@@ -330,6 +353,8 @@ class _Run:
         )
         recorder = Recorder(self.folder, samples=samples, sample_steps=part.sample_steps, on_progress=self.on_progress)
         trainer.remove_callback(PrinterCallback)
+        for callback in get_reporting_integration_callbacks(list(self._access().report_to)):
+            trainer.add_callback(callback)
         trainer.add_callback(recorder)
         if run is not None:
             from discover_lib.train.grpo.trainer import RoundsCallback
@@ -350,11 +375,11 @@ class _Run:
         from discover_lib.train.grpo.reward import Users
         from discover_lib.train.grpo.trainer import grpo_run
 
-        client, waits = None, bool(self.settings.spec.models())
-        if waits:
-            from discover_lib.engines.llm.calls.client import LLMClient
+        client = None
+        if self.settings.spec.models():
+            from discover_lib.train.access import patient_client
 
-            client = stack.enter_context(LLMClient())
+            client = stack.enter_context(patient_client(self._access(), self.folder, self.on_progress))
         return grpo_run(
             model,
             tokenizer,
@@ -366,10 +391,16 @@ class _Run:
             self.settings.seed,
             dialect=dialect,
             users=Users(RoleEngines(self.settings.spec, client), part.tau),
-            threads=part.workers if waits else 1,
+            threads=part.workers if client else 1,
+            take_spending=client.take_spending if client else dict,
             on_progress=self.on_progress,
             probe=self.probe,
         )
+
+    def _access(self) -> Access:
+        from discover_lib.train.access import Access
+
+        return Access.read(self.folder)
 
     def _checkpoint(self) -> str | None:
         """The last complete checkpoint.  One that was being written when the process died is removed."""
@@ -397,6 +428,7 @@ class _Run:
         source: TrainingRows,
         n_rows: int,
         seconds: float,
+        halt: str,
     ) -> StageResult:
         from discover_lib.train.recorder import peak_memory_mb
 
@@ -412,6 +444,7 @@ class _Run:
             seconds=round(recorder.history[-1]["seconds"] if recorder.history else seconds, 1),
             peak_memory_mb=round(peak_memory_mb(), 1),
             kept_round=kept,
+            halt=halt,
         )
         if not recorder.stopped:
             self._save(trainer, run, kept)
@@ -429,7 +462,9 @@ class _Run:
             from discover_lib.train.grpo.trainer import ROUNDS
 
             shutil.copytree(self.folder / ROUNDS / f"round-{kept}", partial)
-            if run.rounds.recipe.rounds > 1:
+            if kept == 0:
+                self.on_progress("kept the model as it was: in no round more was discovered than before training")
+            elif run.rounds.recipe.rounds > 1:
                 self.on_progress(f"kept round {kept} of {run.rounds.recipe.rounds}, after which most was discovered")
             if difference := difference_text(run.rounds.measure(kept), run.rounds.measure(0)):
                 self.on_progress(f"against the model that it began with: {difference}")

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from discover_lib.core.conversation import Candidate, Conversation
 from discover_lib.metrics.intervals import Estimate
+from discover_lib.train.alarms import alarms
 from discover_lib.train.grpo.group import Group
 from discover_lib.train.jobs import JobStatus
 from discover_lib.views import conversation as show
@@ -65,6 +66,8 @@ CHARTS = (
     Chart("Next token right", {"mean_token_accuracy": "share of the tokens"}, whole=True),
     Chart("Groups without a signal", {"frac_reward_zero_std": "all rewards equal"}, whole=True),
     Chart("Replies that could not be scored", {"share/unscored": "share"}, whole=True, if_any=True),
+    Chart("Cost of judge and voice", {"spent/total": "dollars in all"}, if_any=True),
+    Chart("Cost of a step", {"spent/dollars": "dollars"}, if_any=True),
     Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
     Chart("Speed", {"tokens_per_second": "tokens a second"}),
     Chart("Peak memory", {"memory_mb": "MB"}),
@@ -131,6 +134,11 @@ def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
     few = f"; trained on {rows} rows, it has seen each too often" if rows else ""
     text = f"It has been memorising since step {step:,}: held-out loss has risen from {number(least)} to "
     return show.notice(f"{text}{number(after[-1])}{few}.", tone="open")
+
+
+def alarm_lines(lines: Sequence[Line]) -> Markup:
+    """Signs in what was logged that training goes wrong."""
+    return show.joined(show.notice(f"{text[0].upper()}{text[1:]}.", tone="open") for text in alarms(lines).values())
 
 
 def latest(lines: Sequence[Line]) -> dict[str, Any]:
@@ -220,6 +228,8 @@ def kept_round(result: Mapping[str, Any]) -> Markup:
     """Which round's adapter a finished GRPO run has kept, if its rounds were measured."""
     if result.get("kept_round") is None:
         return EMPTY
+    if result["kept_round"] == 0:
+        return quiet("Training did not help: held-out users discovered most before it. The adapter changes nothing.")
     why = "after it most was discovered in whole conversations with held-out users"
     return quiet(f"The adapter is that of round {result['kept_round']}: {why}.", small=True)
 

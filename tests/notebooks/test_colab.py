@@ -37,18 +37,23 @@ def test_it_holds_nothing_that_was_run_and_no_shell_lines() -> None:
 def test_it_runs_to_the_end_without_a_gpu(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from nbclient import NotebookClient
 
+    changes = [f"{stage}.{each}" for stage in ("sft", "dpo") for each in ("batch=2", "per_device=2")]
+    changes += ["grpo.batch=4", "grpo.per_device=4", "grpo.n_generations=2", "grpo.max_completion=8", "grpo.rounds=1"]
+    changes += ["grpo.probe_users=1", "grpo.probe_turns=1"]
+    changes += [f"{stage}.{each}" for stage in ("sft", "dpo", "grpo") for each in ("max_steps=3", "sample_steps=0")]
     settings = {
         "DISCOVER_OUTPUTS": str(tmp_path),
         "DISCOVER_BASE": str(base),
         "DISCOVER_ARTIFACTS": "6",
-        "DISCOVER_CHANGES": "max_steps=3 batch=2 per_device=2 sample_steps=0",
+        "DISCOVER_DRIVE": str(tmp_path / "drive"),
+        "DISCOVER_CHANGES": " ".join(changes),
         "OMP_NUM_THREADS": "1",
         "CUDA_VISIBLE_DEVICES": "",
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     book = nbformat.read(BOOK, as_version=4)
-    NotebookClient(book, timeout=180, kernel_name="python3").execute()
+    NotebookClient(book, timeout=400, kernel_name="python3").execute()
     shown = "".join(
         str(output.get("text", "")) + "".join(map(str, output.get("data", {}).values()))
         for cell in book.cells
@@ -63,4 +68,27 @@ def test_it_runs_to_the_end_without_a_gpu(base: Path, tmp_path: Path, monkeypatc
             archive.namelist()
         )
         result = json.loads(archive.read("result.json"))
-    assert (result["step"], result["rows"]) == (3, 6 - round(0.1 * 6))
+    assert packed.name == "grpo-adapter.zip" and result["step"] == 3
+    kept = {path.name for path in (tmp_path / "drive").rglob("*")}
+    assert {"rows", "sft", "dpo", "grpo", "adapter", "result.json"} <= kept
+    assert not any("sqlite" in name or name.endswith((".lock", ".partial")) for name in kept)
+
+
+def test_a_new_machine_copies_back_what_was_kept_and_trains_nothing_twice(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cells before training, in a place where only the drive is left of an earlier machine."""
+    from nbclient import NotebookClient
+
+    for stage in ("rows", "sft"):
+        (tmp_path / "drive" / stage).mkdir(parents=True)
+    (tmp_path / "drive" / "sft" / "result.json").write_text("{}")
+    for name, value in {"OUTPUTS": "new", "DRIVE": "drive"}.items():
+        monkeypatch.setenv(f"DISCOVER_{name}", str(tmp_path / value))
+    monkeypatch.setenv("DISCOVER_BASE", str(base))
+    book = nbformat.read(BOOK, as_version=4)
+    last = next(place for place, cell in enumerate(book.cells) if "copied back" in cell.source)
+    book.cells = book.cells[: last + 1]
+    NotebookClient(book, timeout=180, kernel_name="python3").execute()
+    assert "copied back: rows, sft" in str(book.cells[-1].outputs)
+    assert (tmp_path / "new" / "colab" / "sft" / "result.json").is_file()

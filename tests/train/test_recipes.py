@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from discover_lib.engines.local.lineage import ADAPTER, Lineage, LineageError, Source, adapter_chain, content_hash
 from discover_lib.train import arguments
-from discover_lib.train.backend import Backend, BackendError, choose_backend
+from discover_lib.train.backend import Backend, BackendError, choose_backend, generation_problems
 from discover_lib.train.recipes import (
     STAGES,
     DpoRecipe,
@@ -127,19 +128,10 @@ def test_updates_in_all(part: StageRecipe, rows: int, steps: int) -> None:
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 OURS = {  # fields that no trainer is told, because we act on them
-    *(
-        "batch",
-        "max_steps",
-        "reference",
-        "precision",
-        "load_in_4bit",
-        "sample_steps",
-        "eval_steps",
-        "eval_rows",
-        "sft_weight",
-    ),
-    *("tau", "broken_penalty", "look_ahead", "look_ahead_assistant", "multi_turn", "own_prefixes", "rounds"),
-    *("probe_users", "probe_turns", "probe_temperature", "workers", "max_length", "loss_type"),
+    *("batch", "max_steps", "reference", "precision", "load_in_4bit", "sample_steps", "eval_steps", "eval_rows"),
+    *("sft_weight", "generation", "tau", "broken_penalty", "look_ahead", "look_ahead_assistant", "multi_turn"),
+    *("own_prefixes", "rounds", "probe_users", "probe_turns", "probe_temperature", "workers", "max_length"),
+    "loss_type",
 }
 
 
@@ -213,6 +205,48 @@ def test_a_backend_that_cannot_work_is_an_error_in_one_line(
     cuda(monkeypatch, here=here, unsloth=unsloth)
     with pytest.raises(BackendError, match=f"^{error}[^\n]*$"):
         choose_backend(asked)
+
+
+@pytest.mark.parametrize(
+    ("generation", "expected"),
+    [
+        ("transformers", {"use_vllm": False, "vllm_importance_sampling_correction": False}),
+        ("vllm-server", {"use_vllm": True, "vllm_mode": "server", "vllm_importance_sampling_correction": True}),
+        ("vllm-colocate", {"use_vllm": True, "vllm_mode": "colocate", "vllm_gpu_memory_utilization": 0.4}),
+        ("unsloth-fast", {"use_vllm": True, "vllm_mode": "colocate"}),
+    ],
+)
+def test_who_writes_the_replies_becomes_trl_s_own_options(generation: str, expected: dict[str, Any]) -> None:
+    recipe = Recipe.paper().changed("grpo", {"generation": generation, "generation_memory": 0.4})
+    told = arguments.grpo(recipe.grpo)
+    assert {name: told[name] for name in expected} == expected
+    if generation != "transformers":
+        assert recipe.changed("grpo", {"multi_turn": 2}).problems("grpo") == [
+            f"grpo: replies of several turns are not written by {generation}; set generation to transformers"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("generation", "backend", "words"),
+    [
+        ("transformers", Backend("transformers", "cpu", ""), ""),
+        ("vllm-colocate", Backend("unsloth", "cuda", ""), "goes with --backend transformers, not unsloth"),
+        ("unsloth-fast", Backend("transformers", "cuda", ""), "goes with --backend unsloth, not transformers"),
+        ("vllm-server", Backend("transformers", "cpu", ""), "needs a CUDA device"),
+        ("vllm-server", Backend("transformers", "cuda", ""), ""),
+        ("vllm-colocate", Backend("transformers", "cuda", ""), "needs vLLM: pip install vllm"),
+    ],
+)
+def test_who_cannot_write_replies_here_is_refused_in_one_line(generation: Any, backend: Backend, words: str) -> None:
+    lines = generation_problems(replace(Recipe.paper().grpo, generation=generation), backend)
+    assert len(lines) == bool(words) and words in "".join(lines)
+
+
+def test_a_recipe_without_later_fields_is_stored_as_before_and_read_again() -> None:
+    stored = Recipe.paper().to_dict()["grpo"]
+    assert "generation" not in stored and "generation_memory" not in stored
+    fast = Recipe.paper().changed("grpo", {"generation": "vllm-server"})
+    assert Recipe.from_dict(fast.to_dict()) == fast and fast.name == "paper with grpo.generation=vllm-server"
 
 
 @pytest.mark.slow

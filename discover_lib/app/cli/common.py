@@ -95,6 +95,7 @@ ReasoningEffort = Annotated[
 ]
 PRICES_HELP = "Own prices, before LiteLLM's table: a YAML file in the form that docs/commands.md shows."
 Prices = Annotated[Path | None, typer.Option(help=PRICES_HELP)]
+PerMinute = Annotated[float | None, typer.Option(min=1, help="A limit per provider; calls queue for it.")]
 RunBudget = Annotated[float | None, typer.Option(min=0, help="Dollars for the whole run; stops cleanly.")]
 
 

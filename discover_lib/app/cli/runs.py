@@ -19,6 +19,7 @@ from discover_lib.app.cli.common import (
     KeyVariable,
     ModelFlags,
     NearMissCap,
+    PerMinute,
     Prices,
     Prompts,
     RoleModel,
@@ -50,7 +51,7 @@ from discover_lib.runs.store import FILE, RunStore
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
-    from discover_lib.runs.plan import Length
+    from discover_lib.runs.plan import Length, Plan
 
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
 
@@ -61,6 +62,7 @@ class PlannedFor(StrEnum):
     simulate = "simulate"
     synthesize = "synthesize"
     evaluate = "evaluate"
+    train = "train"
 
 
 class LeaveOutName(StrEnum):
@@ -117,7 +119,6 @@ On = Annotated[
         metavar="ray[://HOST:PORT]",
     ),
 ]
-PerMinute = Annotated[float | None, typer.Option(min=1, help="A limit per provider; calls queue for it.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,6 +289,11 @@ class PlanFlags(RunFlags):
     reward_assistant: RewardAssistant = ""
     interactivity: Interactivity = Whose.ours
     final_request: FinalRequest = Whose.ours
+    data: Annotated[Path | None, typer.Option(help="Of train: the rows or the run to train on.")] = None
+    recipe: Annotated[str, typer.Option(help="Of train: its recipe.")] = "paper"
+    changes: Annotated[list[str], typer.Option("--set", help="Of train: a change of its recipe; repeatable.")] = field(
+        default_factory=list
+    )
     builder: Annotated[str | None, typer.Option(help="Count building the trees with this model, too.")] = None
     paper: Annotated[bool, typer.Option("--paper", help="The paper's own cost accounting, and nothing else.")] = False
     like: Annotated[Path | None, typer.Option(help="A run whose measured lengths and times to plan with.")] = None
@@ -373,6 +379,9 @@ def plan(flags: PlanFlags) -> None:
         return
     if flags.like and flags.probing:
         raise DiscoverError("give --like or --probe: a plan rests on one measurement")
+    if flags.planned_for is PlannedFor.train:
+        show.print_plan(_plan_of_training(flags))
+        return
     run, settings = flags.lay_out(), flags.client_settings(flags.candidates)
     measured: Mapping[str, Length] | None = None
     if flags.like:
@@ -381,6 +390,23 @@ def plan(flags: PlanFlags) -> None:
         measured = _probe(run, flags.probing, settings, flags.in_flight(run))
     concurrency = flags.in_flight(run)
     show.print_plan(plan_run(run, settings=settings, concurrency=concurrency, builder=flags.builder, measured=measured))
+
+
+def _plan_of_training(flags: PlanFlags) -> Plan:
+    """What judge and voice of a GRPO stage will take."""
+    from discover_lib.train.access import Access
+    from discover_lib.train.plan import plan_stage
+    from discover_lib.train.recipes import Recipe, assignments
+    from discover_lib.train.stage import StageSettings
+
+    if flags.data is None:
+        raise DiscoverError("--for train needs --data: the rows or the run to train on")
+    recipe = Recipe.named(flags.recipe).changed("grpo", assignments(flags.changes))
+    recipe.check("grpo")
+    judge, voice = flags.judge or flags.engine, flags.voice or flags.engine
+    options = flags.role_options.to_dict()
+    settings = StageSettings("grpo", str(flags.data), "", recipe=recipe, judge=judge, voice=voice, options=options)
+    return plan_stage(settings, Access(flags.client_settings()))
 
 
 def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurrency: int) -> Mapping[str, Length]:

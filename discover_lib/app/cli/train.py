@@ -5,10 +5,12 @@ A run's folder is the same that the notebook shows: begun here, watched there, o
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,13 +18,28 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from discover_lib.app.cli.common import STOPPED, ModelFlags, console, with_flags
+from discover_lib.app.cli.common import (
+    STOPPED,
+    ApiBase,
+    KeyVariable,
+    ModelFlags,
+    PerMinute,
+    Prices,
+    RunBudget,
+    client_settings,
+    code_of_halt,
+    console,
+    with_flags,
+)
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.local.names import PREFIX, LocalModelError, is_local, serving
 from discover_lib.engines.local.names import merge as merge_local
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.train import jobs
+from discover_lib.train.access import Access
+from discover_lib.train.alarms import alarms
 from discover_lib.train.backend import choose_backend
+from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, ERROR, FORMULA
 from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
 from discover_lib.train.recipes import Recipe, assignments
 from discover_lib.train.stage import StageSettings, problems
@@ -45,6 +62,9 @@ class RecipeName(StrEnum):
 
     paper = "paper"
     t4 = "t4"
+    gb24 = "24gb"
+    gb40 = "40gb"
+    gb80 = "80gb"
     miniature = "miniature"
 
 
@@ -54,6 +74,17 @@ class BackendName(StrEnum):
     auto = "auto"
     unsloth = "unsloth"
     transformers = "transformers"
+
+
+class Tracker(StrEnum):
+    """Where metrics can be shown, too."""
+
+    trackio = "trackio"
+    tensorboard = "tensorboard"
+    wandb = "wandb"
+
+
+CardName = StrEnum("CardName", {name: name for name in CARDS})  # type: ignore[misc]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,25 +101,91 @@ class TrainFlags(ModelFlags):
     ] = field(default_factory=list)
     judge: Annotated[str, typer.Option(help="Of GRPO: who judges, miniature or a LiteLLM model.")] = "miniature"
     voice: Annotated[str, typer.Option(help="Of GRPO: who speaks for the user.")] = "miniature"
+    budget: RunBudget = None
+    patience: Annotated[
+        float, typer.Option(min=0, help="Minutes that a silent judge or voice is waited for; then it stops cleanly.")
+    ] = 30.0
+    api_base: ApiBase = None
+    key_variable: KeyVariable = None
+    requests_per_minute: PerMinute = None
+    tokens_per_minute: PerMinute = None
+    prices: Prices = None
+    report_to: Annotated[
+        list[Tracker], typer.Option(help="Show metrics there, too: trackio, tensorboard or wandb; repeatable.")
+    ] = field(default_factory=list)
     seed: Annotated[int, typer.Option(help="Same seed, same result on a processor.")] = 0
     max_steps: Annotated[int | None, typer.Option(min=1, help="Updates in all, in place of the recipe's.")] = None
+    rehearse: Annotated[
+        bool,
+        typer.Option("--rehearse", help="Only run every stage at toy size on this machine, and say what a GPU needs."),
+    ] = False
+    card: Annotated[CardName | None, typer.Option(help="Of --rehearse: the GPU; default: the recipe's.")] = None
     detach: Annotated[bool, typer.Option("--detach", help="Leave it running and come back at once.")] = False
+
+    @property
+    def access(self) -> Access:
+        """How GRPO's judge and voice are reached."""
+        from discover_lib.engines.llm.calls.prices import read_prices
+
+        client = client_settings(
+            api_base=self.api_base,
+            key_variable=self.key_variable,
+            requests_per_minute=self.requests_per_minute,
+            tokens_per_minute=self.tokens_per_minute,
+            prices=read_prices(self.prices) if self.prices else {},
+        )
+        return Access(client, self.budget, self.patience, tuple(each.value for each in self.report_to))
 
 
 @with_flags(TrainFlags)
 def train(flags: TrainFlags) -> None:
     """Train an adapter on conversations: by imitation, by preference, or by the simulated user's reward."""
-    settings = _settings(flags)
-    backend_line = _check(settings, flags.run)
+    settings, access = _settings(flags), flags.access
+    if flags.rehearse:
+        _rehearse(settings, flags, access)
+        return
+    backend_line = _check(settings, flags.run, access)
     job = TrainingJob(flags.run)
     if flags.detach:
         typer.echo(backend_line)
-        jobs.start(settings, flags.run)
+        jobs.start(settings, flags.run, access)
         typer.echo(f"training in {flags.run}, process {job.status().pid}; discover open shows it, page 50_train")
         return
     with _progress(job) as on_progress:
-        status = jobs.run_here(settings, flags.run, on_progress)
+        status = jobs.run_here(settings, flags.run, on_progress, access)
     raise typer.Exit(_closing(job, status))
+
+
+def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> None:
+    """Refuse what cannot work, say what it needs on a GPU, and run every stage at toy size."""
+    from discover_lib.train.rehearsal import estimates, rehearse
+
+    if flags.base == TINY:
+        raise DiscoverError("the tiny model trains on this processor as it is; --rehearse is for larger ones")
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a GPU that is here may be at work
+    _check(replace(settings, backend="auto"), flags.run, access)
+    preset = settings.recipe.name.partition(" ")[0]
+    card = CARDS[flags.card.value if flags.card else CARD_OF_RECIPE.get(preset, "a100-80")]
+    meant = _meant(settings.backend)
+    needed = estimates(settings, card, meant)
+    typer.echo(f"{needed[0].architecture.weights / 1e9:.2f} billion weights: {needed[0].architecture.source}")
+    for each in needed:
+        typer.echo(each.line)
+    typer.echo("\n".join(FORMULA))
+    typer.echo(f"nothing of this was measured on a GPU: what grows with the batch, and time, ± {ERROR:.0%}")
+    here = importlib.util.find_spec("unsloth") is not None
+    if meant == "unsloth":
+        typer.echo("on Unsloth's own trainers" if here else "Unsloth is not installed here: on TRL's own trainers")
+    seconds = rehearse(settings, unsloth=here and meant == "unsloth", on_progress=typer.echo)
+    typer.echo(f"rehearsed in {duration(seconds)}; nothing was kept")
+    if refusal := next((each.refusal for each in needed if each.refusal and each.stage == settings.stage), ""):
+        raise DiscoverError(refusal)
+
+
+def _meant(backend: str) -> str:
+    """What would train on a GPU: Unsloth where it is asked for, or installed and not refused."""
+    installed = importlib.util.find_spec("unsloth") is not None
+    return "unsloth" if backend == "unsloth" or (backend == "auto" and installed) else "transformers"
 
 
 def merge(
@@ -113,8 +210,10 @@ def _settings(flags: TrainFlags) -> StageSettings:
     """The stage to train, every local path made absolute, so that it can be gone on with from anywhere."""
     options = flags.role_options
     options.check_names(())
-    if options.given and (flags.stage is not StageName.grpo or {flags.judge, flags.voice} == {MINIATURE}):
-        raise DiscoverError(f"{options.words()[0]} is for GRPO's judge and voice, and no model plays them here")
+    paid = [name for name in ("budget", "api_base", "key_variable", "prices") if getattr(flags, name) is not None]
+    given = [*options.words()[:1], *(f"--{name.replace('_', '-')}" for name in paid)]
+    if given and (flags.stage is not StageName.grpo or {flags.judge, flags.voice} == {MINIATURE}):
+        raise DiscoverError(f"{given[0]} is for GRPO's judge and voice, and no model plays them here")
     base = flags.base
     name = flags.recipe or (RecipeName.miniature if base == TINY else RecipeName.paper)
     changes = assignments(flags.changes)
@@ -141,7 +240,7 @@ def _settings(flags: TrainFlags) -> StageSettings:
     )
 
 
-def _check(settings: StageSettings, run: Path) -> str:
+def _check(settings: StageSettings, run: Path, access: Access) -> str:
     """Refuse what cannot work before a folder is made; a tiny base that has yet to be made is checked afterwards.
 
     Returns what trains, and why.
@@ -151,7 +250,7 @@ def _check(settings: StageSettings, run: Path) -> str:
     """
     base, obstacles = Path(settings.base), []
     if not base.is_absolute() or base.exists():
-        obstacles = problems(settings, run)
+        obstacles = problems(settings, run, access)
     elif base.parent.name != TINY:
         obstacles = [f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"]
     if obstacles:
@@ -208,6 +307,8 @@ class _Reading:
 def progress_line(last: Mapping[str, Any]) -> str:
     """The figures of a logged line that tell how a run goes, in a few words."""
     parts = [f"{name} {number(last[name])}" for name in ("loss", "reward", "kl") if last.get(name) is not None]
+    if last.get("spent/total"):
+        parts.append(f"${last['spent/total']:.2f} spent")
     if last.get("share/broken") is not None:
         parts.append(f"broken {last['share/broken']:.0%}")
     if last.get("tokens_per_second"):
@@ -222,6 +323,9 @@ def _closing(job: TrainingJob, status: JobStatus) -> int:
     if status.state == "failed":
         typer.echo(f"discover: {status.message} (full log: {job.folder / jobs.LOG})", err=True)
         return 1
+    if status.halt:
+        typer.echo(f"discover: {status.message}", err=True)
+        return code_of_halt(status.halt)
     if status.state == "stopped":
         typer.echo(f"stopped at step {status.step}; the same command resumes there", err=True)
         return STOPPED
@@ -235,5 +339,7 @@ def _closing(job: TrainingJob, status: JobStatus) -> int:
     shown = ("loss", "eval_loss", "reward", "share/broken", "kl")
     figures = [f"{name} {number(last[name])}" for name in shown if last.get(name) is not None]
     typer.echo(f"last: {', '.join(figures)}")
+    for text in alarms(jobs.standing_lines(job.metrics().lines)).values():
+        typer.echo(f"look at this: {text}")
     typer.echo(f"use it as an assistant: hf:{job.folder}")
     return 0

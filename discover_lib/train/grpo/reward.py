@@ -44,6 +44,7 @@ class Scored:
     Attributes:
         total: None if the judgement failed.
         kind: "diverging", "building", "broken" or "neither".
+        steps, near_steps: how many intents it moved up, and how many of them by near misses.
     """
 
     reply: Reply
@@ -52,6 +53,8 @@ class Scored:
     length: float = 0.0
     kind: str = "neither"
     error: str | None = None
+    steps: int = 0
+    near_steps: int = 0
 
 
 @dataclass
@@ -108,6 +111,7 @@ class Scorer:
 
     Attributes:
         threads: judgements at a time; 1 for judges that compute rather than wait.
+        take_spending: what was spent on judgements since its last call, as it is logged.
         seconds: spent in simulators since the count was last taken.
     """
 
@@ -115,6 +119,7 @@ class Scorer:
     dialect: Dialect
     recipe: GrpoRecipe
     threads: int = 1
+    take_spending: Callable[[], Mapping[str, float]] = dict
     seconds: float = 0.0
 
     def score(self, simulator: UserSimulator, text: str, n_tokens: int) -> tuple[Candidate, Scored]:
@@ -160,10 +165,14 @@ def scored(candidate: Candidate, domain: str, dialect: Dialect, broken_penalty: 
     reply, earned = candidate.reply, candidate.reward
     if earned is None:
         return Scored(reply, None, error=candidate.error)
+    moved = [each.cause for each in candidate.transitions if each.moved]
+    near = moved.count("tangential")
     if dialect.is_broken(reply):
-        return Scored(reply, earned.total - broken_penalty, earned.discovered, earned.penalty, "broken")
-    kinds = {"divergent": "diverging", "convergent": "building", None: "neither"}
-    return Scored(reply, earned.total, earned.discovered, earned.penalty, kinds[behaviour(candidate, domain)])
+        kind, total = "broken", earned.total - broken_penalty
+    else:
+        kinds = {"divergent": "diverging", "convergent": "building", None: "neither"}
+        kind, total = kinds[behaviour(candidate, domain)], earned.total
+    return Scored(reply, total, earned.discovered, earned.penalty, kind, None, len(moved), near)
 
 
 def parts(scores: Iterable[Scored]) -> dict[str, float]:
@@ -179,6 +188,8 @@ def parts(scores: Iterable[Scored]) -> dict[str, float]:
         }
         for kind in ("diverging", "building", "broken"):
             metrics[f"share/{kind}"] = fmean(each.kind == kind for each in known)
+        if steps := sum(each.steps for each in known):
+            metrics["share/near_misses"] = sum(each.near_steps for each in known) / steps
     return metrics
 
 
@@ -221,6 +232,8 @@ class SimulatorReward:
         scores = self.scorer.each(judge, range(len(replies)))
         self.last = list(zip(state, scores, strict=True))
         log_rewards(scores, self.scorer, log_metric)
+        if log_metric is not None:
+            log_metric("share/repeated", 1 - len({(user, one.reply.text) for user, one in self.last}) / len(scores))
         return [each.total for each in scores]
 
     def _said(self, ids: Sequence[int]) -> tuple[str, int]:
@@ -243,7 +256,8 @@ def log_rewards(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[
     if len(failed) > MOST_UNSCORED * len(scores):
         raise RewardError(f"{len(failed)} of {len(scores)} replies could not be judged; the last: {failed[-1].error}")
     if log_metric is not None:
-        for name, value in {**parts(scores), "simulator/seconds": scorer.taken_seconds()}.items():
+        took = {"simulator/seconds": scorer.taken_seconds(), **scorer.take_spending()}
+        for name, value in {**parts(scores), **took}.items():
             log_metric(name, value)
 
 

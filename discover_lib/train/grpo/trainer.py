@@ -8,6 +8,7 @@ can rise while discovery over a conversation falls.
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,10 +16,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from datasets import Dataset
 from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json, write_lines
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.engines.local.dialect import Dialect
@@ -85,7 +89,34 @@ class RoundsTrainer(GRPOTrainer):
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         self.current = [dict(self.table.row(each["place"])) for each in inputs]
-        return super()._generate_and_score_completions(list(self.current))
+        before = RandomState()
+        try:
+            return super()._generate_and_score_completions(list(self.current))
+        except DiscoverError:
+            before.restore()  # gone on with, the step writes the same replies, whose judgements are there already
+            self.save_now()
+            raise
+
+    def save_now(self) -> None:
+        """A checkpoint after the last finished step, for a run that cannot go on just now."""
+        if self.state.global_step:
+            self._save_checkpoint(self.model, None)
+
+
+class RandomState:
+    """Where all generators that a step draws from stand."""
+
+    def __init__(self) -> None:
+        cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+        self._states = random.getstate(), np.random.get_state(), torch.get_rng_state(), cuda
+
+    def restore(self) -> None:
+        python, numpy, cpu, cuda = self._states
+        random.setstate(python)
+        np.random.set_state(numpy)
+        torch.set_rng_state(cpu)
+        if cuda:
+            torch.cuda.set_rng_state_all(cuda)
 
 
 @dataclass
@@ -178,9 +209,16 @@ class Rounds:
         self.on_progress(f"round {number + 1}: {len(prefixes)} prompts from the model's own conversations")
         return prefixes
 
+    def measured(self, number: int) -> bool:
+        """Whether the model after `number` rounds was measured already."""
+        return self._probe_file(number).exists()
+
+    def _probe_file(self, number: int) -> Path:
+        return self.folder / ROUNDS / f"probe-{number}.json"
+
     def measure(self, number: int) -> Mapping[str, Any]:
         """Discovery over whole conversations after `number` rounds, measured once."""
-        path = self.folder / ROUNDS / f"probe-{number}.json"
+        path = self._probe_file(number)
         if not path.exists():
             write_json(path, dict(self.probe(number)) if self.probe else {})
         metrics = json.loads(path.read_text(encoding="utf-8"))
@@ -193,10 +231,13 @@ class Rounds:
         model.save_pretrained(str(folder), selected_adapters=["default"])
 
     def best(self) -> int | None:
-        """The round after which most was discovered, the first of equals; None if nothing was measured."""
+        """The round after which most was discovered, the first of equals; None if nothing was measured.
+
+        0 is the model that the stage began with: then training has not helped, and the adapter changes nothing.
+        """
         measured = {
             number: value
-            for number in range(1, self.recipe.rounds + 1)
+            for number in range(self.recipe.rounds + 1)
             if (self.folder / ROUNDS / f"round-{number}").is_dir()
             and (value := self.measure(number).get("probe/discovered")) is not None
         }
@@ -210,28 +251,33 @@ class RoundsCallback(TrainerCallback):
         self.rounds, self.trainer, self.recorder = rounds, trainer, recorder
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self.rounds.probe and state.global_step == 0:
-            self._measured(0, state)
-        self._enter(state.global_step)
+        self._between(state)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.global_step % self.rounds.steps_per_round and state.global_step != state.max_steps:
             return
-        number = min(state.global_step // self.rounds.steps_per_round, self.rounds.recipe.rounds)
-        if self.rounds.probe:
+        try:
+            self._between(state)
+        except DiscoverError:
+            self.trainer.save_now()  # gone on with, it measures this round first
+            raise
+
+    def _between(self, state: Any) -> None:
+        """Measure the round that has ended, unless it was measured already, and enter the one that begins."""
+        number, into = divmod(state.global_step, self.rounds.steps_per_round)
+        number = min(number, self.rounds.recipe.rounds)
+        ended = into == 0 or state.global_step == state.max_steps
+        if self.rounds.probe and ended and not self.rounds.measured(number):
             self.rounds.keep(number, self.trainer.model)
             self._measured(number, state)
         if state.global_step < state.max_steps:
-            self._enter(state.global_step)
-
-    def _enter(self, step: int) -> None:
-        number = min(step // self.rounds.steps_per_round, self.rounds.recipe.rounds - 1)
-        self.trainer.table = self.rounds.table(number)
+            self.trainer.table = self.rounds.table(min(number, self.rounds.recipe.rounds - 1))
 
     def _measured(self, number: int, state: Any) -> None:
         metrics = self.rounds.measure(number)
         if metrics:
-            self.recorder.write(state, {"round": number, **metrics})
+            spent = self.rounds.player.scorer.take_spending()
+            self.recorder.write(state, {"round": number, **metrics, **spent})
             when = f"after round {number} of {self.rounds.recipe.rounds}" if number else "before training"
             self.rounds.on_progress(f"{when}: {probe_text(metrics)}")
 
@@ -270,6 +316,7 @@ def grpo_run(
     threads: int,
     on_progress: Progress,
     probe: Probe | None = None,
+    take_spending: Callable[[], Mapping[str, float]] = dict,
 ) -> GrpoRun:
     """A trainer of a model that wears its adapter already; see `supervised.supervised_trainer`.
 
@@ -277,9 +324,10 @@ def grpo_run(
         rows: of `data.trainer_row`: prompt, state and domain.
         source: all rows, for the users that own prefixes and probes are about.
         threads: judgements at a time.
+        take_spending: as of `Scorer`.
         probe: measures in place of our own probe.
     """
-    scorer = Scorer(users, dialect, recipe, threads)
+    scorer = Scorer(users, dialect, recipe, threads, take_spending)
     sampler = Sampler(
         model,
         tokenizer,
@@ -305,7 +353,7 @@ def grpo_run(
     )
     trainer.table = Table(rows, seed)
     settle_reference(trainer.model, recipe)
-    plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads)
+    plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads, take_spending)
     rounds = Rounds(
         recipe,
         folder,

@@ -1,0 +1,203 @@
+"""How the models that judge and speak in GRPO are reached, what they may cost, and what becomes of their calls.
+
+None of it decides a result, so it is no part of a run's settings: the same run may go on with another address or a
+larger budget.  Every finished call is kept in the run's folder, and none is paid for twice.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import write_json
+from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
+from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, RETRIED, Completion, LLMError, Request
+from discover_lib.runs.options import RunOptionsError, check_models, check_prices
+from discover_lib.runs.store import RunStore
+from discover_lib.train import Progress
+from discover_lib.train.files import ACCESS, STOP
+
+CALLS = ".calls"
+CONFIGURATION = {"format": "discover-training-calls/1", "kind": "training calls"}  # calls differ by key
+OWN_FAILURES = 2  # failures of one call while others are answered, before its reply goes unscored
+
+
+class HeldUpError(DiscoverError):
+    """Replies cannot be judged for now.  Nothing is lost: the run ends with a checkpoint and can go on.
+
+    Attributes:
+        kind: "budget", "auth", "stopped", or "connection" for models that did not answer.
+    """
+
+    def __init__(self, line: str, kind: str) -> None:
+        super().__init__(line)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class Access:
+    """How models are reached.
+
+    Attributes:
+        budget_dollars: of the whole run, what it has already cost included; None for no limit.
+        report_to: where transformers shows metrics, too: "trackio", "tensorboard", "wandb".
+        patience_minutes: how long models that do not answer are asked again before the run ends with a checkpoint.
+    """
+
+    client: ClientSettings = field(default_factory=ClientSettings)
+    budget_dollars: float | None = None
+    patience_minutes: float = 30.0
+    report_to: tuple[str, ...] = ()
+
+    def write(self, folder: Path) -> None:
+        """Keep it in a run's folder for the process that trains; it holds no key."""
+        write_json(folder / ACCESS, _FORM.dump_python(self, mode="json"))
+
+    @classmethod
+    def read(cls, folder: Path) -> Access:
+        """What was kept in a run's folder; the defaults where nothing was.
+
+        Raises:
+            DiscoverError: the file is damaged.
+        """
+        path = folder / ACCESS
+        try:
+            return _FORM.validate_json(path.read_bytes()) if path.exists() else cls()
+        except ValidationError as error:
+            raise DiscoverError(f"{path}: damaged ({error.errors()[0]['msg']})") from None
+
+    def problems(self, models: list[str]) -> list[str]:
+        """What is missing, as far as it can be told without asking these models: a key, a price, a package."""
+        lost = [name for name in self.report_to if importlib.util.find_spec(name) is None]
+        if lost:
+            return [f"--report-to: {' and '.join(lost)} is not installed: pip install {' '.join(lost)}"]
+        try:
+            check_prices(models, self.client, self.budget_dollars)
+            check_models(models, self.client)
+        except RunOptionsError as error:
+            return [str(error)]
+        return []
+
+
+_FORM: TypeAdapter[Access] = TypeAdapter(Access)
+
+
+@contextmanager
+def patient_client(access: Access, folder: Path, on_progress: Progress) -> Iterator[PatientClient]:
+    """A client that keeps its calls in a run's folder, within the run's budget."""
+    calls = folder / CALLS
+    calls.mkdir(parents=True, exist_ok=True)
+    with RunStore.write(calls, CONFIGURATION) as store:
+        spent = store.spent().cost
+        budget = None if access.budget_dollars is None else Budget(access.budget_dollars, spent=spent)
+        client = PatientClient(
+            access.client,
+            access.patience_minutes * 60,
+            asked_to_stop=(folder / STOP).exists,
+            on_progress=on_progress,
+            spent=spent,
+            cache=store,
+            budget=budget,
+        )
+        with client:
+            yield client
+
+
+class PatientClient(LLMClient):
+    """Waits while models do not answer, and asks again; a call that fails while others are answered stays failed.
+
+    Args:
+        patience_seconds: longest time without any answer.
+        asked_to_stop: looked at while it waits.
+        spent: dollars that the run has cost before.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        patience_seconds: float,
+        *,
+        asked_to_stop: Callable[[], bool],
+        on_progress: Progress,
+        spent: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(settings, **options)
+        self._patience_seconds, self._asked_to_stop, self._on_progress = patience_seconds, asked_to_stop, on_progress
+        self._before, self._logged = spent, self.usage.total
+        self._waiting = threading.Lock()
+        self._answered = 0.0  # when a model answered last
+        self._silent_since: float | None = None
+        self._over: HeldUpError | None = None  # no thread waits longer than the first that gave up
+
+    def complete(self, request: Request) -> Completion:
+        """Ask, and wait as long as it takes within the patience.
+
+        Raises:
+            LLMError: of this call alone.
+            HeldUpError: nothing can be asked any more for now.
+        """
+        failures = 0
+        while True:
+            asked = time.monotonic()
+            try:
+                completion = super().complete(request)
+            except LLMError as error:
+                if error.kind in ENDS_THE_RUN:
+                    raise HeldUpError(str(error), error.kind) from error
+                failures += self._answered > asked
+                if error.kind not in RETRIED or failures >= OWN_FAILURES:
+                    raise
+                if self._answered <= asked:
+                    self._wait(error)
+            else:
+                if not completion.cached:
+                    self._hear()
+                return completion
+
+    def _hear(self) -> None:
+        with self._waiting:
+            self._answered = time.monotonic()
+            if self._silent_since is not None:
+                self._silent_since = None
+                self._on_progress("the models answer again")
+
+    def _wait(self, error: LLMError) -> None:
+        """Pause before a model that does not answer is asked again."""
+        with self._waiting:
+            if self._silent_since is None:
+                self._silent_since = time.monotonic()
+                minutes = self._patience_seconds / 60
+                self._on_progress(f"no answer ({error}); asking again for up to {minutes:g} min")
+            since = self._silent_since
+        until = time.monotonic() + self.settings.longest_wait_seconds
+        while time.monotonic() < until:
+            if self._asked_to_stop():
+                raise HeldUpError("stopped while the models did not answer", "stopped")
+            if self._over is None and time.monotonic() - since > self._patience_seconds:
+                minutes = self._patience_seconds / 60
+                self._over = HeldUpError(f"no answer for {minutes:g} min ({error})", "connection")
+            if self._over is not None:
+                raise HeldUpError(str(self._over), self._over.kind)
+            time.sleep(min(0.2, self.settings.longest_wait_seconds))
+
+    def take_spending(self) -> dict[str, float]:
+        """What was asked since this was last called, as it is logged: calls, dollars, and dollars of the whole run.
+
+        Dollars are left out where a price is not known: unknown is not 0.
+        """
+        now = self.usage.total
+        last, self._logged = self._logged, now
+        spending = {"spent/calls": float(now.calls - last.calls)}
+        if now.calls_of_unknown_price == 0:
+            spending |= {"spent/dollars": now.cost - last.cost, "spent/total": self._before + now.cost}
+        return spending

@@ -1,0 +1,106 @@
+"""What the judge and the voice of a GRPO stage will take, before anything is spent: calls, tokens, dollars, minutes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from discover_lib.core.roles import RoleError
+from discover_lib.dataset.rows import restore
+from discover_lib.engines.llm.calls.prices import price_of
+from discover_lib.engines.spec import MINIATURE, RoleEngines
+from discover_lib.runs.plan import (
+    COUNTED,
+    NO_REPLY,
+    REASKED,
+    REHEARSED,
+    REPLY,
+    THOUGHT,
+    TURNS_TAKEN,
+    USER_MESSAGE,
+    VERDICT,
+    VERDICT_HEAD,
+    Length,
+    Limits,
+    Nobody,
+    Plan,
+    Scale,
+    Span,
+    Stage,
+    sum_of,
+)
+from discover_lib.train.data import DataError, TrainingRows, load_rows, starting_users
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.client import LLMClient
+    from discover_lib.train.access import Access
+    from discover_lib.train.stage import StageSettings
+
+BASIS = "prompts rendered on users of these rows and counted; what models write is assumed"
+
+
+def plan_stage(settings: StageSettings, access: Access) -> Plan:
+    """The plan of a GRPO stage's judge and voice; the policy itself costs no calls.
+
+    Raises:
+        DataError: there are no such rows.
+    """
+    rows, part = _rows(settings), settings.recipe.grpo
+    steps = part.steps(len(rows.train))
+    completions = math.ceil(steps / part.iterations) * part.batch
+    talks = Span(1, part.multi_turn, part.multi_turn) if part.multi_turn > 1 else Span.exactly(1)
+    judged = talks * ((1 + part.look_ahead) * completions)
+    spoken = (talks + Span.exactly(-1.0) + Span.exactly(part.look_ahead)) * completions
+    probed = min(part.probe_users, len(starting_users(rows.held_out))) * ((part.rounds + 1) if part.probe_users else 0)
+    collected = completions / part.n_generations if part.own_prefixes else 0.0
+    for conversations in (probed, collected / part.probe_turns):
+        judged += TURNS_TAKEN * (conversations * part.probe_turns)
+        spoken += TURNS_TAKEN * (conversations * (part.probe_turns - 1))
+    lengths = _lengths(settings, rows)
+    stages = []
+    for role, calls in (("judge", judged), ("voice", spoken)):
+        model = getattr(settings, role)
+        if model != MINIATURE:
+            limits = Limits.of(role, settings.spec.options)
+            price = price_of(model, access.client.prices, access.client.address_of(model))
+            again = Span.exactly(1.0) + REASKED
+            stages.append(Stage(role, model, calls * again, limits.applied(lengths[role]), price, limits))
+    seconds = sum_of(stage.calls * stage.length.duration for stage in stages)
+    assumptions = (
+        f"{steps:,} updates of {part.batch} replies, {probed} conversations to measure it, "
+        f"{part.workers} judgements at a time; the model's own time is not in these minutes",
+        f"lengths: {BASIS}",
+    )
+    at_once = min(part.workers, access.client.concurrency)
+    return Plan(completions + probed, judged, tuple(stages), seconds * (1 / at_once / 60), assumptions)
+
+
+def _rows(settings: StageSettings) -> TrainingRows:
+    """Whatever form they are in: it decides nothing here."""
+    try:
+        return load_rows(Path(settings.data), "grpo", "content", system=settings.system, seed=settings.seed)
+    except DataError:
+        return load_rows(Path(settings.data), "grpo", "notation", system=settings.system, seed=settings.seed)
+
+
+def _lengths(settings: StageSettings, rows: TrainingRows) -> dict[str, Length]:
+    """Role → what one call takes, the reply that is judged or answered in the prompt."""
+    scale, verdicts = Scale(), []
+    engines, nobody = RoleEngines(settings.spec, cast("LLMClient", scale)), Nobody()
+    for row in rows.train[:: max(1, len(rows.train) // REHEARSED)][:REHEARSED]:
+        judging = restore(row["state"], engines.judge(row["domain"]), nobody)
+        judging.consider(NO_REPLY)
+        speaking = restore(row["state"], nobody, engines.voice(row["domain"]))
+        with contextlib.suppress(RoleError):
+            speaking.step(NO_REPLY)
+        verdicts += [len(each.verdicts) for turn in judging.conversation.turns if (each := turn.candidate.evaluation)]
+    asked = sum(verdicts) / len(verdicts) if verdicts else len(speaking.tree.roots)
+    written = {"judge": VERDICT_HEAD + VERDICT * asked, "voice": USER_MESSAGE + THOUGHT}
+    reply = Span(*(min(tokens, settings.recipe.grpo.max_completion) for tokens in dataclasses.astuple(REPLY)))
+    return {
+        role: Length(Span.about(scale.mean(role), COUNTED) + reply, completion, BASIS)
+        for role, completion in written.items()
+    }

@@ -1,0 +1,205 @@
+"""A rehearsal: every stage of a recipe on a CPU, with the chosen model's architecture and chat template at toy size.
+
+Weights are random and nothing is learnt: what is found out is whether rows, template, masks, trainers, checkpoints and
+adapters fit together, before a GPU is paid for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.train import Progress
+from discover_lib.train.data import DataError, Row, domain_of, load_rows
+from discover_lib.train.estimate import Card, Estimate, architecture_of, config_of, estimate, published_name
+from discover_lib.train.recipes import STAGES, Recipe, Stage
+from discover_lib.train.stage import StageSettings, run_stage
+
+TOY = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 16}
+TOY_WORDS = 2000  # of a tokenizer that is made from the rows, where the model's own is not on this machine
+REAL_WORDS_LENGTH = 1024  # longest sequence with the model's own tokenizer, whose logits are large
+SMOLLM2 = (
+    "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\n"
+    "You are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+# Beginning of a known base's name → its kind of model, TRL's copy of its template, its mark of a reply's end
+FAMILIES = {
+    "llama-3.1": ("llama", "llama3_1.jinja", "<|eot_id|>"),
+    "llama-3.2": ("llama", "llama3_2.jinja", "<|eot_id|>"),
+    "qwen3": ("qwen3", "qwen3.jinja", "<|im_end|>"),
+    "smollm2": ("llama", SMOLLM2, "<|im_end|>"),
+    "gemma-2": ("gemma2", "gemma.jinja", "<end_of_turn>"),
+}
+BEGINNINGS = ("<|begin_of_text|>", "<bos>")
+MARKS = re.compile(r"<\|[\w]+\|>|<(?:start|end)_of_turn>|<bos>")
+DOMAIN = "technical_writing"
+
+
+class RehearsalError(DiscoverError):
+    """The model cannot be stood in for; the message is one line that says what is missing."""
+
+
+def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Progress = print) -> float:
+    """Run all three stages one after the other, each on the one before; seconds in all.
+
+    Nothing of it is kept, and nobody is paid: the miniature judges.
+
+    Args:
+        unsloth: on the trainers that Unsloth writes; then nothing else may be trained in this process.
+
+    Raises:
+        DiscoverError: what the stage itself would meet, too.
+    """
+    begun = time.monotonic()
+    if unsloth:
+        from discover_lib.train.unsloth_on_cpu import rehearse_on_unsloth
+
+        rehearse_on_unsloth()
+    with tempfile.TemporaryDirectory() as place:
+        folder, adapter = Path(place), ""
+        run = _few_conversations(folder / "conversations")
+        base, own_words = toy_base(settings.base, folder / "base", _texts(load_rows(run, "sft", "content").train))
+        for stage in STAGES:
+            data = settings.data if stage == settings.stage and _fit_for(settings) else str(run)
+            rehearsed = StageSettings(
+                stage, data, str(base), adapter, _small(settings.recipe, stage, own_words), "auto",
+                settings.seed, system=settings.system,
+            )  # fmt: skip
+            lines: list[str] = []
+            result = run_stage(rehearsed, folder / stage, on_progress=lines.append)
+            took = f"{result.step} updates in {result.seconds:.0f} s"
+            on_progress(f"rehearsed {stage}: {took}, {_losses(folder / stage)}")
+            adapter = str(folder / stage)
+    return time.monotonic() - begun
+
+
+def _few_conversations(folder: Path) -> Path:
+    folder.mkdir()
+    options = RunOptions(("draft", "adaptive"), domain=DOMAIN, split="train", artifacts=8, candidates=1, turns=3)
+    execute(lay_out(options), folder)
+    return folder
+
+
+def _fit_for(settings: StageSettings) -> bool:
+    """Whether the rows that were named can be rehearsed on: the miniature must be able to judge them."""
+    try:
+        rows = load_rows(Path(settings.data), settings.stage, "content", system=settings.system)
+    except DataError:
+        return False
+    return settings.stage != "grpo" or all(map(domain_of, rows.train))
+
+
+def _texts(rows: Sequence[Row]) -> Iterable[str]:
+    return (message["content"] for row in rows for message in row["messages"])
+
+
+def _losses(folder: Path) -> str:
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    losses = [line["loss"] for line in lines if line.get("loss") is not None]
+    return f"loss {losses[0]:.3f} to {losses[-1]:.3f}" if losses else "no loss logged"
+
+
+def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
+    """The recipe with two updates of few sequences; what decides how a stage works stays."""
+    part = recipe.of(stage)
+    changes: dict[str, Any] = {"max_steps": 2, "batch": 2, "per_device": 1, "save_steps": 1, "sample_steps": 2}
+    changes |= {"precision": "auto", "load_in_4bit": False, "optimizer": "adamw_torch", "reference": "merged"}
+    if own_words:
+        changes["max_length"] = min(part.max_length, REAL_WORDS_LENGTH)
+    if stage == "grpo":
+        turns = min(2, recipe.grpo.multi_turn)
+        changes |= {"batch": 4, "per_device": 4, "n_generations": 2, "max_completion": 16, "multi_turn": turns}
+        changes |= {"rounds": min(2, recipe.grpo.rounds), "probe_users": 2, "probe_turns": 2}
+    else:
+        changes |= {"eval_steps": 2, "eval_rows": 2}
+    return recipe.replace(**{stage: replace(part, **changes), "lora": replace(recipe.lora, r=4, alpha=8)})
+
+
+def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]:
+    """A model with random weights that is built and spoken to as `base` is; whether it has that model's own tokenizer.
+
+    Raises:
+        RehearsalError: neither the model's files nor a table of known bases say what it is like.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    here = config_of(base) is not None
+    family = next((FAMILIES[each] for each in FAMILIES if (published_name(base) or "").startswith(each)), None)
+    if not here and family is None:
+        raise RehearsalError(f"{base}: not on this machine, and none of the known bases ({', '.join(FAMILIES)})")
+    tokenizer, own = _tokenizer(base, family, texts)
+    given = AutoConfig.from_pretrained(base).get_text_config() if here else AutoConfig.for_model(family[0])  # type: ignore[index]
+    heads = architecture_of(base)
+    config = given.__class__.from_dict(
+        given.to_dict()
+        | TOY
+        | {
+            "num_key_value_heads": 2 if heads.kv_heads < heads.heads else 4,
+            "vocab_size": len(tokenizer),
+            "tie_word_embeddings": heads.tied,
+            "layer_types": None,
+            **{f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")},
+        }
+    )
+    config.max_position_embeddings = max(8192, config.max_position_embeddings or 0)
+    torch.manual_seed(0)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder, own
+
+
+def _tokenizer(base: str, family: tuple[str, str, str] | None, texts: Iterable[str]) -> tuple[Any, bool]:
+    """The model's own tokenizer if it is on this machine, else one made from the rows with its chat template."""
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    try:
+        return AutoTokenizer.from_pretrained(base, local_files_only=True), True
+    except (OSError, ValueError) as error:
+        if family is None:
+            raise RehearsalError(f"{base}: its tokenizer is not on this machine") from error
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    _, template, end = family
+    if template.endswith(".jinja"):
+        import trl
+
+        template = (Path(trl.__file__).parent / "chat_templates" / template).read_text(encoding="utf-8")
+    marks = sorted({*MARKS.findall(template), end, "<|pad|>"})
+    words = Tokenizer(models.BPE())
+    words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    words.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=TOY_WORDS, special_tokens=marks, initial_alphabet=alphabet)
+    words.train_from_iterator(texts, trainer)
+    first = next((each for each in BEGINNINGS if each in marks), None)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token=end, pad_token="<|pad|>", bos_token=first)
+    tokenizer.chat_template = template
+    return tokenizer, False
+
+
+def estimates(settings: StageSettings, card: Card, backend: str) -> list[Estimate]:
+    """What every stage of the recipe needs on a card, with the rows that these data hold for it.
+
+    Raises:
+        EstimateError: nothing is known of the base.
+    """
+    base = architecture_of(settings.base)
+
+    def rows(stage: Stage) -> Sequence[Row]:
+        try:
+            return load_rows(Path(settings.data), stage, "content", system=settings.system).train
+        except DataError:  # exported rows are of one kind
+            return ()
+
+    return [estimate(stage, base, settings.recipe, card, rows(stage), backend) for stage in STAGES]

@@ -1,0 +1,73 @@
+"""What a stage needs on a card: the arithmetic against published figures, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from discover_lib.train.estimate import (
+    CARD_OF_RECIPE,
+    CARDS,
+    EstimateError,
+    architecture_of,
+    estimate,
+    misfit,
+    published_name,
+)
+from discover_lib.train.recipes import STAGES, LoraRecipe, Recipe
+
+LLAMA, QWEN = "meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-8B"
+ROWS = [{"messages": [{"role": "user", "content": "word " * 1500}]}] * 500
+
+
+@pytest.mark.parametrize(
+    ("base", "billions"),
+    [(LLAMA, 8.03), (QWEN, 8.19), ("Qwen/Qwen3-4B", 4.02), ("HuggingFaceTB/SmolLM2-135M-Instruct", 0.1345),
+     ("google/gemma-2-2b-it", 2.61), ("unsloth/Llama-3.2-1B-Instruct", 1.24)],
+)  # fmt: skip
+def test_the_shapes_of_the_table_have_the_weights_that_their_makers_name(base: str, billions: float) -> None:
+    shape = architecture_of(base)
+    assert shape.weights / 1e9 == pytest.approx(billions, rel=0.005) and "table" in shape.source
+
+
+def test_adapter_and_cache_are_those_of_the_libraries() -> None:
+    assert architecture_of(LLAMA).adapter(LoraRecipe(r=16)) == 41_943_040  # what peft prints for all seven modules
+    assert architecture_of(QWEN).cache_bytes == 2 * 36 * 8 * 128 * 2
+
+
+def test_a_configuration_on_this_machine_comes_before_the_table(tmp_path: Path) -> None:
+    shape = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    (tmp_path / "config.json").write_text(json.dumps(shape | {"vocab_size": 10, "tie_word_embeddings": False}))
+    own = architecture_of(str(tmp_path))
+    assert (own.kv_heads, own.head, own.weights) == (2, 4, 2 * (8 * 4 * 8 + 3 * 8 * 16) + 2 * 10 * 8)
+    assert own.source == f"config.json of {tmp_path}"
+    with pytest.raises(EstimateError, match=r"no config\.json on this machine and no entry"):
+        architecture_of("nobody/knows-this")
+
+
+@pytest.mark.parametrize(("base", "name"), [("Qwen/Qwen3-4B-Instruct-2507", "qwen3-4b"), ("x/other", None)])
+def test_variants_have_the_shape_of_their_base(base: str, name: str | None) -> None:
+    assert published_name(base) == name
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_an_8b_model_in_24_gb_at_16_bits_is_refused_and_in_4_bits_is_not(stage: str) -> None:
+    (line,) = misfit(stage, QWEN, Recipe.paper(), CARDS["rtx4090"], "transformers")  # type: ignore[arg-type]
+    assert line.startswith(f"{stage}: 8.2 billion weights need about ") and "load_in_4bit=true" in line
+    assert misfit(stage, QWEN, Recipe.named("24gb"), CARDS["rtx4090"], "transformers") == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", CARD_OF_RECIPE)
+@pytest.mark.parametrize("stage", STAGES)
+def test_no_preset_asks_for_more_than_its_card_may_have(name: str, stage: str) -> None:
+    card, recipe = CARDS[CARD_OF_RECIPE[name]], Recipe.named(name)
+    base = architecture_of("Qwen/Qwen3-4B" if name == "t4" else LLAMA)
+    needed = estimate(stage, base, recipe, card, ROWS, "transformers")  # type: ignore[arg-type]
+    assert needed.fits in ("yes", "perhaps") and needed.hours > 0
+    assert recipe.problems(stage) == []  # type: ignore[arg-type]
+
+
+def test_the_paper_s_sft_of_an_8b_model_takes_minutes_and_the_line_says_so() -> None:
+    needed = estimate("sft", architecture_of(QWEN), Recipe.paper(), CARDS["a100-80"], ROWS)
+    assert needed.steps == 96 and 0.1 < needed.hours < 1
+    assert needed.line.startswith("sft on a100-80: 18.1 + 29.6 (± 14.8) GiB of 80: fits; 96 updates, ")

