@@ -155,6 +155,8 @@ class GrpoRecipe(StageRecipe):
         max_completion: longest reply, in tokens; it counts towards `max_length`.
         beta: weight of the KL term; 0 uses no reference.
         epsilon_high: upper clip; None for the same as `epsilon`.
+        generation_tokens: tokens of prompts and replies that are written at a time, padding counted; fewer need less
+            memory and more time.  None for all replies of an update at once.
         tau: τ of the reward, in the rows' unit of tokens; None for the rows' own (500 in the paper).
         broken_penalty: taken off the reward of a reply that breaks the notation.  An addition to the paper's reward,
             for small models that must not forget their language.
@@ -185,6 +187,7 @@ class GrpoRecipe(StageRecipe):
     beta: NotNegative = 0.0
     epsilon: Positive = 0.28
     epsilon_high: float | None = None
+    generation_tokens: PositiveInt | None = None
     iterations: PositiveInt = 1
     loss_type: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "grpo"
     scale_rewards: Literal["group", "batch", "none"] = "group"
@@ -282,9 +285,12 @@ class Recipe:
         return Recipe.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Plain JSON values; what earlier versions did not have is left out where it changes nothing."""
         data = dataclasses.asdict(self)
         data["lora"]["targets"] = list(self.lora.targets)
+        for part, name in LATER:
+            if data[part][name] == getattr(_PARTS[part], name):
+                del data[part][name]
         return data
 
     @classmethod
@@ -335,6 +341,7 @@ class Recipe:
             raise RecipeError("; ".join(lines))
 
 
+LATER = (("grpo", "generation_tokens"),)  # fields that runs of earlier versions do not hold
 _PARTS: Mapping[str, type] = {"lora": LoraRecipe, "sft": SftRecipe, "dpo": DpoRecipe, "grpo": GrpoRecipe}
 
 
@@ -483,7 +490,7 @@ def changes_between(preset: Recipe, recipe: Recipe, stage: Stage) -> list[str]:
     changes = []
     for part, prefix in ((stage, ""), ("lora", "lora.")):
         before, after = preset.to_dict()[part], recipe.to_dict()[part]
-        changes += [f"{prefix}{name}={json.dumps(after[name])}" for name in after if after[name] != before[name]]
+        changes += [f"{prefix}{name}={json.dumps(after[name])}" for name in after if after[name] != before.get(name)]
     return changes
 
 

@@ -140,6 +140,7 @@ OURS = {  # fields that no trainer is told, because we act on them
     ),
     *("tau", "broken_penalty", "look_ahead", "look_ahead_assistant", "multi_turn", "own_prefixes", "rounds"),
     *("probe_users", "probe_turns", "probe_temperature", "workers", "max_length", "loss_type"),
+    *("epsilon_high", "generation_tokens"),
 }
 
 
