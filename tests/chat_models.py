@@ -76,10 +76,12 @@ def make_tokenizer(family: Family, texts: Sequence[str], size: int = 1200) -> An
     learnt.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     learnt.decoder = decoders.ByteLevel()
     letters = pre_tokenizers.ByteLevel.alphabet()
+    special = [each for each in family.marks if "think" not in each]  # thoughts are ordinary text, as in Qwen3's own
     trainer = trainers.BpeTrainer(
-        vocab_size=size, special_tokens=list(family.marks), initial_alphabet=letters, show_progress=False
+        vocab_size=size, special_tokens=special, initial_alphabet=letters, show_progress=False
     )
     learnt.train_from_iterator(texts, trainer)
+    learnt.add_tokens([each for each in family.marks if "think" in each])
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=learnt, bos_token=family.bos, eos_token=family.ends[0], pad_token=family.pad
     )

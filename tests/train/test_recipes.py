@@ -25,6 +25,7 @@ from discover_lib.train.recipes import (
     SftRecipe,
     Stage,
     StageRecipe,
+    changes_between,
 )
 
 # -- recipes -----------------------------------------------------------------------------------------------------------
@@ -161,8 +162,14 @@ def test_what_is_changed_in_a_recipe_reaches_the_trainer(tmp_path: Path) -> None
     assert told["gradient_accumulation_steps"] == 8 and told["seed"] == told["data_seed"] == 5
     assert (told["bf16"], told["fp16"], told["use_cpu"], told["warmup_steps"]) == (False, False, True, 0.1)
     assert arguments.dpo(DpoRecipe(sft_weight=0.2), held_out=False)["loss_weights"] == [1.0, 0.2]
-    with pytest.raises(BackendError, match="fp16 needs a CUDA device"):
-        arguments.common(SftRecipe(precision="fp16"), backend, tmp_path, seed=0)
+    assert [arguments.grpo(GrpoRecipe(epsilon_high=each))["epsilon_high"] for each in (None, 0.3)] == [0.28, 0.3]
+
+
+def test_a_recipe_is_stored_as_earlier_versions_stored_it() -> None:
+    assert "generation_tokens" not in Recipe.paper().to_dict()["grpo"]
+    changed = Recipe.paper().changed("grpo", {"generation_tokens": 9000})
+    assert Recipe.from_dict(changed.to_dict()) == changed
+    assert changes_between(Recipe.paper(), changed, "grpo") == ["generation_tokens=9000"]
 
 
 # -- backends ----------------------------------------------------------------------------------------------------------

@@ -83,18 +83,22 @@ class Chat:
         gaps = []
         for number, place in enumerate([*replies, len(slots)]):
             last = place == len(slots)
-            text = self._render(slots[:place], reply_next=reply_next or not last)
-            if text.count(SLOT) != number:
-                raise LocalModelError("the chat template leaves replies out, so they can be neither read nor learnt")
-            gaps.append(text.rsplit(SLOT, 1)[-1] + ("" if last else self._extra))
+            parts = self._parts(slots[:place], reply_next=reply_next or not last, replies=number)
+            gaps.append(parts[-1] + ("" if last else self._extra))
         return gaps
+
+    def _parts(self, messages: Sequence[WireMessage], *, replies: int, reply_next: bool = False) -> list[str]:
+        """What the template writes around slots."""
+        parts = self._render(messages, reply_next=reply_next).split(SLOT)
+        if len(parts) != replies + 1:
+            raise LocalModelError("the base's chat template leaves replies out, so they can be neither read nor learnt")
+        return parts
 
     @cached_property
     def _closed(self) -> tuple[str, str]:
         """What the template writes around a conversation's last reply."""
-        before, behind = self._render([{"role": "user", "content": "a"}, {"role": "assistant", "content": SLOT}]).split(
-            SLOT
-        )
+        messages: list[WireMessage] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": SLOT}]
+        before, behind = self._parts(messages, replies=1)
         return before, behind
 
     @cached_property
