@@ -36,7 +36,6 @@ from discover_lib.engines.local.lineage import (
     content_hash,
     versions,
 )
-from discover_lib.engines.local.names import BEFORE, PREFIX, parse_name
 from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.train import Progress
@@ -503,22 +502,6 @@ def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:
         return list(row["prompt"])
     first = next(place for place, each in enumerate(row["messages"]) if each["role"] == "assistant")
     return list(row["messages"][:first])
-
-
-# -- before and after ------------------------------------------------------------------------------------------------
-
-
-def before_and_after(run: Path) -> dict[str, str]:
-    """ "before" and "after" of a finished run → assistant.  Both are asked as the run was trained: what differs is its
-    adapter alone.
-
-    Raises:
-        LineageError: the run has no adapter yet, or what it was trained on cannot be told.
-    """
-    names = {"before": f"{PREFIX}{run}+{BEFORE}", "after": f"{PREFIX}{run}"}
-    for name in names.values():
-        parse_name(name)
-    return names
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------

@@ -11,8 +11,9 @@ from chat_models import FAMILIES, make_chat_model
 from training import make_data
 
 from discover_lib.dataset.export import read_rows
+from discover_lib.train.comparison import before_and_after, conversations, replies
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.stage import StageResult, StageSettings, before_and_after, run_stage
+from discover_lib.train.stage import StageResult, StageSettings, run_stage
 
 pytestmark = pytest.mark.slow
 DOMAIN = "technical_writing"
@@ -142,3 +143,24 @@ def test_the_system_message_of_the_rows_is_that_of_training_and_of_use(place: Pa
     assert parse_name(f"{names['after']}+collaborative").style == "collaborative"
     plain = train(place, "qwen3", "sft", data="data", probe_users=0)
     assert local_assistant(f"hf:{plain.folder}", DOMAIN)._model.system == ""
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_before_and_after_are_asked_one_after_the_other(
+    apart: bool, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from discover_lib.core.conversation import Message
+    from discover_lib.engines.local import names as local_names
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import generate_artifact
+
+    run = train(place, "smollm2", "sft", probe_turns=1 + apart)
+    names = before_and_after(run.folder)
+    monkeypatch.setattr("discover_lib.train.comparison.on_gpu", lambda: apart)
+    monkeypatch.setattr(local_names, "_MODELS", {})
+    said = replies(names, DOMAIN, [Message("user", "write a manual")], 0)
+    assert list(said) == ["before", "after"] and all(each.n_tokens for each in said.values())
+    assert len(local_names._MODELS) == (0 if apart else 2)  # what another process has loaded, it has given back
+    if not apart:
+        tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
+        assert all(talk.turns for talk in conversations(names, DOMAIN, tree, 0).values())

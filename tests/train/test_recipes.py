@@ -223,6 +223,23 @@ def test_a_backend_that_cannot_work_is_an_error_in_one_line(
         choose_backend(asked)
 
 
+@pytest.mark.parametrize(("asked", "name"), [("auto", "transformers"), ("unsloth", "")])
+def test_the_tiny_base_is_never_trained_by_unsloth(
+    asked: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is made by `transformers` in the same process, where Unsloth would come too late."""
+    pytest.importorskip("trl")
+    cuda(monkeypatch, here=True, unsloth=True)
+    (tmp_path / "tiny.json").write_text("{}")
+    for base in (str(tmp_path), "outputs/cache/tiny/0123"):  # there, and yet to be made
+        if name:
+            assert choose_backend(asked, base).name == name
+        else:
+            with pytest.raises(BackendError, match="the tiny model is not for Unsloth"):
+                choose_backend(asked, base)
+    assert choose_backend("auto", "Qwen/Qwen3-8B").name == "unsloth"
+
+
 @pytest.mark.slow
 def test_settings_and_checks_load_nothing_heavy() -> None:
     code = """

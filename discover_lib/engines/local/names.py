@@ -14,12 +14,12 @@ an API (`serving`).
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from discover_lib.engines.local.tiny_language import known_domains
 TINY, PREFIX = "tiny", "hf:"
 COLLABORATIVE = "collaborative"
 BEFORE = "before"
+MODELS_KEPT = 8  # a base, what was trained on it, and some more to compare with; on a GPU one
 TOLD_EVERY = 100  # steps of pretraining
 
 
@@ -164,6 +165,7 @@ def fingerprint(name: str) -> str:
 
 
 _LOADING = threading.Lock()
+_MODELS: dict[str, LocalModel] = {}
 
 
 def local_assistant(name: str, domain: str) -> LocalAssistant:
@@ -177,8 +179,21 @@ def local_assistant(name: str, domain: str) -> LocalAssistant:
         return LocalAssistant(_loaded(name), domain)
 
 
-@lru_cache(maxsize=8)  # a base, what was trained on it, and some more to compare with
 def _loaded(name: str) -> LocalModel:
+    """The model of a name; one that is not kept any more is free for the memory of the next."""
+    if name not in _MODELS:
+        while len(_MODELS) >= (1 if on_gpu() else MODELS_KEPT):
+            _MODELS.pop(next(iter(_MODELS)))
+        gc.collect()
+        if on_gpu():
+            import torch
+
+            torch.cuda.empty_cache()
+        _MODELS[name] = _load(name)
+    return _MODELS[name]
+
+
+def _load(name: str) -> LocalModel:
     parts = parse_name(name)
     folder = parts.folder
     folder = folder or _tiny_base()
@@ -237,6 +252,8 @@ def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
         torch.set_num_threads(1)  # more of them wait for each other; processes side by side gain more
     try:
         model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto" if cuda else torch.float32)
+        if cuda and model.dtype is torch.bfloat16 and not native_bf16():
+            model = model.half()
         tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers in a way that is going to change
