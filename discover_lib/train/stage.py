@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, write_json
+from discover_lib.dataset.rows import system_text
 from discover_lib.engines.local.chat import Chat, said
 from discover_lib.engines.local.dialect import Dialect, LocalModelError, dialect_of, tiny_domains
 from discover_lib.engines.local.lineage import (
@@ -198,7 +199,7 @@ def problems(settings: StageSettings, run: Path | None = None) -> list[str]:
     known = {"adapter": bool(chain.adapters)} if chain else {}
     lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
     if rows is not None:
-        lines += _domain_problems(base, rows)
+        lines += _domain_problems(base, rows) + _system_problems(settings, rows, dialect)
         begun = run is not None and (run / CHECKPOINTS).is_dir()
         lines += [line for line in [rows_of.overlap(rows)] if line and not begun]
     if settings.stage == "grpo":
@@ -533,6 +534,15 @@ def _domain_problems(base: str, rows: TrainingRows) -> list[str]:
     domains = {rows_of.domain_of(row) for row in (*rows.train, *rows.held_out)}
     lost = sorted(domains - set(known))
     return [f"{base} knows the domains {', '.join(known)}, and the rows are of {', '.join(lost)}"] if lost else []
+
+
+def _system_problems(settings: StageSettings, rows: TrainingRows, dialect: Dialect) -> list[str]:
+    """Whether the rows hold the system message that was asked for."""
+    if settings.system == "none" or (rows.system == system_text(settings.system) and dialect.text == "content"):
+        return []
+    if dialect.text == "notation":
+        return ["the tiny model reads no system message; leave system at none"]
+    return [f"{settings.data}: exported rows with another system message; export them again with --system"]
 
 
 def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[str]:

@@ -76,6 +76,11 @@ REFUSED: dict[str, tuple[Any, Callable[[Path], Told], str]] = {
         lambda place: {"base": str(place / "gemma"), "data": str(place / "system" / "sft")},
         "the base's chat template refuses a conversation: System role not supported",
     ),
+    "another system message than the rows'": (
+        "sft",
+        lambda _: {"system": "collaborative"},
+        "exported rows with another system message",
+    ),
     "no room for the rows": ("sft", lambda _: {"changes": {"max_length": 8}}, "no rows to train on"),
     "more than the base can read": ("sft", lambda _: {"changes": {"max_length": 9999}}, "more than the 4096 tokens"),
     "no earlier stage": ("dpo", lambda place: {"adapter": str(place / "gone")}, "no lineage.json here"),

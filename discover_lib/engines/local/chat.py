@@ -60,10 +60,10 @@ class Chat:
         ids: list[int] = []
         own: list[bool] = []
 
-        def add(text: str, said: bool) -> None:
+        def add(text: str, is_own: bool) -> None:
             tokens = self._ids(text)
             ids.extend(tokens)
-            own.extend([said] * len(tokens))
+            own.extend([is_own] * len(tokens))
 
         for place, gap in enumerate(gaps):
             begins = gap.removesuffix(self._opening) if place < len(replies) else gap
