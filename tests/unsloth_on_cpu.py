@@ -14,6 +14,7 @@ import functools
 import json
 import os
 import sys
+import tempfile
 import types
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ LOGGED = ("loss", "grad_norm", "loss/dpo", "reward", "num_tokens", "tokens_per_s
 def unsloth_trainers() -> Any:
     """Have Unsloth write its trainers and put them into TRL; gives its class of models."""
     os.environ["UNSLOTH_ALLOW_CPU"] = "1"
+    os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", tempfile.mkdtemp(prefix="unsloth-"))  # what it writes
     import unsloth  # noqa: F401
     from unsloth.models import rl
     from unsloth.models.llama import FastLlamaModel

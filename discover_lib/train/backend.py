@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
 from discover_lib.engines.local.chat import end_tokens
 from discover_lib.engines.local.dialect import is_tiny
 from discover_lib.engines.local.lineage import content_hash
@@ -141,6 +142,7 @@ def prepare(backend: Backend) -> None:
     if backend.device == "cpu":
         torch.set_num_threads(1)  # more threads wait for each other on a busy machine, many times over
     if backend.name == "unsloth" and "unsloth" not in sys.modules:
+        os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", str(outputs_folder() / "cache" / "unsloth"))
         early = [name for name in ("trl", "transformers", "peft") if name in sys.modules]
         if early:
             raise BackendError(
