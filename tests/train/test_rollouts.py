@@ -1,5 +1,6 @@
 """How the policy is sampled: in batches that fit, up to any end mark, and left as it was found."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -116,6 +117,8 @@ def test_merges_are_shared_and_only_the_latest_is_kept_beside_a_new_one(tmp_path
         worn.save_pretrained(tmp_path / str(number))
         adapters.append(str(tmp_path / str(number)))
     first, second = (_merged_files(str(base), [adapter], scratch) for adapter in adapters[:2])
+    for long_ago, folder in enumerate((first, second)):
+        os.utime(folder, (long_ago, long_ago))
     assert _merged_files(str(base), adapters[:1], scratch) == first  # used last
     third = _merged_files(str(base), adapters[2:], scratch)
     assert set(scratch.iterdir()) == {first, third} and not second.exists()
