@@ -44,9 +44,10 @@ def short(**grpo: Any) -> Recipe:
     return recipe.changed("grpo", {**few, **grpo})
 
 
-def train(place: Path, family: str, stage: Any, data: str = "data", **grpo: Any) -> StageResult:
-    settings = StageSettings(stage, str(place / data / stage), str(place / family), recipe=short(**grpo))
-    name = f"{family}-{stage}-{data}-{'-'.join(map(str, grpo.values()))}"
+def train(place: Path, family: str, stage: Any, data: str = "data", thinking: bool = False, **grpo: Any) -> StageResult:
+    rows, recipe = str(place / data / stage), short(**grpo)
+    settings = StageSettings(stage, rows, str(place / family), recipe=recipe, thinking=thinking)
+    name = f"{family}-{stage}-{data}-{thinking}-{'-'.join(map(str, grpo.values()))}"
     return run_stage(settings, place / name, on_progress=lambda line: None)
 
 
@@ -141,8 +142,19 @@ def test_the_system_message_of_the_rows_is_that_of_training_and_of_use(place: Pa
     }
     assert [len(parse_name(names[name]).adapters) for name in ("before", "after")] == [0, 1]
     assert parse_name(f"{names['after']}+collaborative").style == "collaborative"
-    plain = train(place, "qwen3", "sft", data="data", probe_users=0)
-    assert local_assistant(f"hf:{plain.folder}", DOMAIN)._model.system == ""
+
+
+@pytest.mark.parametrize("thinking", [False, True])
+def test_whether_a_model_thinks_is_one_setting_for_training_and_use(thinking: bool, place: Path) -> None:
+    from discover_lib.core.conversation import Message
+    from discover_lib.engines.local.names import local_assistant
+    from discover_lib.train.backend import load_tokenizer
+
+    run = train(place, "qwen3", "grpo", thinking=thinking)
+    assistant = local_assistant(f"hf:{run.folder}", DOMAIN)._model
+    prompt = load_tokenizer(str(place / "qwen3")).decode(assistant.prompt([Message("user", "write it")], DOMAIN))
+    assert prompt.endswith("<|im_start|>assistant\n" + ("" if thinking else "<think>\n\n</think>\n\n"))
+    assert assistant.system == ""
 
 
 @pytest.mark.parametrize("apart", [False, True])
