@@ -47,7 +47,8 @@ class Chat:
 
     def between(self, messages: Sequence[WireMessage]) -> list[int]:
         """What stands between the last reply and the next one: its end mark, the user's message, the next prompt."""
-        return self._ids(self._gaps(messages, reply_next=True)[-1])
+        gap = self._gaps(messages, reply_next=True)[-1]
+        return [token for part in self._parted(gap, behind=True, before=True) for token in self._ids(part)]
 
     @cached_property
     def closing(self) -> list[int]:
@@ -66,13 +67,20 @@ class Chat:
             own.extend([is_own] * len(tokens))
 
         for place, gap in enumerate(gaps):
-            begins = gap.removesuffix(self._opening) if place < len(replies) else gap
-            end = self._closing if place and begins.startswith(self._closing) else ""
-            add((replies[place - 1] if place else "") + end, True)
-            add(begins[len(end) :], False)
-            if place < len(replies):
-                add(gap[len(begins) :], True)
+            if place:
+                add(replies[place - 1], True)
+            before = place < len(replies) or reply_next
+            end, others, opening = self._parted(gap, behind=place > 0, before=before)
+            add(end, True)
+            add(others, False)
+            add(opening, True)
         return Labelled(ids, own)
+
+    def _parted(self, gap: str, *, behind: bool, before: bool) -> tuple[str, str, str]:
+        """A gap as the end of the reply that it stands behind, others' words, and the beginning of the next reply."""
+        rest = gap.removesuffix(self._opening) if before else gap
+        end = self._closing if behind and rest.startswith(self._closing) else ""
+        return end, rest[len(end) :], gap[len(rest) :]
 
     def _gaps(self, messages: Sequence[WireMessage], *, reply_next: bool) -> list[str]:
         """What the template writes before, between and behind the replies."""
