@@ -135,6 +135,14 @@ class StageSettings:
     def spec(self) -> EngineSpec:
         return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions.from_dict(self.options))
 
+    @property
+    def base_path(self) -> str:
+        """The base itself, where a training run stands for it."""
+        try:
+            return self.chain().base.path
+        except LineageError:
+            return self.base
+
     def chain(self) -> Chain:
         """The base and the adapters of earlier stages.
 
@@ -225,7 +233,7 @@ def run_stage(
     lines = problems(settings, folder)
     backend: Backend | None = None
     try:
-        backend = choose_backend(settings.backend, settings.base)
+        backend = choose_backend(settings.backend, settings.base_path)
         part = settings.recipe.of(settings.stage)
         lines += [f"{settings.stage}: {line}" for line in unsuitable(part, backend)]
     except BackendError as error:

@@ -162,7 +162,7 @@ def _check(settings: StageSettings, run: Path) -> str:
         obstacles = [f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"]
     if obstacles:
         raise JobError("; ".join(obstacles))
-    line = choose_backend(settings.backend, settings.base).line
+    line = choose_backend(settings.backend, settings.base_path).line
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
     return line
 

@@ -259,10 +259,12 @@ def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
             warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers in a way that is going to change
             for adapter in adapters:
                 model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+        if cuda:
+            model = model.to("cuda")
     except (OSError, ValueError, RuntimeError) as error:
         line = " ".join(str(error).split())
         raise LocalModelError(f"{folder}: cannot be loaded ({line:.200})") from error
-    return (model.to("cuda") if cuda else model).eval(), tokenizer
+    return model.eval(), tokenizer
 
 
 # -- one folder, to be served ---------------------------------------------------------------------------------------
