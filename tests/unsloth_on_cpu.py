@@ -85,13 +85,18 @@ def main(folder: Path, name: str) -> None:
         return replies
 
     Sampler.complete = watched
-    few: dict[str, Any] = {"max_steps": 3, "batch": 4, "per_device": 2, "sample_steps": 1, "save_steps": 3}
-    few |= {"max_length": 4096}
+    few: dict[str, Any] = {
+        "max_steps": 3,
+        "batch": 4,
+        "per_device": 2,
+        "sample_steps": 1,
+        "save_steps": 3,
+        "max_length": 512,
+    }
     recipe = Recipe.paper().changed("sft", {**few, "eval_steps": 2, "lora.dropout": 0.0, "learning_rate": 1e-3})
     recipe = recipe.changed("dpo", {**few, "eval_steps": 0, "learning_rate": 1e-3})
-    recipe = recipe.changed(
-        "grpo", {**few, "n_generations": 2, "max_completion": 16, "probe_users": 2, "probe_turns": 1}
-    )
+    few |= {"batch": 16, "per_device": 8, "n_generations": 8, "max_completion": 40, "temperature": 1.0}
+    recipe = recipe.changed("grpo", {**few, "probe_users": 2, "probe_turns": 1})
     runs = {
         "sft": ("sft", "", recipe),
         "dpo": ("dpo", "sft", recipe),
