@@ -13,7 +13,8 @@ from typing import TypeVar
 from discover_lib.core.conversation import Conversation, Message, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import run_conversation
-from discover_lib.engines.local.names import BEFORE, PREFIX, local_assistant, on_gpu, parse_name
+from discover_lib.engines.local.lineage import adapter_chain
+from discover_lib.engines.local.names import BEFORE, PREFIX, local_assistant, on_gpu
 from discover_lib.engines.miniature import engine
 from discover_lib.runs.units import map_in_processes
 
@@ -27,10 +28,8 @@ def before_and_after(run: Path) -> dict[str, str]:
     Raises:
         LineageError: the run has no adapter yet, or what it was trained on cannot be told.
     """
-    names = {"before": f"{PREFIX}{run}+{BEFORE}", "after": f"{PREFIX}{run}"}
-    for name in names.values():
-        parse_name(name)
-    return names
+    adapter_chain(run)
+    return {"before": f"{PREFIX}{run}+{BEFORE}", "after": f"{PREFIX}{run}"}
 
 
 def replies(names: Mapping[str, str], domain: str, messages: Sequence[Message], seed: int) -> dict[str, Reply]:
