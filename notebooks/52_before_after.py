@@ -18,15 +18,13 @@ with app.setup(hide_code=True):
     from discover_lib.app.carried import kept
     from discover_lib.app.panel import TrainingPanel, talks_earlier
     from discover_lib.core.conversation import Message
-    from discover_lib.core.rollout import run_conversation
     from discover_lib.engines.local.lineage import LineageError
     from discover_lib.engines.local.tiny_language import is_broken
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
     from discover_lib.engines.miniature.lexicon import DOMAINS
-    from discover_lib.engines.spec import EngineSpec, RoleEngines
     from discover_lib.train.backend import missing_libraries
-    from discover_lib.train.stage import before_and_after
+    from discover_lib.train.comparison import before_and_after, conversations, replies
     from discover_lib.views import conversation as show
     from discover_lib.views import training as show_training
     from discover_lib.views.navigation import footer
@@ -153,7 +151,7 @@ def meet_user(domain_choice, number_choice):
 def introduce_both(talkers):
     mo.stop(not talkers)
     mo.md("""
-    Both are ordinary assistants: `reply` answers messages, and `run_conversation` lets one talk with a simulated user.
+    Both are ordinary assistants. They are asked one after the other; on a GPU in a process that gives its memory back.
     """)
     return
 
@@ -162,32 +160,24 @@ def introduce_both(talkers):
 def put_side_by_side(domain, draw_choice, met, talkers, text_choice):
     seed, message = draw_choice.value, text_choice.value.strip() or met.initial_request
 
-    def both_answer(assistants):
-        return {label: each.reply([Message("user", message)], seed) for label, each in assistants.items()}
+    def both_answer():
+        return replies(talkers, domain, [Message("user", message)], seed)
 
-    def both_meet(assistants):
-        world, setting = engine(domain), {"domain": domain}
-        how = {"seed": seed, "setting": setting}
-        return {
-            label: run_conversation(met, world.judge, world.voice, [each], **how) for label, each in assistants.items()
-        }
-
-    def load_both():
-        engines = RoleEngines(EngineSpec())
-        return {label: engines.assistant(name, domain) for label, name in talkers.items()}
+    def both_meet():
+        return conversations(talkers, domain, met, seed)
 
     mo.show_code()
-    return both_answer, both_meet, load_both, message
+    return both_answer, both_meet, message
 
 
 @app.cell(hide_code=True)
-def make_buttons(both_answer, both_meet, load_both, message, met, set_asking, set_heard):
+def make_buttons(both_answer, both_meet, message, met, set_asking, set_heard):
     def in_the_background(kind, words, work):
         """Loading a model takes seconds, and the page stays usable meanwhile."""
 
         def at_work():
             try:
-                set_heard((kind, words, work(load_both())))
+                set_heard((kind, words, work()))
             except Exception as error:
                 set_heard(("error", "", f"{type(error).__name__}: {error}"))
             set_asking("")

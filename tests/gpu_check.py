@@ -143,6 +143,8 @@ def measure(folder: Path, width: str, base: Path, stage: str, backend: str) -> d
     result = json.loads((run / "result.json").read_text())
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     speeds = [line["tokens_per_second"] for line in lines if "tokens_per_second" in line and line["step"] > WARM]
+    if not speeds:
+        return {**told, "error": "no speed was logged"}
     return {
         **told,
         "tokens_per_second": statistics.median(speeds),

@@ -49,16 +49,19 @@ def make_base(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
-def make_data(folder: Path, artifacts: int = 6, turns: int = 3) -> Path:
+def make_data(folder: Path, artifacts: int = 6, turns: int = 3, domain: str = DOMAIN, **options: Any) -> Path:
     """Rows of all three kinds, from conversations of two scripted assistants; a folder for each stage."""
-    builder = engine(DOMAIN).builder
-    made = generate_artifacts(DOMAIN, "train", artifacts)
-    trees = {each.id: (DOMAIN, builder.build(each).tree) for each in made}
+    builder = engine(domain).builder
+    made = generate_artifacts(domain, "train", artifacts)
+    trees = {each.id: (domain, builder.build(each).tree) for each in made}
     units = plan_units(trees, ("draft", "adaptive"), trials=1, turns=turns, rules=Rules.paper(), seed=0, candidates=1)
     talks = list(run_units(units))
     for stage, kind in FORMATS.items():
         rows = make_rows(
-            kind, [Source(Origin("test"), talks)], RowOptions(text="notation"), shares={"train": 0.5, "test": 0.5}
+            kind,
+            [Source(Origin("test"), talks)],
+            RowOptions(**{"text": "notation", **options}),
+            shares={"train": 0.5, "test": 0.5},
         )
         write_rows(rows, folder / stage)
     return folder

@@ -19,9 +19,10 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.train.comparison import before_and_after
 from discover_lib.train.jobs import TrainingJob, run_here
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.stage import StageSettings, before_and_after
+from discover_lib.train.stage import StageSettings
 
 DOMAIN, USERS = "svg_drawing", 12
 KEPT = ("status.json", "settings.json", "result.json", "metrics.jsonl", "samples.jsonl")

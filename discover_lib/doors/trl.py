@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discover_lib.doors.episode import Episode
-from discover_lib.train.data import token_ids
-from discover_lib.train.grpo.rollouts import Sampler, between_replies, said
+from discover_lib.engines.local.chat import Chat, end_tokens, said
+from discover_lib.train.grpo.rollouts import Sampler
 
 USER = "user"  # the key of a prompt's last message that says whom it opens: seed, artifact, trial
 Complete = Callable[[Any, list[list[int]]], list[list[int]]]  # (trainer, prompts as ids) → replies as ids
@@ -49,21 +49,22 @@ def rollout_func(
     """
 
     def roll_out(prompts: list[Any], trainer: Any) -> dict[str, Any]:
-        tokenizer = trainer.processing_class
+        chat, ends = Chat(trainer.processing_class), _ends(trainer)
         talks = []
         for prompt in prompts:
             episode = Episode(**options)
             episode.reset(**prompt[-1][USER])
             wire = [{"role": each["role"], "content": each["content"]} for each in prompt]
-            talks.append(Talk(episode, token_ids(tokenizer, wire, reply_next=True)))
+            talks.append(Talk(episode, chat.prompt(wire)))
         while going := [each for each in talks if not each.done]:
             replies = (complete or _sample)(trainer, [each.prompt_ids + each.completion_ids for each in going])
             for talk, ids in zip(going, replies, strict=True):
-                step = talk.episode.step(*said(ids, tokenizer))
+                step = talk.episode.step(*said(ids, chat.tokenizer, ends))
                 talk.completion_ids += ids
                 talk.own += [1] * len(ids)
                 talk.reward = None if step.reward is None or talk.reward is None else talk.reward + step.reward
-                between = [] if step.done else between_replies(tokenizer, talk.episode.messages, talk.completion_ids)
+                ended = ids[-1:] != [] and ids[-1] in ends
+                between = [] if step.done else chat.between(talk.episode.messages, ended=ended)
                 room = max_length - len(talk.prompt_ids) - len(talk.completion_ids) - len(between)
                 talk.done = step.done or room < max_tokens
                 if not talk.done:
@@ -80,11 +81,17 @@ def rollout_func(
     def _sample(trainer: Any, prompts: list[list[int]]) -> list[list[int]]:
         how = trainer.args
         top_k = how.top_k or 0
-        return Sampler(trainer.model, trainer.processing_class, max_tokens, how.temperature, how.top_p, top_k).complete(
-            prompts
-        )
+        chat = Chat(trainer.processing_class)
+        return Sampler(trainer.model, chat, max_tokens, how.temperature, how.top_p, top_k).complete(prompts)
 
     return roll_out
+
+
+def _ends(trainer: Any) -> tuple[int, ...]:
+    """Ids of which each ends a reply."""
+    settings = getattr(getattr(trainer, "model", None), "generation_config", None)
+    tokenizer = trainer.processing_class
+    return end_tokens(settings, tokenizer) if settings else (tokenizer.eos_token_id,)
 
 
 def reward(episode_reward: list[float | None], **_: Any) -> list[float | None]:

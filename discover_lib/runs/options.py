@@ -370,9 +370,11 @@ def execute(
                 store, run.units, processes=concurrency, spread=spread, on_progress=on_progress, stop=stop
             )
         if not run.models:
+            from discover_lib.engines.local.names import on_gpu
+
             processes = processes_for(run, concurrency)
             how: dict[str, Any] = {"on_progress": on_progress, "stop": stop}
-            if processes > 1:
+            if processes > 1 or on_gpu():  # in a process that gives a GPU's memory back
                 spec, together = run.options.spec, LOCAL_IN_FLIGHT
                 return run_groups_in_processes(store, run.units, spec, processes=processes, together=together, **how)
             together = max(concurrency, LOCAL_IN_FLIGHT)  # a local model answers many conversations at once

@@ -240,7 +240,7 @@ def map_in_processes(
     Raises:
         BrokenProcessPool: a worker died.
     """
-    if processes <= 1:
+    if processes <= 1 and not fresh:
         yield from map(function, items)
         return
     context = multiprocessing.get_context("spawn") if fresh or threading.active_count() > 1 else None

@@ -1,6 +1,7 @@
 """From a recipe to a trainer's configuration: every field goes somewhere, and nothing is left to a library's default.
 
-Unsloth changes the defaults of many of these; written out, a recipe trains the same on both backends.
+Unsloth changes the defaults of many of these; written out, a recipe trains the same on both backends.  What it would
+change all the same is refused by `backend.unsuitable`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ COMMON = {
 }
 DPO = _same("max_length beta label_smoothing disable_dropout")
 GRPO = {
-    **_same("temperature top_p top_k repetition_penalty beta epsilon epsilon_high loss_type scale_rewards"),
+    **_same("temperature top_p top_k repetition_penalty beta epsilon loss_type scale_rewards"),
     **_same("disable_dropout"),
     "n_generations": "num_generations",
     "generation_memory": "vllm_gpu_memory_utilization",
@@ -54,14 +55,8 @@ NEWER = {"use_bias_correction_kl", "top_entropy_quantile", "entropy_coef", "pad_
 
 
 def common(recipe: StageRecipe, backend: Backend, folder: Path, seed: int) -> dict[str, Any]:
-    """What all three trainers are told.
-
-    Raises:
-        BackendError: a precision that the device cannot compute in.
-    """
+    """What all three trainers are told."""
     kind = precision(recipe.precision, backend)
-    if backend.device == "cpu" and kind == "fp16":
-        raise BackendError("precision fp16 needs a CUDA device; use fp32 or auto")
     return _picked(recipe, COMMON) | {
         "output_dir": str(folder / CHECKPOINTS),
         "max_steps": recipe.max_steps or -1,
@@ -95,7 +90,7 @@ def sft(recipe: SupervisedRecipe, *, held_out: bool) -> dict[str, Any]:
         "eval_packing": False,
         "padding_free": False,
         "pad_to_multiple_of": None,
-        "assistant_only_loss": True,
+        "assistant_only_loss": False,  # the rows' labels say which tokens carry loss
         "completion_only_loss": False,
         "loss_type": "nll",
         "dataset_num_proc": None,
@@ -124,6 +119,7 @@ def dpo(recipe: DpoRecipe, *, held_out: bool) -> dict[str, Any]:
 def grpo(recipe: GrpoRecipe) -> dict[str, Any]:
     """What the GRPO trainer is told beyond `common`."""
     return _picked(recipe, GRPO) | {
+        "epsilon_high": recipe.epsilon if recipe.epsilon_high is None else recipe.epsilon_high,
         "steps_per_generation": recipe.accumulation,
         "shuffle_dataset": False,  # the rows are put in order by `grpo.Table`
         "remove_unused_columns": False,

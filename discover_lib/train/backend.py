@@ -7,9 +7,12 @@ trainer differs.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
+import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
+from discover_lib.engines.local.chat import end_tokens
+from discover_lib.engines.local.dialect import is_tiny
+from discover_lib.engines.local.lineage import content_hash
+from discover_lib.engines.local.names import TINY, native_bf16
 from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Precision, StageRecipe
 
 if TYPE_CHECKING:
@@ -35,11 +43,16 @@ class BackendError(DiscoverError):
 
 @dataclass(frozen=True)
 class Backend:
-    """Who trains, on what, and why."""
+    """Who trains, on what, and why.
+
+    Attributes:
+        bf16: whether the device computes in bf16 itself; older GPUs only emulate it, slowly.
+    """
 
     name: Literal["unsloth", "transformers"]
     device: Literal["cuda", "cpu"]
     why: str
+    bf16: bool = True
 
     @property
     def line(self) -> str:
@@ -51,8 +64,11 @@ def missing_libraries() -> list[str]:
     return [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 
-def choose_backend(requested: str = "auto") -> Backend:
+def choose_backend(requested: str = "auto", base: str = "") -> Backend:
     """The backend for this machine.  Imports torch at most, and nothing that Unsloth would patch.
+
+    Args:
+        base: what is trained; a tiny base is made in the same process by `transformers`, which then trains it, too.
 
     Raises:
         BackendError: an unknown name, a library that is missing, or Unsloth where it cannot run.
@@ -62,24 +78,57 @@ def choose_backend(requested: str = "auto") -> Backend:
     if missing := missing_libraries():
         raise BackendError(f"training needs {', '.join(missing)}, which is not installed: {INSTALL}")
     installed, cuda = importlib.util.find_spec("unsloth") is not None, has_cuda()
+    tiny = is_tiny(base) or Path(base).parent.name == TINY
     if requested == "unsloth":
+        if tiny:
+            raise BackendError("the tiny model is not for Unsloth; use --backend transformers")
         if not cuda:
             raise BackendError("Unsloth needs a CUDA device, and none was found; use --backend transformers")
         if not installed:
             raise BackendError("Unsloth is not installed: pip install 'discover-lib[gpu]', or --backend transformers")
-        return Backend("unsloth", "cuda", "asked for")
+        return Backend("unsloth", "cuda", "asked for", native_bf16())
     device: Literal["cuda", "cpu"] = "cuda" if cuda else "cpu"
+    bf16 = cuda and native_bf16()
     if requested == "transformers":
-        return Backend("transformers", device, "asked for")
-    if cuda and installed:
-        return Backend("unsloth", "cuda", "a CUDA device and Unsloth are here")
-    return Backend("transformers", device, "Unsloth is not installed" if cuda else "no CUDA device")
+        return Backend("transformers", device, "asked for", bf16)
+    if cuda and installed and not tiny:
+        return Backend("unsloth", "cuda", "a CUDA device and Unsloth are here", bf16)
+    why = "the tiny model is not for Unsloth" if cuda and installed else "Unsloth is not installed"
+    return Backend("transformers", device, why if cuda else "no CUDA device", bf16)
 
 
 def has_cuda() -> bool:
     import torch
 
     return bool(torch.cuda.is_available())
+
+
+def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
+    """Why a stage cannot be trained as its recipe says on this backend, one line each; [] if it can.
+
+    Under Unsloth some settings mean something else than they say; they are refused.
+    """
+    lines = []
+    if part.precision == "bf16" and backend.device == "cuda" and not backend.bf16:
+        lines.append("precision bf16 would be emulated on this GPU, many times slower; use auto or fp16")
+    if backend.device == "cpu":
+        if part.precision == "fp16":
+            lines.append("precision fp16 needs a CUDA device; use fp32 or auto")
+        if part.load_in_4bit:
+            lines.append("load_in_4bit needs a CUDA device; set it to false")
+        if part.optimizer.endswith("8bit"):
+            lines.append(f"the optimizer {part.optimizer} needs a CUDA device; use adamw_torch")
+    elif (part.load_in_4bit or part.optimizer.endswith("8bit")) and importlib.util.find_spec("bitsandbytes") is None:
+        lines.append("4-bit bases and 8-bit optimizers need bitsandbytes: pip install 'discover-lib[gpu]'")
+    if backend.name == "unsloth":
+        if part.precision == "fp32":
+            lines.append("Unsloth does not train in precision fp32; use auto, or --backend transformers")
+        if isinstance(part, GrpoRecipe):
+            if part.loss_type == "dr_grpo" and part.scale_rewards == "group":
+                lines.append("under Unsloth the loss dr_grpo leaves rewards unscaled; set scale_rewards to none")
+            if part.reference == "continue" and part.beta:
+                lines.append("under Unsloth the reference of a continued adapter is the base; use reference 'merged'")
+    return lines
 
 
 def prepare(backend: Backend) -> None:
@@ -93,6 +142,7 @@ def prepare(backend: Backend) -> None:
     if backend.device == "cpu":
         torch.set_num_threads(1)  # more threads wait for each other on a busy machine, many times over
     if backend.name == "unsloth" and "unsloth" not in sys.modules:
+        os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", str(outputs_folder() / "cache" / "unsloth"))
         early = [name for name in ("trl", "transformers", "peft") if name in sys.modules]
         if early:
             raise BackendError(
@@ -123,9 +173,7 @@ def precision(requested: Precision, backend: Backend) -> Literal["bf16", "fp16",
         return requested
     if backend.device == "cpu":
         return "fp32"
-    import torch
-
-    return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
+    return "bf16" if backend.bf16 else "fp16"
 
 
 def load_tokenizer(base: str) -> PreTrainedTokenizerBase:
@@ -146,6 +194,17 @@ def load_tokenizer(base: str) -> PreTrainedTokenizerBase:
         tokenizer.pad_token = tokenizer.eos_token
     tokenizer.padding_side = "left"
     return tokenizer
+
+
+def ends_of(base: str, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+    """Ids of which each ends a reply, before the model is loaded."""
+    from transformers import AutoConfig, GenerationConfig
+
+    try:
+        named = GenerationConfig.from_pretrained(base)
+    except OSError:  # older models have none
+        named = AutoConfig.from_pretrained(base)
+    return end_tokens(named, tokenizer)
 
 
 def context_of(base: str) -> int | None:
@@ -177,7 +236,7 @@ def load_policy(
 
     Args:
         adapters: folders of the earlier stages' adapters, in order.
-        scratch: folder for a merged base, where it has to go through files.
+        scratch: folder that merged bases are kept in, where they have to go through files.
 
     Raises:
         BackendError: a model cannot be loaded, or the adapter to continue is of another shape than the recipe's.
@@ -237,8 +296,6 @@ def _transformers(base: str, merged: Sequence[str], lora: LoraRecipe, recipe: St
     # fp16 weights cannot be trained by fp16 steps: the base is kept in it, the adapter in fp32.
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[precision(recipe.precision, backend)]
     if recipe.load_in_4bit:
-        if backend.device == "cpu":
-            raise BackendError("load_in_4bit needs a CUDA device; set it to false")
         quantised = BitsAndBytesConfig(
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
@@ -276,6 +333,7 @@ def _unsloth(base: str, lora: LoraRecipe, recipe: StageRecipe, backend: Backend,
         dtype=dtype,
         load_in_4bit=recipe.load_in_4bit,
         **_fast_inference(lora, recipe),
+        use_exact_model_name=True,  # else it takes a re-upload of its own, and nothing says so
     )
     return FastLanguageModel.get_peft_model(
         model,
@@ -315,13 +373,26 @@ def generation_problems(recipe: StageRecipe, backend: Backend) -> list[str]:
 
 
 def _merged_files(base: str, adapters: Sequence[str], scratch: Path) -> Path:
-    """A 16-bit merge on disk, made once: an adapter must not be merged into a base of 4 bits."""
-    folder = scratch / "merged-base"
-    done = folder / "complete"
-    if not done.exists():
-        merged_model(base, adapters).save_pretrained(folder)
-        load_tokenizer(base).save_pretrained(folder)
-        done.touch()
+    """A 16-bit merge on disk, made once for all runs: an adapter must not be merged into a base of 4 bits.
+
+    Of earlier merges the latest one is kept, too; each is as large as its base.
+    """
+    contents = "\0".join([base, *(content_hash(each) for each in (base, *adapters))])
+    folder = scratch / hashlib.blake2b(contents.encode(), digest_size=16).hexdigest()
+    if not folder.is_dir():
+        scratch.mkdir(parents=True, exist_ok=True)
+        for other in sorted(scratch.iterdir(), key=lambda path: path.stat().st_mtime)[:-1]:
+            shutil.rmtree(other, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as made:
+            partial = Path(made) / "model"
+            merged_model(base, adapters).save_pretrained(partial)
+            load_tokenizer(base).save_pretrained(partial)
+            try:
+                partial.rename(folder)
+            except OSError:
+                if not folder.is_dir():  # else another run was faster, and its merge is as good
+                    raise
+    folder.touch()
     return folder
 
 

@@ -7,21 +7,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.tokens import WireMessage
 from discover_lib.dataset.export import MARK, Source, make_rows, read_rows
 from discover_lib.dataset.pairs import DatasetError
 from discover_lib.dataset.rows import Kind, RowOptions, digest
+from discover_lib.engines.local.chat import Chat
 from discover_lib.engines.local.dialect import Dialect
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.runs.store import FILE as STORE_FILE
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.train.recipes import Stage
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 Row = Mapping[str, Any]
 
@@ -33,6 +31,7 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
 }
 TRAIN, HELD_OUT = "train", "test"
 NAMED = 3  # rows left out that a report names
+IGNORED = -100  # label of a token that carries no loss
 
 
 class DataError(DiscoverError):
@@ -152,47 +151,31 @@ def domain_of(row: Row) -> str:
 # -- as trainers take them ---------------------------------------------------------------------------------------------
 
 
-def trainer_row(row: Row, dialect: Dialect) -> dict[str, Any]:
-    """The columns that a trainer is given, in the dialect."""
+def trainer_row(row: Row, dialect: Dialect, chat: Chat) -> dict[str, Any]:
+    """The columns that a trainer is given: tokens as the model is going to read them, or GRPO's prompt as messages."""
     domain = domain_of(row)
     if "messages" in row:
-        return {"messages": dialect.encode(row["messages"], domain)}
+        whole = chat.labelled(dialect.encode(row["messages"], domain))
+        labels = [token if own else IGNORED for token, own in zip(whole.ids, whole.own, strict=True)]
+        return {"input_ids": whole.ids, "labels": labels}
     prompt = dialect.encode(row["prompt"], domain)
-    if "chosen" in row:
-        sides = {
-            name: dialect.encode([*row["prompt"], *row[name]], domain)[len(prompt) :] for name in ("chosen", "rejected")
-        }
-        return {"prompt": prompt, **sides}
-    return {"prompt": prompt, "state": row["state"], "domain": domain}
+    if "chosen" not in row:
+        return {"prompt": prompt, "state": row["state"], "domain": domain}
+    ids = chat.prompt(prompt)
+    sides = {
+        f"{name}_ids": chat.labelled(dialect.encode([*row["prompt"], *row[name]], domain)).ids[len(ids) :]
+        for name in ("chosen", "rejected")
+    }
+    return {"prompt_ids": ids, **sides}
 
 
-def longest(row: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase) -> int:
+def longest(row: Mapping[str, Any], chat: Chat) -> int:
     """Tokens of the longest sequence that a trainer makes of a row of `trainer_row`; of a prompt, up to the reply."""
-    if "messages" in row:
-        return len(token_ids(tokenizer, row["messages"]))
-    if "chosen" in row:
-        return max(len(token_ids(tokenizer, row["prompt"] + row[name])) for name in ("chosen", "rejected"))
-    return len(token_ids(tokenizer, row["prompt"], reply_next=True))
-
-
-def token_ids(
-    tokenizer: PreTrainedTokenizerBase, messages: Sequence[WireMessage], *, reply_next: bool = False
-) -> list[int]:
-    """A conversation's tokens under the tokenizer's chat template, up to where a reply begins if one is next."""
-    return list(
-        tokenizer.apply_chat_template(list(messages), add_generation_prompt=reply_next, return_dict=True)["input_ids"]
-    )
-
-
-def others_places(tokenizer: PreTrainedTokenizerBase, messages: Sequence[WireMessage]) -> list[int]:
-    """Places of the tokens that others than the assistant said, where the template only ever adds at the end."""
-    whole = token_ids(tokenizer, messages)
-    places: list[int] = []
-    for at, message in enumerate(messages):
-        before, after = (token_ids(tokenizer, messages[:end]) if end else [] for end in (at, at + 1))
-        if message["role"] != "assistant" and whole[: len(after)] == after and after[: len(before)] == before:
-            places += range(len(before), len(after))
-    return places
+    if "input_ids" in row:
+        return len(row["input_ids"])
+    if "prompt_ids" in row:
+        return len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"]))
+    return len(chat.prompt(row["prompt"]))
 
 
 @dataclass(frozen=True)
@@ -213,12 +196,12 @@ class Fitting:
         return f"{len(self.too_long)} of {total} {what} are longer than {limit} tokens and left out: {named}{more}"
 
 
-def fit(rows: Iterable[Row], dialect: Dialect, tokenizer: PreTrainedTokenizerBase, limit: int) -> Fitting:
+def fit(rows: Iterable[Row], dialect: Dialect, chat: Chat, limit: int) -> Fitting:
     """Rows in the trainer's form; those longer than `limit` tokens are left out and named."""
     kept, places, too_long = [], [], []
     for place, row in enumerate(rows):
-        made = trainer_row(row, dialect)
-        tokens = longest(made, tokenizer)
+        made = trainer_row(row, dialect, chat)
+        tokens = longest(made, chat)
         if tokens > limit:
             too_long.append((row_name(row), tokens))
         else:

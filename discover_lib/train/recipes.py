@@ -159,6 +159,8 @@ class GrpoRecipe(StageRecipe):
         generation: what writes the replies: "transformers", the model itself; "vllm-server", a vLLM that
             `trl vllm-serve` has started; "vllm-colocate", vLLM on the same GPU; "unsloth-fast", Unsloth's own vLLM.
         generation_memory: share of the GPU that a vLLM beside the model may take.
+        generation_tokens: tokens of prompts and replies that are written at a time, padding counted; fewer need less
+            memory and more time.  None for all replies of an update at once.
         tau: τ of the reward, in the rows' unit of tokens; None for the rows' own (500 in the paper).
         broken_penalty: taken off the reward of a reply that breaks the notation.  An addition to the paper's reward,
             for small models that must not forget their language.
@@ -191,6 +193,7 @@ class GrpoRecipe(StageRecipe):
     epsilon_high: float | None = None
     generation: Generation = "transformers"
     generation_memory: Annotated[float, Field(gt=0, lt=1)] = 0.3
+    generation_tokens: PositiveInt | None = None
     iterations: PositiveInt = 1
     loss_type: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "grpo"
     scale_rewards: Literal["group", "batch", "none"] = "group"
@@ -344,7 +347,8 @@ class Recipe:
             raise RecipeError("; ".join(lines))
 
 
-LATER = (("grpo", "generation"), ("grpo", "generation_memory"))  # fields that runs of earlier versions do not hold
+# Fields that runs of earlier versions do not hold
+LATER = (("grpo", "generation"), ("grpo", "generation_memory"), ("grpo", "generation_tokens"))
 _PARTS: Mapping[str, type] = {"lora": LoraRecipe, "sft": SftRecipe, "dpo": DpoRecipe, "grpo": GrpoRecipe}
 
 

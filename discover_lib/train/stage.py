@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json
-from discover_lib.engines.local.dialect import Dialect, LocalModelError, dialect_of, is_tiny, tiny_domains
+from discover_lib.base.files import outputs_folder, write_json
+from discover_lib.dataset.rows import system_text
+from discover_lib.engines.local.chat import Chat, said
+from discover_lib.engines.local.dialect import Dialect, LocalModelError, dialect_of, tiny_domains
 from discover_lib.engines.local.lineage import (
     ADAPTER,
     FILE,
@@ -35,7 +37,6 @@ from discover_lib.engines.local.lineage import (
     content_hash,
     versions,
 )
-from discover_lib.engines.local.names import COLLABORATIVE, PREFIX
 from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.train import Progress
@@ -45,10 +46,12 @@ from discover_lib.train.backend import (
     BackendError,
     choose_backend,
     context_of,
+    ends_of,
     generation_problems,
     load_policy,
     load_tokenizer,
     prepare,
+    unsuitable,
 )
 from discover_lib.train.data import DataError, Fitting, TrainingRows, load_rows
 from discover_lib.train.estimate import misfit, present_card
@@ -62,7 +65,8 @@ if TYPE_CHECKING:
 
 CHECKPOINTS = "checkpoints"
 SAMPLED = 2  # held-out prompts that are answered for the written samples
-MASKS_COMPARED = 8  # rows whose loss mask is compared with what the assistant wrote
+
+LATER = ("options", "thinking")  # settings that runs of earlier versions do not hold
 
 Probe = Callable[[int], Mapping[str, Any]]
 
@@ -87,7 +91,9 @@ class StageSettings:
         backend: "auto", "unsloth" or "transformers".
         judge, voice: who judges and speaks for the user in GRPO: "miniature", or a LiteLLM model.
         options: how these models are asked, as `RoleOptions.to_dict` has it.
-        system: the system policy of rows made from a run; exported rows have theirs.
+        system: the system policy of rows made from a run; exported rows have theirs.  What the rows hold is what the
+            trained model is asked with.
+        thinking: whether the model may think before it replies, in training and in use.
     """
 
     stage: Stage
@@ -101,11 +107,12 @@ class StageSettings:
     voice: str = MINIATURE
     system: str = "none"
     options: dict[str, dict[str, Any]] = field(default_factory=dict)
+    thinking: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; runs of earlier versions have no options."""
+        """Plain JSON values; what runs of earlier versions do not hold is left out where it is the default."""
         plain = {**dataclasses.asdict(self), "recipe": self.recipe.to_dict()}
-        return plain if self.options else {name: value for name, value in plain.items() if name != "options"}
+        return {name: value for name, value in plain.items() if value or name not in LATER}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> StageSettings:
@@ -130,6 +137,14 @@ class StageSettings:
     @property
     def spec(self) -> EngineSpec:
         return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions.from_dict(self.options))
+
+    @property
+    def base_path(self) -> str:
+        """The base itself, where a training run stands for it."""
+        try:
+            return self.chain().base.path
+        except LineageError:
+            return self.base
 
     def chain(self) -> Chain:
         """The base and the adapters of earlier stages.
@@ -199,11 +214,13 @@ def problems(settings: StageSettings, run: Path | None = None, access: Access | 
     known = {"adapter": bool(chain.adapters)} if chain else {}
     lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
     if rows is not None:
-        lines += _domain_problems(base, rows)
+        lines += _domain_problems(base, rows) + _system_problems(settings, rows, dialect)
         begun = run is not None and (run / CHECKPOINTS).is_dir()
         lines += [line for line in [rows_of.overlap(rows)] if line and not begun]
     if settings.stage == "grpo":
         lines += _role_problems(settings, rows)
+        if settings.thinking and settings.recipe.grpo.multi_turn > 1:
+            lines.append("thoughts of earlier turns are not read again and cannot be trained on; set multi_turn to 1")
     if not lines:
         from discover_lib.train.access import Access
 
@@ -228,7 +245,9 @@ def run_stage(
     lines = problems(settings, folder)
     backend: Backend | None = None
     try:
-        backend = choose_backend(settings.backend)
+        backend = choose_backend(settings.backend, settings.base_path)
+        part = settings.recipe.of(settings.stage)
+        lines += [f"{settings.stage}: {line}" for line in unsuitable(part, backend)]
     except BackendError as error:
         lines.append(str(error))
     lines += _folder_problems(settings, folder)
@@ -258,9 +277,12 @@ class _Run:
         tokenizer = load_tokenizer(chain.base.path)
         plain = dialect_of(chain.base.path)
         source = load_rows(Path(settings.data), stage, plain.text, system=settings.system, seed=settings.seed)
-        dialect = dialect_of(chain.base.path, source.system)
-        fitting, held_out = self._fitting(source, dialect, tokenizer)
-        self._check(fitting, chain, tokenizer)
+        dialect, chat = dialect_of(chain.base.path, source.system), Chat(tokenizer, settings.thinking)
+        try:
+            fitting, held_out = self._fitting(source, dialect, chat)
+        except LocalModelError as error:
+            raise StageError([str(error)]) from None
+        self._check(fitting, chain, chat)
         model = load_policy(
             chain.base.path,
             [each.path for each in chain.adapters],
@@ -268,7 +290,7 @@ class _Run:
             settings.recipe.of(stage),
             self.backend,
             seed=settings.seed,
-            scratch=self.folder,
+            scratch=outputs_folder() / "cache" / "merged",
         )
         trained = sum(each.numel() for each in model.parameters() if each.requires_grad)
         total = settings.recipe.of(stage).steps(len(fitting.rows))
@@ -276,7 +298,7 @@ class _Run:
         from discover_lib.train.access import HeldUpError
 
         with ExitStack() as stack:
-            trainer, recorder, run = self._trainer(stack, model, tokenizer, fitting, held_out, source, dialect)
+            trainer, recorder, run = self._trainer(stack, model, chat, fitting, held_out, source, dialect)
             begun, halt = time.monotonic(), ""
             try:
                 trainer.train(resume_from_checkpoint=self._checkpoint())
@@ -286,19 +308,19 @@ class _Run:
             seconds = time.monotonic() - begun
             return self._finish(trainer, recorder, run, chain, source, len(fitting.rows), seconds, halt)
 
-    def _fitting(self, source: TrainingRows, dialect: Dialect, tokenizer: Any) -> tuple[Fitting, Fitting]:
+    def _fitting(self, source: TrainingRows, dialect: Dialect, chat: Chat) -> tuple[Fitting, Fitting]:
         """Rows that fit, for training and to measure on; GRPO's prompts must leave room for a reply."""
         part = self.settings.recipe.of(self.settings.stage)
         limit = part.max_length - (part.max_completion if isinstance(part, GrpoRecipe) else 0)
-        fitting = rows_of.fit(source.train, dialect, tokenizer, limit)
+        fitting = rows_of.fit(source.train, dialect, chat, limit)
         measured = part.eval_rows if isinstance(part, SupervisedRecipe) else 0
-        held_out = rows_of.fit(source.held_out[:measured], dialect, tokenizer, limit)
+        held_out = rows_of.fit(source.held_out[:measured], dialect, chat, limit)
         for fits, what in ((fitting, "training rows"), (held_out, "held-out rows")):
             if line := fits.line(what, limit):
                 self.on_progress(line)
         return fitting, held_out
 
-    def _check(self, fitting: Fitting, chain: Chain, tokenizer: Any) -> None:
+    def _check(self, fitting: Fitting, chain: Chain, chat: Chat) -> None:
         """What only the tokenizer and the model's configuration can tell, before the model is loaded."""
         settings = self.settings
         lines = settings.recipe.problems(
@@ -311,15 +333,12 @@ class _Run:
         lines += generation_problems(part, self.backend)
         if self.backend.device == "cuda":
             lines += misfit(settings.stage, chain.base.path, settings.recipe, present_card(), self.backend.name)
-        if (
-            isinstance(part, GrpoRecipe)
-            and part.reference == "continue"
-            and part.beta
-            and self.backend.name != "transformers"
-        ):
-            lines.append("grpo: under Unsloth the reference of a continued adapter is the base; use reference 'merged'")
-        if settings.stage == "sft" and fitting.rows:
-            lines += _mask_problems(tokenizer, fitting.rows[:MASKS_COMPARED])
+        if not set(chat.closing[:1]) & set(ends_of(chain.base.path, chat.tokenizer)):
+            mark = chat.tokenizer.decode(chat.closing[:1])
+            lines.append(
+                f"the base's chat template ends a reply with {mark!r}, which its settings do not name as an end "
+                "(eos_token_id), so replies would not stop; take an instruction-tuned base, or mend its settings"
+            )
         if lines:
             raise StageError(lines)
 
@@ -327,7 +346,7 @@ class _Run:
         self,
         stack: ExitStack,
         model: Any,
-        tokenizer: Any,
+        chat: Chat,
         fitting: Fitting,
         held_out: Fitting,
         source: TrainingRows,
@@ -343,14 +362,12 @@ class _Run:
         if isinstance(part, SupervisedRecipe):
             from discover_lib.train.supervised import supervised_trainer
 
-            trainer = supervised_trainer(model, tokenizer, fitting.rows, held_out.rows, part, *where)
+            trainer = supervised_trainer(model, chat.tokenizer, fitting.rows, held_out.rows, part, *where)
         else:
             assert isinstance(part, GrpoRecipe)
-            run = self._grpo(stack, model, tokenizer, fitting, source, part, dialect)
+            run = self._grpo(stack, model, chat, fitting, source, part, dialect)
             trainer = run.trainer
-        samples = (
-            run.samples if run else _Answers(model, tokenizer, dialect, source, part.max_length, self.settings.seed)
-        )
+        samples = run.samples if run else _Answers(model, chat, dialect, source, part.max_length, self.settings.seed)
         recorder = Recorder(self.folder, samples=samples, sample_steps=part.sample_steps, on_progress=self.on_progress)
         trainer.remove_callback(PrinterCallback)
         for callback in get_reporting_integration_callbacks(list(self._access().report_to)):
@@ -366,7 +383,7 @@ class _Run:
         self,
         stack: ExitStack,
         model: Any,
-        tokenizer: Any,
+        chat: Chat,
         fitting: Fitting,
         source: TrainingRows,
         part: GrpoRecipe,
@@ -382,7 +399,7 @@ class _Run:
             client = stack.enter_context(patient_client(self._access(), self.folder, self.on_progress))
         return grpo_run(
             model,
-            tokenizer,
+            chat,
             fitting.rows,
             source,
             part,
@@ -488,6 +505,8 @@ class _Run:
             seed=settings.seed,
             backend=self.backend.name,
             versions=versions(),
+            system=source.system,
+            thinking=settings.thinking,
         )
 
 
@@ -496,26 +515,25 @@ class _Answers:
     """What the model answers to a few held-out prompts, for the written samples of SFT and DPO."""
 
     model: Any
-    tokenizer: Any
+    chat: Chat
     dialect: Dialect
     source: TrainingRows
     limit: int
     seed: int
 
     def __call__(self) -> list[dict[str, Any]]:
-        from discover_lib.train.grpo.reward import said
         from discover_lib.train.grpo.rollouts import Sampler, seeded
 
         every = {json.dumps(_first_prompt(row)): row for row in reversed(self.source.held_out or self.source.train)}
         rows = list(reversed(every.values()))[:SAMPLED]  # two users may begin with the same words
         answered = []
-        sampler = Sampler(self.model, self.tokenizer, min(256, self.limit // 2), temperature=0.7)
+        sampler = Sampler(self.model, self.chat, min(256, self.limit // 2), temperature=0.7)
         for row in rows:
             prompt = _first_prompt(row)
             wire = self.dialect.encode(prompt, rows_of.domain_of(row))
-            ids = rows_of.token_ids(self.tokenizer, wire, reply_next=True)
+            ids = self.chat.prompt(wire)
             with seeded(self.seed):
-                text, n_tokens = said(sampler.complete([ids])[0], self.tokenizer)
+                text, n_tokens = said(sampler.complete([ids])[0], self.chat.tokenizer, sampler.ends)
             reply = self.dialect.decode(text, n_tokens, rows_of.domain_of(row), ())
             answer = {"text": reply.text, "notation": reply.notation, "n_tokens": reply.n_tokens}
             kind = "broken" if self.dialect.is_broken(reply) else None
@@ -529,36 +547,6 @@ def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:
         return list(row["prompt"])
     first = next(place for place, each in enumerate(row["messages"]) if each["role"] == "assistant")
     return list(row["messages"][:first])
-
-
-# -- before and after ------------------------------------------------------------------------------------------------
-
-
-def before_and_after(run: Path) -> dict[str, str]:
-    """ "before" and "after" of a finished run → assistant.  Both are given the same system prompt, if any: what
-    differs is the run's adapter alone.
-
-    Raises:
-        LineageError: the run has no adapter yet, or what it was trained on cannot be told.
-        FileNotFoundError: a base of the hub is not on this machine any more.
-    """
-    lineage = Lineage.read(run)
-    base = _base_folder(lineage.base.path)
-    earlier = [each.path for each in (*lineage.merged, *([lineage.continued] if lineage.continued else []))]
-    style = [] if is_tiny(base) else [COLLABORATIVE]
-    return {
-        "before": PREFIX + "+".join([str(base), *earlier, *style]),
-        "after": PREFIX + "+".join([str(run), *style]),
-    }
-
-
-def _base_folder(base: str) -> Path:
-    """Where a base model lies: its own folder, or what was downloaded of a model of the hub."""
-    if Path(base).is_dir():
-        return Path(base)
-    from huggingface_hub import snapshot_download
-
-    return Path(snapshot_download(base, local_files_only=True))
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
@@ -592,6 +580,15 @@ def _domain_problems(base: str, rows: TrainingRows) -> list[str]:
     return [f"{base} knows the domains {', '.join(known)}, and the rows are of {', '.join(lost)}"] if lost else []
 
 
+def _system_problems(settings: StageSettings, rows: TrainingRows, dialect: Dialect) -> list[str]:
+    """Whether the rows hold the system message that was asked for."""
+    if settings.system == "none" or (rows.system == system_text(settings.system) and dialect.text == "content"):
+        return []
+    if dialect.text == "notation":
+        return ["the tiny model reads no system message; leave system at none"]
+    return [f"{settings.data}: exported rows with another system message; export them again with --system"]
+
+
 def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[str]:
     """Whether the live reward's roles exist."""
     from discover_lib.engines.miniature.assistants import SCRIPTED
@@ -609,30 +606,6 @@ def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[s
             "some rows are of no miniature domain; name language models as judge and voice, without look_ahead"
         )
     return lines
-
-
-def _mask_problems(tokenizer: Any, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Whether the template's markers give loss to exactly what the assistant wrote, in these rows."""
-    from trl.chat_template_utils import get_training_chat_template, has_generation_markers
-
-    template = tokenizer.chat_template
-    if not has_generation_markers(template):
-        try:
-            template = get_training_chat_template(tokenizer)
-        except ValueError:
-            return [
-                "the base's chat template does not mark the assistant's words ({% generation %}), and TRL knows no "
-                "training version of it; add the markers to the template"
-            ]
-    for row in rows:
-        marked = tokenizer.apply_chat_template(
-            row["messages"], chat_template=template, return_dict=True, return_assistant_tokens_mask=True
-        )
-        if not any(marked["assistant_masks"]):
-            return ["the chat template marks none of the assistant's words; check its {% generation %} markers"]
-        if any(marked["assistant_masks"][place] for place in rows_of.others_places(tokenizer, row["messages"])):
-            return ["the chat template marks words of the user as the assistant's; check its {% generation %} markers"]
-    return []
 
 
 def _same_model(base: str, source: Source) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
+from transformers import Trainer
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
 from discover_lib.train import arguments
@@ -19,7 +20,31 @@ from discover_lib.train.recipes import DpoRecipe, StageRecipe, SupervisedRecipe
 REFERENCE_COPY = "ref"  # what TRL calls the frozen copy that it makes of a ready-made adapter
 
 
-class PartedDpoTrainer(DPOTrainer):
+class _Tokenised(Trainer):
+    """Takes rows whose tokens are made by us as they are, and counts the tokens that it trains on itself: Unsloth's
+    version of the SFT trainer drops TRL's count.
+    """
+
+    _n_tokens = 0
+
+    def _prepare_dataset(self, dataset: Dataset, *_: Any, **__: Any) -> Dataset:
+        return dataset
+
+    def training_step(self, model: Any, inputs: Any, *arguments: Any, **named: Any) -> Any:
+        self._n_tokens += int(inputs["attention_mask"].sum())
+        return super().training_step(model, inputs, *arguments, **named)
+
+    def log(self, logs: dict[str, float], *arguments: Any, **named: Any) -> None:
+        if "loss" in logs:
+            logs["num_tokens"] = self._n_tokens
+        super().log(logs, *arguments, **named)
+
+
+class TokenisedSftTrainer(_Tokenised, SFTTrainer):
+    """TRL's, on our tokens."""
+
+
+class PartedDpoTrainer(_Tokenised, DPOTrainer):
     """Logs the preference part of the loss apart from an added likelihood term: `loss/dpo` and `loss/sft`.
 
     With a fresh adapter on a merged stage the first `loss/dpo` of the sigmoid loss is ln 2, whatever is added to it.
@@ -58,11 +83,10 @@ def supervised_trainer(
     """The trainer of a recipe's stage, of a model that wears its adapter already.
 
     Args:
-        rows, held_out: of `data.trainer_row`: `messages` as the chat template takes them, or of DPO prompt, chosen and
-            rejected, each a list of messages.
+        rows, held_out: of `data.trainer_row`: tokens.
         folder: of the run; checkpoints go below it.
     """
-    kind, options, more = SFTTrainer, SFTConfig, {}
+    kind, options, more = TokenisedSftTrainer, SFTConfig, {}
     values = arguments.common(recipe, backend, folder, seed)
     if isinstance(recipe, DpoRecipe):
         kind, options, more = PartedDpoTrainer, DPOConfig, {"sft_weight": recipe.sft_weight}

@@ -26,6 +26,7 @@ from discover_lib.train.recipes import (
     SftRecipe,
     Stage,
     StageRecipe,
+    changes_between,
 )
 
 # -- recipes -----------------------------------------------------------------------------------------------------------
@@ -131,7 +132,7 @@ OURS = {  # fields that no trainer is told, because we act on them
     *("batch", "max_steps", "reference", "precision", "load_in_4bit", "sample_steps", "eval_steps", "eval_rows"),
     *("sft_weight", "generation", "tau", "broken_penalty", "look_ahead", "look_ahead_assistant", "multi_turn"),
     *("own_prefixes", "rounds", "probe_users", "probe_turns", "probe_temperature", "workers", "max_length"),
-    "loss_type",
+    *("loss_type", "epsilon_high", "generation_tokens"),
 }
 
 
@@ -152,8 +153,14 @@ def test_what_is_changed_in_a_recipe_reaches_the_trainer(tmp_path: Path) -> None
     assert told["gradient_accumulation_steps"] == 8 and told["seed"] == told["data_seed"] == 5
     assert (told["bf16"], told["fp16"], told["use_cpu"], told["warmup_steps"]) == (False, False, True, 0.1)
     assert arguments.dpo(DpoRecipe(sft_weight=0.2), held_out=False)["loss_weights"] == [1.0, 0.2]
-    with pytest.raises(BackendError, match="fp16 needs a CUDA device"):
-        arguments.common(SftRecipe(precision="fp16"), backend, tmp_path, seed=0)
+    assert [arguments.grpo(GrpoRecipe(epsilon_high=each))["epsilon_high"] for each in (None, 0.3)] == [0.28, 0.3]
+
+
+def test_a_recipe_is_stored_as_earlier_versions_stored_it() -> None:
+    assert "generation_tokens" not in Recipe.paper().to_dict()["grpo"]
+    changed = Recipe.paper().changed("grpo", {"generation_tokens": 9000})
+    assert Recipe.from_dict(changed.to_dict()) == changed
+    assert changes_between(Recipe.paper(), changed, "grpo") == ["generation_tokens=9000"]
 
 
 # -- backends ----------------------------------------------------------------------------------------------------------
@@ -247,6 +254,23 @@ def test_a_recipe_without_later_fields_is_stored_as_before_and_read_again() -> N
     assert "generation" not in stored and "generation_memory" not in stored
     fast = Recipe.paper().changed("grpo", {"generation": "vllm-server"})
     assert Recipe.from_dict(fast.to_dict()) == fast and fast.name == "paper with grpo.generation=vllm-server"
+
+
+@pytest.mark.parametrize(("asked", "name"), [("auto", "transformers"), ("unsloth", "")])
+def test_the_tiny_base_is_never_trained_by_unsloth(
+    asked: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is made by `transformers` in the same process, where Unsloth would come too late."""
+    pytest.importorskip("trl")
+    cuda(monkeypatch, here=True, unsloth=True)
+    (tmp_path / "tiny.json").write_text("{}")
+    for base in (str(tmp_path), "outputs/cache/tiny/0123"):  # there, and yet to be made
+        if name:
+            assert choose_backend(asked, base).name == name
+        else:
+            with pytest.raises(BackendError, match="the tiny model is not for Unsloth"):
+                choose_backend(asked, base)
+    assert choose_backend("auto", "Qwen/Qwen3-8B").name == "unsloth"
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from training import DOMAIN, make_base, make_data, short_recipe, teach
 
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import Judge, JudgeError
+from discover_lib.engines.local.chat import Chat
 from discover_lib.engines.local.dialect import Notation
 from discover_lib.engines.miniature.judge import MiniatureJudge
 from discover_lib.engines.spec import EngineSpec, RoleEngines
@@ -89,11 +90,11 @@ def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(place: Path) ->
     recipe, base = short_recipe(), str(place / "base")
     backend, tokenizer = choose_backend("transformers"), load_tokenizer(base)
     rows = data.load_rows(place / "data" / "sft", "sft", "notation")
-    made = data.fit(rows.train, Notation(), tokenizer, 512).rows
+    made = data.fit(rows.train, Notation(), Chat(tokenizer), 512).rows
     model = load_policy(base, [], recipe.lora, recipe.sft, backend, seed=0, scratch=place)
     trainer = supervised_trainer(model, tokenizer, made, (), recipe.sft, backend, place / "masks", 0)
     assert len(made) == len(trainer.train_dataset) == 3
-    for row, fed in zip(made, trainer.train_dataset, strict=True):
+    for row, fed in zip(rows.train, trainer.train_dataset, strict=True):
         learnt = [token for token, label in zip(fed["input_ids"], fed["labels"], strict=True) if label != -100]
         said = [each["content"] + " <e>" for each in row["messages"] if each["role"] == "assistant"]
         assert tokenizer.decode(learnt) == " ".join(said)
@@ -112,11 +113,11 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(place: P
     backend, tokenizer = choose_backend("transformers"), load_tokenizer(str(place / "base"))
     prepare(backend)
     source = data.load_rows(place / "data" / "grpo", "grpo", "notation")
-    rows = data.fit(source.train, Notation(), tokenizer, 400).rows
+    rows = data.fit(source.train, Notation(), Chat(tokenizer), 400).rows
     model = load_policy(str(place / "base"), [], recipe.lora, recipe.grpo, backend, seed=0, scratch=place)
     users = Users(RoleEngines(EngineSpec()))
     run = grpo_run(
-        model, tokenizer, rows, source, recipe.grpo, backend, place / "turns", 0,
+        model, Chat(tokenizer), rows, source, recipe.grpo, backend, place / "turns", 0,
         dialect=Notation(), users=users, threads=1, on_progress=print,
     )  # fmt: skip
     assert isinstance(run.reward, SeveralTurns)
@@ -225,7 +226,7 @@ class Cast(RoleEngines):
 class Words:
     """Stands for a tokenizer: one token a word."""
 
-    eos_token_id, pad_token_id = 0, 1
+    pad_token_id = 1
 
     def __init__(self) -> None:
         self.words = ["<e>", "<pad>"]
@@ -235,6 +236,9 @@ class Words:
             if word not in self.words:
                 self.words.append(word)
         return [self.words.index(word) for word in text.split()] + [0]
+
+    def __call__(self, text: str, add_special_tokens: bool = False) -> dict[str, list[int]]:
+        return {"input_ids": self.ids(text)[:-1]}
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         return " ".join(self.words[each] for each in ids)
@@ -255,7 +259,7 @@ def rewards(
     """What each reply earns with its user, and what is logged."""
     words, found = Words(), {}
     scorer = Scorer(Users(Cast(judge)), Notation(), GrpoRecipe(**recipe))
-    reward = SimulatorReward(scorer, words)
+    reward = SimulatorReward(scorer, words, ends=(0,))
     got = reward(
         [None] * len(replies), [None] * len(replies), [words.ids(each) for each in replies], states, found.__setitem__
     )

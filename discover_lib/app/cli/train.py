@@ -96,6 +96,10 @@ class TrainFlags(ModelFlags):
     adapter: Annotated[Path | None, typer.Option(help="The training run of the stage before.")] = None
     recipe: Annotated[RecipeName | None, typer.Option(help="Default: miniature for tiny, else paper.")] = None
     backend: Annotated[BackendName, typer.Option(help="auto takes Unsloth where it can work.")] = BackendName.auto
+    system: Annotated[
+        str, typer.Option(help="System message of rows made from a run: none, collaborative, or its text.")
+    ] = "none"
+    thinking: Annotated[bool, typer.Option("--thinking", help="Let the model think before it replies.")] = False
     changes: Annotated[
         list[str], typer.Option("--set", help="Change the recipe: learning_rate=1e-4, lora.r=16 ...; repeatable.")
     ] = field(default_factory=list)
@@ -236,7 +240,9 @@ def _settings(flags: TrainFlags) -> StageSettings:
         seed=flags.seed,
         judge=flags.judge,
         voice=flags.voice,
+        system=flags.system,
         options=options.to_dict(),
+        thinking=flags.thinking,
     )
 
 
@@ -255,7 +261,7 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
         obstacles = [f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"]
     if obstacles:
         raise JobError("; ".join(obstacles))
-    line = choose_backend(settings.backend).line
+    line = choose_backend(settings.backend, settings.base_path).line
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
     return line
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.tokens import WireMessage
 from discover_lib.core.conversation import Candidate, Message, Reply, Text
+from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking
 from discover_lib.metrics.behaviour import Behaviour
 
 CARD = "tiny.json"  # marks a folder as a tiny model's, which speaks the notation, and says what was measured of it
@@ -144,7 +145,16 @@ def behaviour(candidate: Candidate, domain: str) -> Behaviour | None:
     return "convergent" if candidate.evaluation.kind == "artifact" else "divergent"
 
 
+def heard(text: str) -> str:
+    """What of an assistant's words is no thought, by the rule for models behind an API; "" of a thought without end."""
+    try:
+        return without_thinking(text, prose=True).strip()
+    except UnusableError:
+        return ""
+
+
 def _wire(message: Spoken) -> WireMessage:
     if isinstance(message, Message):
-        return {"role": message.role, "content": message.content}
-    return {"role": message["role"], "content": message["content"]}
+        message = {"role": message.role, "content": message.content}
+    role, content = message["role"], message["content"]
+    return {"role": role, "content": heard(content) if role == "assistant" else content}

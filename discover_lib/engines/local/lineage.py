@@ -49,6 +49,9 @@ class Lineage(Record):
         merged: adapters merged into the base before training, in order.
         continued: the adapter that was trained on, if one was.
         data: folder, digest and numbers of the rows.
+        system: the system message of the rows, which the trained model is asked with, too; None where an earlier
+            version did not write it down.
+        thinking: whether the model may think before it replies.
     """
 
     stage: str
@@ -61,6 +64,8 @@ class Lineage(Record):
     seed: int
     backend: str
     versions: Mapping[str, str] = field(default_factory=dict)
+    system: str | None = None
+    thinking: bool = False
 
     def write(self, folder: Path) -> None:
         """Beside the adapter of a run's folder, local paths relative to it."""
@@ -111,7 +116,7 @@ def adapter_chain(folder: Path) -> Chain:
     Raises:
         LineageError: there is no lineage, or the base or an adapter is missing or has changed.
     """
-    run = folder.parent if folder.name == ADAPTER and not (folder / FILE).exists() else folder
+    run = run_of(folder)
     lineage = Lineage.read(run)
     own = Source(str((run / ADAPTER).resolve()), stage=lineage.stage)
     if not (run / ADAPTER).is_dir():
@@ -119,6 +124,11 @@ def adapter_chain(folder: Path) -> Chain:
     for each in (lineage.base, *lineage.merged):
         verify(each)
     return Chain(lineage.base, (*lineage.merged, dataclasses.replace(own, hash=content_hash(own.path))))
+
+
+def run_of(folder: Path) -> Path:
+    """The folder of a run, by itself or by its adapter's."""
+    return folder.parent if folder.name == ADAPTER and not (folder / FILE).exists() else folder
 
 
 def verify(source: Source) -> None:

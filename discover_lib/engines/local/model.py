@@ -9,13 +9,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
+from discover_lib.engines.local.chat import Chat, end_tokens, said
+from discover_lib.engines.local.dialect import Notation, PlainChat
 from discover_lib.engines.local.sampling import Draw, draw, exact
-from discover_lib.engines.local.tiny_language import MAX_REPLY_TOKENS, decode, encode_messages
+from discover_lib.engines.local.tiny_language import MAX_REPLY_TOKENS
 
 TEMPERATURE = 0.7  # of evaluation, as for models behind an API
 MAX_NEW_TOKENS = 1024
@@ -43,6 +45,7 @@ class LocalModel:
         model: taken over: set to evaluation, a small one to double precision, so not one that is still being trained.
         speaks_notation: it is a tiny model of the miniature and is told and read in the notation.
         system: text of a system message for other models, or "".
+        thinking: whether it may think before it replies; its thoughts are no part of the reply.
     """
 
     name: str
@@ -50,6 +53,7 @@ class LocalModel:
     tokenizer: Any
     speaks_notation: bool
     system: str = ""
+    thinking: bool = False
     temperature: float = TEMPERATURE
     max_new_tokens: int = MAX_NEW_TOKENS
     _waiting: list[_Question] = field(default_factory=list, repr=False)
@@ -61,16 +65,13 @@ class LocalModel:
         if self.speaks_notation:
             self.max_new_tokens = min(self.max_new_tokens, MAX_REPLY_TOKENS)
         self.model = exact(self.model).eval()
+        self.dialect = Notation() if self.speaks_notation else PlainChat(self.name, self.system)
+        self.chat = Chat(self.tokenizer, self.thinking)
+        self.ends = end_tokens(self.model.generation_config, self.tokenizer)
 
     def prompt(self, messages: Sequence[Message], domain: str) -> tuple[int, ...]:
         """Token ids of a conversation, up to where the reply begins."""
-        if self.speaks_notation:
-            wire = encode_messages(messages, domain)
-        else:
-            wire = [{"role": each.role, "content": each.content} for each in messages]
-            wire = [*([{"role": "system", "content": self.system}] if self.system else []), *wire]
-        text = self.tokenizer.apply_chat_template(wire, tokenize=False, add_generation_prompt=True)
-        return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        return tuple(self.chat.prompt(self.dialect.encode(messages, domain)))
 
     def answer(self, draws: Sequence[Draw]) -> list[list[int]]:
         """The token ids of replies; questions that wait in other threads are answered along with these."""
@@ -124,7 +125,7 @@ class LocalModel:
                 [each.draw for each in batch],
                 temperature=self.temperature,
                 max_new_tokens=self.max_new_tokens,
-                end=end_tokens(self.model, self.tokenizer),
+                end=self.ends,
                 pad=self.tokenizer.pad_token_id or 0,
             )
         except Exception as error:  # everybody in the batch must hear of it
@@ -133,13 +134,6 @@ class LocalModel:
             return
         for question, reply in zip(batch, replies, strict=True):
             question.answer = reply
-
-
-def end_tokens(model: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Ids of which each ends a reply: the tokenizer's, and those that the model's own settings name."""
-    named = model.generation_config.eos_token_id
-    listed = named if isinstance(named, list) else [named]
-    return tuple(dict.fromkeys(each for each in (tokenizer.eos_token_id, *listed) if each is not None))
 
 
 class LocalAssistant:
@@ -164,9 +158,10 @@ class LocalAssistant:
         return [self._reply(ids, messages) for ids, (messages, _) in zip(answers, requests, strict=True)]
 
     def _reply(self, ids: Sequence[int], messages: Sequence[Message]) -> Reply:
-        text = self._model.tokenizer.decode(ids, skip_special_tokens=True)
+        text, n_tokens = said(ids, self._model.tokenizer, self._model.ends)
+        reply = self._model.dialect.decode(text, n_tokens, self.domain, messages)
         if self._model.speaks_notation:
-            return decode(text, self.domain, messages, self.name)
-        if not text.strip():
-            raise AssistantError(f"{self.name} replied with nothing")
-        return Reply(text.strip(), len(ids), f"tokens of {self.name}", self.name)
+            return replace(reply, assistant=self.name)
+        if not text:
+            raise AssistantError(f"{self.name} replied with nothing{' but thoughts' if ids else ''}")
+        return replace(reply, counting=f"tokens of {self.name}", assistant=self.name)

@@ -5,6 +5,7 @@ tiny                       the base of the tiny language model, pretrained at fi
 hf:DIR                     a model's folder, or the folder of a training run: its base and all its adapters
 hf:DIR+ADAPTER+ADAPTER     a model with adapters put on it in this order, each a folder of weights
 hf:DIR+collaborative       the same with one of the system prompts that API models have, too
+hf:RUN+before              what a training run began with, asked as what came out of it is
 ```
 
 `merge` writes such a model as one folder, which vLLM or `transformers serve` then offer to everything that speaks to
@@ -13,33 +14,45 @@ an API (`serving`).
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from discover_lib.engines.local.dialect import CARD, LocalModelError, is_tiny, read_card, tiny_domains
-from discover_lib.engines.local.lineage import ADAPTER, FILE, adapter_chain, content_hash
+from discover_lib.engines.local.lineage import ADAPTER, FILE, Lineage, adapter_chain, content_hash, run_of
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
 from discover_lib.engines.local.tiny_language import known_domains
 
 TINY, PREFIX = "tiny", "hf:"
 COLLABORATIVE = "collaborative"
+BEFORE = "before"
+MODELS_KEPT = 8  # a base, what was trained on it, and some more to compare with; on a GPU one
 TOLD_EVERY = 100  # steps of pretraining
 
 
 @dataclass(frozen=True)
 class LocalName:
-    """A local model's name, taken apart: its folder (None: the tiny base), adapters in order, and a system prompt."""
+    """A local model's name, taken apart.
+
+    Attributes:
+        folder: None for the tiny base.
+        adapters: in order.
+        style: of `STYLES`, names a system prompt; "" for none.
+        system: the system message that it was trained with; None where that is not known.
+        thinking: whether it may think before it replies, as it was trained.
+    """
 
     name: str
     folder: Path | None
     adapters: tuple[Path, ...] = ()
     style: str = ""
+    system: str | None = None
+    thinking: bool = False
 
 
 def is_local(name: str) -> bool:
@@ -59,12 +72,21 @@ def parse_name(name: str) -> LocalName:
         return LocalName(name, None)
     parts = name.removeprefix(PREFIX).split("+")
     style = parts.pop() if parts[-1] in STYLES else ""
-    first, *rest = _folders(parts)
+    before = len(parts) > 1 and parts[-1] == BEFORE
+    first, *rest = _folders(parts[:-1] if before else parts)
     base, adapters = _with_adapters(first)
     for each in rest:
         adapters += _adapters_of(each)
-    style = style or (COLLABORATIVE if adapters else "")  # the paper's trained models are given that prompt
-    return LocalName(name, base, adapters, style)
+    last = (rest or [first])[-1]
+    lineage = Lineage.read(run_of(last)) if _is_run(last) else None
+    system, thinking = (lineage.system, lineage.thinking) if lineage else (None, False)
+    if system is None and adapters:
+        style = style or COLLABORATIVE  # the paper's trained models are given that prompt
+    if before:
+        if lineage is None:
+            raise LocalModelError(f"{last}: no finished training run (no {FILE}), so there is nothing before it")
+        adapters = (*adapters[:-1], *([Path(lineage.continued.path)] if lineage.continued else []))
+    return LocalName(name, base, adapters, style, system, thinking)
 
 
 def _folders(parts: Sequence[str]) -> list[Path]:
@@ -143,6 +165,7 @@ def fingerprint(name: str) -> str:
 
 
 _LOADING = threading.Lock()
+_MODELS: dict[str, LocalModel] = {}
 
 
 def local_assistant(name: str, domain: str) -> LocalAssistant:
@@ -156,14 +179,28 @@ def local_assistant(name: str, domain: str) -> LocalAssistant:
         return LocalAssistant(_loaded(name), domain)
 
 
-@lru_cache(maxsize=8)  # a base, what was trained on it, and some more to compare with
 def _loaded(name: str) -> LocalModel:
+    """The model of a name; one that is not kept any more is free for the memory of the next."""
+    if name not in _MODELS:
+        while len(_MODELS) >= (1 if on_gpu() else MODELS_KEPT):
+            _MODELS.pop(next(iter(_MODELS)))
+        gc.collect()
+        if on_gpu():
+            import torch
+
+            torch.cuda.empty_cache()
+        _MODELS[name] = _load(name)
+    return _MODELS[name]
+
+
+def _load(name: str) -> LocalModel:
     parts = parse_name(name)
     folder = parts.folder
     folder = folder or _tiny_base()
     model, tokenizer = load(folder, parts.adapters)
     tiny = is_tiny(folder)
-    return LocalModel(name, model, tokenizer, speaks_notation=tiny, system="" if tiny else _system(parts.style))
+    system = _system(parts.style) or parts.system or ""
+    return LocalModel(name, model, tokenizer, tiny, "" if tiny else system, parts.thinking)
 
 
 def _tiny_base() -> Path:
@@ -191,6 +228,13 @@ def on_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
+def native_bf16() -> bool:
+    """Whether the GPU computes in bf16 itself: what older ones emulate is slower than anything else."""
+    import torch
+
+    return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+
+
 def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
     """(model, tokenizer), with the adapters merged in their order; on the GPU in its own precision if there is one.
 
@@ -208,15 +252,19 @@ def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
         torch.set_num_threads(1)  # more of them wait for each other; processes side by side gain more
     try:
         model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto" if cuda else torch.float32)
+        if cuda and model.dtype is torch.bfloat16 and not native_bf16():
+            model = model.half()
         tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers in a way that is going to change
             for adapter in adapters:
                 model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+        if cuda:
+            model = model.to("cuda")
     except (OSError, ValueError, RuntimeError) as error:
         line = " ".join(str(error).split())
         raise LocalModelError(f"{folder}: cannot be loaded ({line:.200})") from error
-    return (model.to("cuda") if cuda else model).eval(), tokenizer
+    return model.eval(), tokenizer
 
 
 # -- one folder, to be served ---------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.pairs import under
 from discover_lib.dataset.rows import grpo_rules, restore
+from discover_lib.engines.local.chat import said
 from discover_lib.engines.local.dialect import Dialect, behaviour
 from discover_lib.engines.spec import Engines
 from discover_lib.metrics.look_ahead import LookAhead
@@ -198,11 +199,13 @@ class SimulatorReward:
     """A reward function as TRL calls it: completions in, rewards out, None where a judgement failed.
 
     Attributes:
+        ends: ids of which each ends a reply.
         last: the prompts, replies and rewards of the last batch, for the written samples.
     """
 
     scorer: Scorer
     tokenizer: Any
+    ends: Sequence[int] = ()
     last: list[tuple[str, Scored]] = field(default_factory=list)
 
     def __call__(
@@ -224,7 +227,7 @@ class SimulatorReward:
             RewardError: more than half of the judgements of the batch failed.
         """
         users = [self.scorer.users.user(each) for each in state]
-        replies = [self._said(ids) for ids in completion_ids]
+        replies = [said(ids, self.tokenizer, self.ends) for ids in completion_ids]
 
         def judge(place: int) -> Scored:
             return self.scorer.score(users[place], *replies[place])[1]
@@ -235,15 +238,6 @@ class SimulatorReward:
         if log_metric is not None:
             log_metric("share/repeated", 1 - len({(user, one.reply.text) for user, one in self.last}) / len(scores))
         return [each.total for each in scores]
-
-    def _said(self, ids: Sequence[int]) -> tuple[str, int]:
-        return said(ids, self.tokenizer)
-
-
-def said(ids: Sequence[int], tokenizer: Any) -> tuple[str, int]:
-    """A reply's text and its length in tokens, the end mark left out."""
-    kept = [each for each in ids if each not in (tokenizer.eos_token_id, tokenizer.pad_token_id)]
-    return tokenizer.decode(kept, skip_special_tokens=True).strip(), len(kept)
 
 
 def log_rewards(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[str, float], None] | None) -> None:

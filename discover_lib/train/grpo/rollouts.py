@@ -16,16 +16,19 @@ from discover_lib.base.tokens import WireMessage
 from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.rows import state_json
+from discover_lib.engines.local.chat import Chat, end_tokens, said
 from discover_lib.engines.local.dialect import Dialect
+from discover_lib.engines.local.sampling import GPU_BATCH_TOKENS
 from discover_lib.metrics.intervals import bootstrap_mean
-from discover_lib.train.data import token_ids
-from discover_lib.train.grpo.reward import Scored, Scorer, domain_of, said
+from discover_lib.train.grpo.reward import Scored, Scorer, domain_of
 
 Row = Mapping[str, Any]
 
+CHECKPOINTING = "gradient_checkpointing"  # what modules that can recompute their activations call it
+
 
 class RolloutError(DiscoverError):
-    """Conversations cannot be put together under this chat template; one line that says why."""
+    """Conversations with the policy cannot be had; one line that says why."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +37,23 @@ class Sampler:
 
     Attributes:
         max_tokens: longest reply, in the model's tokens.
-        batch: prompts at a time.
+        batch, budget: prompts at a time, and tokens of them with their replies.
     """
 
     model: Any
-    tokenizer: Any
+    chat: Chat
     max_tokens: int
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
     repetition_penalty: float = 1.0
     batch: int = 128
+    budget: int = GPU_BATCH_TOKENS
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Ids of which each ends a reply."""
+        return end_tokens(self.model.generation_config, self.chat.tokenizer)
 
     def complete(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
         """A reply to each prompt (token ids), up to its end mark, that included where it was reached.
@@ -55,14 +64,14 @@ class Sampler:
 
         replies: list[list[int]] = []
         with evaluating(self.model), torch.no_grad():
-            for start in range(0, len(prompts), self.batch):
-                replies += self._complete(prompts[start : start + self.batch])
+            for some in within(prompts, self.max_tokens, self.budget, self.batch):
+                replies += self._complete(some)
         return replies
 
     def _complete(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
         import torch
 
-        device, pad, end = self.model.device, self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
+        device, pad, ends = self.model.device, self.chat.tokenizer.pad_token_id, self.ends
         width = max(map(len, prompts))
         ids = torch.tensor([[pad] * (width - len(each)) + list(each) for each in prompts], device=device)
         mask = torch.tensor([[0] * (width - len(each)) + [1] * len(each) for each in prompts], device=device)
@@ -76,21 +85,49 @@ class Sampler:
             repetition_penalty=self.repetition_penalty,
             max_new_tokens=self.max_tokens,
             pad_token_id=pad,
-            eos_token_id=end,
+            eos_token_id=list(ends),
             use_cache=True,
         )
-        rows = written[:, width:].tolist()
-        return [row[: row.index(end) + 1] if end in row else row for row in rows]
+        return [_up_to_end(row, ends) for row in written[:, width:].tolist()]
+
+
+def within(
+    prompts: Sequence[Sequence[int]], max_tokens: int, budget: int, most: int | None = None
+) -> Iterator[Sequence[Sequence[int]]]:
+    """Prompts in their order, as many at a time as fit with their replies; one at least.
+
+    Args:
+        budget: tokens, padding counted.
+    """
+    start = 0
+    while start < len(prompts):
+        end, width = start, 0
+        while end < len(prompts) and end - start != most:
+            width = max(width, len(prompts[end]) + max_tokens)
+            if end > start and width * (end - start + 1) > budget:
+                break
+            end += 1
+        yield prompts[start:end]
+        start = end
+
+
+def _up_to_end(ids: list[int], ends: Sequence[int]) -> list[int]:
+    return ids[: next((place + 1 for place, each in enumerate(ids) if each in ends), len(ids))]
 
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Without dropout, and back to how it was."""
+    """Without dropout, and back to how it was: Unsloth's `generate` leaves a model that it finds in evaluation without
+    gradient checkpointing, and `train()` does not bring that back.
+    """
     training = model.training
+    checkpointing = next((kept for each in model.modules() if (kept := getattr(each, CHECKPOINTING, False))), False)
     model.eval()
     try:
         yield
     finally:
+        if training and hasattr(model, "for_training"):
+            model.for_training(use_gradient_checkpointing=checkpointing)
         model.train(training)
 
 
@@ -169,11 +206,7 @@ class Player:
         return talks
 
     def roll_out(self, users: Sequence[UserSimulator], turns: int) -> list[Talk]:
-        """Like `play`, but each prompt goes on from the very tokens that were written, so that they can be trained on.
-
-        Raises:
-            RolloutError: the template changes earlier messages when later ones come.
-        """
+        """Like `play`, but each prompt goes on from the very tokens that were written, so these can be trained on."""
         talks = [Talk(each) for each in users]
         for turn in range(turns):
             going = [each for each in talks if each.going]
@@ -193,7 +226,7 @@ class Player:
         fitting, prompts = [], []
         for talk in going:
             wire = self.dialect.encode(talk.simulator.messages, domain_of(talk.simulator))
-            ids = token_ids(self.sampler.tokenizer, wire, reply_next=True)
+            ids = self.sampler.chat.prompt(wire)
             if len(ids) + self.sampler.max_tokens > self.limit:
                 talk.full = True
                 continue
@@ -208,10 +241,10 @@ class Player:
         """Put down what the user said last, as tokens behind what is there."""
         wire = self.dialect.encode(talk.simulator.messages, domain_of(talk.simulator))
         if not talk.prompt_ids:
-            talk.prompt_ids = token_ids(self.sampler.tokenizer, wire, reply_next=True)
+            talk.prompt_ids = self.sampler.chat.prompt(wire)
             between: list[int] = []
         else:
-            between = between_replies(self.sampler.tokenizer, wire, talk.completion_ids)
+            between = self.sampler.chat.between(wire, ended=talk.completion_ids[-1] in self.sampler.ends)
         if len(talk.prompt_ids) + len(talk.completion_ids) + len(between) + self.sampler.max_tokens > self.limit:
             talk.full = True
             return
@@ -220,7 +253,7 @@ class Player:
 
     def _reply(self, talks: Sequence[Talk], replies: Sequence[Sequence[int]], *, speak: bool) -> None:
         def take(place: int) -> None:
-            talk, (text, n_tokens) = talks[place], said(replies[place], self.sampler.tokenizer)
+            talk, (text, n_tokens) = talks[place], said(replies[place], self.sampler.chat.tokenizer, self.sampler.ends)
             candidate, judged = self.scorer.score(talk.simulator, text, n_tokens)
             talk.scores.append(judged)
             if judged.total is None:
@@ -232,29 +265,6 @@ class Player:
                 talk.failed = f"{error.role}: {error}"
 
         self.scorer.each(take, range(len(talks)))
-
-
-def between_replies(tokenizer: Any, wire: Sequence[WireMessage], written: Sequence[int]) -> list[int]:
-    """Tokens from behind a reply's end mark to where the next reply begins, the user's message in them.
-
-    Args:
-        wire: the conversation, ending with the user's message.
-        written: what was written so far; if its end mark is missing, it is among the tokens returned.
-
-    Raises:
-        RolloutError: the template renders the earlier part otherwise once a message follows.
-    """
-    through = token_ids(tokenizer, wire[:-1])
-    whole = token_ids(tokenizer, wire, reply_next=True)
-    end = tokenizer.eos_token_id
-    if whole[: len(through)] != through or end not in through:
-        raise RolloutError(
-            "the chat template changes earlier messages when later ones come, so several turns cannot be trained on "
-            "as one sequence; set multi_turn to 1"
-        )
-    last = len(through) - 1 - through[::-1].index(end)
-    closing = [] if written and written[-1] == end else [end]
-    return closing + whole[last + 1 :]
 
 
 def own_prefixes(talks: Sequence[Talk]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from trl import GRPOConfig, GRPOTrainer
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json, write_lines
 from discover_lib.base.seeds import derive_rng, derive_seed
+from discover_lib.engines.local.chat import Chat
 from discover_lib.engines.local.dialect import Dialect
 from discover_lib.train import Progress, arguments
 from discover_lib.train.backend import Backend
@@ -46,6 +48,7 @@ from discover_lib.train.grpo.rollouts import (
     probe,
     probe_text,
     seeded,
+    within,
 )
 from discover_lib.train.recipes import GrpoRecipe
 from discover_lib.train.recorder import Recorder
@@ -85,6 +88,8 @@ class RoundsTrainer(GRPOTrainer):
     """GRPO whose prompts can be exchanged between rounds: the data set holds places, `table` the rows in them."""
 
     table: Table
+    chat: Chat
+    budget: int | None = None  # tokens of prompts and replies that are written at a time
     current: Sequence[Mapping[str, Any]] = ()
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
@@ -101,6 +106,17 @@ class RoundsTrainer(GRPOTrainer):
         """A checkpoint after the last finished step, for a run that cannot go on just now."""
         if self.state.global_step:
             self._save_checkpoint(self.model, None)
+
+    def _tokenize_prompts(self, prompts: Sequence[Any]) -> tuple[list[list[int]], None, dict[str, Any]]:
+        return [self.chat.prompt(each) for each in prompts], None, {}
+
+    def _generate_single_turn(self, prompt_ids: Any, *arguments: Any, **named: Any) -> Any:
+        whole = super()._generate_single_turn
+        if self.budget is None:
+            return whole(prompt_ids, *arguments, **named)
+        some = within(prompt_ids, self.max_completion_length, self.budget)
+        ids, logprobs = zip(*(whole(each, *arguments, **named) for each in some), strict=True)
+        return list(chain(*ids)), None if logprobs[0] is None else list(chain(*logprobs))
 
 
 class RandomState:
@@ -303,7 +319,7 @@ class GrpoRun:
 
 def grpo_run(
     model: Any,
-    tokenizer: Any,
+    chat: Chat,
     rows: Sequence[Mapping[str, Any]],
     source: TrainingRows,
     recipe: GrpoRecipe,
@@ -330,15 +346,17 @@ def grpo_run(
     scorer = Scorer(users, dialect, recipe, threads, take_spending)
     sampler = Sampler(
         model,
-        tokenizer,
+        chat,
         recipe.max_completion,
         recipe.temperature,
         recipe.top_p,
         recipe.top_k,
         recipe.repetition_penalty,
+        **({"budget": recipe.generation_tokens} if recipe.generation_tokens else {}),
     )
     player = Player(sampler, scorer, dialect, recipe.max_length)
-    reward = SeveralTurns(player, recipe.multi_turn) if recipe.multi_turn > 1 else SimulatorReward(scorer, tokenizer)
+    single = SimulatorReward(scorer, chat.tokenizer, sampler.ends)
+    reward = SeveralTurns(player, recipe.multi_turn) if recipe.multi_turn > 1 else single
     steps = recipe.steps(len(rows))
     places = -(-steps // recipe.iterations) * recipe.prompts_per_step
     values = arguments.common(recipe, backend, folder, seed) | arguments.grpo(recipe) | {"max_steps": steps}
@@ -348,10 +366,10 @@ def grpo_run(
         reward_funcs=[reward],
         args=arguments.configuration(GRPOConfig, values),
         train_dataset=Dataset.from_list([{"prompt": rows[0]["prompt"], "place": place} for place in range(places)]),
-        processing_class=tokenizer,
+        processing_class=chat.tokenizer,
         **several,
     )
-    trainer.table = Table(rows, seed)
+    trainer.table, trainer.chat, trainer.budget = Table(rows, seed), chat, recipe.generation_tokens
     settle_reference(trainer.model, recipe)
     plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads, take_spending)
     rounds = Rounds(

@@ -1,0 +1,125 @@
+"""How the policy is sampled: in batches that fit, up to any end mark, and left as it was found."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from discover_lib.engines.local.chat import Chat
+from discover_lib.train.grpo.rollouts import Sampler, evaluating, within
+
+PROMPTS = [[1] * length for length in (3, 3, 8, 2, 2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("budget", "most", "sizes"),
+    [
+        (1000, None, [6]),
+        (1000, 4, [4, 2]),
+        (24, None, [2, 2, 2]),  # prompts of 3 and 3 with replies of 4: 14 tokens; with the one of 8: 36
+        (12, None, [1, 1, 1, 2, 1]),
+        (1, None, [1, 1, 1, 1, 1, 1]),  # one at least
+    ],
+)
+def test_prompts_go_together_as_far_as_they_fit_with_their_replies(
+    budget: int, most: int | None, sizes: list[int]
+) -> None:
+    batches = list(within(PROMPTS, 4, budget, most))
+    assert [len(batch) for batch in batches] == sizes
+    assert [prompt for batch in batches for prompt in batch] == PROMPTS
+
+
+@dataclass
+class Scripted:
+    """A model that writes what it is told to, and whose `generate` leaves it as Unsloth's does."""
+
+    written: Sequence[Sequence[int]]
+    eos_token_id: Any = (7, 8)
+    device: str = "cpu"
+    training: bool = True
+    gradient_checkpointing: Any = "unsloth"
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def generation_config(self) -> Any:
+        return SimpleNamespace(eos_token_id=list(self.eos_token_id))
+
+    def modules(self) -> list[Any]:
+        return [self]
+
+    def eval(self) -> None:
+        self.training = False
+
+    def train(self, mode: bool) -> None:
+        self.training = mode
+
+    def for_training(self, use_gradient_checkpointing: Any) -> None:
+        self.training, self.gradient_checkpointing = True, use_gradient_checkpointing
+
+    def generate(self, input_ids: Any, **options: Any) -> Any:
+        import torch
+
+        self.calls.append(options)
+        if not self.training:  # else it restores what it found
+            self.gradient_checkpointing = False
+        return torch.cat([input_ids, torch.tensor(self.written)], dim=1)
+
+
+@pytest.mark.slow
+def test_every_end_mark_of_the_model_ends_a_reply() -> None:
+    pytest.importorskip("torch")
+    model = Scripted([[5, 7, 0], [5, 6, 8], [5, 6, 6], [9, 5, 5]])
+    tokenizer = SimpleNamespace(pad_token_id=0, eos_token_id=9)
+    sampler = Sampler(model, Chat(tokenizer), max_tokens=3)
+    assert sampler.complete([[1], [1, 2], [1], [1]]) == [[5, 7], [5, 6, 8], [5, 6, 6], [9]]
+    assert model.calls[0]["eos_token_id"] == [9, 7, 8]
+
+
+@pytest.mark.parametrize("checkpointing", ["unsloth", True, False])
+@pytest.mark.parametrize("training", [True, False])
+def test_sampling_leaves_the_model_as_it_was(training: bool, checkpointing: Any) -> None:
+    model = Scripted([[7]], training=training, gradient_checkpointing=checkpointing)
+    with evaluating(model):
+        assert not model.training
+        if training:
+            model.gradient_checkpointing = False
+    assert (model.training, model.gradient_checkpointing) == (training, checkpointing)
+
+
+@pytest.mark.parametrize(("gpu", "kept"), [(True, ["c"]), (False, ["a", "b", "c"])])
+def test_a_gpu_holds_one_model_at_a_time(gpu: bool, kept: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from discover_lib.engines.local import names
+
+    load: Callable[[str], Any] = lambda name: f"model {name}"  # noqa: E731
+    monkeypatch.setattr(names, "_MODELS", {})
+    monkeypatch.setattr(names, "on_gpu", lambda: gpu)
+    monkeypatch.setattr(names, "_load", load)
+    assert [names._loaded(name) for name in "abc"] == ["model a", "model b", "model c"]
+    assert list(names._MODELS) == kept
+
+
+@pytest.mark.slow
+def test_merges_are_shared_and_only_the_latest_is_kept_beside_a_new_one(tmp_path: Any) -> None:
+    pytest.importorskip("peft")
+    from peft import LoraConfig, get_peft_model
+    from training import make_base
+
+    from discover_lib.train.backend import _merged_files, merged_model
+
+    base, scratch = make_base(tmp_path / "base"), tmp_path / "cache"
+    adapters = []
+    for number in range(3):
+        worn = get_peft_model(merged_model(str(base), []), LoraConfig(r=2 + number, target_modules=["q_proj"]))
+        worn.save_pretrained(tmp_path / str(number))
+        adapters.append(str(tmp_path / str(number)))
+    first, second = (_merged_files(str(base), [adapter], scratch) for adapter in adapters[:2])
+    for long_ago, folder in enumerate((first, second)):
+        os.utime(folder, (long_ago, long_ago))
+    assert _merged_files(str(base), adapters[:1], scratch) == first  # used last
+    third = _merged_files(str(base), adapters[2:], scratch)
+    assert set(scratch.iterdir()) == {first, third} and not second.exists()
+    assert (third / "tokenizer.json").is_file() and merged_model(str(third), []).num_parameters() > 0

@@ -1,0 +1,79 @@
+"""Unsloth's own trainers, as it writes them for the installed TRL, without a GPU (see `unsloth_on_cpu`).
+
+They need an environment of their own: python -m venv unsloth && unsloth/bin/pip install -e '.[train]' unsloth, then
+UNSLOTH_PYTHON=unsloth/bin/python pytest tests/train/test_unsloth.py
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from training import make_base, make_data, teach
+
+pytestmark = pytest.mark.slow
+SCRIPT = Path(__file__).resolve().parents[1] / "unsloth_on_cpu.py"
+PYTHON = os.environ.get("UNSLOTH_PYTHON", sys.executable)
+STAGES = ("sft", "dpo", "grpo", "grpo-turns")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the script says on each backend."""
+    pytest.importorskip("trl")
+    find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('unsloth') is None)"
+    if subprocess.run([PYTHON, "-c", find], check=False).returncode:
+        pytest.skip("unsloth is not installed; UNSLOTH_PYTHON may name a Python that has it")
+    folder = tmp_path_factory.mktemp("unsloth")
+    make_data(folder / "data")
+    teach(make_base(folder / "base"), folder / "data")  # some of what it writes can be read, so rewards differ
+    environment = {**os.environ, "DISCOVER_OUTPUTS": str(folder / "outputs")}
+    answers = {}
+    for backend in ("unsloth", "transformers"):
+        command = [PYTHON, str(SCRIPT), str(folder), backend]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        answers[backend] = json.loads(done.stdout.splitlines()[-1])
+    return answers
+
+
+def test_the_trainers_are_unsloth_s(told: dict[str, Any]) -> None:
+    assert told["unsloth"]["trainers"] == ["UnslothSFTTrainer", "UnslothDPOTrainer", "UnslothGRPOTrainer"]
+    assert told["transformers"]["trainers"] == ["SFTTrainer", "DPOTrainer", "GRPOTrainer"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "column"), [("sft", "loss"), ("sft", "grad_norm"), ("dpo", "loss"), ("dpo", "grad_norm")]
+)
+def test_losses_are_those_of_trl(stage: str, column: str, told: dict[str, Any]) -> None:
+    ours, theirs = ([line[column] for line in told[name][stage]["logged"]] for name in ("unsloth", "transformers"))
+    assert ours == pytest.approx(theirs, rel=1e-4) and len(set(theirs)) == len(theirs) == 3
+
+
+@pytest.mark.parametrize("stage", ["grpo", "grpo-turns"])
+def test_the_first_update_of_grpo_is_that_of_trl(stage: str, told: dict[str, Any]) -> None:
+    ours, theirs = (told[name][stage]["logged"][0] for name in ("unsloth", "transformers"))
+    columns = ("loss", "reward", "num_tokens")
+    assert [ours[name] for name in columns] == pytest.approx([theirs[name] for name in columns], rel=1e-4, abs=1e-6)
+    assert theirs["grad_norm"] > 0  # some reply was better than another
+    assert ours["grad_norm"] == pytest.approx(theirs["grad_norm"], rel=0.02)  # its loss of GRPO is its own
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_tokens_and_speed_are_logged(stage: str, told: dict[str, Any]) -> None:
+    ours, theirs = (told[name][stage]["logged"] for name in ("unsloth", "transformers"))
+    assert all(line["num_tokens"] for line in ours) and ours[-1]["tokens_per_second"] > 0
+    if not stage.startswith("grpo"):  # replies differ in length as soon as a policy has been updated
+        assert [line["num_tokens"] for line in ours] == [line["num_tokens"] for line in theirs]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_sampling_leaves_gradient_checkpointing_as_it_was(stage: str, told: dict[str, Any]) -> None:
+    modes = told["unsloth"][stage]["modes"]
+    assert len(modes) >= 2
+    trained = [before for before, _ in modes if before[0]]
+    assert trained and all(checkpointing for _, checkpointing, _ in trained)
+    assert all(before == after for before, after in modes)

@@ -1,0 +1,85 @@
+"""All stages on the trainers that Unsloth writes, without a GPU; only the loading of the model is stood in for.
+
+    python tests/unsloth_on_cpu.py FOLDER unsloth       # FOLDER: data/ and base/, as tests/train/test_unsloth.py makes
+    python tests/unsloth_on_cpu.py FOLDER transformers  # the same on TRL's own
+
+Unsloth can be imported on a CPU and then writes and patches its trainers as on a GPU; its kernels and its way to load a
+model are not tried.  Prints one line of JSON: per stage what was logged, and of every sampling the model's mode before
+and after.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ |= {"TORCHDYNAMO_DISABLE": "1", "UNSLOTH_COMPILE_DISABLE": "1", "CUDA_VISIBLE_DEVICES": ""}
+LOGGED = ("loss", "grad_norm", "loss/dpo", "reward", "num_tokens", "tokens_per_second")
+
+
+def mode(model: Any) -> list[Any]:
+    """Whether it trains, recomputes activations, and keeps keys and values."""
+    checkpointing = [getattr(each, "gradient_checkpointing", False) for each in model.modules()]
+    return [model.training, any(checkpointing), bool(model.config.use_cache)]
+
+
+def main(folder: Path, name: str) -> None:
+    if name == "unsloth":
+        from discover_lib.train.unsloth_on_cpu import rehearse_on_unsloth
+
+        rehearse_on_unsloth()
+    import torch
+    import trl
+
+    torch.set_num_threads(1)
+
+    from discover_lib.train.grpo.rollouts import Sampler
+    from discover_lib.train.recipes import Recipe
+    from discover_lib.train.stage import StageSettings, run_stage
+
+    modes: list[Any] = []
+    complete = Sampler.complete
+
+    def watched(self: Sampler, prompts: Any) -> Any:
+        before = mode(self.model)
+        replies = complete(self, prompts)
+        modes.append([before, mode(self.model)])
+        return replies
+
+    Sampler.complete = watched
+    few: dict[str, Any] = {
+        "max_steps": 3,
+        "batch": 4,
+        "per_device": 2,
+        "sample_steps": 1,
+        "save_steps": 3,
+        "max_length": 512,
+    }
+    recipe = Recipe.paper().changed("sft", {**few, "eval_steps": 2, "lora.dropout": 0.0, "learning_rate": 1e-3})
+    recipe = recipe.changed("dpo", {**few, "eval_steps": 0, "learning_rate": 1e-3})
+    few |= {"batch": 16, "per_device": 8, "n_generations": 8, "max_completion": 40, "temperature": 1.0}
+    recipe = recipe.changed("grpo", {**few, "probe_users": 2, "probe_turns": 1})
+    runs = {
+        "sft": ("sft", "", recipe),
+        "dpo": ("dpo", "sft", recipe),
+        "grpo": ("grpo", "sft", recipe),
+        "grpo-turns": ("grpo", "sft", recipe.changed("grpo", {"multi_turn": 2})),
+    }
+    told: dict[str, Any] = {"trainers": [trl.SFTTrainer.__name__, trl.DPOTrainer.__name__, trl.GRPOTrainer.__name__]}
+    for run, (stage, adapter, how) in runs.items():
+        modes.clear()
+        earlier = str(folder / f"{name}-{adapter}") if adapter else ""
+        settings = StageSettings(stage, str(folder / "data" / stage), str(folder / "base"), earlier, how)  # type: ignore[arg-type]
+        run_stage(settings, folder / f"{name}-{run}", on_progress=lambda line: print(line, file=sys.stderr))
+        lines = [json.loads(each) for each in (folder / f"{name}-{run}" / "metrics.jsonl").read_text().splitlines()]
+        logged = [{key: line.get(key) for key in LOGGED} for line in lines if "loss" in line]
+        told[run] = {"logged": logged, "modes": list(modes)}
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
+    main(Path(sys.argv[1]).resolve(), sys.argv[2])
