@@ -18,6 +18,7 @@ from typing import Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import Progress
+from discover_lib.train.backend import load_tokenizer
 from discover_lib.train.data import DataError, Row, domain_of, load_rows
 from discover_lib.train.estimate import Card, Estimate, architecture_of, config_of, estimate, published_name
 from discover_lib.train.recipes import STAGES, Recipe, Stage
@@ -68,12 +69,18 @@ def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Pro
     with tempfile.TemporaryDirectory() as place:
         folder, adapter = Path(place), ""
         run = _few_conversations(folder / "conversations")
-        base, own_words = toy_base(settings.base, folder / "base", _texts(load_rows(run, "sft", "content").train))
+        texts = [*_texts(load_rows(run, "sft", "content").train), *_texts(_own_rows(settings))]
+        base, own_words = toy_base(settings.base, folder / "base", texts)
         for stage in STAGES:
-            data = settings.data if stage == settings.stage and _fit_for(settings) else str(run)
+            data = str(run)
+            if stage == settings.stage and (rows := _own_rows(settings)):
+                if own_words or _some_fit(rows, base, settings):
+                    data = settings.data
+                else:
+                    on_progress(f"{stage}: in the toy's words your rows are too long; on the miniature's instead")
             rehearsed = StageSettings(
                 stage, data, str(base), adapter, _small(settings.recipe, stage, own_words), "auto",
-                settings.seed, system=settings.system,
+                settings.seed, system=settings.system, thinking=settings.thinking,
             )  # fmt: skip
             lines: list[str] = []
             result = run_stage(rehearsed, folder / stage, on_progress=lines.append)
@@ -90,17 +97,24 @@ def _few_conversations(folder: Path) -> Path:
     return folder
 
 
-def _fit_for(settings: StageSettings) -> bool:
-    """Whether the rows that were named can be rehearsed on: the miniature must be able to judge them."""
+def _own_rows(settings: StageSettings) -> Sequence[Row]:
+    """The rows that were named, if they can be rehearsed on: the miniature must be able to judge them."""
     try:
-        rows = load_rows(Path(settings.data), settings.stage, "content", system=settings.system)
+        rows = load_rows(Path(settings.data), settings.stage, "content", system=settings.system).train
     except DataError:
-        return False
-    return settings.stage != "grpo" or all(map(domain_of, rows.train))
+        return []
+    return rows if settings.stage != "grpo" or all(map(domain_of, rows)) else []
+
+
+def _some_fit(rows: Sequence[Row], base: Path, settings: StageSettings) -> bool:
+    """Whether enough rows for an update fit, counted in the words of a toy: more than the model itself will count."""
+    tokenizer, limit = load_tokenizer(str(base)), settings.recipe.of(settings.stage).max_length // 2
+    return sum(len(tokenizer(" ".join(_texts([row])))["input_ids"]) < limit for row in rows) >= 2
 
 
 def _texts(rows: Sequence[Row]) -> Iterable[str]:
-    return (message["content"] for row in rows for message in row["messages"])
+    parts = ("messages", "prompt", "chosen")
+    return (message["content"] for row in rows for part in parts for message in row.get(part, ()))
 
 
 def _losses(folder: Path) -> str:
