@@ -36,6 +36,7 @@ NotNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]  # 0 for none
 
 STAGES: tuple[Stage, ...] = ("sft", "dpo", "grpo")
+LATER = ("reward_to_go",)  # settings of GRPO that a stored recipe need not name
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
@@ -163,6 +164,8 @@ class GrpoRecipe(StageRecipe):
         look_ahead_assistant: scripted assistant that plays those turns.
         multi_turn: turns of a rollout; beyond 1 the model plays whole stretches of conversation itself, the user's
             words carry no loss, and the reward is the sum over the turns.
+        reward_to_go: of several turns: a reply is credited with what was earned from its turn on, against the same
+            turn of the other rollouts, in place of the whole sum.
         own_prefixes: before every round prompts are collected from the model's own conversations with the training
             users, in place of the rows' prompts.
         rounds: equal parts of the run, each ended by a probe on held-out users; the best one is kept.
@@ -196,6 +199,7 @@ class GrpoRecipe(StageRecipe):
     look_ahead: Count = 0
     look_ahead_assistant: str = "adaptive"
     multi_turn: PositiveInt = 1
+    reward_to_go: bool = False
     own_prefixes: bool = False
     rounds: PositiveInt = 1
     probe_users: Count = 50
@@ -282,9 +286,10 @@ class Recipe:
         return Recipe.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Plain JSON values; what earlier versions did not know stands there only where it differs from its default."""
         data = dataclasses.asdict(self)
         data["lora"]["targets"] = list(self.lora.targets)
+        data["grpo"] = {name: value for name, value in data["grpo"].items() if value or name not in LATER}
         return data
 
     @classmethod
@@ -402,6 +407,8 @@ def _grpo_problems(part: GrpoRecipe) -> list[str]:
         lines.append(
             f"max_completion {part.max_completion} leaves no room for a prompt in max_length {part.max_length}"
         )
+    if part.reward_to_go and part.multi_turn == 1:
+        lines.append("reward_to_go is for several turns; raise multi_turn")
     if part.look_ahead and part.multi_turn > 1:
         lines.append("look_ahead and multi_turn both reward what comes later; use one of them")
     if part.max_steps is not None and part.rounds >= 1 and part.max_steps % part.rounds:

@@ -12,9 +12,11 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import torch
 from datasets import Dataset
 from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
@@ -25,6 +27,7 @@ from discover_lib.engines.local.dialect import Dialect
 from discover_lib.train import Progress, arguments
 from discover_lib.train.backend import Backend
 from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users
+from discover_lib.train.grpo.group import turn_advantages
 from discover_lib.train.grpo.reward import (
     Scored,
     Scorer,
@@ -38,6 +41,7 @@ from discover_lib.train.grpo.rollouts import (
     Player,
     RolloutError,
     Sampler,
+    Talk,
     own_prefixes,
     probe,
     probe_text,
@@ -82,10 +86,18 @@ class RoundsTrainer(GRPOTrainer):
 
     table: Table
     current: Sequence[Mapping[str, Any]] = ()
+    turns: SeveralTurns | None = None  # whose advantages stand in place of one for a whole rollout
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         self.current = [dict(self.table.row(each["place"])) for each in inputs]
-        return super()._generate_and_score_completions(list(self.current))
+        batch = super()._generate_and_score_completions(list(self.current))
+        if self.turns is not None:
+            rows = self.turns.token_advantages(self.num_generations, scaled=self.scale_rewards == "group")
+            advantages = torch.zeros(batch["completion_ids"].shape, device=batch["advantages"].device)
+            for place, row in enumerate(rows):
+                advantages[place, : len(row)] = torch.tensor(row)
+            batch["advantages"] = advantages
+        return batch
 
 
 @dataclass
@@ -95,7 +107,7 @@ class SeveralTurns:
     player: Player
     turns: int
     last: list[tuple[str, Scored]] = field(default_factory=list)
-    _totals: list[float | None] = field(default_factory=list)
+    _talks: list[Talk] = field(default_factory=list)
 
     def roll_out(self, prompts: Sequence[Any], trainer: RoundsTrainer) -> dict[str, Any]:
         """What TRL's `rollout_func` returns, for users looked up by their place in the batch."""
@@ -104,7 +116,7 @@ class SeveralTurns:
         if any(not each.completion_ids for each in talks):
             raise RolloutError("a prompt leaves no room for a reply; lower max_completion or leave longer prompts out")
         self.last = [(state, score) for state, talk in zip(states, talks, strict=True) for score in talk.scores[:1]]
-        self._totals = [each.total for each in talks]
+        self._talks = talks
         log_rewards(
             [score for talk in talks for score in talk.scores],
             self.player.scorer,
@@ -119,7 +131,19 @@ class SeveralTurns:
 
     def __call__(self, prompts: Sequence[Any], **_: Any) -> list[float | None]:
         """The whole conversations' rewards, in the order of the rollouts."""
-        return list(self._totals)
+        return [each.total for each in self._talks]
+
+    def token_advantages(self, n_generations: int, *, scaled: bool) -> list[list[float]]:
+        """For every token of the last rollouts the advantage of its turn; 0 for what the user said."""
+        rows: list[list[float]] = []
+        for start in range(0, len(self._talks), n_generations):
+            group = self._talks[start : start + n_generations]
+            rewards = [None if each.total is None else [score.total or 0.0 for score in each.scores] for each in group]
+            for talk, turns in zip(group, turn_advantages(rewards, scaled=scaled), strict=True):
+                begins = [own > before for own, before in zip(talk.own, [0, *talk.own], strict=False)]
+                turn = list(accumulate(begins))
+                rows.append([turns[at - 1] if own and turns else 0.0 for own, at in zip(talk.own, turn, strict=True)])
+        return rows
 
 
 @dataclass
@@ -304,6 +328,7 @@ def grpo_run(
         **several,
     )
     trainer.table = Table(rows, seed)
+    trainer.turns = reward if isinstance(reward, SeveralTurns) and recipe.reward_to_go else None
     settle_reference(trainer.model, recipe)
     plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads)
     rounds = Rounds(
