@@ -24,7 +24,7 @@ from discover_lib.core.state import Discovery
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, Comparison, p_text
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
-from discover_lib.paper import BASE, FORMAT, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
+from discover_lib.paper import BASE, FORMAT, RESULTS, TASTE, TIMES, VARIANTS, PaperOptions, Variant
 from discover_lib.runs.store import RunStore
 from discover_lib.train.jobs import JobError, TrainingJob, standing_lines
 from discover_lib.views import audit as show_audit
@@ -697,11 +697,14 @@ def _times(run: PaperRun) -> Markup:
 def command(options: Mapping[str, Any]) -> str:
     """What makes the same run again: the command where it can say it, else the call."""
     seed, domains = options["seed"], tuple(options["domains"])
-    for flag, made in (("", PaperOptions(seed, domains)), (" --quick", PaperOptions.small(seed, domains))):
+    taste = options.get("taste", 0)
+    every = (("", PaperOptions(seed, domains, taste=taste)), (" --quick", PaperOptions.small(seed, domains, taste)))
+    for flag, made in every:
         if made.to_dict() == options:
             usual = PaperOptions().domains[:1] if flag else PaperOptions().domains
             named_ones = "" if domains == usual else "".join(f" --domain {each}" for each in domains)
-            return f"discover miniature --seed {seed}{named_ones}{flag}"
+            tasteful = "" if taste == TASTE else f" --taste {taste}"
+            return f"discover miniature --seed {seed}{named_ones}{tasteful}{flag}"
     usual_ones = PaperOptions().to_dict()
     changed = ", ".join(f"{name}={value!r}" for name, value in options.items() if value != usual_ones.get(name))
     return f"Paper(folder, PaperOptions({changed})).run()"
