@@ -8,7 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from discover_lib.paper import OPTIONS, VARIANTS, WAVES, Paper, PaperError, PaperOptions, PaperStopped, Step, Variant
+from discover_lib.paper import (
+    OPTIONS,
+    TASTE,
+    VARIANTS,
+    WAVES,
+    Paper,
+    PaperError,
+    PaperOptions,
+    PaperStopped,
+    Step,
+    Variant,
+    begun_taste,
+)
 from discover_lib.train.recipes import RecipeError
 
 
@@ -63,6 +75,17 @@ def test_another_paper_is_refused_in_the_same_folder_by_what_differs(tmp_path: P
     with pytest.raises(PaperError, match="another seed, trials; take another folder"):
         with_steps(paper(tmp_path / "paper", other)[0], done).run()
     assert json.loads((tmp_path / "paper" / OPTIONS).read_text())["seed"] == 0
+
+
+def test_a_paper_of_an_earlier_version_goes_on_without_a_taste(tmp_path: Path) -> None:
+    assert begun_taste(tmp_path) == TASTE
+    done: list[str] = []
+    with_steps(paper(tmp_path)[0], done).run()
+    assert "taste" not in json.loads((tmp_path / OPTIONS).read_text())  # as earlier versions wrote it
+    assert begun_taste(tmp_path) == 0
+    tasteful, _ = paper(tmp_path, dataclasses.replace(PaperOptions.small(), taste=2))
+    with pytest.raises(PaperError, match="begun with another taste"):
+        with_steps(tasteful, done).run()
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
