@@ -59,7 +59,6 @@ OPTIONS, RESULTS, TIMES = "options.json", "results.json", "times.json"
 TEACHERS = ("draft", "adaptive")  # the paper: a plain small model, and a larger one asked to explore
 SCRIPTED = ("draft", "ask", "options", "adaptive")  # `draft` is the base's model, `ask` stands for CollabLLM's manner
 BASE = "base"
-TASTE = 1  # the command's
 POLL_SECONDS = 0.5
 TELL_SECONDS = 10.0  # between lines about pretraining
 
@@ -104,7 +103,7 @@ class PaperOptions(Record, omit=("taste",)):
         unseen_artifacts: per unseen kind, of the generalisation, once each; generated ones, so that there are enough.
         changes: settings of the miniature's recipe in other words than its own: stage → name → value.
         quick: sizes that show that everything works, and nothing else.
-        taste: number of the taste that artifacts are drawn with; 0 for none, as in earlier versions.
+        taste: number of the taste that artifacts are drawn with; 0 for none.
     """
 
     seed: int = 0
@@ -381,12 +380,6 @@ class Paper:
         for label, status in states.items():
             if status.state != "finished":
                 raise PaperError(f"training {label} {status.state}: {status.message} (its log: {going[label].folder})")
-
-
-def begun_taste(folder: Path) -> int:
-    """The taste of the paper that was begun in a folder, or the command's; earlier versions knew none."""
-    path = folder / OPTIONS
-    return json.loads(path.read_text(encoding="utf-8")).get("taste", 0) if path.exists() else TASTE
 
 
 # -- the results -------------------------------------------------------------------------------------------------------

@@ -8,19 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discover_lib.paper import (
-    OPTIONS,
-    TASTE,
-    VARIANTS,
-    WAVES,
-    Paper,
-    PaperError,
-    PaperOptions,
-    PaperStopped,
-    Step,
-    Variant,
-    begun_taste,
-)
+from discover_lib.paper import OPTIONS, VARIANTS, WAVES, Paper, PaperError, PaperOptions, PaperStopped, Step, Variant
 from discover_lib.train.recipes import RecipeError
 
 
@@ -78,11 +66,9 @@ def test_another_paper_is_refused_in_the_same_folder_by_what_differs(tmp_path: P
 
 
 def test_a_paper_of_an_earlier_version_goes_on_without_a_taste(tmp_path: Path) -> None:
-    assert begun_taste(tmp_path) == TASTE
     done: list[str] = []
     with_steps(paper(tmp_path)[0], done).run()
     assert "taste" not in json.loads((tmp_path / OPTIONS).read_text())  # as earlier versions wrote it
-    assert begun_taste(tmp_path) == 0
     tasteful, _ = paper(tmp_path, dataclasses.replace(PaperOptions.small(), taste=2))
     with pytest.raises(PaperError, match="begun with another taste"):
         with_steps(tasteful, done).run()

@@ -24,7 +24,7 @@ from discover_lib.core.state import Discovery
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, Comparison, p_text
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
-from discover_lib.paper import BASE, FORMAT, RESULTS, TASTE, TIMES, VARIANTS, PaperOptions, Variant
+from discover_lib.paper import BASE, FORMAT, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
 from discover_lib.runs.store import RunStore
 from discover_lib.train.jobs import JobError, TrainingJob, standing_lines
 from discover_lib.views import audit as show_audit
@@ -703,7 +703,7 @@ def command(options: Mapping[str, Any]) -> str:
         if made.to_dict() == options:
             usual = PaperOptions().domains[:1] if flag else PaperOptions().domains
             named_ones = "" if domains == usual else "".join(f" --domain {each}" for each in domains)
-            tasteful = "" if taste == TASTE else f" --taste {taste}"
+            tasteful = f" --taste {taste}" if taste else ""
             return f"discover miniature --seed {seed}{named_ones}{tasteful}{flag}"
     usual_ones = PaperOptions().to_dict()
     changed = ", ".join(f"{name}={value!r}" for name, value in options.items() if value != usual_ones.get(name))

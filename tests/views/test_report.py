@@ -307,9 +307,8 @@ def test_a_folder_without_results_is_refused(finished: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (PaperOptions(), "discover miniature --seed 0 --taste 0"),  # as earlier versions made it
-        (PaperOptions(taste=1), "discover miniature --seed 0"),
-        (PaperOptions(3, ("svg_drawing",), taste=1), "discover miniature --seed 3 --domain svg_drawing"),
+        (PaperOptions(), "discover miniature --seed 0"),
+        (PaperOptions(3, ("svg_drawing",)), "discover miniature --seed 3 --domain svg_drawing"),
         (PaperOptions.small(7, taste=2), "discover miniature --seed 7 --taste 2 --quick"),
     ],
 )

@@ -14,7 +14,7 @@ from discover_lib.app.cli.show import print_results
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import graceful_stop, outputs_folder
 from discover_lib.engines.miniature.lexicon import DOMAINS
-from discover_lib.paper import Paper, PaperOptions, PaperStopped, begun_taste
+from discover_lib.paper import Paper, PaperOptions, PaperStopped
 from discover_lib.views.report import PaperRun, write_report
 
 
@@ -27,13 +27,8 @@ def miniature(
     ] = False,
     concurrency: Annotated[int, typer.Option(min=1, help="Processes for what is simulated.")] = 2,
     taste: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Number of the taste that artifacts are drawn with, 0 for none. Default: 1, or what the folder was "
-            "begun with.",
-        ),
-    ] = None,
+        int, typer.Option(min=0, help="Number of the taste that artifacts are drawn with; 0 draws all values evenly.")
+    ] = 0,
 ) -> None:
     """The whole paper in miniature: data, trained variants, evaluation, generalisation, and a report."""
     missing = [name for name in ("torch", "transformers", "trl", "peft") if importlib.util.find_spec(name) is None]
@@ -44,8 +39,6 @@ def miniature(
         raise DiscoverError(f"unknown domain {unknown[0]!r}; the paper's are {', '.join(DOMAINS)}")
     domains = tuple(domain) or (DOMAINS[:1] if quick else DOMAINS)
     folder = run or outputs_folder() / (f"miniature-quick-{seed}" if quick else f"miniature-{seed}")
-    if taste is None:
-        taste = begun_taste(folder)
     options = PaperOptions.small(seed, domains, taste) if quick else PaperOptions(seed, domains, taste=taste)
     stop = threading.Event()
     paper = Paper(folder, options, typer.echo, stop, concurrency)
