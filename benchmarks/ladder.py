@@ -37,7 +37,7 @@ from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.engines.miniature.rendering import make_reply
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.metrics.intervals import bootstrap_mean
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.paired import holm
 from discover_lib.metrics.scores import scores_of
 from discover_lib.runs.evaluation import assess
@@ -316,13 +316,13 @@ class Contrast:
     """One comparison of two assistants who met the same users, over seeds.
 
     Attributes:
-        means: of every seed, over its users.
+        seeds: of every seed, over its users, with a bootstrap interval over these.
         low, high: Student's 95 % interval of the mean over seeds; None of one seed.
         p: of Student's test over seeds, two-sided; None of one seed.
     """
 
     mean: float
-    means: tuple[float, ...]
+    seeds: tuple[Estimate, ...]
     users: int
     low: float | None = None
     high: float | None = None
@@ -330,7 +330,7 @@ class Contrast:
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:
-            return f"{self.mean:+.2f} (one seed)"
+            return signed(self.seeds[0])
         return f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
 
 
@@ -345,14 +345,21 @@ def contrast(ours: Values, theirs: Values, domains: Sequence[str] = DOMAINS) -> 
     }
     if not pairs:
         return None
-    means = tuple(fmean(each) for each in pairs.values())
+    estimates = tuple(
+        bootstrap_mean({f"{place:03d}": [each] for place, each in enumerate(one)}) for one in pairs.values()
+    )
+    means = [each.mean for each in estimates]
     mean, users = fmean(means), sum(map(len, pairs.values()))
     if len(means) == 1:
-        return Contrast(mean, means, users)
+        return Contrast(mean, estimates, users)
     error = stdev(means) / math.sqrt(len(means))
     reach = float(stats.t.ppf(0.975, len(means) - 1)) * error
     p = float(2 * stats.t.sf(abs(mean) / error, len(means) - 1)) if error else 0.0
-    return Contrast(mean, means, users, mean - reach, mean + reach, p)
+    return Contrast(mean, estimates, users, mean - reach, mean + reach, p)
+
+
+def signed(each: Estimate) -> str:
+    return f"{each.mean:+.2f} [{each.low:+.2f}, {each.high:+.2f}]"
 
 
 def gathered(folder: Path) -> dict[str, Any]:
@@ -365,6 +372,9 @@ def gathered(folder: Path) -> dict[str, Any]:
             recipe = json.loads((path.parent / "settings.json").read_text("utf-8"))["recipe"]
             result = json.loads((path.parent / "result.json").read_text("utf-8"))
             told = {"recipe": recipe[arm.stage], "kept_round": result.get("kept_round"), "arm": asdict(arm)}
+            probes = [json.loads(each.read_text("utf-8")) for each in sorted(path.parent.glob("rounds/probe-*.json"))]
+            if probes:
+                told["probes"] = [bootstrap_mean(each["by_artifact"]).to_dict() for each in probes]
             trained[f"{arm.name}-{seed}"] = {**told, **json.loads(path.read_text("utf-8"))}
     return {"format": "discover-ladder/1", "users_per_domain": USERS, "measured": measured, "trained": trained}
 
@@ -411,8 +421,9 @@ def claim_rows(kept: Mapping[str, Any]) -> Iterator[str]:
     for name, each, (a, b, t) in tested:
         p = next(adjusted) if each.p is not None else None
         clear = each.low is not None and each.low > 0
-        met = len(each.means) == len(SEEDS) and clear and each.mean >= LEAST_GAIN and p is not None and p < LEVEL
-        yield row(name, each, kept, (a, b, t)) + f" {'' if p is None else f'{p:.4f}'} | {'yes' if met else 'no'} |"
+        met = "yes" if clear and each.mean >= LEAST_GAIN and p is not None and p < LEVEL else "no"
+        met = met if len(each.seeds) == len(SEEDS) else f"open: {len(each.seeds)} of {len(SEEDS)} seeds"
+        yield row(name, each, kept, (a, b, t)) + f" {'' if p is None else f'{p:.4f}'} | {met} |"
     for name, a, b, t in UNCLAIMED:
         if each := contrast(values_of(kept, a, t), values_of(kept, b, t)):
             yield row(name, each, kept, (a, b, t)) + " not a claim | |"
@@ -423,8 +434,8 @@ def claim_rows(kept: Mapping[str, Any]) -> Iterator[str]:
 def row(name: str, each: Contrast, kept: Mapping[str, Any], arms: tuple[str, str, bool]) -> str:
     ours, theirs, taste = arms
     parts = [contrast(values_of(kept, ours, taste), values_of(kept, theirs, taste), [one]) for one in DOMAINS]
-    means = ", ".join(f"{mean:+.2f}" for mean in each.means)
-    return f"| {name} | {each} | " + " | ".join(map(str, parts)) + f" | {len(each.means)}, {each.users} | {means} |"
+    seeds = ", ".join(map(signed, each.seeds))
+    return f"| {name} | {each} | " + " | ".join(map(str, parts)) + f" | {len(each.seeds)}, {each.users} | {seeds} |"
 
 
 def assistant_rows(kept: Mapping[str, Any]) -> Iterator[str]:
@@ -467,7 +478,15 @@ def told(kept: Mapping[str, Any]) -> str:
         if seconds
         else "Nothing trained yet."
     )
-    return "\n".join([*claim_rows(kept), "", *assistant_rows(kept), "", note])
+    probes = [
+        f"{name}: "
+        + ", ".join(map(str, map(Estimate.from_dict, each["probes"])))
+        + f" (round {each['kept_round']} kept)"
+        for name, each in kept["trained"].items()
+        if "probes" in each
+    ]
+    curve = f"Probes before training and after each round, on held-out training users: {'; '.join(probes)}."
+    return "\n".join([*claim_rows(kept), "", *assistant_rows(kept), "", *([curve, ""] if probes else []), note])
 
 
 def write(options: argparse.Namespace) -> None:
