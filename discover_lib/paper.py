@@ -94,7 +94,7 @@ WAVES = (("SFT", "DPO"), ("SFT+DPO",), ("SFT+DPO+GRPO",))  # what does not wait 
 
 
 @dataclass(frozen=True)
-class PaperOptions(Record):
+class PaperOptions(Record, omit=("taste",)):
     """All that decides the numbers.
 
     Attributes:
@@ -103,6 +103,7 @@ class PaperOptions(Record):
         unseen_artifacts: per unseen kind, of the generalisation, once each; generated ones, so that there are enough.
         changes: settings of the miniature's recipe in other words than its own: stage → name → value.
         quick: sizes that show that everything works, and nothing else.
+        taste: number of the taste that artifacts are drawn with; 0 for none.
     """
 
     seed: int = 0
@@ -115,16 +116,17 @@ class PaperOptions(Record):
     scripted: tuple[str, ...] = SCRIPTED
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     quick: bool = False
+    taste: int = 0
 
     @classmethod
-    def small(cls, seed: int = 0, domains: Sequence[str] = DOMAINS[:1]) -> PaperOptions:
+    def small(cls, seed: int = 0, domains: Sequence[str] = DOMAINS[:1], taste: int = 0) -> PaperOptions:
         """The quick size."""
         few: dict[str, dict[str, Any]] = {
             "sft": {"max_steps": 6},
             "dpo": {"max_steps": 4},
             "grpo": {"max_steps": 2, "batch": 16, "per_device": 16, "rounds": 1, "probe_users": 4},
         }
-        return cls(seed, tuple(domains), UNSEEN_DOMAINS[:1], 12, 6, 1, 4, changes=few, quick=True)
+        return cls(seed, tuple(domains), UNSEEN_DOMAINS[:1], 12, 6, 1, 4, changes=few, quick=True, taste=taste)
 
     def recipe(self) -> Recipe:
         """The training recipe.
@@ -206,6 +208,7 @@ class Paper:
             artifacts=self.options.train_artifacts,
             candidates=1,
             seed=self.options.seed,
+            taste=self.options.taste,
         )
         return lay_out_together(options, self.options.domains)
 
@@ -246,9 +249,10 @@ class Paper:
         going: dict[str, TrainingJob] = {}
         for variant in (each for each in VARIANTS if each.label in labels):
             job = TrainingJob(self.folder / variant.folder)
-            begun = (job.folder / jobs.STATUS).exists()
-            if not begun or job.status().state not in ("finished", *jobs.GOING):
+            if not (job.folder / jobs.STATUS).exists():
                 job = jobs.start(self.stage_settings(variant), job.folder)
+            elif job.status().state not in ("finished", *jobs.GOING):
+                job = job.resume()  # by its own settings: the recipe may have changed since
             going[variant.label] = job
         self._wait(going)
 
@@ -267,7 +271,12 @@ class Paper:
         """Conversations, their scores, and a certificate: does this simulated user tell good assistants from bad?"""
         folder = self.folder / name
         options = RunOptions(
-            tuple(self.assistants), artifacts=artifacts, trials=trials, seed=self.options.seed, domain=domains[0]
+            tuple(self.assistants),
+            artifacts=artifacts,
+            trials=trials,
+            seed=self.options.seed,
+            domain=domains[0],
+            taste=self.options.taste,
         )
         run = lay_out_evaluation(options, domains)
         folder.mkdir(exist_ok=True)

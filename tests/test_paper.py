@@ -65,6 +65,15 @@ def test_another_paper_is_refused_in_the_same_folder_by_what_differs(tmp_path: P
     assert json.loads((tmp_path / "paper" / OPTIONS).read_text())["seed"] == 0
 
 
+def test_a_paper_of_an_earlier_version_goes_on_without_a_taste(tmp_path: Path) -> None:
+    done: list[str] = []
+    with_steps(paper(tmp_path)[0], done).run()
+    assert "taste" not in json.loads((tmp_path / OPTIONS).read_text())  # as earlier versions wrote it
+    tasteful, _ = paper(tmp_path, dataclasses.replace(PaperOptions.small(), taste=2))
+    with pytest.raises(PaperError, match="begun with another taste"):
+        with_steps(tasteful, done).run()
+
+
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(PaperError, match="holds other files"):

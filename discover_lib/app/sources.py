@@ -7,6 +7,7 @@ turn by turn.
 from __future__ import annotations
 
 import dataclasses
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -128,10 +129,10 @@ def find_artifact(domain: str, artifact_id: str) -> Artifact:
     for artifact in written_artifacts(domain, data_folder()):
         if artifact.id == artifact_id:
             return artifact
-    split, _, number = artifact_id.removeprefix(f"{domain}-").rpartition("-")
-    for known in SPLIT_SIZES:
-        if known == split and number.isdigit() and int(number) < SPLIT_SIZES[known]:
-            return generate_artifact(domain, known, int(number))
+    parts = re.fullmatch(rf"{re.escape(domain)}-(\w+)-(\d+)(?:-taste(\d+))?", artifact_id)
+    for split, size in SPLIT_SIZES.items():
+        if parts and parts[1] == split and int(parts[2]) < size:
+            return generate_artifact(domain, split, int(parts[2]), int(parts[3] or 0))
     raise SessionError(f"{domain} has no artifact {artifact_id!r}; choose one of the list")
 
 

@@ -64,6 +64,7 @@ class RunOptions:
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
         role_options: how the models are asked, where that differs from the roles' defaults.
         edition: of what the miniature's user and assistants say; a run goes on in the one that it was begun in.
+        taste: number of the taste that generated artifacts are drawn with; 0 for none.
     """
 
     assistants: tuple[str, ...]
@@ -87,6 +88,7 @@ class RunOptions:
     final_request: str = "ours"
     role_options: RoleOptions = NO_OPTIONS
     edition: Edition = EDITION
+    taste: int = 0
 
     @property
     def everyone(self) -> tuple[str, ...]:
@@ -119,7 +121,7 @@ class RunOptions:
         if kind not in ("simulate", "synthesize", "evaluate") or not domain or own:
             raise RunOptionsError("this run was begun by a command with files of its own; the same command resumes it")
         # An evaluation has none of the first three; the rest is there where it is not the default.
-        if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "interactivity")
+        if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "interactivity", "taste")
         artifacts, domains = configuration["artifacts"], domain.split(", ")
         return cls(
             tuple(configuration["assistants"]),
@@ -450,7 +452,7 @@ def _generated(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
     if options.artifacts > size:
         raise RunOptionsError(f"the {options.split} split has {size} artifacts, not {options.artifacts}")
     builder = engine(options.domain).builder
-    artifacts = generate_artifacts(options.domain, options.split, options.artifacts)
+    artifacts = generate_artifacts(options.domain, options.split, options.artifacts, options.taste)
     return {each.id: (options.domain, builder.build(each).tree) for each in artifacts}
 
 
@@ -538,6 +540,8 @@ def _configuration(
         extra["leak_check"] = spec.leak_check
     if spec.interactivity != "ours":
         extra["interactivity"] = spec.interactivity
+    if options.taste:
+        extra["taste"] = options.taste
     if changed := spec.options.to_store(spec.players(options.everyone)):
         extra["options"] = changed
     worlds = {domain: world_of(domain) for domain in sorted({domain for domain, _ in trees.values()})}

@@ -121,7 +121,7 @@ def _talk(row: Row) -> list[WireMessage]:
     return list(row["messages"] if "messages" in row else row["prompt"])
 
 
-_OF_EVALUATIONS = re.compile(rf"(?:{'|'.join(ALL_DOMAINS)})-eval-\d+")
+_OF_EVALUATIONS = re.compile(rf"(?:{'|'.join(ALL_DOMAINS)})-eval-\d+(?:-taste\d+)?")
 
 
 def overlap(rows: TrainingRows) -> str:

@@ -169,6 +169,8 @@ class GrpoRecipe(StageRecipe):
         look_ahead_assistant: scripted assistant that plays those turns.
         multi_turn: turns of a rollout; beyond 1 the model plays whole stretches of conversation itself, the user's
             words carry no loss, and the reward is the sum over the turns.
+        reward_to_go: of several turns: a reply is credited with what was earned from its turn on, against the same
+            turn of the other rollouts, in place of the whole sum.
         own_prefixes: before every round prompts are collected from the model's own conversations with the training
             users, in place of the rows' prompts.
         rounds: equal parts of the run, each ended by a probe on held-out users; the best one is kept.
@@ -205,6 +207,7 @@ class GrpoRecipe(StageRecipe):
     look_ahead: Count = 0
     look_ahead_assistant: str = "adaptive"
     multi_turn: PositiveInt = 1
+    reward_to_go: bool = False
     own_prefixes: bool = False
     rounds: PositiveInt = 1
     probe_users: Count = 50
@@ -348,7 +351,8 @@ class Recipe:
 
 
 # Fields that runs of earlier versions do not hold
-LATER = (("grpo", "generation"), ("grpo", "generation_memory"), ("grpo", "generation_tokens"))
+_OF_GRPO = ("generation", "generation_memory", "generation_tokens", "reward_to_go")
+LATER = tuple(("grpo", name) for name in _OF_GRPO)
 _PARTS: Mapping[str, type] = {"lora": LoraRecipe, "sft": SftRecipe, "dpo": DpoRecipe, "grpo": GrpoRecipe}
 
 
@@ -418,6 +422,8 @@ def _grpo_problems(part: GrpoRecipe) -> list[str]:
         )
     if part.generation != "transformers" and part.multi_turn > 1:
         lines.append(f"replies of several turns are not written by {part.generation}; set generation to transformers")
+    if part.reward_to_go and part.multi_turn == 1:
+        lines.append("reward_to_go is for several turns; raise multi_turn")
     if part.look_ahead and part.multi_turn > 1:
         lines.append("look_ahead and multi_turn both reward what comes later; use one of them")
     if part.max_steps is not None and part.rounds >= 1 and part.max_steps % part.rounds:

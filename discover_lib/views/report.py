@@ -697,11 +697,14 @@ def _times(run: PaperRun) -> Markup:
 def command(options: Mapping[str, Any]) -> str:
     """What makes the same run again: the command where it can say it, else the call."""
     seed, domains = options["seed"], tuple(options["domains"])
-    for flag, made in (("", PaperOptions(seed, domains)), (" --quick", PaperOptions.small(seed, domains))):
+    taste = options.get("taste", 0)
+    every = (("", PaperOptions(seed, domains, taste=taste)), (" --quick", PaperOptions.small(seed, domains, taste)))
+    for flag, made in every:
         if made.to_dict() == options:
             usual = PaperOptions().domains[:1] if flag else PaperOptions().domains
             named_ones = "" if domains == usual else "".join(f" --domain {each}" for each in domains)
-            return f"discover miniature --seed {seed}{named_ones}{flag}"
+            tasteful = f" --taste {taste}" if taste else ""
+            return f"discover miniature --seed {seed}{named_ones}{tasteful}{flag}"
     usual_ones = PaperOptions().to_dict()
     changed = ", ".join(f"{name}={value!r}" for name, value in options.items() if value != usual_ones.get(name))
     return f"Paper(folder, PaperOptions({changed})).run()"

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from notebook_runs import load_module
 
-from discover_lib.train.grpo.group import EPSILON, group_of
+from discover_lib.train.grpo.group import EPSILON, group_of, rewards_to_go, turn_advantages
 from discover_lib.views.training import group_arithmetic, token_changes
 
 WORDS = [f"w{number}" for number in range(20)]
@@ -45,6 +45,17 @@ def test_advantages_sum_to_zero_and_a_constant_changes_nothing(rewards: list[flo
     assume(statistics.stdev(rewards) > 0.01)
     moved = group_of([each + constant for each in rewards])
     assert moved.advantages == pytest.approx(group.advantages, abs=1e-3)
+
+
+def test_a_turn_is_credited_with_what_comes_from_it_on_against_the_same_turn_of_the_others() -> None:
+    assert rewards_to_go([1.0, 0.0, 2.0]) == [3.0, 2.0, 2.0]
+    assert turn_advantages([[1.0, 2.0], [0.0, 0.0], [2.0]], scaled=False) == [
+        [pytest.approx(4 / 3), 1.0],  # 3 of (3, 0, 2), and 2 of (2, 0): the third user had heard enough
+        [pytest.approx(-5 / 3), -1.0],
+        [pytest.approx(1 / 3)],
+    ]
+    assert turn_advantages([[1.0], None, [3.0]], scaled=False) == [[-1.0], [], [1.0]]  # a failed rollout moves nothing
+    assert turn_advantages([[5.0, 1.0], [2.0]])[0][1] == 0.0  # alone in its turn: nothing to compare with
 
 
 def test_the_table_shows_the_sums() -> None:

@@ -63,6 +63,7 @@ def test_a_named_recipe_has_no_problems_and_survives_json(name: str) -> None:
         ("grpo", {"batch": 30, "per_device": 5, "n_generations": 4}, {}, "batch 30 counts completions"),
         ("grpo", {"max_completion": 6000}, {}, "leaves no room for a prompt"),
         ("grpo", {"look_ahead": 2, "multi_turn": 3}, {}, "both reward what comes later"),
+        ("grpo", {"reward_to_go": True}, {}, "reward_to_go is for several turns"),
         ("grpo", {"max_steps": 10, "rounds": 3}, {}, "10 cannot be parted into 3 equal rounds"),
         ("grpo", {"own_prefixes": True}, {}, "set max_steps"),
         ("grpo", {"rounds": 2}, {}, "set max_steps"),
@@ -132,7 +133,7 @@ OURS = {  # fields that no trainer is told, because we act on them
     *("batch", "max_steps", "reference", "precision", "load_in_4bit", "sample_steps", "eval_steps", "eval_rows"),
     *("sft_weight", "generation", "tau", "broken_penalty", "look_ahead", "look_ahead_assistant", "multi_turn"),
     *("own_prefixes", "rounds", "probe_users", "probe_turns", "probe_temperature", "workers", "max_length"),
-    *("loss_type", "epsilon_high", "generation_tokens"),
+    *("loss_type", "epsilon_high", "generation_tokens", "reward_to_go"),
 }
 
 

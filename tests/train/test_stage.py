@@ -142,6 +142,16 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(place: P
         masked += len(others)
     assert masked > 0
 
+    run.trainer.turns = run.reward
+    torch.manual_seed(0)
+    fed = run.trainer._generate_and_score_completions([{"place": place} for place in (0, 0, 0, 0, 4, 4, 4, 4)])
+    heard = (fed["completion_mask"] == 0) | (fed["tool_mask"] == 0)
+    assert fed["advantages"].shape == heard.shape and not fed["advantages"][heard].any()
+    for row, talk in zip(fed["advantages"].tolist(), run.reward._talks, strict=True):
+        spans = ["".join("1" if own else " " for own in talk.own)][0].split()
+        assert len(set(filter(None, row))) <= len(talk.scores) == len(spans)
+    assert fed["advantages"].any()
+
 
 # -- the reference policy ----------------------------------------------------------------------------------------------
 

@@ -309,7 +309,7 @@ def test_a_folder_without_results_is_refused(finished: Path, tmp_path: Path) -> 
     [
         (PaperOptions(), "discover miniature --seed 0"),
         (PaperOptions(3, ("svg_drawing",)), "discover miniature --seed 3 --domain svg_drawing"),
-        (PaperOptions.small(7), "discover miniature --seed 7 --quick"),
+        (PaperOptions.small(7, taste=2), "discover miniature --seed 7 --taste 2 --quick"),
     ],
 )
 def test_the_command_that_repeats_a_run(options: PaperOptions, said: str) -> None:

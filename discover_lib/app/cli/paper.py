@@ -26,6 +26,9 @@ def miniature(
         bool, typer.Option("--quick", help="Small sizes: shows that everything works, not what it finds.")
     ] = False,
     concurrency: Annotated[int, typer.Option(min=1, help="Processes for what is simulated.")] = 2,
+    taste: Annotated[
+        int, typer.Option(min=0, help="Number of the taste that artifacts are drawn with; 0 draws all values evenly.")
+    ] = 0,
 ) -> None:
     """The whole paper in miniature: data, trained variants, evaluation, generalisation, and a report."""
     missing = [name for name in ("torch", "transformers", "trl", "peft") if importlib.util.find_spec(name) is None]
@@ -35,8 +38,8 @@ def miniature(
     if unknown:
         raise DiscoverError(f"unknown domain {unknown[0]!r}; the paper's are {', '.join(DOMAINS)}")
     domains = tuple(domain) or (DOMAINS[:1] if quick else DOMAINS)
-    options = PaperOptions.small(seed, domains) if quick else PaperOptions(seed, domains)
     folder = run or outputs_folder() / (f"miniature-quick-{seed}" if quick else f"miniature-{seed}")
+    options = PaperOptions.small(seed, domains, taste) if quick else PaperOptions(seed, domains, taste=taste)
     stop = threading.Event()
     paper = Paper(folder, options, typer.echo, stop, concurrency)
     with graceful_stop(stop.set):

@@ -79,6 +79,8 @@ class TinyRecipe:
         width, layers, heads, inner: of the transformer.
         scale: standard deviation of the embeddings.  The lever of it all: at the usual 0.02 copying is not learnt.
         own: how much of a value's embedding is its own, against one part each for what stands above it.
+        taxonomy: begin the embeddings where the lexicon's taxonomies put them; without it every word is a direction of
+            its own, and which values stand below which must be learnt.
     """
 
     domains: tuple[str, ...] = ()
@@ -94,6 +96,7 @@ class TinyRecipe:
     inner: int = 384
     scale: float = 0.1
     own: float = 1.0
+    taxonomy: bool = True
 
     def resolved(self) -> TinyRecipe:
         """This recipe with its domains named.
@@ -120,7 +123,8 @@ class TinyRecipe:
         words = vocabulary(recipe.domains)
         steps = sorted({*range(recipe.steps)[:KEY_STEPS], *range(recipe.steps)[-KEY_STEPS:]})
         practised = [practice_rows(recipe, words, step) for step in steps]
-        learnt = json.dumps([METHOD, dataclasses.asdict(recipe), words.words, practised])
+        numbers = {name: value for name, value in dataclasses.asdict(recipe).items() if name != "taxonomy" or not value}
+        learnt = json.dumps([METHOD, numbers, words.words, practised])
         key = hashlib.blake2b(learnt.encode(), digest_size=8).hexdigest()
         return FIRST_KEYS.get(key, key)
 
@@ -282,7 +286,7 @@ def taxonomy_embeddings(words: Vocabulary, recipe: TinyRecipe) -> torch.Tensor:
             own = recipe.own * direction(domain, "value", value.id)
             length = math.sqrt(len(shared) + recipe.own**2)
             senses.setdefault(value.id, []).append(torch.stack([*shared, own]).sum(0) / length)
-    for word, vectors in senses.items():
+    for word, vectors in senses.items() if recipe.taxonomy else ():
         table[words.ids[word]] = torch.stack(vectors).sum(0) / math.sqrt(len(vectors))
     return table * recipe.scale
 

@@ -1,8 +1,14 @@
-"""Artifacts of the miniature: generated ones by seed (500 to train on, 100 to evaluate on), and those of `data/`."""
+"""Artifacts of the miniature: generated ones by seed (500 to train on, 100 to evaluate on), and those of `data/`.
+
+What they show is drawn evenly, or with a taste: some values are common and most are rare, as in what people make.
+Neither judge, voice nor assistants know a taste; it can be learnt from who was pleased by what.
+"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -17,13 +23,58 @@ EVAL_SHARE = 1 / 6
 DIMENSIONS_PER_ARTIFACT = (6, 8)
 OPTIONAL_PER_ARTIFACT = (1, 2)  # where a piece is composed
 ADDED = 0.6  # how often something is added that stands beside what was chosen
+TASTE_EXPONENT = 1.3  # of Zipf's law: the most liked of 20 values comes up in about a third of the draws
 MOST_DRAWS = 10_000  # of one artifact, until its values belong to the split
 
 
-def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
+class Even:
+    """Draws as if all values were liked alike."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+
+    def choice(self, leaves: Sequence[str]) -> str:
+        return self.rng.choice(leaves)
+
+    def sample(self, leaves: Sequence[str], count: int) -> list[str]:
+        return self.rng.sample(leaves, count)
+
+
+class Tasteful(Even):
+    """Draws what is liked more often: within each dimension by Zipf's law, in an order that the taste's number sets."""
+
+    def __init__(self, rng: random.Random, domain: str, taste: int) -> None:
+        super().__init__(rng)
+        self.weights = taste_weights(domain, taste)
+
+    def choice(self, leaves: Sequence[str]) -> str:
+        return self.rng.choices(leaves, [self.weights[leaf] for leaf in leaves])[0]
+
+    def sample(self, leaves: Sequence[str], count: int) -> list[str]:
+        chosen: list[str] = []
+        while len(chosen) < count:
+            chosen.append(self.choice([leaf for leaf in leaves if leaf not in chosen]))
+        return chosen
+
+
+@lru_cache(maxsize=64)
+def taste_weights(domain: str, taste: int) -> dict[str, float]:
+    """How much each value of a domain's dimensions is liked under a taste: 1 over its rank to the power 1.3."""
+    weights: dict[str, float] = {}
+    for name, dimension in load_lexicon(domain).dimensions.items():
+        ranked = list(dimension.leaves)
+        derive_rng(domain, "taste", taste, name).shuffle(ranked)
+        weights |= {leaf: rank**-TASTE_EXPONENT for rank, leaf in enumerate(ranked, 1)}
+    return weights
+
+
+def generate_artifact(domain: str, split: Split, index: int, taste: int = 0) -> Artifact:
     """Artifact `index` of a split: values of several dimensions, rendered.
 
     The splits are disjoint by construction: a combination of values belongs to one of them by its hash.
+
+    Args:
+        taste: number of the taste that they are drawn with; 0 for none.
 
     Raises:
         ValueError: no such artifact.
@@ -31,26 +82,27 @@ def generate_artifact(domain: str, split: Split, index: int) -> Artifact:
     """
     if not 0 <= index < SPLIT_SIZES[split]:
         raise ValueError(f"the {split} split of {domain} has artifacts 0 to {SPLIT_SIZES[split] - 1}, not {index}")
-    lexicon, rng = load_lexicon(domain), derive_rng(domain, split, index)
+    lexicon, rng = load_lexicon(domain), derive_rng(domain, split, index, *([taste] if taste else []))
+    liking = Tasteful(rng, domain, taste) if taste else Even(rng)
     draw = _scene if lexicon.is_composed else _selection
     for _ in range(MOST_DRAWS):
-        values = draw(lexicon, rng)
+        values = draw(lexicon, liking)
         if values and (unit_uniform(domain, *sorted(values)) < EVAL_SHARE) == (split == "eval"):
             break
     else:
         raise LexiconError(f"the lexicon of {domain} is too small to tell training from evaluation: add values to it")
-    return Artifact(
-        artifact_id(domain, split, index), lexicon.artifact_type, render_artifact(values, lexicon), domain=domain
-    )
+    own_id = artifact_id(domain, split, index, taste)
+    return Artifact(own_id, lexicon.artifact_type, render_artifact(values, lexicon), domain=domain)
 
 
-def artifact_id(domain: str, split: Split, index: int) -> str:
+def artifact_id(domain: str, split: Split, index: int, taste: int = 0) -> str:
     """The id of artifact `index` of a split, which need not be generated for it."""
-    return f"{domain}-{split}-{index:03d}"
+    return f"{domain}-{split}-{index:03d}" + (f"-taste{taste}" if taste else "")
 
 
-def _selection(lexicon: Lexicon, rng: random.Random) -> list[str]:
+def _selection(lexicon: Lexicon, liking: Even) -> list[str]:
     """Values of six to eight dimensions; none where the draw leaves out what a request names first."""
+    rng = liking.rng
     names_in_all = list(lexicon.dimensions)
     fewest, most = (min(number, len(names_in_all)) for number in DIMENSIONS_PER_ARTIFACT)
     names = rng.sample(names_in_all, rng.randint(fewest, most))
@@ -59,12 +111,13 @@ def _selection(lexicon: Lexicon, rng: random.Random) -> list[str]:
     return sorted(
         value
         for name in names
-        for value in rng.sample(lexicon.dimensions[name].leaves, rng.randint(1, lexicon.dimensions[name].holds))
+        for value in liking.sample(lexicon.dimensions[name].leaves, rng.randint(1, lexicon.dimensions[name].holds))
     )
 
 
-def _scene(lexicon: Lexicon, rng: random.Random) -> list[str]:
+def _scene(lexicon: Lexicon, liking: Even) -> list[str]:
     """Values that go together: of all dimensions that no piece does without, and of one or two others."""
+    rng = liking.rng
     needed = [name for name, dimension in lexicon.dimensions.items() if not dimension.optional]
     others = [name for name in lexicon.dimensions if name not in needed]
     extra = rng.sample(others, len(others))
@@ -79,16 +132,16 @@ def _scene(lexicon: Lexicon, rng: random.Random) -> list[str]:
         if not main or not left:
             continue
         left -= 1
-        values.append(rng.choice(main))
+        values.append(liking.choice(main))
         added = [leaf for leaf in lexicon.additions_of(name) if leaf not in values and lexicon.fits(leaf, values)]
         if added and rng.random() < ADDED:
-            values.append(rng.choice(added))
+            values.append(liking.choice(added))
     return values
 
 
-def generate_artifacts(domain: str, split: Split, count: int) -> list[Artifact]:
+def generate_artifacts(domain: str, split: Split, count: int, taste: int = 0) -> list[Artifact]:
     """The first `count` artifacts of a split."""
-    return [generate_artifact(domain, split, index) for index in range(count)]
+    return [generate_artifact(domain, split, index, taste) for index in range(count)]
 
 
 def written_artifacts(domain: str, data: Path) -> list[Artifact]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 EPSILON = 1e-4  # added to the standard deviation, as TRL does
 NO_SPREAD = 1e-8  # rewards that differ by less are equal
@@ -58,3 +59,22 @@ def group_of(rewards: Sequence[float | None], *, scaled: bool = True) -> Group:
         return (reward - mean) / (std + EPSILON) if scaled else reward - mean
 
     return Group(tuple(rewards), mean, std, tuple(advantage(each) for each in rewards), scaled)
+
+
+def rewards_to_go(rewards: Sequence[float]) -> list[float]:
+    """For every turn of a rollout, what was earned from it to the end."""
+    return list(accumulate(reversed(rewards)))[::-1]
+
+
+def turn_advantages(rollouts: Sequence[Sequence[float] | None], *, scaled: bool = True) -> list[list[float]]:
+    """Every turn's advantage: its reward to go against that of the same turn in the prompt's other rollouts.
+
+    Args:
+        rollouts: one prompt's, their rewards turn by turn; None for one that could not be scored: no turns.
+    """
+    to_go = [rewards_to_go(rewards or ()) for rewards in rollouts]
+    groups = [
+        group_of([each[turn] if turn < len(each) else None for each in to_go], scaled=scaled).advantages
+        for turn in range(max(map(len, to_go), default=0))
+    ]
+    return [[groups[turn][place] or 0.0 for turn in range(len(each))] for place, each in enumerate(to_go)]

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from discover_lib.engines.local.dialect import Dialect
 from discover_lib.train import Progress, arguments
 from discover_lib.train.backend import Backend
 from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users
+from discover_lib.train.grpo.group import turn_advantages
 from discover_lib.train.grpo.reward import (
     Scored,
     Scorer,
@@ -44,6 +45,7 @@ from discover_lib.train.grpo.rollouts import (
     Player,
     RolloutError,
     Sampler,
+    Talk,
     own_prefixes,
     probe,
     probe_text,
@@ -91,16 +93,24 @@ class RoundsTrainer(GRPOTrainer):
     chat: Chat
     budget: int | None = None  # tokens of prompts and replies that are written at a time
     current: Sequence[Mapping[str, Any]] = ()
+    turns: SeveralTurns | None = None  # whose advantages stand in place of one for a whole rollout
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         self.current = [dict(self.table.row(each["place"])) for each in inputs]
         before = RandomState()
         try:
-            return super()._generate_and_score_completions(list(self.current))
+            batch = super()._generate_and_score_completions(list(self.current))
         except DiscoverError:
             before.restore()  # gone on with, the step writes the same replies, whose judgements are there already
             self.save_now()
             raise
+        if self.turns is not None:
+            rows = self.turns.token_advantages(self.num_generations, scaled=self.scale_rewards == "group")
+            advantages = torch.zeros(batch["completion_ids"].shape, device=batch["advantages"].device)
+            for place, row in enumerate(rows):
+                advantages[place, : len(row)] = torch.tensor(row)
+            batch["advantages"] = advantages
+        return batch
 
     def save_now(self) -> None:
         """A checkpoint after the last finished step, for a run that cannot go on just now."""
@@ -142,7 +152,7 @@ class SeveralTurns:
     player: Player
     turns: int
     last: list[tuple[str, Scored]] = field(default_factory=list)
-    _totals: list[float | None] = field(default_factory=list)
+    _talks: list[Talk] = field(default_factory=list)
 
     def roll_out(self, prompts: Sequence[Any], trainer: RoundsTrainer) -> dict[str, Any]:
         """What TRL's `rollout_func` returns, for users looked up by their place in the batch."""
@@ -151,7 +161,7 @@ class SeveralTurns:
         if any(not each.completion_ids for each in talks):
             raise RolloutError("a prompt leaves no room for a reply; lower max_completion or leave longer prompts out")
         self.last = [(state, score) for state, talk in zip(states, talks, strict=True) for score in talk.scores[:1]]
-        self._totals = [each.total for each in talks]
+        self._talks = talks
         log_rewards(
             [score for talk in talks for score in talk.scores],
             self.player.scorer,
@@ -166,7 +176,19 @@ class SeveralTurns:
 
     def __call__(self, prompts: Sequence[Any], **_: Any) -> list[float | None]:
         """The whole conversations' rewards, in the order of the rollouts."""
-        return list(self._totals)
+        return [each.total for each in self._talks]
+
+    def token_advantages(self, n_generations: int, *, scaled: bool) -> list[list[float]]:
+        """For every token of the last rollouts the advantage of its turn; 0 for what the user said."""
+        rows: list[list[float]] = []
+        for start in range(0, len(self._talks), n_generations):
+            group = self._talks[start : start + n_generations]
+            rewards = [None if each.total is None else [score.total or 0.0 for score in each.scores] for each in group]
+            for talk, turns in zip(group, turn_advantages(rewards, scaled=scaled), strict=True):
+                begins = [own > before for own, before in zip(talk.own, [0, *talk.own], strict=False)]
+                turn = list(accumulate(begins))
+                rows.append([turns[at - 1] if own and turns else 0.0 for own, at in zip(talk.own, turn, strict=True)])
+        return rows
 
 
 @dataclass
@@ -370,6 +392,7 @@ def grpo_run(
         **several,
     )
     trainer.table, trainer.chat, trainer.budget = Table(rows, seed), chat, recipe.generation_tokens
+    trainer.turns = reward if isinstance(reward, SeveralTurns) and recipe.reward_to_go else None
     settle_reference(trainer.model, recipe)
     plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads, take_spending)
     rounds = Rounds(

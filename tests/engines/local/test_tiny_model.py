@@ -40,6 +40,16 @@ def test_the_key_changes_with_whatever_decides_the_model(tiny, recipe, monkeypat
     keys = {recipe.key, dataclasses.replace(recipe, seed=1).key, dataclasses.replace(recipe, steps=7).key}
     monkeypatch.setattr("discover_lib.engines.local.tiny_practice.FINAL_SHARE", 0.0)
     assert len(keys | {recipe.key}) == 4
+    assert dataclasses.replace(recipe, taxonomy=False).key not in keys | {recipe.key}
+
+
+def test_without_the_taxonomies_values_stand_where_chance_puts_them(tiny):
+    words = vocabulary((DOMAIN,))
+    table = tiny.taxonomy_embeddings(words, tiny.TinyRecipe(domains=(DOMAIN,), taxonomy=False))
+    leaves = next(iter(load_lexicon(DOMAIN).dimensions.values())).leaves
+    rows = table[[words.ids[leaf] for leaf in leaves]]
+    rows = rows / rows.norm(dim=1, keepdim=True)
+    assert (rows @ rows.T).triu(1).sum() / (len(leaves) * (len(leaves) - 1) / 2) == pytest.approx(0, abs=0.1)
 
 
 def test_the_rate_rises_then_falls_on_a_cosine(tiny):
