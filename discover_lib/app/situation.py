@@ -25,7 +25,7 @@ from discover_lib.core.conversation import Turn
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.metrics.rescore import NAMED_RULES
 
-MOST_LINES, MOST_STEPS = 40, 400  # of a link that is opened: nobody's browser is kept busy for long
+MOST_LINES, MOST_STEPS = 40, 200  # of a link that is opened: nobody's browser is kept busy for long
 _LINE = re.compile(r"(?:(?P<branch>\d+)\.(?P<turn>\d+):)?(?P<steps>[\w!*,-]*)", re.ASCII)
 _STEP = re.compile(r"(?P<name>[a-z_]+)(?P<compared>!?)(?:\*(?P<times>\d{1,3}))?", re.ASCII)
 SAVE_INSTEAD = "save the session to a file instead"
@@ -73,19 +73,20 @@ def opened_link(link: str, folder: Path | None = None) -> Session:
     wanted = Settings(**names, rules=one.get("made", rules), **numbers)  # type: ignore[arg-type]
     if wanted.models:
         raise SessionError(f"unknown assistant {wanted.assistant!r} in this link")
-    session, replies = Session(wanted, folder=folder), iter(parts.get("reply", []))
-    lines = parts.get("line", [])
-    if len(lines) > MOST_LINES:
+    written = parts.get("line", [])
+    if len(written) > MOST_LINES:
         raise SessionError(f"this link has more than {MOST_LINES} lines")
-    for number, line in enumerate(lines):
-        read = _LINE.fullmatch(line)
-        if read is None or (read["branch"] is None) != (number == 0):
-            raise SessionError(f"this link is not whole: {line[:60]!r} cannot be read")
-        if number:
-            session.switch(int(read["branch"]))
-            session.jump(int(read["turn"]))
+    lines = [_read_line(number, line) for number, line in enumerate(written)]
+    if sum(len(steps) for _, steps in lines) > MOST_STEPS:
+        raise SessionError(f"this link has more than {MOST_STEPS} replies")
+    session, replies = Session(wanted, folder=folder), iter(parts.get("reply", []))
+    for origin, steps in lines:
+        if origin:
+            branch, turn = origin
+            session.switch(branch)
+            session.jump(turn)
             session.fork()
-        for name, compared in _steps(read["steps"]):
+        for name, compared in steps:
             _step(session, name, compared, replies)
     if session.settings != wanted:
         session.let_play(wanted)
@@ -111,17 +112,18 @@ def _step(session: Session, name: str, compared: bool, replies: Iterator[str]) -
     session.take(next(each for each in candidates if each.reply.assistant == name))
 
 
-def _steps(text: str) -> Iterator[tuple[str, bool]]:
-    """Who replies, turn by turn, and whether the reply was taken from several."""
-    count = 0
-    for step in filter(None, text.split(",")):
-        read = _STEP.fullmatch(step)
-        if read is None or read["name"] not in (*assistant_names(), "you"):
+def _read_line(number: int, line: str) -> tuple[tuple[int, int] | None, list[tuple[str, bool]]]:
+    """The branch and turn that a line left (None: the first); turn by turn who replies, and whether taken from several."""
+    read = _LINE.fullmatch(line)
+    if read is None or (read["branch"] is None) != (number == 0):
+        raise SessionError(f"this link is not whole: {line[:60]!r} cannot be read")
+    steps: list[tuple[str, bool]] = []
+    for step in filter(None, read["steps"].split(",")):
+        said = _STEP.fullmatch(step)
+        if said is None or said["name"] not in (*assistant_names(), "you"):
             raise SessionError(f"this link is not whole: {step[:60]!r} is nobody who replies")
-        for _ in range(int(read["times"] or 1)):
-            if (count := count + 1) > MOST_STEPS:
-                raise SessionError(f"this link has more than {MOST_STEPS} replies in a line")
-            yield read["name"], bool(read["compared"])
+        steps += [(said["name"], bool(said["compared"]))] * int(said["times"] or 1)
+    return (int(read["branch"]), int(read["turn"])) if number else None, steps
 
 
 def _written(session: Session, made_under: str) -> str:

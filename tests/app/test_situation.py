@@ -81,7 +81,7 @@ def test_what_cannot_be_played_again_gets_no_link(tmp_path: Path) -> None:
         (f"{LINKED}&at=7", "a number in it cannot be read"),
         (f"{LINKED}&at=3.0", "there is no branch 4"),
         (f"{LINKED}&line=adaptive*9", "the conversation is over"),
-        (f"{LINKED}&turns=9999&line=silent*500,silent", "more than 400 replies"),
+        (f"{LINKED}&turns=9999&line=silent*150&line=0.1:silent*51", "more than 200 replies"),
         (f"{LINKED}&line=__import__", "nobody who replies"),
         (f"{LINKED}&line=<script>", "cannot be read"),
         (f"{LINKED}&line=you", "type a reply first"),
