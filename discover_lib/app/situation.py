@@ -113,7 +113,7 @@ def _step(session: Session, name: str, compared: bool, replies: Iterator[str]) -
 
 
 def _read_line(number: int, line: str) -> tuple[tuple[int, int] | None, list[tuple[str, bool]]]:
-    """The branch and turn that a line left (None: the first); turn by turn who replies, and whether taken from several."""
+    """The branch and turn that a line left (None: the first); turn by turn who replies, and whether one of several."""
     read = _LINE.fullmatch(line)
     if read is None or (read["branch"] is None) != (number == 0):
         raise SessionError(f"this link is not whole: {line[:60]!r} cannot be read")
