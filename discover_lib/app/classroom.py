@@ -30,6 +30,7 @@ from starlette.websockets import WebSocketClose
 from discover_lib.app.answers import FILE_VARIABLE, Answer, latest, read_answers
 from discover_lib.app.lessons.exercises import EXERCISES
 from discover_lib.base.files import outputs_folder
+from discover_lib.base.words import counted
 from discover_lib.views.gallery import gallery_page
 from discover_lib.views.html import EMPTY, Markup, error_line, joined, static_text, table, tag
 from discover_lib.views.navigation import LESSONS, PAGES
@@ -186,7 +187,7 @@ class Classroom:
 def _greeting(name: str, teacher: bool) -> Markup:
     if teacher:
         return tag("p", "You are the teacher. ", tag("a", "All answers", href=TEACHER), class_="dl-told")
-    return tag("p", "Hello ", tag("b", name), ". Your answers are handed in when you press Check.", class_="dl-told")
+    return tag("p", "Hello ", tag("b", name), ". What you guess, check or compare is handed in.", class_="dl-told")
 
 
 def join_page(mistake: str = "") -> str:
@@ -225,7 +226,9 @@ def board_of(answers: Sequence[Answer]) -> Markup:
         cells = [_cell(best.get((student, key)), tries[student, key]) for key in keys]
         right = sum(bool(best[each].passed) for each in best if each[0] == student)
         rows.append((student, *cells, f"{right}"))
-    count = tag("p", f"{len(students)} at work, {len(answers)} answers so far.", class_="dl-quiet", role="status")
+    count = tag(
+        "p", f"{len(students)} at work, {counted(len(answers), 'answer')} so far.", class_="dl-quiet", role="status"
+    )
     wide = tag("div", table(head, rows), class_="cl-wide", tabindex=0, role="region", aria_label="Who has done what")
     return joined([count, wide, _guesses(best), _sentences(answers)])
 
@@ -238,7 +241,7 @@ def _cell(answer: Answer | None, tries: int) -> Markup:
     return tag(
         "span",
         f"{mark} {tries}",
-        title=f"{title} ({tries} tries)",
+        title=f"{title} ({counted(tries, 'try', 'tries')})",
         class_="cl-" + ("right" if answer.passed else "open"),
     )
 

@@ -133,8 +133,12 @@ def _hints(tree: IntentTree, lexicon: Lexicon, seed: int) -> list[str]:
     return [f"What do you have in mind for {dimension.aspect}?", f"How about {', '.join(says[:-1])} or {says[-1]}?"]
 
 
-def story_widget(people: Sequence[tuple[str, int]], person: int = 0) -> Any:
-    """The story as a widget; `person` counts the people met, `mine` is the visitor's own part."""
+def story_widget(people: Sequence[tuple[str, int]], person: int = 0, *, suspense: bool = False) -> Any:
+    """The story as a widget; `person` counts the people met, `mine` is the visitor's own part.
+
+    Args:
+        suspense: what each assistant found in the end is told at the end only.
+    """
     import anywidget
     import traitlets
 
@@ -147,8 +151,9 @@ def story_widget(people: Sequence[tuple[str, int]], person: int = 0) -> Any:
         mine = traitlets.Dict().tag(sync=True)
         person = traitlets.Int(0).tag(sync=True)
         sent = traitlets.Dict().tag(sync=True)
+        suspense = traitlets.Bool(False).tag(sync=True)
 
-    return answering(Story(story=teller.tell(person), person=person), teller)
+    return answering(Story(story=teller.tell(person), person=person, suspense=suspense), teller)
 
 
 def answering(widget: Any, teller: StoryTeller) -> Any:

@@ -22,7 +22,7 @@ PAGES = {
     "75_safety.py": "Safety",
 }
 LESSONS = {
-    "lessons/1_asking.py": "Why does asking find nothing?",
+    "lessons/1_asking.py": "Ask, draft or explore: who finds more?",
     "lessons/2_one_tree_at_a_time.py": "One tree at a time",
     "lessons/3_length.py": "What does length cost?",
     "lessons/4_trust.py": "Can we trust it?",

@@ -2,14 +2,14 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 1 · Why does asking find nothing?"
+# title = "Lesson 1 · Ask, draft or explore: who finds more?"
 # description = "Guess what asking finds with one person, see it, and put four assistants in order. Eight minutes."
 # ///
 
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Lesson 1 · Why does asking find nothing?")
+app = marimo.App(width="medium", app_title="Lesson 1 · Ask, draft or explore: who finds more?")
 
 with app.setup(hide_code=True):
     import marimo as mo
@@ -24,7 +24,7 @@ with app.setup(hide_code=True):
 def introduce():
     _told = StoryTeller(PEOPLE).tell(0)
     mo.md(f"""
-    # Why does asking find nothing?
+    # Ask, draft or explore: who finds more?
 
     Eight minutes. One person, three assistants: one **asks**, one **drafts**, one shows things and then builds.
 
@@ -56,7 +56,7 @@ def note_guess(guess):
 @app.cell(hide_code=True)
 def show_story(guess):
     _what = mo.md("## Do\n\nPress *Play* and watch the three rows of dots: ○ fog, ◆ a hunch, ● known.")
-    mo.vstack([_what, mo.ui.anywidget(story_widget(PEOPLE))]) if guess.value else None
+    mo.vstack([_what, mo.ui.anywidget(story_widget(PEOPLE, suspense=True))]) if guess.value else None
     return
 
 

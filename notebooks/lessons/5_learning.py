@@ -28,7 +28,7 @@ def introduce():
     mo.md("""
     # What is learnt?
 
-    Eight minutes. GRPO samples several replies to one prompt and learns only from how they differ.
+    Eight minutes. GRPO samples several replies to one prompt, and makes some of them likelier.
     """)
     return
 

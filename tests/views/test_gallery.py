@@ -37,7 +37,7 @@ def test_only_what_may_be_opened_is_shown() -> None:
 
 def test_lessons_lead_to_each_other() -> None:
     assert footer("lessons/1_asking.py").count("<a ") == 1
-    assert "← 1 Why does asking find nothing?" in footer("lessons/2_one_tree_at_a_time.py")
+    assert "← 1 Ask, draft or explore: who finds more?" in footer("lessons/2_one_tree_at_a_time.py")
     assert "3 What does length cost? →" in footer("lessons/2_one_tree_at_a_time.py")
 
 

@@ -28,12 +28,11 @@ def rank(answer: Any) -> Outcome:
     means = {name: mean_found(name) for name in RANKED}
     right = sorted(RANKED, key=lambda name: -means[name])
     if order == right[::-1]:
-        return wrong("This is worst first: turn it round.", **means)
+        return wrong("This is worst first: turn it round.")
     if order[-1] != "ask":
         return wrong(
             f"Asking finds {means['ask']:g}: a person who has no words for a wish yet cannot answer a question about "
-            "it. Look at its row of dots.",
-            **means,
+            "it. Look at its row of dots."
         )
     if order == right:
         return Outcome(True, f"So it is over {len(EVERYBODY)} people, in wishes found in five turns.", means)
@@ -43,7 +42,7 @@ def rank(answer: Any) -> Outcome:
         "draft": "A draft shows one value of every kind, so that something of any tree may be close.",
     }.get(better, "")
     finds = f"{better} finds {means[better]:.1f}, more than {worse} ({means[worse]:.1f})"
-    return wrong(f"Over {len(EVERYBODY)} people {finds}. {why}".strip(), **means)
+    return wrong(f"Over {len(EVERYBODY)} people {finds}. {why}".strip())
 
 
 # -- two replies -------------------------------------------------------------------------------------------------------

@@ -136,6 +136,7 @@ export default {
     let turn = 0;
     let playing = null;
     let open = false;
+    let seen = false; // to the end, of this person's story
     let chosen = 2; // the column that a phone shows
     let columns = [];
     let story = null;
@@ -151,6 +152,8 @@ export default {
       where.textContent = turn ? `turn ${turn} of ${last()}` : "before the first reply";
       slider.setAttribute("aria-valuetext", where.textContent);
       back.disabled = turn === 0;
+      seen ||= turn === last();
+      captions.hidden = Boolean(model.get("suspense")) && !seen; // a lesson has its guess first
       next.disabled = turn === last();
       columns.forEach((each, place) => {
         tabs.children[place]?.replaceChildren(
@@ -297,6 +300,7 @@ export default {
     });
     model.on("change:story", () => {
       stop();
+      seen = false;
       open = false;
       turn = Math.min(1, model.get("story").turns);
       build();
