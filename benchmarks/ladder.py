@@ -368,6 +368,8 @@ def gathered(folder: Path) -> dict[str, Any]:
     trained = {}
     for arm in ARMS:
         for path in sorted(folder.glob(f"{arm.name}-*/made.json")):
+            if not (path.parent / "result.json").exists():  # stopped on the way; the same command goes on
+                continue
             seed = path.parent.name.rpartition("-")[2]
             recipe = json.loads((path.parent / "settings.json").read_text("utf-8"))["recipe"]
             result = json.loads((path.parent / "result.json").read_text("utf-8"))
