@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.tokens import WireMessage
 from discover_lib.core.conversation import Candidate, Message, Reply, Text
-from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking
 from discover_lib.metrics.behaviour import Behaviour
 
 CARD = "tiny.json"  # marks a folder as a tiny model's, which speaks the notation, and says what was measured of it
@@ -147,6 +146,8 @@ def behaviour(candidate: Candidate, domain: str) -> Behaviour | None:
 
 def heard(text: str) -> str:
     """What of an assistant's words is no thought, by the rule for models behind an API; "" of a thought without end."""
+    from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking  # heavy, and not on the site
+
     try:
         return without_thinking(text, prose=True).strip()
     except UnusableError:
