@@ -363,21 +363,8 @@ def take_elsewhere(
                     "The answer",
                     provenance + show_audit.certificate_line(folder) + answer,
                 ),
-                (
-                    "How each assistant did",
-                    show_scores.results(
-                        table,
-                        users_of,
-                        marks,
-                        measure.name,
-                        pressable=False,
-                        ceiling=in_reach,
-                        why_no_eq_4=pool.why_no_eq_4,
-                    ),
-                ),
-                (
-                    f"Pairs in {measure.label}",
-                    show_scores.pairs(table, compared, measure, marks, pressable=False),
+                *show_scores.for_paper(
+                    table, users_of, marks, measure, compared, ceiling=in_reach, why_no_eq_4=pool.why_no_eq_4
                 ),
                 ("Eq. 4 in every smaller pool", show_scores.pools(table, pools_without(pool), marks)),
                 ("What is left out", show_scores.left_out(pool, marks)),

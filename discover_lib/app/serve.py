@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 import urllib.error
@@ -21,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY
@@ -271,3 +272,28 @@ def _serve_notice(port: int, problems: Mapping[str, str], browser: bool) -> int:
             webbrowser.open(f"http://{HOST}:{port}")
         server.serve_forever()
     return 1
+
+
+@contextmanager
+def serving(app: Any, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+    """An ASGI application in a thread of this process; yields its address.
+
+    Raises:
+        OSError: nothing can be served there.
+    """
+    import uvicorn
+
+    config = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False, server_header=False)
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, daemon=True)
+    thread.start()
+    while not running.started:
+        if not thread.is_alive():
+            raise OSError(f"nothing can be served at {host}:{port}")
+        time.sleep(0.01)
+    chosen = running.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://{host}:{chosen}"
+    finally:
+        running.should_exit = True
+        thread.join(timeout=10)

@@ -77,18 +77,8 @@ def _tables(store: RunStore) -> list[tuple[str, Markup]]:
     users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
     scored = [each for each in MEASURES if any(each.name in row for row in table.values())]
     in_reach = ceiling_over(ceilings_of(store), set(pool.artifact_of.values()))
-    results = show_scores.results(
-        table,
-        users_of,
-        marks,
-        measure.name,
-        pressable=False,
-        ceiling=in_reach,
-        why_no_eq_4=pool.why_no_eq_4,
-        measures=scored,
-    )
     compared = compare(values.get(measure.name, {}))
-    parts = [("How each assistant did", results)]
-    if compared:
-        parts.append((f"Pairs in {measure.label}", show_scores.pairs(table, compared, measure, marks, pressable=False)))
-    return parts
+    parts = show_scores.for_paper(
+        table, users_of, marks, measure, compared, ceiling=in_reach, why_no_eq_4=pool.why_no_eq_4, measures=scored
+    )
+    return parts if compared else parts[:1]

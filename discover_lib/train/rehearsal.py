@@ -69,12 +69,13 @@ def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Pro
     with tempfile.TemporaryDirectory() as place:
         folder, adapter = Path(place), ""
         run = _few_conversations(folder / "conversations")
-        texts = [*_texts(load_rows(run, "sft", "content").train), *_texts(_own_rows(settings))]
+        own_rows = _own_rows(settings)
+        texts = [*_texts(load_rows(run, "sft", "content").train), *_texts(own_rows)]
         base, own_words = toy_base(settings.base, folder / "base", texts)
         for stage in STAGES:
             data = str(run)
-            if stage == settings.stage and (rows := _own_rows(settings)):
-                if own_words or _some_fit(rows, base, settings):
+            if stage == settings.stage and own_rows:
+                if own_words or _some_fit(own_rows, base, settings):
                     data = settings.data
                 else:
                     on_progress(f"{stage}: in the toy's words your rows are too long; on the miniature's instead")

@@ -210,6 +210,32 @@ def _cell(body: Markup, title: str, pressed: Sequence[str], tone: str | None = N
     return tag("td", button)
 
 
+def for_paper(
+    table: Table,
+    users_of: Mapping[str, int],
+    marks: Mapping[str, Look],
+    measure: Measure,
+    compared: Sequence[Comparison],
+    *,
+    ceiling: Estimate | None,
+    why_no_eq_4: str,
+    measures: Sequence[Measure] = MEASURES,
+) -> list[tuple[str, Markup]]:
+    """`results` and `pairs` under their headings, for a page that leads no further."""
+    every = results(
+        table,
+        users_of,
+        marks,
+        measure.name,
+        pressable=False,
+        ceiling=ceiling,
+        why_no_eq_4=why_no_eq_4,
+        measures=measures,
+    )
+    each_pair = pairs(table, compared, measure, marks, pressable=False)
+    return [("How each assistant did", every), (f"Pairs in {measure.label}", each_pair)]
+
+
 # -- the conversations behind a number --------------------------------------------------------------------------------
 
 

@@ -10,13 +10,14 @@ import json
 import math
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import pytest
 
+from discover_lib.app.serve import serving
 from discover_lib.base.tokens import count_tokens
 from discover_lib.doors.episode import Episode
 from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -304,27 +305,11 @@ def test_inspect(tmp_path: Any) -> None:
         assert math.isclose(reward, math.fsum(ours) / 20, rel_tol=0, abs_tol=1e-12)
 
 
-@contextmanager
-def openenv_server(**options: Any) -> Iterator[str]:
+def openenv_server(**options: Any) -> AbstractContextManager[str]:
     """`discover serve`'s application on a free port of localhost."""
-    import threading
-    import time
-
-    import uvicorn
-
     from discover_lib.doors.openenv import app
 
-    server = uvicorn.Server(uvicorn.Config(app(16, **options), host="127.0.0.1", port=0, log_level="error"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(20)
+    return serving(app(16, **options))
 
 
 def test_openenv_with_eight_sessions_at_once() -> None:

@@ -75,7 +75,7 @@ def serve(
     prices: Prices = None,
 ) -> None:
     """Serve the study; stopped or killed, the same command goes on where everybody was."""
-    from discover_lib.app.study.bots import serving
+    from discover_lib.app.serve import serving
     from discover_lib.app.study.design import hints, load_study
     from discover_lib.app.study.desk import Desk
     from discover_lib.app.study.server import Assistants, StudyServer
@@ -90,7 +90,10 @@ def serve(
     stop, desk = threading.Event(), Desk.open(read, folder)
     token = "" if host in ("127.0.0.1", "localhost", "::1") else desk.salted("token")[:24]
     try:
-        with serving(StudyServer(desk, Assistants(read, settings), token), host, port) as url, graceful_stop(stop.set):
+        with (
+            serving(StudyServer(desk, Assistants(read, settings), token).app, host, port) as url,
+            graceful_stop(stop.set),
+        ):
             typer.echo(f"{url}/{f'?token={token}' if token else ''}")
             typer.echo(f"answers: {desk.folder}; Ctrl-C ends it", err=True)
             while not stop.wait(60):
@@ -107,7 +110,8 @@ def bots(
     seed: Seed = 0,
 ) -> None:
     """Send simulated participants through the very same pages: a rehearsal, kept apart from people."""
-    from discover_lib.app.study.bots import quick, run_bots, serving
+    from discover_lib.app.serve import serving
+    from discover_lib.app.study.bots import quick, run_bots
     from discover_lib.app.study.design import load_study
     from discover_lib.app.study.desk import Desk
     from discover_lib.app.study.report import flow_lines
@@ -116,7 +120,7 @@ def bots(
     read = quick(load_study(file))
     desk = Desk.open(read, folder or outputs_folder() / f"study-{read.name}-bots")
     try:
-        with serving(StudyServer(desk)) as url:
+        with serving(StudyServer(desk).app) as url:
             ended = run_bots(url, read, n, seed)
     finally:
         desk.close()

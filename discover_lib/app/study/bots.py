@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import html
 import random
-import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from http.cookiejar import CookieJar
@@ -25,7 +22,6 @@ from typing import Any
 import msgspec
 
 from discover_lib.app.study.design import Study
-from discover_lib.app.study.server import StudyServer
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.miniature import engine
@@ -209,29 +205,6 @@ class Bot:
 def quick(study: Study) -> Study:
     """The study without its waiting, for participants who do not tell conditions apart by time."""
     return msgspec.structs.replace(study, chat=msgspec.structs.replace(study.chat, reply_seconds=0.0))
-
-
-@contextmanager
-def serving(server: StudyServer, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
-    """The server in a thread of this process; yields its address."""
-    import uvicorn
-
-    config = uvicorn.Config(
-        server.app, host=host, port=port, log_level="warning", access_log=False, server_header=False
-    )
-    running = uvicorn.Server(config)
-    thread = threading.Thread(target=running.run, daemon=True)
-    thread.start()
-    while not running.started:
-        if not thread.is_alive():
-            raise OSError(f"nothing can be served at {host}:{port}")
-        time.sleep(0.01)
-    chosen = running.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://{host}:{chosen}"
-    finally:
-        running.should_exit = True
-        thread.join(timeout=10)
 
 
 def run_bots(url: str, study: Study, n: int, seed: int = 0, together: int = 8) -> Counter[str]:

@@ -70,25 +70,26 @@ class Progress:
     def first(self, kind: str) -> Event | None:
         return next((event for event in self.events if event["kind"] == kind), None)
 
+    def _said(self, kind: str, name: str, otherwise: Any = None) -> Any:
+        """A value of the first event of a kind."""
+        event = self.first(kind)
+        return event[name] if event else otherwise
+
     @property
     def slot(self) -> int | None:
-        assigned = self.first("assigned")
-        return assigned["slot"] if assigned else None
+        return self._said("assigned", "slot")
 
     @property
     def task(self) -> str:
-        assigned = self.first("assigned")
-        return assigned["task"] if assigned else ""
+        return self._said("assigned", "task", "")
 
     @property
     def arms(self) -> tuple[str, ...]:
-        assigned = self.first("assigned")
-        return tuple(assigned["arms"]) if assigned else ()
+        return tuple(self._said("assigned", "arms", ()))
 
     @property
     def topic(self) -> str:
-        chosen = self.first("topic")
-        return chosen["topic"] if chosen else ""
+        return self._said("topic", "topic", "")
 
     @cached_property
     def rounds(self) -> list[Round]:
@@ -108,8 +109,7 @@ class Progress:
 
     @property
     def closed(self) -> Closed | None:
-        closed = self.first("closed")
-        return closed["why"] if closed else None
+        return self._said("closed", "why")
 
     @property
     def at(self) -> float:

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from study_people import LONG, BrowserPerson, with_chat
 
-from discover_lib.app.study.bots import serving
+from discover_lib.app.serve import serving
 from discover_lib.app.study.design import Study
 from discover_lib.app.study.desk import Desk
 from discover_lib.app.study.server import StudyServer
@@ -25,7 +25,7 @@ def test_every_step_is_accessible_and_fits(browser: Browser, desk: Desk, width: 
         assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
-    with serving(StudyServer(desk)) as url:
+    with serving(StudyServer(desk).app) as url:
         page.goto(url)
         look()
         page.get_by_label("I am 18").check()
@@ -72,7 +72,7 @@ def test_a_lost_line_and_reloads_lose_nothing(
     page: Page, study: Study, tmp_path: Path, outside_requests: list[str]
 ) -> None:
     desk = Desk.open(with_chat(study, minimum=3, maximum=4), tmp_path / "study")
-    with serving(StudyServer(desk)) as url:
+    with serving(StudyServer(desk).app) as url:
         person = BrowserPerson(page, "kim", random.Random(4), reload=0.4, drop=0.4)
         assert person.take_part(url) == "Thank you"
     [(_, progress)] = desk.everybody()
@@ -81,7 +81,7 @@ def test_a_lost_line_and_reloads_lose_nothing(
 
 
 def test_pasting_is_counted(page: Page, desk: Desk) -> None:
-    with serving(StudyServer(desk)) as url:
+    with serving(StudyServer(desk).app) as url:
         BrowserPerson(page, "lee", random.Random(1)).take_part(url, most=3)
         page.locator("textarea").dispatch_event("paste", {"bubbles": True})
         page.locator("textarea").fill("about the sea")

@@ -14,7 +14,8 @@ import pytest
 from browser import free_port
 from study_people import FINAL, LONG, PatientBot, Person, changed, with_chat
 
-from discover_lib.app.study.bots import run_bots, serving
+from discover_lib.app.serve import serving
+from discover_lib.app.study.bots import run_bots
 from discover_lib.app.study.design import Condition, Study, StudyError
 from discover_lib.app.study.desk import Desk
 from discover_lib.app.study.flow import Progress
@@ -394,7 +395,7 @@ def test_assignment_is_balanced_whoever_leaves(desk: Desk, new_person: New) -> N
 
 
 def test_simulated_participants_go_through_the_very_same_pages(study: Study, desk: Desk) -> None:
-    with serving(StudyServer(desk)) as url:
+    with serving(StudyServer(desk).app) as url:
         assert run_bots(url, study, 6) == {"done": 6}
     assert {progress.slot for _, progress in desk.everybody()} == set(range(6))
     assert all((progress.first("arrived") or {})["bot"] for _, progress in desk.everybody())

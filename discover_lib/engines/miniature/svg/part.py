@@ -16,7 +16,6 @@ _WRITTEN = re.compile(r"“[^”]*” is written")
 WHOLE = 0.9  # share of the canvas each way from which on a part is no part
 
 
-@lru_cache(maxsize=4096)
 def part_of(text: str, reason: str) -> Box | None:
     """The part of an SVG that a reason of `read_svg` speaks of: left, top, right, bottom as shares of the picture.
 
@@ -29,11 +28,11 @@ def part_of(text: str, reason: str) -> Box | None:
         (0.1, 0.2, 0.4, 0.3)
     """
     try:
-        root = parse_svg(text)
-        scene = scene_of(root)
-        if not scene.has_format or not _is_shown_as_drawn(root, scene):
+        scene = _shown(text)
+        if scene is None:
             return None
         if named := _NAMED.search(reason):
+            root = parse_svg(text)
             _keep_labelled(root, named[1].removesuffix("…"))
             kept = whole_scene_of(root)
             boxes = [shape.box for shape in (*kept.figure, *kept.frames)] + kept.copies
@@ -50,9 +49,16 @@ def part_of(text: str, reason: str) -> Box | None:
     return _as_shares(union(boxes), scene) if boxes else None
 
 
-def _is_shown_as_drawn(root: Element, scene: Scene) -> bool:
+@lru_cache(maxsize=64)  # several requirements are read from one drawing
+def _shown(text: str) -> Scene | None:
+    """The drawing as a scene; None where it says no format, or is shown in another one than it is drawn in."""
+    root = parse_svg(text)
+    scene = scene_of(root)
+    if not scene.has_format:
+        return None
     width, height = length(root.get("width")), length(root.get("height"))
-    return not (width and height) or abs(width / height / (scene.width / scene.height) - 1) < 0.02
+    is_as_drawn = not (width and height) or abs(width / height / (scene.width / scene.height) - 1) < 0.02
+    return scene if is_as_drawn else None
 
 
 def _keep_labelled(element: Element, label: str) -> bool:
