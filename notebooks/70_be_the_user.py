@@ -15,6 +15,7 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app.be_the_user import LOOK_SECONDS, Game, glimpse, outcome, talk_so_far
+    from discover_lib.app.controls import domain_label
     from discover_lib.engines.miniature.lexicon import DOMAINS
     from discover_lib.views import conversation as show
     from discover_lib.views.navigation import footer
@@ -34,7 +35,9 @@ def introduce():
 
 @app.cell(hide_code=True)
 def choose_target():
-    domain_choice = mo.ui.dropdown({each.replace("_", " "): each for each in DOMAINS}, "svg drawing", label="Target")
+    domain_choice = mo.ui.dropdown(
+        {domain_label(each): each for each in DOMAINS}, domain_label("svg_drawing"), label="Target"
+    )
     person_choice = mo.ui.number(0, 99, value=7, label="number")
     turns_choice = mo.ui.slider(2, 8, value=5, label="Messages to each", show_value=True)
     mo.hstack([domain_choice, person_choice, turns_choice], justify="start", wrap=True)

@@ -50,7 +50,7 @@ def introduce():
 @app.cell(hide_code=True)
 def choose_run():
     _runs = {HERE: None, **find_runs(outputs_folder())}
-    run_choice = mo.ui.dropdown(_runs, HERE, label="Conversations")
+    run_choice = mo.ui.dropdown(_runs, HERE, label="Conversations", full_width=True)
     depth_choice = mo.ui.slider(1, 4, value=3, label="Depth of the off-limits wish", show_value=True)
     mo.hstack([run_choice, depth_choice], justify="start", wrap=True)
     return depth_choice, run_choice
