@@ -27,6 +27,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery
+from discover_lib.engines.miniature.edition import edition_of_user
 from discover_lib.engines.options import ROLES, RoleOptions
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean
@@ -328,7 +329,7 @@ def subject_of(configuration: Mapping[str, Any]) -> dict[str, Any]:
         "rules": configuration.get("rules"),
         "prompts": asked,
         "code_version": configuration.get("code_version"),
-    } | {key: configuration[key] for key in ("edition",) if key in configuration}
+    } | ({"edition": edition_of_user(configuration["edition"])} if "edition" in configuration else {})
 
 
 # -- in a run's folder ------------------------------------------------------------------------------------------------

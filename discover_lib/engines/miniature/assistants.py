@@ -44,7 +44,7 @@ class ScriptedAssistant:
             moves = [Move("draft", final_draft(beliefs, rng))]
         else:
             moves = self._policy(beliefs, rng)
-        frames = openings(self.name, moves, self.lexicon.domain, messages, seed) if self.edition > 1 else PLAIN
+        frames = openings(self.name, moves, self.lexicon.domain, messages, seed, self.edition)
         return make_reply(moves, self.lexicon, self.name, beliefs.sampled_with(), frames)
 
 
@@ -70,7 +70,7 @@ class OracleAssistant:
                 for value in requirement(intent.text, self.lexicon.domain):
                     wanted += self._realised_by(value, [asked for leaf in leaves for asked in leaf])
         moves = [Move("draft", self.lexicon.that_fit(wanted))]
-        frames = openings(self.name, moves, self.lexicon.domain, messages, seed) if self.edition > 1 else PLAIN
+        frames = openings(self.name, moves, self.lexicon.domain, messages, seed, self.edition)
         return make_reply(moves, self.lexicon, self.name, frames=frames)
 
     def _realised_by(self, value: str, asked: Sequence[str]) -> list[str]:
@@ -150,21 +150,31 @@ DEAF = ("random", "silent")  # the others build what they believe as soon as the
 
 
 def openings(
-    name: str, moves: Sequence[Move], domain: str, messages: Sequence[Message], seed: int
+    name: str, moves: Sequence[Move], domain: str, messages: Sequence[Message], seed: int, edition: Edition = EDITION
 ) -> Mapping[str, str]:
     """What an assistant says around its moves in this reply, by verb; nothing twice while there is something else."""
+    if edition == 1:
+        return PLAIN
     rng, own = derive_rng(seed, name, "openings"), [each.content for each in messages if each.role == "assistant"]
+    misplaced = ("later" if not own else "first") if edition > 2 else None
     said = [spoken(part) for text in own for part in text.split("\n\n") if part[:1] not in "`>"]
     book, names = phrase_book(domain), ("aspect", "first", "last", "all")
     verbs = dict.fromkeys(move.verb for move in moves)
-    return {verb: next(in_drawn_order(book.openings[verb], names, said, rng, name)).text for verb in verbs}
+    return {
+        verb: next(
+            frame
+            for frame in in_drawn_order(book.openings[verb], names, said, rng, name)
+            if not misplaced or frame.when != misplaced
+        ).text
+        for verb in verbs
+    }
 
 
 def scripted_assistant(name: str, domain: str, edition: Edition = EDITION) -> ScriptedAssistant | OracleAssistant:
     """The scripted assistant of that name.
 
     Args:
-        edition: 1 for the set openings of conversations that were begun with them.
+        edition: an earlier one for conversations that were begun in it.
 
     Raises:
         ValueError: no such assistant.

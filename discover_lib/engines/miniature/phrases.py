@@ -21,10 +21,16 @@ FITTING, COMMON, STRANGE = 5.0, 2.0, 0.04  # weights of frames that suit the spe
 
 @dataclass(frozen=True, eq=False)  # one of a kind, and quickly hashed
 class Frame:
-    """One wording with slots, and the temperaments or assistants that it suits best (none: everybody)."""
+    """One wording with slots.
+
+    Attributes:
+        suits: the temperaments or assistants that it suits best; none for everybody.
+        when: "first" if it makes sense only in a first reply, "later" if only after one, "" for both.
+    """
 
     text: str
     suits: frozenset[str] = frozenset()
+    when: str = ""
 
     @cached_property
     def slots(self) -> frozenset[str]:
@@ -118,10 +124,11 @@ def _frames(
     rows: Iterable[str], kind: Mapping[str, Any], lexicon: Lexicon, held: frozenset[str] = frozenset()
 ) -> Iterable[Frame]:
     for row in rows:
+        row, _, when = row.partition(" @ ")
         text, _, suits = row.partition(" | ")
         for piece in kind["piece"]:
             filled = text.replace("{piece}", piece).replace("{make}", kind["make"]).replace("{look}", kind["look"])
-            frame = Frame(filled, frozenset(suits.split()))
+            frame = Frame(filled, frozenset(suits.split()), when)
             if not any(roots(said) & held or _heard(said, lexicon) for said in frame.said):
                 yield frame
                 break

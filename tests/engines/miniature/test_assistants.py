@@ -9,7 +9,7 @@ from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
-from discover_lib.engines.miniature.assistants import SCRIPTED, ScriptedAssistant, scripted_assistant
+from discover_lib.engines.miniature.assistants import SCRIPTED, ScriptedAssistant, openings, scripted_assistant
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS, load_lexicon
 from discover_lib.engines.miniature.notation import Move, parse
 from discover_lib.engines.miniature.phrases import phrase_book
@@ -124,3 +124,24 @@ def test_in_the_first_edition_an_assistant_opens_with_its_set_sentence():
 def test_an_unknown_assistant_is_named_with_the_known_ones():
     with pytest.raises(ValueError, match="unknown assistant 'nobody'; the scripted ones are draft"):
         scripted_assistant("nobody", "svg_drawing")
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("name", SCRIPTED)
+def test_a_first_reply_does_not_speak_of_an_earlier_one_and_a_later_one_not_of_a_first(name, domain):
+    book = phrase_book(domain).openings
+    moves = [Move(verb) for verb in book]
+    asked, answered = Message("user", "a thing, please"), Message("assistant", "There.")
+    for seed in range(60):
+        for messages, misplaced in (([asked], "later"), ([asked, answered, asked], "first")):
+            texts = openings(name, moves, domain, messages, seed)
+            assert set(texts) == set(book)
+            assert not any(
+                frame.text == texts[verb] and frame.when == misplaced for verb in book for frame in book[verb]
+            )
+
+
+def test_the_second_edition_opens_as_it_did():
+    asked = [Message("user", "a picture, please")]
+    texts = {openings("draft", [Move("draft")], "svg_drawing", asked, seed, edition=2)["draft"] for seed in range(200)}
+    assert "I have changed what I could. Closer?" in texts
