@@ -113,6 +113,7 @@ def matches(module: str, pattern: str) -> bool:
     return module == package or (pattern.endswith(".*") and module.startswith(f"{package}."))
 
 
+@pytest.mark.slow
 def test_every_import_inside_the_library_finds_its_module() -> None:
     lost = [
         f"{module}, line {each.line}: {each.name}"
@@ -123,6 +124,7 @@ def test_every_import_inside_the_library_finds_its_module() -> None:
     assert not lost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES)
 def test_heavy_libraries_are_imported_at_the_top_only_where_they_are_at_home(module: str) -> None:
     strays = [
@@ -146,6 +148,7 @@ def test_the_library_is_eleven_packages_and_one_landmark() -> None:
     assert shown == {"__init__.py", "paper.py", *ORDER} - {"paper"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [name for name in MODULES if name])
 def test_imports_go_one_way_from_package_to_package(module: str) -> None:
     own = ORDER.index(module.split(".")[0])
@@ -212,6 +215,7 @@ def test_no_module_imports_itself_by_a_detour() -> None:
     assert not circles, f"these modules import each other in a circle (imports inside functions count): {circles}"
 
 
+@pytest.mark.slow
 def test_importing_the_library_is_quick_and_loads_nothing_heavy() -> None:
     report = """
 import sys, time

@@ -216,11 +216,13 @@ def rows_written(run: str) -> dict[str, int]:
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_a_run_opens_with_the_conversations_that_it_had(run: str, place: Path) -> None:
     assert standing(run) == EXPECTED["left"][run]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_stored_judgements_give_the_stored_course(run: str, place: Path) -> None:
     with RunStore.read(OUTPUTS / run) as store:
@@ -293,6 +295,7 @@ def test_a_finished_run_has_nothing_left_to_do(run: str, place: Path) -> None:
         assert table_of(run) == EXPECTED["summaries"][run]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", WITH_MODELS)
 def test_a_run_that_other_prompts_began_is_refused_in_one_line(run: str, place: Path) -> None:
     refused = discover(*COMMANDS[run], "--run", OUTPUTS / run)
@@ -301,12 +304,14 @@ def test_a_run_that_other_prompts_began_is_refused_in_one_line(run: str, place: 
     assert standing(run) == EXPECTED["left"][run]
 
 
+@pytest.mark.slow
 def test_other_options_are_refused_as_before(place: Path) -> None:
     refused = discover(*COMMANDS["evaluation"], "--seed", "1", "--run", OUTPUTS / "evaluation")
     assert refused.returncode == 2 and "seed is 0 in the run and 1 now" in refused.stderr
     assert standing("evaluation") == EXPECTED["left"]["evaluation"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", OF_AN_EARLIER_WORLD)
 def test_a_run_of_an_earlier_world_is_refused_in_one_line_and_stays_as_it_is(run: str, place: Path) -> None:
     refused = discover(*COMMANDS[run], "--run", OUTPUTS / run)
@@ -324,6 +329,7 @@ def test_pages_find_the_runs_and_can_go_on_with_them(place: Path) -> None:
     assert domains == ("technical_writing",)
 
 
+@pytest.mark.slow
 def test_a_page_asks_for_the_same_run_in_the_same_folder(place: Path) -> None:
     """What is chosen on a page once more leads to the run that it began, which then goes on."""
     chosen = RunOptions(
@@ -387,6 +393,7 @@ def test_scored_again_under_the_authors_rules_a_run_is_worth_the_same(run: str, 
 # -- the audit ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_certificate_is_still_of_its_run(place: Path) -> None:
     run = OUTPUTS / "evaluation"
     found = read_certificate(run)
@@ -426,6 +433,7 @@ def test_a_new_certificate_fits_a_run_with_a_language_model(place: Path) -> None
     assert warning is None or "another simulator" not in warning, warning
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["scripted", "pairs", "evaluation", "before-after"])
 def test_an_audit_finds_the_same_leaks(run: str, place: Path) -> None:
     with RunStore.read(OUTPUTS / run) as store:
@@ -454,6 +462,7 @@ def test_a_session_of_an_earlier_world_can_be_looked_through_and_not_gone_on_wit
     assert sha(Session.load("oldlayout1").branches[2].conversation.to_dict()) == before
 
 
+@pytest.mark.slow
 def test_a_saved_demo_can_be_read_and_its_seed_gives_one_of_this_world(place: Path) -> None:
     kept = json.loads((OUTPUTS / "demo" / "demo.json").read_text("utf-8"))
     assert len(Conversation.from_dict(kept["conversation"]).turns) == 3
@@ -466,6 +475,7 @@ def test_a_saved_demo_can_be_read_and_its_seed_gives_one_of_this_world(place: Pa
 # -- rows --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ROWS)
 def test_exported_rows_are_read_as_they_were_written(rows: str, place: Path) -> None:
     found = read_rows(OUTPUTS / rows)
@@ -500,6 +510,7 @@ def test_exported_conversations_are_read_back(place: Path) -> None:
     assert [sha(talk.to_dict()) for talk in talks] == list(EXPECTED["left"]["look-ahead"]["conversations"].values())
 
 
+@pytest.mark.slow
 def test_files_of_the_authors_form_are_read_back(place: Path) -> None:
     assert discover("import", OUTPUTS / "exports" / "authors", "--run", "back").returncode == 0
     with RunStore.read(Path("back")) as store:
@@ -545,6 +556,7 @@ def test_the_tiny_base_of_an_earlier_world_keeps_the_domains_that_are_as_they_we
     assert base_folder().name != kept.name and fingerprint("tiny") == base_folder().name
 
 
+@pytest.mark.slow
 def test_a_chain_of_adapters_stands_on_what_it_stood_on(place: Path) -> None:
     chain = adapter_chain(OUTPUTS / "grpo")
     assert [each.stage for each in (chain.base, *chain.adapters)] == ["base", "sft", "dpo", "grpo"]
@@ -564,6 +576,7 @@ def test_a_trained_assistant_says_what_it_said(stage: str, place: Path) -> None:
     assert said == EXPECTED["replies"][stage] and len(set(said)) > 1
 
 
+@pytest.mark.slow
 def test_a_model_of_an_earlier_world_is_refused_where_it_has_no_words(place: Path) -> None:
     check_local("hf:outputs/dpo", "creative_writing")
     with pytest.raises(LocalModelError, match="does not speak 'svg_drawing'; it was pretrained in an earlier world"):

@@ -119,6 +119,7 @@ BAD_FILES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_a_bad_artifact_file_is_one_line_and_leaves_nothing(name, tmp_path):
     content, says = BAD_FILES[name]
@@ -200,6 +201,7 @@ def test_the_command_is_a_module_that_runs():
     assert "docs/commands.md" in told, "the help says how a price file is written"
 
 
+@pytest.mark.slow
 def test_a_missing_key_is_said_before_anything_is_made(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     asked = ["simulate", "--domain", "technical_writing", "--assistant", "adaptive", "--artifacts", 1]

@@ -19,6 +19,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_synthesis_judges_all_candidates_on_artifacts_to_train_on(run: Path) -> None:
     talks = [json.loads(line) for line in (run / "conversations.jsonl").read_text("utf-8").splitlines()]
     assert len(talks) == 6 and all("-train-" in talk["setting"]["artifact"] for talk in talks)
@@ -33,6 +34,7 @@ def test_samples_of_one_assistant_differ(tmp_path: Path) -> None:
     assert max(map(len, texts)) > 1
 
 
+@pytest.mark.slow
 def test_a_look_ahead_is_asked_for_by_turns_and_player(tmp_path: Path) -> None:
     run, asked = tmp_path / "run", ["--assistant", "draft", "--assistant", "options", "--domain", "svg_drawing"]
     asked += ["--artifacts", 2, "--turns", 2, "--run", run]
@@ -46,6 +48,7 @@ def test_a_look_ahead_is_asked_for_by_turns_and_player(tmp_path: Path) -> None:
     assert_one_line_error(discover("synthesize", *asked), "another configuration: look_ahead is 2 in the run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["sft", "preference", "prompt"])
 def test_export_writes_rows_and_says_what_it_left_out(run: Path, tmp_path: Path, form: str) -> None:
     options = ["--text", "notation", "--system", "collaborative", "--test-share", 0.34, "--files", "sharegpt"]
@@ -58,6 +61,7 @@ def test_export_writes_rows_and_says_what_it_left_out(run: Path, tmp_path: Path,
     assert again.returncode == 0 and list(read_rows(tmp_path / "rows")) == ["train"]
 
 
+@pytest.mark.slow
 def test_export_writes_a_table_of_all_candidates(run: Path, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow", reason="the extra 'train' is not installed")
@@ -65,6 +69,7 @@ def test_export_writes_a_table_of_all_candidates(run: Path, tmp_path: Path) -> N
     assert len(pandas.read_parquet(tmp_path / "conversations.parquet")) == 6 * 3 * 2
 
 
+@pytest.mark.slow
 def test_rows_of_the_authors_code_go_out_and_come_in(run: Path, tmp_path: Path) -> None:
     assert discover("export", run, "--format", "authors-rows", "--out", tmp_path).returncode == 0
     theirs = tmp_path / "rows.jsonl"

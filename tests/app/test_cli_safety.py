@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from command_line import assert_one_line_error, discover
 
 
+@pytest.mark.slow
 def test_a_run_is_read_under_house_rules(tmp_path: Path) -> None:
     run = tmp_path / "run"
     asked = ["--domain", "svg_drawing", "--artifacts", 6, "--turns", 4, "--assistant", "ask", "--assistant", "adaptive"]

@@ -56,6 +56,7 @@ RUNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RUNS)
 def test_the_command_of_a_run_makes_the_same_run(kind: str) -> None:
     options, domains = RUNS[kind]

@@ -168,6 +168,7 @@ def test_there_are_twelve_exercises_and_sixty_wrong_answers_five_each() -> None:
     assert Counter(key for key, _, _ in WRONG) == dict.fromkeys(RIGHT, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", RIGHT)
 def test_the_reference_answer_passes_twice_alike(key: str) -> None:
     outcome = check(key, RIGHT[key])

@@ -31,6 +31,7 @@ def with_models(server: FakeServer, settings: Settings = PLAIN) -> Settings:
     return dataclasses.replace(settings, **changes)
 
 
+@pytest.mark.slow
 def test_models_that_speak_the_miniatures_truth_give_its_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

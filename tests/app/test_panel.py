@@ -159,6 +159,7 @@ def test_a_stopped_run_is_gone_on_with_from_its_configuration_alone(outputs: Pat
         assert laid_out(job.options).configuration == store.configuration
 
 
+@pytest.mark.slow
 def test_a_panel_of_evaluations_opens_the_newest_and_lists_no_other_runs(outputs: Path) -> None:
     execute(laid_out(SMALL), _made(outputs / "pairs"))
     assert find_evaluations(outputs) == {}

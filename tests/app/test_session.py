@@ -203,6 +203,7 @@ class TestRecorded:
         recorded.fork()
         assert len(recorded.conversation.turns) == 1 and recorded.why_no_next
 
+    @pytest.mark.slow
     def test_every_recording_on_offer_opens(self, tmp_path: Path) -> None:
         assert len(recorded_choices()) == 12
         for entry in recorded_choices():

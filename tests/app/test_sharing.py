@@ -51,6 +51,7 @@ def packed(page: str) -> dict[str, dict]:
     }
 
 
+@pytest.mark.slow
 def test_a_page_holds_every_conversation_of_the_run_as_it_is(run: Path) -> None:
     page = shared_page(shared(str(run)))
     records = packed(page)
@@ -63,6 +64,7 @@ def test_a_page_holds_every_conversation_of_the_run_as_it_is(run: Path) -> None:
     assert "<b>adaptive</b> for user 2" in page
 
 
+@pytest.mark.slow
 def test_the_same_run_makes_the_same_file_and_a_limit_is_told(run: Path) -> None:
     assert shared_page(shared(str(run))) == shared_page(shared(str(run)))
     some = shared(str(run), 5)
@@ -82,6 +84,7 @@ def test_what_is_neither_a_run_nor_a_session_is_refused(tmp_path: Path) -> None:
         shared(str(tmp_path))
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page(run: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["share", str(run), "--out", str(tmp_path / "new" / "page.html")])
     assert done.exit_code == 0 and "12 conversations" in done.stdout

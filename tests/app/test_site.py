@@ -107,6 +107,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_page_posts_only_what_its_messages_change(data: Path) -> None:
     posted: list[dict] = []
     stage = open_page("stage", lambda text: posted.append(json.loads(text)), data)
@@ -128,6 +129,7 @@ def test_a_visitor_replies_to_the_person_they_see(data: Path) -> None:
     assert len(posted[-1]["mine"]["moments"]) == 2
 
 
+@pytest.mark.slow
 def test_a_pasted_piece_becomes_a_tree_and_what_cannot_be_read_is_said_so(data: Path) -> None:
     posted: list[dict] = []
     page = open_page("site_tree", lambda text: posted.append(json.loads(text)), data)
@@ -164,6 +166,7 @@ def test_an_address_that_asks_for_what_is_not_there_is_answered_with_what_is_nea
     assert beyond["turn"] == beyond["turns"] and beyond["sliders"] == {"p": 0, "tau": 1000, "lam": 10}
 
 
+@pytest.mark.slow
 def test_what_the_browser_runs_imports_nothing_that_is_not_taken_along(data: Path) -> None:
     program = f"""
 import importlib.metadata, json, sys

@@ -20,6 +20,7 @@ def played(session: Session) -> str:
     return json.dumps({**json.loads(session.text), "id": ""})
 
 
+@pytest.mark.slow
 def test_the_opening_is_one_readable_line(tmp_path: Path) -> None:
     session = simulator_page.opening(tmp_path)
     link = link_of(session)
@@ -27,6 +28,7 @@ def test_the_opening_is_one_readable_line(tmp_path: Path) -> None:
     assert played(opened_link(f"#{link}", tmp_path)) == played(session)
 
 
+@pytest.mark.slow
 def test_typed_replies_branches_taken_replies_and_other_rules_come_back(tmp_path: Path) -> None:
     session = Session(USER, folder=tmp_path)
     session.next()
@@ -43,6 +45,7 @@ def test_typed_replies_branches_taken_replies_and_other_rules_come_back(tmp_path
     assert again.branches[0].conversation.turns[2].candidates == session.branches[0].conversation.turns[2].candidates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", assistant_names())
 def test_every_assistant_says_the_same_again(name: str, tmp_path: Path) -> None:
     session = Session(Settings(domain="svg_drawing", artifact="svg_drawing-eval-005", assistant=name), folder=tmp_path)
@@ -94,6 +97,7 @@ def test_a_link_that_is_none_is_refused_in_a_line(link: str, said: str, tmp_path
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_the_stage_hands_out_a_link_and_a_file_and_opens_both(tmp_path: Path) -> None:
     player = StagePlayer(Session(USER, folder=tmp_path))
     player.do({"do": "next"})

@@ -63,6 +63,7 @@ def test_replies_are_shown_the_best_first_and_any_of_them_is_taken(player: Stage
     assert "has moved on" in player.widget.now["trouble"]
 
 
+@pytest.mark.slow
 def test_other_rules_keep_every_reply_and_the_first_rules_bring_everything_back(player: StagePlayer) -> None:
     for _ in range(3):
         player.do({"do": "next"})
@@ -95,6 +96,7 @@ def test_another_user_never_wipes_a_conversation(player: StagePlayer) -> None:
     assert Session.load(first.id, first.folder).cursor == 1
 
 
+@pytest.mark.slow
 def test_a_recording_goes_on_as_it_was_recorded_and_takes_no_reply(tmp_path: Path) -> None:
     player = StagePlayer(Session(RECORDED, folder=tmp_path))
     assert len(player.widget.record["strips"][0]["moments"]) == 6, "the whole strip is there to scrub"
@@ -130,6 +132,7 @@ def test_the_opening_is_worth_seeing(tmp_path: Path) -> None:
     assert session.settings.assistant == simulator_page.OPENING.assistant
 
 
+@pytest.mark.slow
 def test_a_step_costs_one_turn_however_long_the_conversation(tmp_path: Path) -> None:
     player = StagePlayer(Session(Settings(artifact="svg_drawing-eval-003", turns=40), folder=tmp_path))
     seconds = []

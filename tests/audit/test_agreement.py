@@ -83,6 +83,7 @@ def test_alpha_by_hand(units: list[tuple[str, ...]], alpha: float | None) -> Non
     assert krippendorff_alpha(units) == (None if alpha is None else pytest.approx(alpha, abs=6e-4))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=2, max_size=40))
 def test_measures_are_symmetric_and_at_most_one(pairs: list[tuple[str, str]]) -> None:
     mirrored = [(other, one) for one, other in pairs]
@@ -129,6 +130,7 @@ class FailsOnTurnOne:
         return JUDGE.evaluate(tree, state, messages, reply, rules)
 
 
+@pytest.mark.slow
 def test_a_judge_agrees_with_its_own_record() -> None:
     labels = [*recorded_labels(talks()), *ask_judges(moments_of(talks()), {"again": lambda _: JUDGE})]
     assert disagreements(labels) == []
@@ -139,6 +141,7 @@ def test_a_judge_agrees_with_its_own_record() -> None:
         assert each.alpha.value in (1.0, None) and each.percent is not None and each.percent.value == 1.0
 
 
+@pytest.mark.slow
 def test_a_set_error_rate_is_recovered_inside_its_interval() -> None:
     noisy = {"one": lambda _: JUDGE, "noisy": lambda _: NoisyJudge(JUDGE, 0.1, seed=3)}
     found = {each.group: each for each in agreements(ask_judges(moments_of(talks()), noisy))}
@@ -148,6 +151,7 @@ def test_a_set_error_rate_is_recovered_inside_its_interval() -> None:
     assert found["kind of reply"].percent is not None and found["kind of reply"].percent.value == 1
 
 
+@pytest.mark.slow
 def test_a_failed_judgement_is_missing_and_never_a_no() -> None:
     labels = list(ask_judges(moments_of(talks()), {"one": lambda _: JUDGE, "fails": lambda _: FailsOnTurnOne()}))
     failed = [each for each in labels if each.judge == "fails" and each.turn == 1]
@@ -165,6 +169,7 @@ def test_flips_count_answers_that_changed_on_repeat() -> None:
     assert 0.15 < (found["restless"].share.value or 0) < 0.5
 
 
+@pytest.mark.slow
 def test_three_judges_get_an_alpha_of_all_and_kappas_of_two() -> None:
     told = [Label(judge, "a", 1, "1", value, 1) for judge, value in (("x", "yes"), ("y", "yes"), ("z", "no"))]
     told += [Label(judge, "b", 1, "1", "no", 1) for judge in "xyz"]

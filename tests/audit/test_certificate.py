@@ -102,6 +102,7 @@ def sound() -> Certificate:
     return certified(artifacts=FEW)
 
 
+@pytest.mark.slow
 def test_the_miniature_passes(sound: Certificate) -> None:
     assert sound.result == "passed", sound.line
     assert list(sound.found) == list(PANEL) and sound.artifacts == FEW
@@ -109,6 +110,7 @@ def test_the_miniature_passes(sound: Certificate) -> None:
     assert f"all {len(RELATIONS)} relations held" in sound.line and f"n = {FEW}" in sound.line
 
 
+@pytest.mark.slow
 def test_a_judge_that_says_yes_to_everything_fails_since_silence_finds_something() -> None:
     result = certified(Blunt(True))
     holds = {each.relation.text: each.holds for each in result.tested}
@@ -116,6 +118,7 @@ def test_a_judge_that_says_yes_to_everything_fails_since_silence_finds_something
     assert result.line.startswith("violated: silent finds nothing")
 
 
+@pytest.mark.slow
 def test_a_judge_that_says_no_to_everything_decides_nothing() -> None:
     result = certified(Blunt(False))
     assert result.result == "undecided"
@@ -254,6 +257,7 @@ def run_of(folder: Path, **options: Any) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 @pytest.mark.parametrize("rules", [Rules.paper(), Rules.authors()], ids=lambda rules: rules.name)
 def test_the_miniatures_certificates_come_with_the_library(tmp_path: Path, domain: str, rules: Rules) -> None:

@@ -36,6 +36,7 @@ def scored(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+@pytest.mark.slow
 def test_a_part_that_could_not_be_scored_is_counted_and_shown(scored: Path) -> None:
     with RunStore.read(scored) as store:
         found = failures_of_run(store)

@@ -104,6 +104,7 @@ def test_how_far_the_messages_have_come(rule: HouseRule) -> None:
     assert depth("please draw an animal", "I want an owl") == named_depth(rule, [Message("user", "I want an owl")]) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", REFUSERS)
 @pytest.mark.parametrize("inner", ["adaptive", "options"])
 def test_scripted_refusers_are_measured_exactly(kind: str, inner: str) -> None:

@@ -90,6 +90,7 @@ def test_what_leaks(message: str, known: list[str], leaks: list[tuple[str, str, 
     assert all(message[each.start : each.end] == each.word for each in found)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_every_word_is_found_where_it_stands(text: str) -> None:
     for each in spoken_words(text):
@@ -97,6 +98,7 @@ def test_every_word_is_found_where_it_stands(text: str) -> None:
             assert text.lower().replace("’", "'")[each.start : each.end] == each.word
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40), st.lists(st.text(max_size=40), max_size=3))
 def test_what_was_said_word_for_word_never_leaks(message: str, before: list[str]) -> None:
     assert find_leaks(message, {"1": message}, [*before, message]) == ()
@@ -185,6 +187,7 @@ def test_precision_and_recall_on_the_planted_corpus() -> None:
     assert scored().alarmed((*DECOYS, TWIN)).hits == 0
 
 
+@pytest.mark.slow
 def test_kinds_that_words_cannot_tell_are_there_and_apart() -> None:
     assert scored().alarmed(BEYOND).n > 50
     assert scored().recall.n + scored().alarmed(BEYOND).n == sum(case.leak for case in corpus().cases)

@@ -60,6 +60,7 @@ def test_people_against_themselves_hold_zero_nineteen_times_of_twenty() -> None:
     assert sum(shares.values()) / len(shares) >= 0.94 and min(shares.values()) >= 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_planted_shifts_are_found_and_ranked(seed: int) -> None:
     people = corpus(seed)
@@ -69,6 +70,7 @@ def test_planted_shifts_are_found_and_ranked(seed: int) -> None:
     assert found["words"].size > found["questions"].size
 
 
+@pytest.mark.slow
 def test_shifts_are_found_in_ninety_five_of_a_hundred() -> None:
     hits = sum(
         by_name(distances(corpus(500 + seed, 40, question=0.55), corpus(seed, 40)))["questions"].beyond_people
@@ -77,6 +79,7 @@ def test_shifts_are_found_in_ninety_five_of_a_hundred() -> None:
     assert hits >= 57
 
 
+@pytest.mark.slow
 def test_a_ceiling_is_what_people_differ_by_among_themselves() -> None:
     found = by_name(distances(corpus(1), corpus(2)))
     assert found["words"].ceiling and 0.2 < found["words"].ceiling < 0.9

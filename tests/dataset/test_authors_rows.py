@@ -86,6 +86,7 @@ def test_a_row_that_is_wrong_is_named(tmp_path: Path, change: dict, says: str) -
         read_rows(tmp_path / "none.jsonl")
 
 
+@pytest.mark.slow
 def test_our_conversations_as_their_rows_give_our_pairs_again() -> None:
     domain = "creative_writing"
     builder = engine(domain).builder

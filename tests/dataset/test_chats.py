@@ -70,6 +70,7 @@ def test_what_holds_no_chat_is_one_error(tmp_path: Path, text: str) -> None:
         read_chats(path)
 
 
+@pytest.mark.slow
 def test_a_run_is_compared_with_people(tmp_path: Path) -> None:
     run, people = tmp_path / "run", tmp_path / "people.jsonl"
     asked = ["--domain", "creative_writing", "--artifacts", 6, "--assistant", "adaptive", "--run", run]

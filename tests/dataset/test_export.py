@@ -53,6 +53,7 @@ def test_rows_are_read_back_as_they_were(row_sets: dict[str, RowSet], kind: str,
     assert read_rows(tmp_path / "rows") == {split: [row.row for row in kept] for split, kept in rows.splits.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", ["jsonl", "parquet", "sharegpt"])
 def test_hubs_find_the_splits_by_the_card(row_sets: dict[str, RowSet], files: str, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets", reason="the extra 'train' is not installed")
@@ -128,6 +129,7 @@ def test_what_is_no_row_set_is_refused_in_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(told.value)
 
 
+@pytest.mark.slow
 def test_a_run_on_disk_becomes_rows_unfinished_conversations_included(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()

@@ -101,6 +101,7 @@ def pairs(seed: int, bias: float, artifacts: int = 120, each: int = 4, shorter: 
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_a_planted_length_confound_is_flagged_and_a_clean_set_is_not(seed: int) -> None:
     planted = length_report(pairs(seed, 0.7), resamples=300)

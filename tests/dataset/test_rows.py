@@ -70,6 +70,7 @@ def made(kind, *conversations: Conversation, **options) -> list[Example]:
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_labels_taken_again_from_the_stored_judgements_are_those_of_the_run(synthesised: list[Conversation]) -> None:
     rows = made("preference", *synthesised)
     turns = [(talk, turn) for talk in map(replay, synthesised) for turn in talk.turns]
@@ -208,6 +209,7 @@ def test_notation_takes_the_place_of_text_in_what_assistants_say_only(synthesise
         made("sft", dataclasses.replace(talk(["one"]), stop="max_turns"), text="notation")
 
 
+@pytest.mark.slow
 def test_every_row_names_where_it_comes_from(synthesised: list[Conversation]) -> None:
     shared = {"run", "artifact", "domain", "trial", "seed", "judge", "voice", "prompts_hash", "rules", "rules_hash"}
     shared |= {"code_version", "system_policy", "text_form", "length_counting", "n_tokens", "relabelled"}

@@ -45,6 +45,7 @@ def test_trackio_reads_what_the_run_holds(tmp_path: Path) -> None:
         assert chats == [[{"role": m.role, "content": m.content} for m in talks[place].messages()] for place in own]
 
 
+@pytest.mark.slow
 def test_without_trackio_one_line_says_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     execute(lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=1)), tmp_path / "run")

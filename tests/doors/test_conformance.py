@@ -75,6 +75,7 @@ def told(messages: list[str | None], rewards: list[float | None], state: str) ->
     return Told(tuple(messages), tuple(rewards), json.loads(state))
 
 
+@pytest.mark.slow
 def test_the_episodes_differ_and_earn() -> None:
     assert len({each.messages for each in native()}) > 100
     assert len({each.rewards for each in native()}) > 10
@@ -151,6 +152,7 @@ def test_tinker() -> None:
     assert tuple(asyncio.run(play(*each)) for each in WHOM) == native()
 
 
+@pytest.mark.slow
 def test_nemo_gym() -> None:
     from discover_lib.doors.nemo_gym import UserSessions
 

@@ -17,6 +17,7 @@ from discover_lib.runs.units import run_unit
 DOMAINS = ("svg_drawing", "creative_writing", "technical_writing")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("name", ["draft", "ask", "adaptive"])
 def test_an_episode_is_the_conversation_of_a_run_with_the_same_seed(domain: str, name: str) -> None:

@@ -45,6 +45,7 @@ class Trainer:
         self.processing_class = tokenizer
 
 
+@pytest.mark.slow
 def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
     turn = 0
 
@@ -82,6 +83,7 @@ def lengthwise(tokenizer: Any, seed: int, artifact: int) -> Told:
     return told(messages, rewards, episode.state)
 
 
+@pytest.mark.slow
 def test_the_tool_form_is_the_same_conversation() -> None:
     make = functools.partial(DiscoverUser, **OPTIONS)
     episodes = []

@@ -135,6 +135,7 @@ def test_litellm_on_the_way_changes_nothing() -> None:
             assert differences(client, domain, FEW) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_assistants_behind_the_wire_change_nothing_either(client: LLMClient, domain: str) -> None:
     number = 1  # two candidates a turn
@@ -145,6 +146,7 @@ def test_assistants_behind_the_wire_change_nothing_either(client: LLMClient, dom
     assert {each.reply.assistant for turn in found.turns for each in turn.candidates} == set(names)
 
 
+@pytest.mark.slow
 def test_trees_built_behind_the_wire_are_the_same_trees(client: LLMClient) -> None:
     for domain in ALL_DOMAINS:
         for number in range(FEW):

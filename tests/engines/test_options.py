@@ -66,6 +66,7 @@ GIVEN = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(GIVEN)
 def test_words_and_plain_form_give_the_same_options_again(values: dict[str, dict[str, Any]]) -> None:
     texts = {

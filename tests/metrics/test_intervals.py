@@ -52,6 +52,7 @@ def test_successes_give_the_quantiles_of_the_binomial(stats: Any) -> None:
     assert high == pytest.approx(stats.binom.ppf(0.975, 100, 0.3) / 100, abs=0.0101)
 
 
+@pytest.mark.slow
 def test_many_artifacts_give_the_normal_interval() -> None:
     rng = random.Random(1)
     values = [rng.gauss(2, 1) for _ in range(400)]

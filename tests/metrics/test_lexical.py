@@ -25,6 +25,7 @@ def test_what_is_too_short_is_not_guessed() -> None:
     assert mattr(["a", "b"]) == 1.0 and yules_k(["a", "b"]) == 0.0
 
 
+@pytest.mark.slow
 @given(WORDS)
 def test_shares_are_shares(words: list[str]) -> None:
     assert 0 < (mattr(words) or 0) <= 1 and (yules_k(words) or 0) >= 0

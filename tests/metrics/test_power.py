@@ -45,6 +45,7 @@ def test_whole_points_at_the_scale_s_end_cost_power() -> None:
     assert planned.simulated(40, 4000, points=10) < planned.simulated(40, 4000)
 
 
+@pytest.mark.slow
 @given(st.floats(0.1, 3), st.floats(0.5, 4), st.integers(6, 300))
 def test_the_detectable_effect_is_found_with_just_its_power(effect: float, sd: float, people: int) -> None:
     smallest = Planned("between", effect, sd).detectable(people)

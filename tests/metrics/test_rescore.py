@@ -144,6 +144,7 @@ def test_a_replay_ends_where_its_own_rules_end_the_conversation() -> None:
 # -- laws -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 4), min_size=1, max_size=6),
     st.floats(0.05, 0.95),
@@ -181,6 +182,7 @@ def run(rules: Rules, artifacts: int = 3) -> list[tuple[int, Conversation]]:
     return list(enumerate(run_units(units)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rules",
     [

@@ -123,6 +123,7 @@ def test_a_failed_artifact_keeps_its_calls_and_is_tried_again_by_the_same_comman
         assert server.counts["requests"] == asked + 5, "the first stage is not asked again"
 
 
+@pytest.mark.slow
 def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path) -> None:
     files = write_artifacts(tmp_path / "in", 3)
     prices = tmp_path / "prices.yaml"

@@ -163,6 +163,7 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", EXPECTED)
 def test_the_frozen_scores_are_those_worked_by_hand(frozen: Path, measure: str) -> None:
     scope = json.loads((frozen / RESULTS_FILE).read_text())["scopes"][0]
@@ -252,6 +253,7 @@ def test_digests_of_another_version_are_made_anew(frozen: Path, tmp_path: Path) 
     assert load_scores(tmp_path) == load_scores(frozen)
 
 
+@pytest.mark.slow
 def test_the_frozen_run_scores_again_as_recorded(frozen: Path) -> None:
     found = write_sensitivity(frozen)
     assert found.recheck.sentence.startswith("90 of 90")
@@ -309,6 +311,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_assistant_meets_the_same_users(undisturbed: Path) -> None:
     with RunStore.read(undisturbed) as store:
         met: dict[str, list] = {}
@@ -345,6 +348,7 @@ def test_processes_change_nothing(undisturbed: Path, tmp_path: Path) -> None:
     assert results(tmp_path) == results(undisturbed)
 
 
+@pytest.mark.slow
 def test_stopped_and_resumed_it_comes_to_the_same_end(undisturbed: Path, tmp_path: Path) -> None:
     run = lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"])
     execute(run, tmp_path)
@@ -506,6 +510,7 @@ def test_the_command_prints_and_writes_results_and_resumes(tmp_path: Path) -> No
     assert {name: (tmp_path / "run" / name).read_bytes() for name in written} == written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

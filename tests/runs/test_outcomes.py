@@ -64,6 +64,7 @@ def test_the_same_call_asked_for_again_replaces_its_note(tmp_path: Path) -> None
         assert store.answers() == ({("judge", "clean"): 1, ("voice", "clean"): 1}, {}, 0)
 
 
+@pytest.mark.slow
 def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) -> None:
     with FakeServer(brain=Contrary(habits=(strays,))) as server:
         arguments = ["evaluate", "--assistant", "draft", "--domain", DOMAIN, "--engine", MODEL, "--artifacts", 1]
@@ -146,6 +147,7 @@ def test_a_budget_that_is_spent_is_code_3(tmp_path: Path) -> None:
     assert "is spent" not in stopped.stderr and "with a larger --budget goes on" in stopped.stderr
 
 
+@pytest.mark.slow
 def test_a_budget_for_a_model_of_unknown_price_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     with FakeServer(brain=answer) as server:
         how = ["--engine", MODEL, "--api-base", server.api_base, "--budget", 1]
@@ -175,6 +177,7 @@ def test_one_of_a_thing_is_said_as_one(tmp_path: Path) -> None:
     assert Outcomes({"judge": {"clean": 1}}, {"stray ids": 1}).line == "answers: 1 clean, 1 stray id left out"
 
 
+@pytest.mark.slow
 def test_an_alarm_and_a_missing_certificate_are_told_apart(tmp_path: Path) -> None:
     # Under rules that no certificate comes with.
     asked = ("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--near-miss-cap", 2)
@@ -195,6 +198,7 @@ def test_an_alarm_and_a_missing_certificate_are_told_apart(tmp_path: Path) -> No
 # -- what is not defined, and what could be found at all -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_evaluation_says_its_ceiling_and_why_eq_4_is_not_defined(tmp_path: Path) -> None:
     done = discover("evaluate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 2, "--run", tmp_path)
     assert "eq. 4: not defined: one assistant alone; eq. 4 compares several" in done.stdout

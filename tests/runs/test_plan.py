@@ -71,6 +71,7 @@ def test_calls_follow_from_the_configuration(changes, calls):
         assert stages[name].calls.low <= count <= stages[name].calls.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "calls"),
     [
@@ -106,6 +107,7 @@ def test_building_is_counted_by_stage_when_asked_for():
     ]
 
 
+@pytest.mark.slow
 def test_no_prompt_is_planned_shorter_than_the_shortest_that_was_weighed():
     """Rehearsed drawings are longer than what models may write, and what goes off for it is bounded."""
     model = "openai/miniature:svg_drawing"
@@ -114,12 +116,14 @@ def test_no_prompt_is_planned_shorter_than_the_shortest_that_was_weighed():
         assert 0 < stage.length.prompt.low <= stage.length.prompt.expected <= stage.length.prompt.high, stage.name
 
 
+@pytest.mark.slow
 def test_an_unknown_price_is_named_and_not_taken_as_free():
     plan = plan_run(lay_out(OPTIONS), settings=ClientSettings(env_file=None))
     assert plan.unpriced == (MODEL,) and all(stage.cost is None for stage in plan.stages)
     assert any("unknown" in line for line in plan.assumptions)
 
 
+@pytest.mark.slow
 def test_a_limit_per_minute_sets_the_time():
     run = lay_out(OPTIONS)
     slow = ClientSettings(env_file=None, requests_per_minute=1)
@@ -128,6 +132,7 @@ def test_a_limit_per_minute_sets_the_time():
     )
 
 
+@pytest.mark.slow
 def test_more_at_once_takes_less_time_and_costs_the_same():
     run = lay_out(OPTIONS)
     one, four = (plan_run(run, settings=settings(), concurrency=number) for number in (1, 4))
@@ -148,6 +153,7 @@ def within(planned: float, measured: float, share: float = 0.2) -> bool:
     return abs(planned - measured) <= share * measured
 
 
+@pytest.mark.slow
 def test_calls_and_prompts_are_planned_within_a_fifth(metered):
     plan = by_name(plan_run(lay_out(OPTIONS), settings=settings()))
     calls: Counter[str] = Counter()

@@ -53,6 +53,7 @@ class TestSession:
                 assert turn.view.pursuing == stored["view"]["pursuing"]
                 assert sorted(turn.view.items) == sorted(stored["view"]["items"])
 
+    @pytest.mark.slow
     def test_it_round_trips_through_json(self, entry: Recorded) -> None:
         for conversation in load_recorded(entry.path):
             assert Conversation.from_dict(json.loads(json.dumps(conversation.to_dict()))) == conversation

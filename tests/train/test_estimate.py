@@ -57,6 +57,7 @@ def test_an_8b_model_in_24_gb_at_16_bits_is_refused_and_in_4_bits_is_not(stage: 
     assert misfit(stage, QWEN, Recipe.named("24gb"), CARDS["rtx4090"], "transformers") == []  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CARD_OF_RECIPE)
 @pytest.mark.parametrize("stage", STAGES)
 def test_no_preset_asks_for_more_than_its_card_may_have(name: str, stage: str) -> None:

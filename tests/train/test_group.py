@@ -38,6 +38,7 @@ def test_rewards_become_advantages(rewards: Any, scaled: bool, mean: Any, std: A
     assert group.signal == (rewards in {(2, 0, 1, 1), (3, 1), (4, None, 2)})
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-3, 15), min_size=2, max_size=8), st.floats(-5, 5))
 def test_advantages_sum_to_zero_and_a_constant_changes_nothing(rewards: list[float], constant: float) -> None:
     group = group_of(rewards)

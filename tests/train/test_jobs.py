@@ -200,6 +200,7 @@ def test_the_run_outlives_the_process_that_began_it(begin: Callable[..., Trainin
     assert job.wait(20).state == "finished"
 
 
+@pytest.mark.slow
 def test_another_process_with_the_same_number_is_not_taken_for_it(tmp_path: Path) -> None:
     job = TrainingJob(tmp_path)
     begun = jobs.process_start(os.getpid())

@@ -103,6 +103,7 @@ def test_changes_go_where_they_belong_and_the_name_tells_them() -> None:
     assert Recipe.paper().changed("dpo", {"learning_rate": 1}).dpo.learning_rate == 1.0
 
 
+@pytest.mark.slow
 @given(batch=st.integers(1, 64), per_device=st.integers(1, 64), generations=st.integers(1, 16))
 def test_group_arithmetic_holds_exactly_when_there_is_no_problem(batch: int, per_device: int, generations: int) -> None:
     part = GrpoRecipe(batch=batch, per_device=per_device, n_generations=generations)

@@ -89,6 +89,7 @@ def test_sampling_leaves_the_model_as_it_was(training: bool, checkpointing: Any)
     assert (model.training, model.gradient_checkpointing) == (training, checkpointing)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gpu", "kept"), [(True, ["c"]), (False, ["a", "b", "c"])])
 def test_a_gpu_holds_one_model_at_a_time(gpu: bool, kept: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")

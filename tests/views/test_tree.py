@@ -160,6 +160,7 @@ class TestDrawing:
 
 
 class TestLiveFigure:
+    @pytest.mark.slow
     @pytest.mark.parametrize("layout", ["outline", "layered"])
     def test_a_conversation_shows_the_same_as_still_pictures_on_one_widget(self, layout: Any) -> None:
         [conversation] = load_recorded("night_harbour")

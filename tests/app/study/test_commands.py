@@ -37,6 +37,7 @@ def rehearsed(file: Path, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_rehearsal_is_exported_and_reported(rehearsed: Path) -> None:
     result = discover("study", "export", rehearsed)
     assert result.returncode == 0, result.stderr
@@ -64,6 +65,7 @@ def test_the_text_that_counts_is_the_last_piece_and_no_remark_on_it() -> None:
     assert last_piece(["one"]) == "one"
 
 
+@pytest.mark.slow
 def test_outcomes_are_not_shown_before_the_planned_number(file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "few"
     assert discover("study", "bots", file, "--n", 4, "--folder", folder).returncode == 0
@@ -72,6 +74,7 @@ def test_outcomes_are_not_shown_before_the_planned_number(file: Path, tmp_path: 
     assert "interaction, base" in discover("study", "report", folder, "--unblind").stdout
 
 
+@pytest.mark.slow
 def test_personal_data_stops_the_export_until_somebody_has_looked(rehearsed: Path) -> None:
     path = next((rehearsed / "participants").iterdir())
     path.write_text(path.read_text("utf-8").replace('"text": "', '"text": "kim@example.com ', 1), "utf-8")

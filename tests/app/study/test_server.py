@@ -40,6 +40,7 @@ def all_bytes(folder: Path) -> bytes:
 # -- the flow ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_goes_from_consent_to_the_completion_code(person: Person, desk: Desk) -> None:
     person.get()
     assert "Step 1 of 6" in person.page and "may leave at any time" in person.page
@@ -86,6 +87,7 @@ def test_who_does_not_take_part_gets_a_code_of_their_own(
     assert code in person.page and only(desk)[1].step == step
 
 
+@pytest.mark.slow
 def test_nobody_finishes_before_the_minimum(person: Person, desk: Desk) -> None:
     person.chosen()
     person.say("a poem about rain", 0)
@@ -93,6 +95,7 @@ def test_nobody_finishes_before_the_minimum(person: Person, desk: Desk) -> None:
     assert only(desk)[1].step == "chat"
 
 
+@pytest.mark.slow
 def test_at_the_maximum_only_the_way_on_is_left(person: Person, desk: Desk) -> None:
     person.chosen()
     person.say("about the sea", 0)
@@ -104,6 +107,7 @@ def test_at_the_maximum_only_the_way_on_is_left(person: Person, desk: Desk) -> N
     assert only(desk)[1].round.answered == 3
 
 
+@pytest.mark.slow
 def test_a_paired_study_has_two_conversations_each_with_its_answers(
     study: Study, tmp_path: Path, new_person: New
 ) -> None:
@@ -245,6 +249,7 @@ def test_a_form_that_is_too_large_is_refused(person: Person) -> None:
 # -- withdrawal --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_withdrawal_deletes_to_the_last_byte(new_person: New, desk: Desk) -> None:
     stays, leaves = new_person(), new_person()
     stays.chosen()
@@ -289,6 +294,7 @@ def take_part(new_person: New, study: Study, folder: Path, monkeypatch: pytest.M
     return b"\n".join(person.served)
 
 
+@pytest.mark.slow
 def test_which_condition_it_is_stands_in_no_served_byte(
     new_person: New, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +307,7 @@ def test_which_condition_it_is_stands_in_no_served_byte(
     assert not re.search(rb"adaptive|alpha-arm|tuned", shown[0].split(b"What we had not told")[0])
 
 
+@pytest.mark.slow
 def test_conditions_differ_in_nothing_but_the_replies(
     new_person: New, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,6 +328,7 @@ class Timed(Assistants):
         return super().reply(code, progress)
 
 
+@pytest.mark.slow
 def test_quick_and_slow_assistants_answer_after_the_same_time(study: Study, tmp_path: Path, new_person: New) -> None:
     timed = with_chat(study, reply_seconds=0.6)
     desk = Desk.open(timed, tmp_path / "timed")
@@ -383,6 +391,7 @@ def test_a_spent_budget_ends_the_conversation_and_nothing_else(new_person: New, 
 # -- many at once ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_assignment_is_balanced_whoever_leaves(desk: Desk, new_person: New) -> None:
     people = [new_person() for _ in range(14)]
     for place, each in enumerate(people):
@@ -394,6 +403,7 @@ def test_assignment_is_balanced_whoever_leaves(desk: Desk, new_person: New) -> N
     assert slots == list(range(12)), "what was left is filled first, so two blocks of six are whole"
 
 
+@pytest.mark.slow
 def test_simulated_participants_go_through_the_very_same_pages(study: Study, desk: Desk) -> None:
     with serving(StudyServer(desk).app) as url:
         assert run_bots(url, study, 6) == {"done": 6}

@@ -667,6 +667,7 @@ def test_importing_the_client_imports_neither_litellm_nor_aiohttp() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"[]"
 
 
+@pytest.mark.slow
 def test_the_server_runs_in_a_process_of_its_own() -> None:
     with ServerProcess() as process, LLMClient(ClientSettings(api_base=process.api_base)) as client:
         assert client.complete(say("over there")).text == "over there"

@@ -31,6 +31,7 @@ def trees_of(brain: Contrary, each_domain: int) -> tuple[list[BuiltTree], int, C
         return built, server.counts["requests"], Counter(client.usage.structured)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each_domain", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_contrary_model_costs_a_quarter_more_at_most_and_no_artifact(each_domain: int) -> None:
     willing, calls, outcomes = trees_of(Contrary(), each_domain)
@@ -52,6 +53,7 @@ def test_a_contrary_model_costs_a_quarter_more_at_most_and_no_artifact(each_doma
         assert [note for note in built.notes if "made a tree of its own" in note]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("habit", "by_code"), [(sees_leaks, True), (checks_nothing, False)])
 def test_a_check_for_paraphrases_that_always_says_yes_or_nothing_costs_no_artifact(habit: Habit, by_code: bool) -> None:
     """Yes: the request is asked for once more, the same text is not checked twice, and code writes one.  Nothing: the

@@ -127,6 +127,7 @@ def test_no_denied_edge_stands_and_the_trees_of_least_worth_go_in_the_order_of_w
     )
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_whatever_is_denied_no_denied_edge_stands_and_nothing_goes_unsaid(data: st.DataObject) -> None:
     denied = [

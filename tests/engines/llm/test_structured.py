@@ -150,6 +150,7 @@ def test_no_words_in_an_answer_make_it_read_as_another(reason: str, first: Any, 
     assert read == data if form in ("json", "ascii") else read in (data, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["[" * 5000, '{"a":' * 5000, "- " * 5000, "{ x " * 5000, '"' * 9999, "```" * 3000])
 def test_a_hostile_text_is_refused_soon(text: str) -> None:
     assert read_judgement(text) is None

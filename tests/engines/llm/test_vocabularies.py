@@ -32,6 +32,7 @@ KNOWN = {
 MODELS = {"cl100k_base": "openai/gpt-4", "o200k_base": "gpt-4o-mini"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("vocabulary", "text"), KNOWN)
 def test_texts_are_counted_as_their_makers_say(vocabulary: str, text: str) -> None:
     assert _encoding(vocabulary).encode_ordinary(text) == KNOWN[vocabulary, text]
@@ -61,6 +62,7 @@ def test_a_models_name_says_which_vocabulary_it_has(model: str, vocabulary: str 
     assert vocabulary_of(model) == vocabulary
 
 
+@pytest.mark.slow
 def test_without_a_vocabulary_the_rule_counts_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert count_for("anthropic/claude-sonnet-4-5", "An owl.") == (count_tokens("An owl."), COUNTING)
     monkeypatch.setattr(vocabularies, "FOLDER", tmp_path)  # a package that holds none
@@ -69,6 +71,7 @@ def test_without_a_vocabulary_the_rule_counts_and_says_so(tmp_path: Path, monkey
     vocabularies._read_encoding.cache_clear()
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched_and_nothing_heavy_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("something was to be fetched")

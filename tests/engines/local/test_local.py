@@ -121,6 +121,7 @@ def test_a_name_that_leads_nowhere_is_refused_in_one_line(tmp_path, name, compla
         lay_out(RunOptions(assistants=(name.format(there=tmp_path),), domain=DOMAIN, artifacts=1))
 
 
+@pytest.mark.slow
 def test_a_tiny_model_is_asked_only_what_it_speaks(tmp_path):
     pytest.importorskip("torch")
     base = plain_model(tmp_path / "base")

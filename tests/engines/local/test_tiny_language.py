@@ -103,6 +103,7 @@ def test_system_messages_are_left_out_and_the_final_request_is_heard():
     assert [each["content"] for each in wire] == ["svg_drawing", "final"]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(DOMAINS), st.integers(0, 10_000))
 def test_practice_replies_are_notation_that_survives_rendering(domain, seed):

@@ -39,6 +39,7 @@ def test_every_reply_is_sound_notation_and_says_how_it_was_counted(domain, name)
         assert turn.reply.counting == "notation words × 16"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "verbs"),
     [
@@ -71,6 +72,7 @@ def test_drafts_honour_what_was_asked_for_plainly():
     assert len(honoured) >= 5 and all(honoured)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", [Rules.paper(), Rules.authors()], ids=lambda rules: rules.name)
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_same_seed_same_conversation(domain, rules):
@@ -126,6 +128,7 @@ def test_an_unknown_assistant_is_named_with_the_known_ones():
         scripted_assistant("nobody", "svg_drawing")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("name", SCRIPTED)
 def test_a_first_reply_does_not_speak_of_an_earlier_one_and_a_later_one_not_of_a_first(name, domain):

@@ -51,6 +51,7 @@ def test_the_request_gives_nothing_latent_away(domain):
         assert not (content_words(tree.initial_request) - content_words(tree.artifact_type)) & latent
 
 
+@pytest.mark.slow
 def test_splits_have_their_sizes_and_share_nothing(domain):
     train, evaluation = (
         [frozenset(read_artifact(generate_artifact(domain, split, index).text, domain)) for index in range(0, size, 5)]

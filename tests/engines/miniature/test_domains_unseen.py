@@ -294,6 +294,7 @@ def test_code_is_shown_as_it_stands_and_never_run(domain):
 # -- conversations and commands --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @each_domain
 @pytest.mark.parametrize("name", SCRIPTED)
 def test_every_reply_is_sound_notation(domain, name):
@@ -356,6 +357,7 @@ def test_an_unknown_type_is_answered_with_all_kinds_that_there_are():
         domain_of_type("opera")
 
 
+@pytest.mark.slow
 @each_domain
 def test_the_commands_take_it(domain, tmp_path):
     kind = load_lexicon(domain).artifact_type

@@ -41,6 +41,7 @@ def shown(values: list[str]) -> set[str]:
     return {*values, *(SPOTTED[spot.partition("-")[0]] for spot in spots if not coloured)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_a_value_drawn_alone_is_read_alone(leaf: str) -> None:
     assert set(read_svg(draw([leaf]))) == shown([leaf])
@@ -95,6 +96,7 @@ def test_what_cannot_be_drawn_is_named(values: list[str], part: str) -> None:
         draw(values)
 
 
+@pytest.mark.slow
 def test_drawings_are_compact() -> None:
     for subject in DRAWN_SUBJECTS:
         for setting in LEXICON.dimensions["setting"].leaves:
@@ -474,6 +476,7 @@ def test_where_a_picture_is_shown_in_another_format_no_place_is_claimed() -> Non
     assert part_of("<svg", "a part is named “party-hat”") is None
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.sets(st.sampled_from(["party-hat", "sunset", "hills", "two-young", "birthday", "hatching", "thin-border"])))
 def test_parts_of_drawn_scenes_lie_on_them(values: set[str]) -> None:

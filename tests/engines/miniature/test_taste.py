@@ -22,6 +22,7 @@ def test_within_a_dimension_values_are_liked_by_zipf_s_law_in_an_order_of_the_ta
     assert one != other
 
 
+@pytest.mark.slow
 def test_what_is_liked_more_is_shown_more_often() -> None:
     domain, weights, shares = "svg_drawing", taste_weights("svg_drawing", 1), {}
     liked = set()

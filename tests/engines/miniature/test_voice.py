@@ -60,6 +60,7 @@ def test_every_act_has_a_dozen_manners_in_every_domain(domain):
     assert {verb: len(frames) for verb, frames in book.openings.items() if len(frames) < DOZEN} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_no_frame_holds_a_word_of_a_requirement_in_any_form(domain):
     hidden = {value.id: value.text for value in load_lexicon(domain).values.values()}
@@ -194,6 +195,7 @@ def test_with_nothing_achieved_in_a_tree_its_category_is_not_named():
         assert ASPECT not in said
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(view=st.sampled_from(VIEWS), user=st.integers(), seed=st.integers(), reply=st.sampled_from([DRAFT, QUESTION]))
 def test_assistants_hear_the_same_in_every_manner(view, user, seed, reply):
@@ -210,11 +212,13 @@ def test_a_requirement_in_words_of_its_own_stops_nobody():
 # -- what they say to what was done ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_asked_about_something_latent_the_user_cannot_say():
     for said in speak(NOTHING, QUESTION):
         assert acts_of(said) & {"asked"}, said
 
 
+@pytest.mark.slow
 def test_what_was_sent_before_looks_the_same():
     again = (DRAFT, Message("user", "another?"), DRAFT)
     for said in speak(NOTHING, *again):
@@ -241,6 +245,7 @@ def test_no_option_is_pointed_at_for_what_the_user_does_not_know():
     assert {letter for said in speak(NOTHING, SHOWN) for letter in letters_in(said)} == set()
 
 
+@pytest.mark.slow
 def test_getting_there_only_after_something_was_got_right():
     assert any("getting there" in said for said in speak(LIKING, users=400))
     unchanged = [UserView(view.achieved, view.pursuing, view.items, view.texts) for view in VIEWS]
@@ -248,11 +253,13 @@ def test_getting_there_only_after_something_was_got_right():
         assert not any("getting there" in said for said in speak(view, users=400))
 
 
+@pytest.mark.slow
 def test_a_user_who_has_everything_says_so():
     for said in speak(UserView(("1",), None, (), TEXTS)):
         assert acts_of(said) & {"done"}, said
 
 
+@pytest.mark.slow
 def test_nonsense_is_never_praised(figures):
     for domain in DOMAINS:
         for reply, said in figures.answers_to_nonsense(domain, users=4):
@@ -274,6 +281,7 @@ def test_what_makes_no_sense_is_not_followed():
 # -- how they say it ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_messages_stay_short(domain):
     for name, index in TALKS:
