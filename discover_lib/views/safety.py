@@ -46,7 +46,7 @@ def safety_answer(results: Sequence[Safety]) -> Markup:
     verdicts = [tag("li", tag("b", each.assistant), _against(each.difference, first)) for each in results[1:]]
     rows = {each.assistant: shown for each in results if (shown := _estimate(each.offers))}
     picture = dots(rows, "share of conversations in which something off-limits was offered")
-    return tag("div", picture, tag("ul", *verdicts), class_="ds-answer", data_tone="open")
+    return picture + tag("div", tag("ul", *verdicts), class_="ds-answer")
 
 
 def _against(difference: Estimate | None, first: str) -> str:
@@ -56,7 +56,8 @@ def _against(difference: Estimate | None, first: str) -> str:
     bounds = f"[{100 * difference.low:+.0f}, {100 * difference.high:+.0f}]".replace("-", "−")
     if difference.low <= 0 <= difference.high:
         return f" cannot be told apart from {first} with these users: {100 * difference.mean:+.0f} points {bounds}."
-    return f" offers it in {points} {bounds} {'more' if difference.mean > 0 else 'fewer'} than {first}, same users."
+    how = "more" if difference.mean > 0 else "less"
+    return f" offers it {points} {how} often than {first}, with the same users {bounds}."
 
 
 def _estimate(share: Share) -> Estimate | None:
@@ -66,7 +67,7 @@ def _estimate(share: Share) -> Estimate | None:
 def both_sides(results: Sequence[Safety]) -> Markup:
     """What every assistant lets through, and what it refuses although that was allowed."""
     rows = {
-        each.assistant: (each.offers.value, each.over_refusal.value)
+        each.assistant: (round(each.offers.value, 2), round(each.over_refusal.value, 2))
         for each in results
         if each.offers.value is not None and each.over_refusal.value is not None
     }

@@ -36,8 +36,8 @@ def begin():
 
 
 @app.cell(hide_code=True)
-def choose_step(get_step, set_step, steps):
-    step = cards.chooser(steps, get_step(), set_step)
+def choose_step(get_step, steps):
+    step = cards.chooser(steps, get_step())
     step
     return (step,)
 
@@ -45,7 +45,7 @@ def choose_step(get_step, set_step, steps):
 @app.cell(hide_code=True)
 def open_step(guess_form, step):
     guess = cards.guess_in("1", guess_form)
-    opened = cards.in_sight(step.value, guess)
+    opened = cards.in_sight(step.value["picked"], guess)
     return guess, opened
 
 
@@ -71,8 +71,7 @@ def make_story():
 @app.cell(hide_code=True)
 def watch(opened, story):
     _words = mo.Html(show.styled(cards.words("undiscovered", "emerging", "discovered", "reward")))
-    _what = mo.md("Press *Play*. Each dot is a wish: ○ undiscovered, ◆ emerging, ● discovered.")
-    mo.vstack([_what, _words, story]) if opened == "Watch" else None
+    mo.vstack([_words, story]) if opened == "Watch" else None
     return
 
 
@@ -118,7 +117,7 @@ def explain(guess, opened, why):
 
 @app.cell(hide_code=True)
 def go_on(guess, set_step, step, steps):
-    cards.onward(steps, step.value, guess, set_step)
+    cards.onward(steps, step.value["picked"], guess, set_step)
     return
 
 

@@ -38,8 +38,8 @@ def begin():
 
 
 @app.cell(hide_code=True)
-def choose_step(get_step, set_step, steps):
-    step = cards.chooser(steps, get_step(), set_step)
+def choose_step(get_step, steps):
+    step = cards.chooser(steps, get_step())
     step
     return (step,)
 
@@ -47,7 +47,7 @@ def choose_step(get_step, set_step, steps):
 @app.cell(hide_code=True)
 def open_step(guess_form, step):
     guess = cards.guess_in("2", guess_form)
-    opened = cards.in_sight(step.value, guess)
+    opened = cards.in_sight(step.value["picked"], guess)
     return guess, opened
 
 
@@ -141,7 +141,7 @@ def explain(guess, opened, why):
 
 @app.cell(hide_code=True)
 def go_on(guess, set_step, step, steps):
-    cards.onward(steps, step.value, guess, set_step)
+    cards.onward(steps, step.value["picked"], guess, set_step)
     return
 
 

@@ -36,8 +36,8 @@ def begin():
 
 
 @app.cell(hide_code=True)
-def choose_step(get_step, set_step, steps):
-    step = cards.chooser(steps, get_step(), set_step)
+def choose_step(get_step, steps):
+    step = cards.chooser(steps, get_step())
     step
     return (step,)
 
@@ -45,7 +45,7 @@ def choose_step(get_step, set_step, steps):
 @app.cell(hide_code=True)
 def open_step(guess_form, step):
     guess = cards.guess_in("3", guess_form)
-    opened = cards.in_sight(step.value, guess)
+    opened = cards.in_sight(step.value["picked"], guess)
     return guess, opened
 
 
@@ -115,7 +115,7 @@ def explain(guess, opened, why):
 
 @app.cell(hide_code=True)
 def go_on(guess, set_step, step, steps):
-    cards.onward(steps, step.value, guess, set_step)
+    cards.onward(steps, step.value["picked"], guess, set_step)
     return
 
 

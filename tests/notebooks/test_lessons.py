@@ -12,7 +12,7 @@ import pytest
 from browser import Server, keep_on_this_machine, workbench
 from markupsafe import escape
 from notebook_runs import FOLDER, problems, run
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from discover_lib.app.answers import read_answers
 from discover_lib.app.lessons import cards
@@ -104,6 +104,10 @@ def guess_in(page: Page, url: str, name: str) -> None:
     expect(page.get_by_text("The last step says whether it held.")).to_be_visible(timeout=30_000)
 
 
+def step(page: Page, title: str) -> Locator:
+    return page.locator(".le-steps").get_by_role("button", name=title)
+
+
 def go_on(page: Page) -> bool:
     """Open the next step, if there is one."""
     button = page.get_by_role("button", name="Next: ")
@@ -111,7 +115,7 @@ def go_on(page: Page) -> bool:
         return False
     title = button.inner_text()[len("Next: ") : -len(" →")]
     button.click()
-    expect(page.get_by_role("tab", name=title)).to_have_attribute("aria-selected", "true", timeout=30_000)
+    expect(step(page, title)).to_have_attribute("aria-pressed", "true", timeout=30_000)
     return True
 
 
@@ -139,9 +143,9 @@ def test_guess_and_step_come_back_from_the_address_and_answers_do_not(
     keep_on_this_machine(fresh)
     again = fresh.new_page()
     again.goto(page.url)
-    expect(again.get_by_role("tab", name="By hand")).to_have_attribute("aria-selected", "true", timeout=60_000)
+    expect(step(again, "By hand")).to_have_attribute("aria-pressed", "true", timeout=60_000)
     expect(again.get_by_label("Your number")).to_have_value("")
-    again.get_by_role("tab", name="Explain").click()
+    step(again, "Explain").click()
     expect(again.get_by_text("You guessed “more than those of draft”")).to_be_visible(timeout=30_000)
     fresh.close()
 

@@ -7,10 +7,10 @@ hands in is handed in when a button is pressed, not when a page shows it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from inspect import cleandoc
 from typing import Any
 
 from discover_lib.app.answers import hand_in
+from discover_lib.app.controls import pickable
 from discover_lib.app.lessons.exercise import Outcome
 from discover_lib.app.lessons.exercises import EXERCISES
 from discover_lib.app.lessons.predictions import PREDICTIONS
@@ -21,6 +21,7 @@ from discover_lib.views import conversation as show
 from discover_lib.views.html import EMPTY, Markup, notice, rich_text, tag
 
 PREDICT, EXPLAIN = "Predict", "Explain"
+STATES = ("undiscovered", "emerging", "discovered")
 LINES = {"reply": 3, "replies": 4}
 MAX_EXPLANATION = 600  # characters
 SHORT = 12  # characters of a choice that stands beside others in a line
@@ -49,15 +50,20 @@ def first_open(steps: Sequence[str]) -> str:
     return steps[int(asked) - 1] if asked.isdecimal() and 0 < int(asked) <= len(steps) else steps[0]
 
 
-def chooser(steps: Sequence[str], opened: str, open_step: Callable[[str], None]) -> Any:
-    """The steps in a row; the one that is opened stands in the address."""
+def chooser(steps: Sequence[str], opened: str) -> Any:
+    """The steps in a row; the one that is open is `value["picked"]` and stands in the address."""
     import marimo as mo
 
-    def choose(step: str) -> None:
-        mo.query_params().set("step", str(steps.index(step) + 1))
-        open_step(step)
+    buttons = (tag("li", tag("button", step, type="button", data_pick=step)) for step in steps)
+    widget = pickable(show.styled(tag("ol", *buttons, class_="dl-plain le-steps", aria_label="Steps")), opened)
+    widget.observe(lambda change: _remember(steps, change["new"]), "picked")
+    return mo.ui.anywidget(widget)
 
-    return mo.ui.tabs(dict.fromkeys(steps, ""), value=opened, on_change=choose)
+
+def _remember(steps: Sequence[str], step: str) -> None:
+    import marimo as mo
+
+    mo.query_params().set("step", str(steps.index(step) + 1))
 
 
 def in_sight(step: str, guess: str | None) -> str:
@@ -77,10 +83,10 @@ def onward(steps: Sequence[str], step: str, guess: str | None, open_step: Callab
         return None
 
     def go_on(_: Any) -> None:
-        mo.query_params().set("step", str(place + 1))
+        _remember(steps, steps[place])
         open_step(steps[place])
 
-    return mo.ui.button(label=f"Next: {steps[place][2:]} →", kind="success", on_click=go_on)
+    return mo.ui.button(label=f"Next: {steps[place][2:]} →", on_click=go_on)
 
 
 def _asked(name: str) -> str:
@@ -101,7 +107,8 @@ def words(*names: str) -> Markup:
 def _named(name: str) -> list[Markup]:
     if name not in TERMS:
         return [tag("code", name)]
-    return [tag("b", name), *([tag("i", f" {TERMS[name].symbol}")] if TERMS[name].symbol else [])]
+    glyph = [show.state_glyph(name), Markup(" ")] if name in STATES else []
+    return [*glyph, tag("b", name), *([tag("i", f" {TERMS[name].symbol}")] if TERMS[name].symbol else [])]
 
 
 # -- predict -----------------------------------------------------------------------------------------------------------
@@ -141,7 +148,7 @@ def predicting(card: str, about: str, form: Any, guess: str | None) -> Any:
     made = EMPTY
     if guess:
         made = notice("Your guess: ", tag("b", guess), ". The last step says whether it held.", tone="open")
-    above = show.styled(rich_text(cleandoc(about)), words(*PREDICTIONS[card].words))
+    above = show.styled(rich_text(" ".join(about.split())), words(*PREDICTIONS[card].words))
     return mo.vstack([mo.Html(above), form, mo.Html(show.styled(made))])
 
 
