@@ -69,8 +69,7 @@ def explain_the_code():
     mo.md("""
     ## The same in Python
 
-    `discover open --edit` opens every page with its code: change a line, run it, and the picture follows. The
-    assistants above are called `ask`, `draft` and `adaptive` in code and on the other pages.
+    `discover open --edit` opens every page with its code: change a line, run it, and the picture follows.
     """)
     return
 

@@ -362,7 +362,7 @@ def show_request(built):
     > {_tree.initial_request}
 
     It names **{_told}**: {len(_tree.initially_discovered)} of {len(_tree)} intents start discovered, the other
-    {_hidden} have yet to form. {_gives}
+    {_hidden} are hidden: undiscovered. {_gives}
 
     **Ceiling**: a perfect reply in each of {MAX_TURNS} turns would find {_reach:.0%} of the hidden intents, since the
     judge is shown one tree a turn; no assistant can find more.

@@ -205,8 +205,8 @@ def count_facts(base, rules):
        asked for clearly is discovered already.
     2. **What decides when both replies discover the same?** That was so in {counts.tied} of {counts.compared} turns;
        in {counts.shorter} of these the shorter reply is preferred.
-    3. **What does a half-formed wish earn?** {counts.emerging} intents became emerging; together these moves earned
-       {show.signed(counts.emerging_paid)}.
+    3. **What does an intent earn that only emerges?** {counts.emerging} intents became emerging; together these
+       moves earned {show.signed(counts.emerging_paid)}.
     4. **Can a user become sure of something that nobody showed?** {counts.by_near_miss} of {counts.discovered}
        discoveries came from near misses alone.
     """)

@@ -15,6 +15,7 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app.be_the_user import LOOK_SECONDS, Game, glimpse, outcome, talk_so_far
+    from discover_lib.app.carried import kept
     from discover_lib.app.controls import domain_label
     from discover_lib.engines.miniature.lexicon import DOMAINS
     from discover_lib.views import conversation as show
@@ -35,11 +36,10 @@ def introduce():
 
 @app.cell(hide_code=True)
 def choose_target():
-    domain_choice = mo.ui.dropdown(
-        {domain_label(each): each for each in DOMAINS}, domain_label("svg_drawing"), label="Target"
-    )
-    person_choice = mo.ui.number(0, 99, value=7, label="number")
-    turns_choice = mo.ui.slider(2, 8, value=5, label="Messages to each", show_value=True)
+    _domains = {domain_label(each): each for each in DOMAINS}
+    domain_choice = kept(mo.ui.dropdown, "domain", _domains, value=domain_label("svg_drawing"), label="Target")
+    person_choice = kept(mo.ui.number, "person", 0, 99, value=7, label="number")
+    turns_choice = kept(mo.ui.slider, "turns", 2, 8, value=5, label="Messages to each", show_value=True)
     mo.hstack([domain_choice, person_choice, turns_choice], justify="start", wrap=True)
     return domain_choice, person_choice, turns_choice
 
@@ -47,9 +47,12 @@ def choose_target():
 @app.cell(hide_code=True)
 def begin_game(domain_choice, person_choice, turns_choice):
     get_game, set_game = mo.state(Game(domain_choice.value, int(person_choice.value), int(turns_choice.value)))
-    look_button = mo.ui.run_button(label=f"Show me the target for {LOOK_SECONDS} seconds")
+    get_seen, set_seen = mo.state(False)
+    look_button = mo.ui.run_button(
+        label=f"Show me the target for {LOOK_SECONDS} seconds", on_change=lambda _: set_seen(True)
+    )
     look_button
-    return get_game, look_button, set_game
+    return get_game, get_seen, look_button, set_game
 
 
 @app.cell(hide_code=True)
@@ -60,8 +63,9 @@ def show_target(domain_choice, look_button, person_choice):
 
 
 @app.cell(hide_code=True)
-def show_talk(get_game):
-    _talk = talk_so_far(get_game())
+def show_talk(get_game, get_seen):
+    _first = show.quiet("Look at the target first: who has not seen it has nothing to ask for.")
+    _talk = talk_so_far(get_game()) if get_seen() else _first
     mo.Html(show.styled(_talk)) if _talk else None
     return
 
@@ -80,8 +84,8 @@ def make_form(get_game, set_game):
 
 
 @app.cell(hide_code=True)
-def ask_message(get_game, message_form):
-    message_form if get_game().place is not None else None
+def ask_message(get_game, get_seen, message_form):
+    message_form if get_seen() and get_game().place is not None else None
     return
 
 

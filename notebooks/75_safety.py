@@ -14,6 +14,7 @@ app = marimo.App(width="medium", app_title="Safety")
 with app.setup(hide_code=True):
     import marimo as mo
 
+    from discover_lib.app.carried import kept
     from discover_lib.app.jobs import find_runs
     from discover_lib.audit.house_rules import REFUSERS, Refuser, exposure, offered, rule_for, safety_of
     from discover_lib.audit.table_six import table_six
@@ -28,7 +29,7 @@ with app.setup(hide_code=True):
     from discover_lib.runs.units import plan_units, run_units
     from discover_lib.views import conversation as show
     from discover_lib.views.navigation import footer
-    from discover_lib.views.safety import safety_table, table_six_view
+    from discover_lib.views.safety import both_sides, safety_answer, safety_table, table_six_view
 
     HERE = "scripted assistants, run on this page"
     DOMAIN, USERS = "svg_drawing", 30
@@ -41,7 +42,7 @@ def introduce():
 
     The paper checks harm with single prompts that ask plainly (appendix D). Its own worry is another: an assistant
     that explores what somebody *might* want may put things on the table that nobody asked for. Here that is measured,
-    over several turns and from vague beginnings, with nothing harmful written: one hidden wish of each user is
+    over several turns and from vague beginnings, with nothing harmful written: one hidden intent of each user is
     declared off-limits, like a house's rule against a motif, and every offer is read off the reply. It needs nothing.
     """)
     return
@@ -50,8 +51,8 @@ def introduce():
 @app.cell(hide_code=True)
 def choose_run():
     _runs = {HERE: None, **find_runs(outputs_folder())}
-    run_choice = mo.ui.dropdown(_runs, HERE, label="Conversations", full_width=True)
-    depth_choice = mo.ui.slider(1, 4, value=3, label="Depth of the off-limits wish", show_value=True)
+    run_choice = kept(mo.ui.dropdown, "run", _runs, value=HERE, label="Conversations", full_width=True)
+    depth_choice = kept(mo.ui.slider, "depth", 1, 4, value=3, label="Depth of the off-limits wish", show_value=True)
     mo.hstack([run_choice, depth_choice], justify="start", wrap=True)
     return depth_choice, run_choice
 
@@ -62,7 +63,8 @@ def run_scripted():
     _artifacts = [generate_artifact(DOMAIN, "eval", number) for number in range(USERS)]
     trees = {each.id: (DOMAIN, _world.builder.build(each).tree) for each in _artifacts}
     names = ("draft", "adaptive", "options", "ask")
-    scripted = list(run_units(plan_units(trees, names, trials=1, turns=5, rules=Rules.paper(), seed=0)))
+    with mo.status.spinner(f"{len(names)} assistants talk to {USERS} users …"):
+        scripted = list(run_units(plan_units(trees, names, trials=1, turns=5, rules=Rules.paper(), seed=0)))
     return scripted, trees
 
 
@@ -82,7 +84,8 @@ def read_conversations(run_choice, scripted):
 def show_safety(conversations, depth_choice, problem):
     _results = safety_of(conversations, depth_choice.value)
     _missing = problem or "No finished conversation of the miniature has a hidden wish at this depth."
-    mo.Html(show.styled(safety_table(_results) if _results else show.quiet(_missing)))
+    _shown = (safety_answer(_results), safety_table(_results)) if _results else (show.quiet(_missing),)
+    mo.Html(show.styled(*_shown))
     return
 
 
@@ -109,7 +112,8 @@ def run_refusers(depth_choice, trees):
                 refused.append(
                     run_conversation(_tree, _world.judge, _world.voice, [_refuser], seed=3, setting=_setting)
                 )
-    mo.Html(show.styled(safety_table(safety_of(refused, depth_choice.value))))
+    _results = safety_of(refused, depth_choice.value)
+    mo.Html(show.styled(both_sides(_results), safety_table(_results)))
     return
 
 
@@ -121,7 +125,13 @@ def choose_conversation(conversations, depth_choice):
         if _rule and exposure(_talk, _rule).first_turn:
             _offers[f"{_place}: {'+'.join(_talk.setting['assistants'])} for {_talk.setting['artifact']}"] = _talk
     mo.stop(not _offers)
-    talk_choice = mo.ui.dropdown(_offers, next(iter(_offers)), label="A conversation in which something was offered")
+    talk_choice = kept(
+        mo.ui.dropdown,
+        "talk",
+        _offers,
+        value=next(iter(_offers)),
+        label="A conversation in which something was offered",
+    )
     mo.vstack([mo.md("## One of them"), talk_choice])
     return (talk_choice,)
 

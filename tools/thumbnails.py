@@ -138,14 +138,13 @@ def sum_of_a_reply() -> Markup:
 def pair(place: int) -> Markup:
     """The two replies of one turn: what each found, and its length."""
     marks = []
-    replies = zip(("A", "B"), trusting.candidates_of(trusting.PAIRS[place]), strict=True)
-    for row, (name, candidate) in enumerate(replies):
-        assert candidate.reward is not None
+    rewards = zip(("A", "B"), trusting.rewards_of(trusting.PAIRS[place]), strict=True)
+    for row, (name, reward) in enumerate(rewards):
         y = 16 + row * 58
         marks.append(word(8, y + 18, name, "head"))
-        marks += [dot(38 + 16 * each, y + 4, "known") for each in range(int(candidate.reward.discovered))]
-        marks.append(rect(32, y + 18, candidate.reply.n_tokens * 0.45, 14, "fog-box"))
-        marks.append(word(38, y + 29, f"{candidate.reply.n_tokens} tokens"))
+        marks += [dot(38 + 16 * each, y + 4, "known") for each in range(int(reward.discovered))]
+        marks.append(rect(32, y + 18, reward.n_tokens * 0.45, 14, "fog-box"))
+        marks.append(word(38, y + 29, f"{reward.n_tokens:g} tokens"))
     return joined(marks)
 
 
@@ -153,10 +152,10 @@ def rows() -> Markup:
     """Pairs as a trainer gets them: the better reply and the other, by length."""
     marks = []
     for place, each in enumerate(trusting.PAIRS):
-        better, worse = sorted(trusting.candidates_of(each), key=lambda it: -(it.reward.total if it.reward else 0))
+        better, worse = sorted(trusting.rewards_of(each), key=lambda reward: -reward.total)
         y = 10 + place * 20
-        marks += [rect(12, y, better.reply.n_tokens * 0.26, 12, "known")]
-        marks += [rect(126, y, worse.reply.n_tokens * 0.26, 12, "fog-box")]
+        marks += [rect(12, y, better.n_tokens * 0.26, 12, "known")]
+        marks += [rect(126, y, worse.n_tokens * 0.26, 12, "fog-box")]
     return joined(marks)
 
 

@@ -72,11 +72,18 @@ TERMS = _by_name(
     Term("reward", "What a reply is worth: intents discovered, less a charge for its length.", "section 3.3", "R"),
     Term("discovery reward", "How many intents the reply made the user discover.", "section 3.3", "R_d"),
     Term("length penalty", "The charge for tokens beyond the free ones, 1 at most.", "section 3.3", "R_e"),
+    Term("token", "A piece of text as language models count it, often a short word or a part of a long one."),
     Term("free tokens", "How many tokens of a reply cost nothing.", "section 3.3", "τ"),
     Term("price of a token", "What each token beyond the free ones costs, in intents.", "section 3.3", "λ"),
     Term("candidate", "One of several replies to the same turn; all are judged, one goes on.", "section 4.1"),
     Term("chosen", "The candidate with the highest reward; the conversation goes on with it.", "section 4.1"),
     Term("rejected", "A candidate with a lower reward than the chosen one; the pair trains DPO.", "section 4.1"),
+    Term(
+        "GRPO",
+        "Training that samples a group of replies to one prompt and makes the better ones likelier.",
+        "section 4.1",
+    ),
+    Term("advantage", "In GRPO, how far a reply's reward lies from its group's mean, in units of the group's spread."),
     Term("look-ahead", "Rewarding a reply for what the next turns discover, too."),
     Term("unscored", "The judge failed on this reply: no reward, which is not a reward of 0."),
     # -- how assistants compare --
@@ -96,6 +103,7 @@ TERMS = _by_name(
     Term("convergent", "A turn that mostly builds one piece: it settles what is clear.", "section 5, Fig 3"),
     Term("leak", "The simulated user says something that only a hidden intent holds."),
     Term("95 % interval", "Where the mean lies for 95 of 100 such experiments; bootstrap over artifacts."),
+    Term("p-value", "How often chance alone would make two assistants differ as much as they do, 0 to 1."),
     Term("Holm", "A correction that keeps false alarms rare when many pairs are compared at once."),
     Term("agreement", "How much more two judges agree than chance would make them: 1 always, 0 by chance.", "", "κ"),
 )

@@ -125,7 +125,7 @@ def of_share(text: str, share: float, after: Discovery, index: int, key: str) ->
 # -- scores of an evaluation -------------------------------------------------------------------------------------------
 
 WISHES = "abcd"
-TOY = {"asks": "a", "drafts": "ab", "explores": "abc"}  # assistant → the wishes of one user that it found
+TOY = {"ask": "a", "draft": "ab", "adaptive": "abc"}  # assistant → the wishes of one user that it found
 
 
 def of_score(name: str, measure: Measure, estimate: Estimate) -> Explanation:

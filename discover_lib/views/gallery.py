@@ -28,7 +28,7 @@ GROUPS: dict[str, tuple[str, tuple[Card, ...]]] = {
     "See": (
         "how wishes form while somebody is shown things",
         (
-            Card("00_start_here.py", "One person, three assistants: watch who makes wishes known.", 3),
+            Card("00_start_here.py", "One person, three assistants: watch who helps them discover what they want.", 3),
             Card("10_intent_trees.py", "A finished piece becomes a tree of wishes. Paste your own.", 8),
             Card("20_simulator.py", "Step a user turn by turn, reply yourself, branch, and see why.", 10),
             Card("30_reward.py", "What one reply is worth, and what if the rules were others.", 6),
@@ -38,9 +38,9 @@ GROUPS: dict[str, tuple[str, tuple[Card, ...]]] = {
     "Make": (
         "conversations to learn from",
         (
+            Card("15_runs.py", "The conversations that you made, run by run: who found how much, and any turn.", 5),
             Card("40_synthesis.py", "Several replies a turn, judged in the same state: the best goes on.", 8),
             Card("41_rows.py", "Exactly what a trainer gets, pair by pair, and what is left out.", 6),
-            Card("15_runs.py", "Everything that was made: filter it, open any turn.", 5),
         ),
     ),
     "Train": (
@@ -57,7 +57,7 @@ GROUPS: dict[str, tuple[str, tuple[Card, ...]]] = {
             Card("60_evaluate.py", "Which assistant finds more, and can we tell?", 8),
             Card("61_behind_a_number.py", "From any number down to the sentence it comes from.", 5),
             Card("65_audit.py", "Can this simulated user be trusted? Leaks and a certificate.", 8),
-            Card("75_safety.py", "Does exploring vague wishes widen what is offered? House rules.", 5),
+            Card("75_safety.py", "One wish of each user is off-limits: who offers it all the same, and when?", 5),
         ),
     ),
     "Lessons": (
@@ -67,7 +67,7 @@ GROUPS: dict[str, tuple[str, tuple[Card, ...]]] = {
             Card("lessons/2_one_tree_at_a_time.py", "Two trees in two replies. Then break the simulator.", 8),
             Card("lessons/3_length.py", "A reward by hand; move τ until verbose wins.", 8),
             Card("lessons/4_trust.py", "Find the leak, and what length decides.", 8),
-            Card("lessons/5_learning.py", "Rewards that teach nothing; beat adaptive.", 8),
+            Card("lessons/5_learning.py", "Rewards that teach nothing. Then beat adaptive.", 8),
         ),
     ),
 }

@@ -1,4 +1,4 @@
-"""House rules and the paper's Table 6 as tables: the same rows for the command and the page."""
+"""House rules as pictures, and with the paper's Table 6 as tables: the same rows for the command and the page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from discover_lib.audit.house_rules import Safety
 from discover_lib.audit.table_six import SIZES, SafetyRow
-from discover_lib.views.html import Markup, quiet, table, tag
+from discover_lib.metrics.intervals import Estimate, Share
+from discover_lib.views.figures.charts import dots, two_values
+from discover_lib.views.html import Markup, more, quiet, table, tag
 
 HEAD = ("assistant", "offered", "first turn", "known above", "before a refusal", "over-refusal", "difference")
 SIX_HEAD = ("base", "benchmark", "before", "after", "change", *(f"smallest at {n:,}" for n in SIZES))
@@ -38,12 +40,48 @@ def six_row(row: SafetyRow) -> list[str]:
     return [row.base, row.benchmark, f"{row.before:g}", f"{row.after:g}", f"{row.change:+.1f}", *smallest]
 
 
+def safety_answer(results: Sequence[Safety]) -> Markup:
+    """In words and as a picture: in how many conversations each assistant offered something off-limits."""
+    first = results[0].assistant
+    verdicts = [tag("li", tag("b", each.assistant), _against(each.difference, first)) for each in results[1:]]
+    rows = {each.assistant: shown for each in results if (shown := _estimate(each.offers))}
+    picture = dots(rows, "share of conversations in which something off-limits was offered")
+    return picture + tag("div", tag("ul", *verdicts), class_="ds-answer")
+
+
+def _against(difference: Estimate | None, first: str) -> str:
+    if difference is None or difference.low is None or difference.high is None:
+        return f" met other users than {first}, or too few: not compared."
+    points = f"{abs(difference.mean):.0%}".replace("%", " points")
+    bounds = f"[{100 * difference.low:+.0f}, {100 * difference.high:+.0f}]".replace("-", "−")
+    if difference.low <= 0 <= difference.high:
+        return f" cannot be told apart from {first} with these users: {100 * difference.mean:+.0f} points {bounds}."
+    how = "more" if difference.mean > 0 else "less"
+    return f" offers it {points} {how} often than {first}, with the same users {bounds}."
+
+
+def _estimate(share: Share) -> Estimate | None:
+    return None if share.value is None else Estimate(share.value, share.low, share.high, share.n, 1)
+
+
+def both_sides(results: Sequence[Safety]) -> Markup:
+    """What every assistant lets through, and what it refuses although that was allowed."""
+    rows = {
+        each.assistant: (round(each.offers.value, 2), round(each.over_refusal.value, 2))
+        for each in results
+        if each.offers.value is not None and each.over_refusal.value is not None
+    }
+    return two_values(rows, ("offered although off-limits", "refused although allowed"))
+
+
 def safety_table(results: Sequence[Safety]) -> Markup:
-    return table(HEAD, map(_unbroken, map(row_of, results))) + quiet(MEANING, small=True)
+    """All numbers, folded away."""
+    return more("All numbers", table(HEAD, map(_unbroken, map(row_of, results))), quiet(MEANING, small=True))
 
 
 def _unbroken(row: Sequence[str]) -> list[Markup]:
-    return [tag("span", cell, class_="dl-num") for cell in row]
+    """Cells whose numbers stay whole, an interval below its mean."""
+    return [tag("span", cell.replace(" [", "\n["), class_="dl-num dl-lines") for cell in row]
 
 
 def table_six_view(rows: Sequence[SafetyRow]) -> Markup:

@@ -17,7 +17,15 @@ from discover_lib.train.alarms import alarms
 from discover_lib.train.grpo.group import Group
 from discover_lib.train.jobs import JobStatus
 from discover_lib.views import conversation as show
-from discover_lib.views.figures.charts import SMOOTHED, SMOOTHED_FROM, Box, group_bars, small_curve, turn_curves
+from discover_lib.views.figures.charts import (
+    SMOOTHED,
+    SMOOTHED_FROM,
+    Box,
+    for_any_window,
+    group_bars,
+    small_curve,
+    turn_curves,
+)
 from discover_lib.views.figures.theme import looks
 from discover_lib.views.html import EMPTY, Markup, chip, code, grid, more, progress, quiet, tag
 from discover_lib.views.html import styled as styled
@@ -189,7 +197,8 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
         f"A run made earlier: tiny models, {scope['users']} conversations with users that no model had been trained "
         f"on, bands are 95 % intervals; seed {results['options']['seed']} of “discover miniature”."
     )
-    chart = turn_curves(curves, looks(named), "Share discovered, by training", Box(940, 300), strong=(best, "base"))
+    marks, title = looks(named), "Share discovered, by training"
+    chart = for_any_window(lambda width: turn_curves(curves, marks, title, Box(width, 300), strong=(best, "base")))
     return tag("p", tag("b", words)) + chart + quiet(size, small=True)
 
 
@@ -383,7 +392,8 @@ def group_arithmetic(group: Group, labels: Sequence[str]) -> Markup:
 def group_picture(group: Group, labels: Sequence[str]) -> Markup:
     """The rewards of a group around their mean, and what the update makes of each reply."""
     rewards = dict(zip(labels, group.rewards, strict=True))
-    return group_bars(rewards, dict(zip(labels, group.advantages, strict=True)), group.mean)
+    advantages = dict(zip(labels, group.advantages, strict=True))
+    return for_any_window(lambda width: group_bars(rewards, advantages, group.mean, width))
 
 
 def _signed(value: float | None) -> str:

@@ -15,93 +15,109 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app.lessons import cards
-    from discover_lib.app.story import PEOPLE, StoryTeller, story_widget
+    from discover_lib.app.lessons.people import tree_of
+    from discover_lib.app.story import PEOPLE, story_widget
     from discover_lib.views import conversation as show
     from discover_lib.views.navigation import footer
 
 
 @app.cell(hide_code=True)
 def introduce():
-    _told = StoryTeller(PEOPLE).tell(0)
-    mo.md(f"""
-    # Ask, draft or explore: who finds more?
-
-    Eight minutes. One person, three assistants: one **asks**, one **drafts**, one shows things and then builds.
-
-    The person writes
-
-    > {_told["request"]}
-
-    and has {_told["columns"][0]["moments"][0]["of"]} more wishes about it that they have no words for yet.
-    """)
+    mo.md("# Ask, draft or explore: who finds more?")
     return
 
 
 @app.cell(hide_code=True)
-def ask_guess():
-    guess = cards.predict(
-        "How many of this person’s hidden wishes will the assistant that only asks find in five turns?",
-        ["none", "1 or 2", "3 to 5", "more than 5"],
-    )
-    guess
-    return (guess,)
+def begin():
+    steps = cards.titles("Watch", "Order", "Near misses")
+    get_step, set_step = mo.state(cards.first_open(steps))
+    guess_form = cards.predict("1")
+    return get_step, guess_form, set_step, steps
 
 
 @app.cell(hide_code=True)
-def note_guess(guess):
-    cards.predicted("1", guess.value)
+def choose_step(get_step, steps):
+    step = cards.chooser(steps, get_step())
+    step
+    return (step,)
+
+
+@app.cell(hide_code=True)
+def open_step(guess_form, step):
+    guess = cards.guess_in("1", guess_form)
+    opened = cards.in_sight(step.value["picked"], guess)
+    return guess, opened
+
+
+@app.cell(hide_code=True)
+def predict(guess, guess_form, opened):
+    _tree = tree_of(PEOPLE[0][1])
+    _hidden = len(_tree) - len(_tree.initially_discovered)
+    _about = f"""
+    One person, three assistants: one asks (`ask`), one drafts (`draft`), one shows things and then builds
+    (`adaptive`). The person writes *“{_tree.initial_request}”* and has {_hidden} more wishes (*intents*) about
+    it that they have no words for yet.
+    """
+    cards.predicting("1", _about, guess_form, guess) if opened == "Predict" else None
     return
 
 
 @app.cell(hide_code=True)
-def show_story(guess):
-    _what = mo.md("## Do\n\nPress *Play* and watch the three rows of dots: ○ fog, ◆ a hunch, ● known.")
-    mo.vstack([_what, mo.ui.anywidget(story_widget(PEOPLE, suspense=True))]) if guess.value else None
+def make_story():
+    story = mo.ui.anywidget(story_widget(PEOPLE, suspense=True))
+    return (story,)
+
+
+@app.cell(hide_code=True)
+def watch(opened, story):
+    _words = mo.Html(show.styled(cards.words("undiscovered", "emerging", "discovered", "reward")))
+    mo.vstack([_words, story]) if opened == "Watch" else None
     return
 
 
 @app.cell(hide_code=True)
-def ask_rank(guess):
+def make_rank():
     rank = cards.asked("rank")
-    cards.posed("rank", rank) if guess.value else None
     return (rank,)
 
 
 @app.cell(hide_code=True)
-def check_rank(rank):
-    cards.checked("rank", rank.value)
+def do_rank(opened, rank):
+    cards.posed("rank", rank) if opened == "Order" else None
     return
 
 
 @app.cell(hide_code=True)
-def ask_near_misses(guess):
+def make_near_misses():
     near_misses = cards.asked("near-misses")
-    cards.posed("near-misses", near_misses) if guess.value else None
     return (near_misses,)
 
 
 @app.cell(hide_code=True)
-def check_near_misses(near_misses):
-    cards.checked("near-misses", near_misses.value)
+def do_near_misses(near_misses, opened):
+    cards.posed("near-misses", near_misses) if opened == "Near misses" else None
     return
 
 
 @app.cell(hide_code=True)
-def ask_why(guess):
-    why = cards.explain("Why does asking find nothing here? One sentence.")
-    mo.vstack([mo.md("## Explain"), why]) if guess.value else None
+def make_sentence():
+    why = cards.explain("1", "Why does asking find nothing here? One sentence.")
     return (why,)
 
 
 @app.cell(hide_code=True)
-def compare_why(guess, why):
-    _ours = cards.explained(
-        "1",
-        why.value,
-        "A question can only be answered from what the person knows already; a thing that is shown can be "
-        "recognised, and even what is merely close to a wish turns it from fog into a hunch.",
+def explain(guess, opened, why):
+    _ours = (
+        "A question can only be answered from what the person knows already; a thing that is shown can be recognised, "
+        "and even what is merely close to an undiscovered wish can make it emerging."
     )
-    _ours if guess.value else None
+    cards.explaining("1", guess, why, _ours) if opened == "Explain" else None
+    return
+
+
+@app.cell(hide_code=True)
+def go_on(guess, set_step, step, steps):
+    cards.onward(steps, step.value["picked"], guess, set_step)
     return
 
 

@@ -15,7 +15,7 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app.lessons import cards
-    from discover_lib.app.lessons.people import answered, tree_of
+    from discover_lib.app.lessons.people import answered, first_trees
     from discover_lib.app.lessons.seeing import STEPPED
     from discover_lib.core.advance import focus, initial_state
     from discover_lib.core.rules import Rules
@@ -25,74 +25,79 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md("""
-    # One tree at a time
-
-    Eight minutes. Now you see what the assistants never see: the hidden wishes of one person, hung in trees.
-    """)
+    mo.md("# One tree at a time")
     return
 
 
 @app.cell(hide_code=True)
-def ask_guess():
-    guess = cards.predict(
-        "A reply meets wishes of two trees at once. What counts?",
-        ["both trees", "only the first tree that still has something unknown", "only the tree with more wishes"],
-    )
-    guess
-    return (guess,)
+def begin():
+    steps = cards.titles("Two trees", "Break it", "Write it")
+    get_step, set_step = mo.state(cards.first_open(steps))
+    guess_form = cards.predict("2")
+    return get_step, guess_form, set_step, steps
 
 
 @app.cell(hide_code=True)
-def note_guess(guess):
-    cards.predicted("2", guess.value)
+def choose_step(get_step, steps):
+    step = cards.chooser(steps, get_step())
+    step
+    return (step,)
+
+
+@app.cell(hide_code=True)
+def open_step(guess_form, step):
+    guess = cards.guess_in("2", guess_form)
+    opened = cards.in_sight(step.value["picked"], guess)
+    return guess, opened
+
+
+@app.cell(hide_code=True)
+def predict(guess, guess_form, opened):
+    _about = """
+    Now you see what the assistants never see: the hidden wishes of one person. They hang in trees, the broad wish
+    above the narrow ones.
+    """
+    cards.predicting("2", _about, guess_form, guess) if opened == "Predict" else None
     return
 
 
 @app.cell(hide_code=True)
-def show_wishes(guess):
-    _tree, _rules = tree_of(STEPPED), Rules.paper()
-    _state = initial_state(_tree, _rules, STEPPED)
-    _outline = show.outline(_tree, _state, _rules, (), focus(_tree, _state, _rules))
-    _panel = show.panel(f"“{_tree.initial_request}”: what they will want", show.state_legend(), _outline)
-    mo.vstack([mo.md("## Do"), mo.Html(show.styled(_panel))]) if guess.value else None
-    return
-
-
-@app.cell(hide_code=True)
-def ask_two_replies(guess):
+def make_two_replies():
     two_replies = cards.asked("two-replies")
-    cards.posed("two-replies", two_replies) if guess.value else None
     return (two_replies,)
 
 
 @app.cell(hide_code=True)
-def check_two_replies(two_replies):
+def do_two_replies(opened, two_replies):
+    _tree, _rules = first_trees(STEPPED, 2), Rules.paper()
+    _state = initial_state(_tree, _rules, STEPPED)
+    _outline = show.outline(_tree, _state, _rules, (), focus(_tree, _state, _rules))
+    _panel = show.panel(f"“{_tree.initial_request}”: two of their trees", show.state_legend(), _outline)
     _replies = cards.answer_of("two-replies", two_replies.value) if two_replies.value else []
     _talk = answered(STEPPED, [reply for reply in _replies if reply.strip()][:2])
-    cards.checked("two-replies", two_replies.value, show.more("What they answered", show.chat(_talk)))
+    _said = show.more("What they answered", show.chat(_talk)) if _replies else show.EMPTY
+    cards.posed("two-replies", two_replies, _panel, below=_said) if opened == "Two trees" else None
     return
 
 
 @app.cell(hide_code=True)
-def ask_break_it(guess):
+def make_break_it():
     break_it = cards.asked("break")
-    cards.posed("break", break_it) if guess.value else None
     return (break_it,)
 
 
 @app.cell(hide_code=True)
-def check_break_it(break_it):
-    cards.checked("break", break_it.value)
+def do_break_it(break_it, opened):
+    cards.posed("break", break_it) if opened == "Break it" else None
     return
 
 
 @app.cell(hide_code=True)
-def show_code_task(guess):
-    _frame = mo.accordion(
-        {
-            "For your own installation: write advance": mo.md("""
-    Code runs on your own machine only: `discover open --edit`, a new notebook, and
+def write_it(opened):
+    _words = mo.Html(show.styled(cards.words(*cards.EXERCISES["advance"].words)))
+    _task = mo.md("""
+    **For your own installation: write `advance`**, which goes from one state to the next. Code runs on your own
+    machine only: `discover open --edit`, a new notebook, and
 
     ```python
     from discover_lib import Discovery, IntentState
@@ -113,29 +118,30 @@ def show_code_task(guess):
 
     The check runs your function on 210 cases, ten of them with a name, and says which rule the first wrong one breaks.
     """)
-        }
-    )
-    _frame if guess.value else None
+    mo.vstack([_task, _words]) if opened == "Write it" else None
     return
 
 
 @app.cell(hide_code=True)
-def ask_why(guess):
-    why = cards.explain("Why might it be right that only one tree counts at a time? And when is it wrong?")
-    mo.vstack([mo.md("## Explain"), why]) if guess.value else None
+def make_sentence():
+    why = cards.explain("2", "Why might it be right that only one tree counts at a time? And when is it wrong?")
     return (why,)
 
 
 @app.cell(hide_code=True)
-def compare_why(guess, why):
-    _ours = cards.explained(
-        "2",
-        why.value,
-        "A person thinks about one thing at a time, and so their hunches form where they look. It is wrong "
-        "for people who recognise a wish wherever it turns up; the authors’ released code has another focus, "
-        "and page 20 shows what changes.",
+def explain(guess, opened, why):
+    _ours = (
+        "A person thinks about one thing at a time, and so their wishes emerge where they look. It is wrong for people "
+        "who recognise a wish wherever it turns up; the authors’ released code has another focus, and page 20 shows "
+        "what changes."
     )
-    _ours if guess.value else None
+    cards.explaining("2", guess, why, _ours) if opened == "Explain" else None
+    return
+
+
+@app.cell(hide_code=True)
+def go_on(guess, set_step, step, steps):
+    cards.onward(steps, step.value["picked"], guess, set_step)
     return
 
 

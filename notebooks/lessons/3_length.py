@@ -23,89 +23,99 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md("""
-    # What does length cost?
-
-    Eight minutes. Every wish that becomes known earns 1; every token beyond τ costs λ, and all of them together cost
-    at most 1.
-    """)
+    mo.md("# What does length cost?")
     return
 
 
 @app.cell(hide_code=True)
-def ask_guess():
-    guess = cards.predict(
-        "verbose drafts, and then says it all twice. With τ = 250, as in the paper, its five replies earn …",
-        ["more than those of draft", "about as much", "less, but above 0", "less than 0"],
-    )
-    guess
-    return (guess,)
+def begin():
+    steps = cards.titles("By hand", "Move τ")
+    get_step, set_step = mo.state(cards.first_open(steps))
+    guess_form = cards.predict("3")
+    return get_step, guess_form, set_step, steps
 
 
 @app.cell(hide_code=True)
-def note_guess(guess):
-    cards.predicted("3", guess.value)
+def choose_step(get_step, steps):
+    step = cards.chooser(steps, get_step())
+    step
+    return (step,)
+
+
+@app.cell(hide_code=True)
+def open_step(guess_form, step):
+    guess = cards.guess_in("3", guess_form)
+    opened = cards.in_sight(step.value["picked"], guess)
+    return guess, opened
+
+
+@app.cell(hide_code=True)
+def predict(guess, guess_form, opened):
+    _about = """
+    Every wish that a reply makes discovered earns 1; every token beyond τ costs λ, and all of them together at most 1.
+    """
+    cards.predicting("3", _about, guess_form, guess) if opened == "Predict" else None
     return
 
 
 @app.cell(hide_code=True)
-def choose_tau(guess):
-    tau = kept(mo.ui.slider, "tau", 0, 1400, STEP, value=250, label="free tokens τ", show_value=True, full_width=True)
-    _what = mo.md("## Do\n\nMove τ: what do five replies of each assistant to one person earn?")
-    mo.vstack([_what, tau]) if guess.value else None
-    return (tau,)
-
-
-@app.cell(hide_code=True)
-def show_earned(guess, tau):
-    _earned = {name: earned(name, tau.value) for name in ("draft", "verbose", "adaptive")}
-    mo.Html(show.styled(cards.bars(_earned))) if guess.value else None
-    return
-
-
-@app.cell(hide_code=True)
-def ask_reward(guess):
+def make_reward():
     reward = cards.asked("reward")
-    cards.posed("reward", reward) if guess.value else None
     return (reward,)
 
 
 @app.cell(hide_code=True)
-def check_reward(reward):
-    cards.checked("reward", reward.value)
+def do_reward(opened, reward):
+    cards.posed("reward", reward) if opened == "By hand" else None
     return
 
 
 @app.cell(hide_code=True)
-def ask_tau_answer(guess):
+def choose_tau():
+    tau = kept(mo.ui.slider, "tau", 0, 1400, STEP, value=250, label="free tokens τ", show_value=True, full_width=True)
+    return (tau,)
+
+
+@app.cell(hide_code=True)
+def move_tau(opened, tau):
+    _earned = {name: earned(name, tau.value) for name in ("draft", "verbose", "adaptive")}
+    _what = mo.md("What do five replies of each assistant to one person earn? Move τ.")
+    _shown = show.styled(cards.words("adaptive"), cards.bars(_earned))
+    mo.vstack([_what, tau, mo.Html(_shown)]) if opened == "Move τ" else None
+    return
+
+
+@app.cell(hide_code=True)
+def make_tau_answer():
     tau_answer = cards.asked("tau")
-    cards.posed("tau", tau_answer) if guess.value else None
     return (tau_answer,)
 
 
 @app.cell(hide_code=True)
-def check_tau_answer(tau_answer):
-    cards.checked("tau", tau_answer.value)
+def do_tau_answer(opened, tau_answer):
+    cards.posed("tau", tau_answer) if opened == "Move τ" else None
     return
 
 
 @app.cell(hide_code=True)
-def ask_why(guess):
-    why = cards.explain("What would assistants learn if length were free? One sentence.")
-    mo.vstack([mo.md("## Explain"), why]) if guess.value else None
+def make_sentence():
+    why = cards.explain("3", "What would assistants learn if length were free? One sentence.")
     return (why,)
 
 
 @app.cell(hide_code=True)
-def compare_why(guess, why):
-    _ours = cards.explained(
-        "3",
-        why.value,
-        "To say everything every time: each further sentence may meet a wish and none costs anything. That "
-        "the charge is at most 1 keeps a long reply that finds two wishes better than a short one that finds "
-        "none.",
+def explain(guess, opened, why):
+    _ours = (
+        "To say everything every time: each further sentence may meet a wish and none costs anything. That the charge "
+        "is at most 1 keeps a long reply that finds two wishes better than a short one that finds none."
     )
-    _ours if guess.value else None
+    cards.explaining("3", guess, why, _ours) if opened == "Explain" else None
+    return
+
+
+@app.cell(hide_code=True)
+def go_on(guess, set_step, step, steps):
+    cards.onward(steps, step.value["picked"], guess, set_step)
     return
 
 

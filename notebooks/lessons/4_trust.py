@@ -15,7 +15,7 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app.lessons import cards
-    from discover_lib.app.lessons.trusting import ASSISTANT_SAID, PAIRS, USER, candidates_of
+    from discover_lib.app.lessons.trusting import ASSISTANT_SAID, USER, pairs_shown
     from discover_lib.core.advance import initial_state
     from discover_lib.core.rules import Rules
     from discover_lib.views import conversation as show
@@ -24,107 +24,100 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md("""
-    # Can we trust it?
-
-    Eight minutes. A simulated user can say too much, a label can mean nothing but *shorter*, and a difference can be
-    chance.
-    """)
+    mo.md("# Can we trust it?")
     return
 
 
 @app.cell(hide_code=True)
-def ask_guess():
-    guess = cards.predict(
-        "Of six pairs of replies, in how many is the better reply better by its length alone?",
-        ["none", "1", "2", "3 or more"],
-    )
-    guess
-    return (guess,)
+def begin():
+    steps = cards.titles("Length", "Leaks", "Users")
+    get_step, set_step = mo.state(cards.first_open(steps))
+    guess_form = cards.predict("4")
+    return get_step, guess_form, set_step, steps
 
 
 @app.cell(hide_code=True)
-def note_guess(guess):
-    cards.predicted("4", guess.value)
+def choose_step(get_step, steps):
+    step = cards.chooser(steps, get_step())
+    step
+    return (step,)
+
+
+@app.cell(hide_code=True)
+def open_step(guess_form, step):
+    guess = cards.guess_in("4", guess_form)
+    opened = cards.in_sight(step.value["picked"], guess)
+    return guess, opened
+
+
+@app.cell(hide_code=True)
+def predict(guess, guess_form, opened):
+    _about = """
+    A simulated user can say too much, a label can mean nothing but *shorter*, and a difference can be chance.
+    """
+    cards.predicting("4", _about, guess_form, guess) if opened == "Predict" else None
     return
 
 
 @app.cell(hide_code=True)
-def show_user(guess):
-    _rules = Rules.paper()
-    _outline = show.outline(USER, initial_state(USER, _rules), _rules, (), ())
-    _said = show.bubble("assistant", show.tag("p", ASSISTANT_SAID))
-    _panels = show.beside(show.panel("What they want", _outline), show.panel("Said to them", _said))
-    mo.vstack([mo.md("## Do"), mo.Html(show.styled(_panels))]) if guess.value else None
-    return
-
-
-@app.cell(hide_code=True)
-def ask_leak(guess):
-    leak = cards.asked("leak")
-    cards.posed("leak", leak) if guess.value else None
-    return (leak,)
-
-
-@app.cell(hide_code=True)
-def check_leak(leak):
-    cards.checked("leak", leak.value)
-    return
-
-
-@app.cell(hide_code=True)
-def show_pairs(guess):
-    _rows = []
-    for _place, _pair in enumerate(PAIRS, 1):
-        _rewards = [each.reward for each in candidates_of(_pair)]
-        _told = [f"{each.discovered:g} found, {each.n_tokens:g} tokens: {show.signed(each.total)}" for each in _rewards]
-        _rows.append((f"pair {_place}", *_told))
-    mo.Html(show.styled(show.table(("", "draft", "adaptive"), _rows))) if guess.value else None
-    return
-
-
-@app.cell(hide_code=True)
-def ask_length(guess):
+def make_length():
     length = cards.asked("length")
-    cards.posed("length", length) if guess.value else None
     return (length,)
 
 
 @app.cell(hide_code=True)
-def check_length(length):
-    cards.checked("length", length.value)
+def do_length(length, opened):
+    cards.posed("length", length, pairs_shown()) if opened == "Length" else None
     return
 
 
 @app.cell(hide_code=True)
-def ask_users(guess):
+def make_leak():
+    leak = cards.asked("leak")
+    return (leak,)
+
+
+@app.cell(hide_code=True)
+def do_leak(leak, opened):
+    _rules = Rules.paper()
+    _outline = show.outline(USER, initial_state(USER, _rules), _rules, (), ())
+    _said = show.bubble("assistant", show.tag("p", ASSISTANT_SAID))
+    _panels = show.beside(show.panel("What they want", _outline), show.panel("Said to them", _said))
+    cards.posed("leak", leak, _panels) if opened == "Leaks" else None
+    return
+
+
+@app.cell(hide_code=True)
+def make_users():
     users = cards.asked("users")
-    cards.posed("users", users) if guess.value else None
     return (users,)
 
 
 @app.cell(hide_code=True)
-def check_users(users):
-    cards.checked("users", users.value)
+def do_users(opened, users):
+    cards.posed("users", users) if opened == "Users" else None
     return
 
 
 @app.cell(hide_code=True)
-def ask_why(guess):
-    why = cards.explain("Which of the three would you look for first in a new simulator, and why?")
-    mo.vstack([mo.md("## Explain"), why]) if guess.value else None
+def make_sentence():
+    why = cards.explain("4", "Which of the three would you look for first in a new simulator, and why?")
     return (why,)
 
 
 @app.cell(hide_code=True)
-def compare_why(guess, why):
-    _ours = cards.explained(
-        "4",
-        why.value,
-        "Leaks first: if the user says what they cannot know, every number after that measures reading, not "
-        "discovery. Then labels that length decides, then how many users there are. Page 65 runs all of it.",
+def explain(guess, opened, why):
+    _ours = (
+        "Leaks first: if the user says what they cannot know, every number after that measures reading, not discovery. "
+        "Then labels that length decides, then how many users there are. Page 65 runs all of it."
     )
-    _ours if guess.value else None
+    cards.explaining("4", guess, why, _ours) if opened == "Explain" else None
+    return
+
+
+@app.cell(hide_code=True)
+def go_on(guess, set_step, step, steps):
+    cards.onward(steps, step.value["picked"], guess, set_step)
     return
 
 

@@ -25,77 +25,90 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md("""
-    # What is learnt?
-
-    Eight minutes. GRPO samples several replies to one prompt, and makes some of them likelier.
-    """)
+    mo.md("# What is learnt?")
     return
 
 
 @app.cell(hide_code=True)
-def ask_guess():
-    guess = cards.predict(
-        "Four replies to one prompt earn 3, 3, 3 and 3. What does the update do?",
-        ["makes all four likelier", "makes the first likelier", "nothing at all"],
-    )
-    guess
-    return (guess,)
+def begin():
+    steps = cards.titles("Nothing learnt", "Beat adaptive")
+    get_step, set_step = mo.state(cards.first_open(steps))
+    guess_form = cards.predict("5")
+    return get_step, guess_form, set_step, steps
 
 
 @app.cell(hide_code=True)
-def note_guess(guess):
-    cards.predicted("5", guess.value)
+def choose_step(get_step, steps):
+    step = cards.chooser(steps, get_step())
+    step
+    return (step,)
+
+
+@app.cell(hide_code=True)
+def open_step(guess_form, step):
+    guess = cards.guess_in("5", guess_form)
+    opened = cards.in_sight(step.value["picked"], guess)
+    return guess, opened
+
+
+@app.cell(hide_code=True)
+def predict(guess, guess_form, opened):
+    _about = """
+    GRPO samples several replies to one prompt, and makes some of them likelier.
+    """
+    cards.predicting("5", _about, guess_form, guess) if opened == "Predict" else None
     return
 
 
 @app.cell(hide_code=True)
-def ask_grpo(guess):
+def make_grpo():
     grpo = cards.asked("grpo")
-    mo.vstack([mo.md("## Do"), cards.posed("grpo", grpo)]) if guess.value else None
     return (grpo,)
 
 
 @app.cell(hide_code=True)
-def check_grpo(grpo):
-    _rewards = cards.answer_of("grpo", grpo.value) if grpo.value else [0.0]
+def do_grpo(grpo, opened):
+    _rewards = cards.answer_of("grpo", grpo.value) if grpo.value else []
     _picture = show_training.group_picture(group_of(_rewards), [f"reply {place + 1}" for place in range(len(_rewards))])
-    cards.checked("grpo", grpo.value, show.panel("The group, and what the update does", _picture))
+    _below = show.panel("The group, and what the update does", _picture) if _rewards else show.EMPTY
+    cards.posed("grpo", grpo, below=_below) if opened == "Nothing learnt" else None
     return
 
 
 @app.cell(hide_code=True)
-def ask_beat(guess):
+def make_beat():
     beat = cards.asked("beat")
-    cards.posed("beat", beat) if guess.value else None
     return (beat,)
 
 
 @app.cell(hide_code=True)
-def check_beat(beat):
+def do_beat(beat, opened):
     _replies = cards.answer_of("beat", beat.value) if beat.value else []
     _talk = answered(PLAYED, [reply for reply in _replies if reply.strip()])
-    cards.checked("beat", beat.value, show.panel("So far", show.chat(_talk), latest=True))
+    _below = show.panel("So far", show.chat(_talk), latest=True)
+    cards.posed("beat", beat, below=_below) if opened == "Beat adaptive" else None
     return
 
 
 @app.cell(hide_code=True)
-def ask_why(guess):
-    why = cards.explain("You found more than adaptive. What did you do that it does not, and could a model learn it?")
-    mo.vstack([mo.md("## Explain"), why]) if guess.value else None
+def make_sentence():
+    why = cards.explain("5", "What did you do that adaptive does not, and could a model learn it?")
     return (why,)
 
 
 @app.cell(hide_code=True)
-def compare_why(guess, why):
-    _ours = cards.explained(
-        "5",
-        why.value,
-        "People keep to one kind of thing at a time, offer few choices and go on from the answer. A model "
-        "learns it only if, in one group, some replies do it and others do not: otherwise all advantages are "
-        "0.",
+def explain(guess, opened, why):
+    _ours = (
+        "People keep to one kind of thing at a time, offer few choices and go on from the answer. A model learns it "
+        "only if, in one group, some replies do it and others do not: otherwise all advantages are 0."
     )
-    _ours if guess.value else None
+    cards.explaining("5", guess, why, _ours) if opened == "Explain" else None
+    return
+
+
+@app.cell(hide_code=True)
+def go_on(guess, set_step, step, steps):
+    cards.onward(steps, step.value["picked"], guess, set_step)
     return
 
 

@@ -10,6 +10,9 @@ import pytest
 from discover_lib.app.lessons.exercise import MAX_TEXT
 from discover_lib.app.lessons.exercises import EXERCISES, check
 from discover_lib.app.lessons.people import tree_of
+from discover_lib.app.lessons.predictions import PREDICTIONS
+from discover_lib.app.simulator_page import ABOUT
+from discover_lib.base.glossary import TERMS
 from discover_lib.core.advance import advance
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
@@ -89,8 +92,8 @@ RIGHT: dict[str, Any] = {
     "advance": right,
     "reward": 1.64,
     "tau": 860,
-    "leak": [2, 5],
     "length": [1, 4, 5],
+    "leak": [2, 5],
     "users": 8,
     "grpo": [2, 2, 2, 2],
     "beat": WELL_PLAYED,
@@ -103,7 +106,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("rank", ["adaptive", "options", "draft", "ask"], r"draft finds 3\.8, more than options \(3\.5\)"),
     ("rank", ["adaptive", "draft", "ask"], "each of the four"),
     ("near-misses", 0, "at least 1"),
-    ("near-misses", 1, r"0\.25, less than θ = 0\.5: it stays fog, and θ shrinks to 0\.25"),
+    ("near-misses", 1, r"0\.25, less than θ = 0\.5: it stays undiscovered, and θ shrinks to 0\.25"),
     ("near-misses", 2, "reaches θ"),
     ("near-misses", 4, "fewer would be, too"),
     ("near-misses", 2.5, "a whole number"),
@@ -190,6 +193,24 @@ def test_a_typical_mistake_gets_its_hint(key: str, answer: Any, hint: str) -> No
 def test_nonsense_fails_with_a_hint_and_never_raises(key: str, answer: Any) -> None:
     outcome = check(key, answer)
     assert not outcome.passed and outcome.hint.endswith((".", "?", "”"))
+
+
+@pytest.mark.parametrize(
+    ("card", "choice", "number"),
+    [
+        ("1", "none", "ask found 0, draft 2 and adaptive 9"),
+        ("2", "only the first tree that is not all discovered", "4 wishes of the first and 0 wishes of the second"),
+        ("3", "less than 0", "verbose earned −0.708, draft \\+0.962"),
+        ("4", "3 or more", r"In 3 of the 6 pairs \(1, 4, 5\)"),
+        ("5", "nothing at all", "0, 0, 0, 0"),
+    ],
+)
+def test_a_card_s_guess_is_compared_with_what_the_library_computes(card: str, choice: str, number: str) -> None:
+    prediction = PREDICTIONS[card]
+    happened = prediction.happened()
+    assert happened.choice == choice and choice in prediction.choices
+    assert re.search(number, happened.sentence)
+    assert all(word in TERMS or word in ABOUT for word in prediction.words)
 
 
 def test_a_function_that_breaks_is_told_where() -> None:

@@ -1,4 +1,4 @@
-"""Every page under axe-core, light and dark, on a desk and on a phone: nothing serious or critical in what we show."""
+"""All pages and every step of the lessons under axe-core, light and dark, on a desk and a phone: nothing serious."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from discover_lib.app.panel import FIRST_SYNTHESIS
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.views.navigation import PAGES
+from discover_lib.views.navigation import LESSONS, PAGES
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
@@ -33,7 +33,7 @@ def themed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*PAGES, *LESSONS])
 def test_nothing_serious_stands_in_anyones_way(name: str, themed: Server, browser: Browser, request: Any) -> None:
     theme = request.node.callspec.params["themed"]
     context = browser.new_context(service_workers="block")
@@ -45,6 +45,20 @@ def test_nothing_serious_stands_in_anyones_way(name: str, themed: Server, browse
     settle(page)
     assert page.evaluate("document.body.classList.contains('dark')") == (theme == "dark")
     found = in_the_way(page)
+    if name in LESSONS:
+        page.get_by_role("button", name="This is my guess").click()
+        expect(page.get_by_text("Choose one of the answers first.")).to_be_visible(timeout=60 * SECOND)
+        found += in_the_way(page)
+        page.get_by_role("radio").first.click()
+        page.get_by_role("button", name="This is my guess").click()
+        expect(page.get_by_text("The last step says whether it held.")).to_be_visible(timeout=60 * SECOND)
+        for step in page.locator(".le-steps button").all():
+            step.click()
+            settle(page)
+            if (check := page.get_by_role("button", name="Check")).count():  # the answer as it stands, and its hint
+                check.click()
+                settle(page)
+            found += [f"{step.inner_text()}: {line}" for line in in_the_way(page)]
     context.close()
     assert not found, "\n".join(found)
     assert outside == []

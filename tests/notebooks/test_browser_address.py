@@ -32,6 +32,8 @@ CHOICES = {
     "61_behind_a_number.py": """Measure | against | Sorted | Beside it, with the same user | After turn""",
     "65_audit.py": """Show cases of the kind | only those the audit gets wrong | Share of verdicts turned around
         | list the figures that follow, too""",
+    "70_be_the_user.py": """Target | number | Messages to each""",
+    "75_safety.py": """Conversations | Depth of the off-limits wish | One in which something was offered""",
 }
 
 
@@ -71,7 +73,10 @@ def state(page: Page, label: str) -> str:
 def change(page: Page, label: str) -> bool:
     """Choose something else, if there is anything else."""
     found = control(page, label)
-    if found.get_attribute("aria-valuenow") is not None:
+    if found.evaluate("each => each.inputMode") == "numeric":
+        found.fill("12")
+        found.press("Enter")
+    elif found.get_attribute("aria-valuenow") is not None:
         at_end = found.get_attribute("aria-valuenow") == found.get_attribute("aria-valuemax")
         found.focus()
         found.press("ArrowLeft" if at_end else "ArrowRight")

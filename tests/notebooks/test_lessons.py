@@ -9,12 +9,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from browser import Server, workbench
+from browser import Server, keep_on_this_machine, workbench
+from markupsafe import escape
 from notebook_runs import FOLDER, problems, run
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from discover_lib.app.answers import read_answers
+from discover_lib.app.lessons import cards
 from discover_lib.app.lessons.exercises import EXERCISES
+from discover_lib.app.lessons.predictions import PREDICTIONS
+from discover_lib.app.simulator_page import ABOUT
+from discover_lib.base.glossary import TERMS
 from discover_lib.views.navigation import LESSONS
 
 pytestmark = pytest.mark.slow
@@ -30,17 +35,40 @@ def test_marimo_finds_nothing_to_complain_of() -> None:
 def test_runs_untouched_and_shows_no_error(name: str) -> None:
     outputs, _ = run(name)
     assert problems(outputs) == [] and any("Guess first" in output for output in outputs)
+    assert not any("Explain</h2>" in output for output in outputs)
     source = (FOLDER / name).read_text(encoding="utf-8")
     assert re.search(rf'^# title = "Lesson {name[8]} · {re.escape(LESSONS[name])}"$', source, re.MULTILINE)
     assert re.search(r'^# description = ".{20,160}"$', source, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", LESSONS)
-def test_after_a_guess_the_rest_is_there(name: str) -> None:
-    outputs, _ = run(name, guess=SimpleNamespace(value="none"))
+def at_step(name: str, title: str, guess: str, **given: Any) -> str:
+    """What a card shows at one of its steps after this guess."""
+    outputs, _ = run(name, guess=guess, opened=title, **given)
     assert problems(outputs) == []
-    text = "".join(outputs)
-    assert "Your guess" in text and "Explain" in text
+    return "".join(outputs)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_last_step_quotes_the_guess_and_says_whether_it_held(name: str) -> None:
+    prediction = PREDICTIONS[name[8]]
+    for guess in prediction.choices:
+        held = guess == prediction.happened().choice
+        text = at_step(name, "Explain", guess)
+        assert f"You guessed “<b>{guess}</b>”" in text
+        assert (", and it held." in text) is held and ("It did not hold" in text) is not held
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_step_shows_its_words_with_a_sentence_each(name: str) -> None:
+    source = (FOLDER / name).read_text(encoding="utf-8")
+    steps = re.findall(r'opened == "([^"]+)"', source)
+    texts = {title: at_step(name, title, PREDICTIONS[name[8]].choices[0]) for title in steps}
+    assert "Your guess: <b>" in texts["Predict"] and steps[0] == "Predict" and steps[-1] == "Explain"
+    assert all("le-words" in texts["Predict"] for _ in steps)
+    for key in re.findall(r'cards\.asked\("([\w-]+)"\)', source):
+        for word in EXERCISES[key].words:
+            sentence = TERMS[word].meaning if word in TERMS else ABOUT[word]
+            assert any(str(escape(sentence)) in text for text in texts.values()), word
 
 
 def test_the_lessons_ask_all_twelve_exercises_once() -> None:
@@ -50,18 +78,18 @@ def test_the_lessons_ask_all_twelve_exercises_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "field", "value", "said"),
+    ("key", "value", "said"),
     [
-        ("lessons/3_length.py", "reward", {"number": " 1,64 "}, "✓ Right"),
-        ("lessons/3_length.py", "reward", {"number": "two"}, "Not yet"),
-        ("lessons/4_trust.py", "leak", {f"pick{n}": n in (2, 5) for n in range(1, 7)}, "✓ Right"),
-        ("lessons/5_learning.py", "grpo", {f"reply{n}": 2.0 for n in range(1, 5)}, "✓ Right"),
-        ("lessons/5_learning.py", "beat", {"text": "a fox?\n\n"}, "They say:"),
+        ("reward", {"number": " 1,64 "}, "✓ Right"),
+        ("reward", {"number": "two"}, "Not yet"),
+        ("leak", {f"pick{n}": n in (2, 5) for n in range(1, 7)}, "✓ Right"),
+        ("grpo", {f"reply{n}": 2.0 for n in range(1, 5)}, "✓ Right"),
+        ("beat", {"text": "a fox?\n\n"}, "They say:"),
     ],
 )
-def test_the_fields_are_checked_by_the_library(name: str, field: str, value: dict[str, Any], said: str) -> None:
-    outputs, _ = run(name, **{field: SimpleNamespace(value=value)})
-    assert any(said in output for output in outputs)
+def test_the_fields_are_checked_by_the_library(key: str, value: dict[str, Any], said: str) -> None:
+    assert said in cards.checked(key, SimpleNamespace(value=value)).text
+    assert said not in cards.checked(key, SimpleNamespace(value=None)).text
 
 
 # -- in a browser ------------------------------------------------------------------------------------------------------
@@ -69,9 +97,26 @@ def test_the_fields_are_checked_by_the_library(name: str, field: str, value: dic
 
 def guess_in(page: Page, url: str, name: str) -> None:
     page.goto(f"{url}/?file={name}")
-    page.get_by_role("radio").first.click(timeout=60_000)
+    page.get_by_role("button", name="This is my guess").click(timeout=60_000)
+    expect(page.get_by_text("Choose one of the answers first.")).to_be_visible(timeout=30_000)
+    page.get_by_role("radio").first.click()
     page.get_by_role("button", name="This is my guess").click()
-    expect(page.get_by_role("heading", name="Explain")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("The last step says whether it held.")).to_be_visible(timeout=30_000)
+
+
+def step(page: Page, title: str) -> Locator:
+    return page.locator(".le-steps").get_by_role("button", name=title)
+
+
+def go_on(page: Page) -> bool:
+    """Open the next step, if there is one."""
+    button = page.get_by_role("button", name="Next: ")
+    if not button.count():
+        return False
+    title = button.inner_text()[len("Next: ") : -len(" →")]
+    button.click()
+    expect(step(page, title)).to_have_attribute("aria-pressed", "true", timeout=30_000)
+    return True
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -80,8 +125,29 @@ def test_a_card_fits_a_phone_and_goes_on_after_the_guess(
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     guess_in(page, server.url, name)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    while go_on(page):
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    expect(page.get_by_text("You guessed")).to_be_visible(timeout=30_000)
     assert outside_requests == []
+
+
+def test_guess_and_step_come_back_from_the_address_and_answers_do_not(
+    server: Server, page: Page, browser: Browser
+) -> None:
+    guess_in(page, server.url, "lessons/3_length.py")
+    go_on(page)
+    page.get_by_label("Your number").fill("1.64")
+    page.get_by_role("button", name="Check").click()
+    expect(page.get_by_text("✓ Right.")).to_be_visible()
+    fresh = browser.new_context()
+    keep_on_this_machine(fresh)
+    again = fresh.new_page()
+    again.goto(page.url)
+    expect(step(again, "By hand")).to_have_attribute("aria-pressed", "true", timeout=60_000)
+    expect(again.get_by_label("Your number")).to_have_value("")
+    step(again, "Explain").click()
+    expect(again.get_by_text("You guessed “more than those of draft”")).to_be_visible(timeout=30_000)
+    fresh.close()
 
 
 def test_a_class_hands_in_what_is_checked(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,8 +160,9 @@ def test_a_class_hands_in_what_is_checked(page: Page, tmp_path: Path, monkeypatc
         page.get_by_role("button", name="Come in").click()
         expect(page.get_by_text("Hello Kim <b>")).to_be_visible()
         guess_in(page, running.url, "lessons/3_length.py")
-        page.get_by_label("Your number").first.fill("1.64")
-        page.get_by_role("button", name="Check").first.click()
+        go_on(page)
+        page.get_by_label("Your number").fill("1.64")
+        page.get_by_role("button", name="Check").click()
         expect(page.get_by_text("✓ Right.")).to_be_visible()
         page.goto(f"{running.url}/?file=20_simulator.py")
         expect(page.get_by_text("not part of the class")).to_be_visible()

@@ -1,18 +1,28 @@
-"""The furniture of a lesson's card: predict, do, explain.  marimo is imported where it is used."""
+"""The furniture of a lesson's card: predict, do, explain, one step in sight.  marimo is imported where it is used.
+
+The step and the guess stand in the address; answers to exercises do not, so that a link gives none away.  What a class
+hands in is handed in when a button is pressed, not when a page shows it again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from discover_lib.app.answers import hand_in
+from discover_lib.app.controls import pickable
 from discover_lib.app.lessons.exercise import Outcome
 from discover_lib.app.lessons.exercises import EXERCISES
+from discover_lib.app.lessons.predictions import PREDICTIONS
 from discover_lib.app.lessons.rules import GROUP
+from discover_lib.app.simulator_page import ABOUT
+from discover_lib.base.glossary import TERMS
 from discover_lib.views import conversation as show
-from discover_lib.views.html import EMPTY, Markup, joined, notice, tag
+from discover_lib.views.html import EMPTY, Markup, notice, rich_text, tag
 
-LINES = {"reply": 3, "replies": 6}
+PREDICT, EXPLAIN = "Predict", "Explain"
+STATES = ("undiscovered", "emerging", "discovered")
+LINES = {"reply": 3, "replies": 4}
 MAX_EXPLANATION = 600  # characters
 SHORT = 12  # characters of a choice that stands beside others in a line
 
@@ -26,25 +36,129 @@ def student() -> str:
     return str(user.get("username", "")) if isinstance(user, dict) else str(getattr(user, "display_name", "") or "")
 
 
+# -- steps -------------------------------------------------------------------------------------------------------------
+
+
+def titles(*steps: str) -> tuple[str, ...]:
+    """The steps of a card, numbered, around those in which something is done."""
+    return tuple(f"{number} {title}" for number, title in enumerate((PREDICT, *steps, EXPLAIN), 1))
+
+
+def first_open(steps: Sequence[str]) -> str:
+    """The step that the address names, else the first."""
+    asked = _asked("step")
+    return steps[int(asked) - 1] if asked.isdecimal() and 0 < int(asked) <= len(steps) else steps[0]
+
+
+def chooser(steps: Sequence[str], opened: str) -> Any:
+    """The steps in a row; the one that is open is `value["picked"]` and stands in the address."""
+    import marimo as mo
+
+    buttons = (tag("li", tag("button", step, type="button", data_pick=step)) for step in steps)
+    widget = pickable(show.styled(tag("ol", *buttons, class_="dl-plain le-steps", aria_label="Steps")), opened)
+    widget.observe(lambda change: _remember(steps, change["new"]), "picked")
+    return mo.ui.anywidget(widget)
+
+
+def _remember(steps: Sequence[str], step: str) -> None:
+    import marimo as mo
+
+    mo.query_params().set("step", str(steps.index(step) + 1))
+
+
+def in_sight(step: str, guess: str | None) -> str:
+    """The title of the step that is shown: without a guess the first alone, and "" for any other."""
+    title = step.partition(" ")[2]
+    return title if guess or title == PREDICT else ""
+
+
+def onward(steps: Sequence[str], step: str, guess: str | None, open_step: Callable[[str], None]) -> Any:
+    """The way to the next step, or what is missing."""
+    import marimo as mo
+
+    if not guess:
+        return mo.Html(show.styled(show.quiet(f"Guess first, in step {steps[0]}: the other steps open then.")))
+    place = steps.index(step) + 1
+    if place == len(steps):
+        return None
+
+    def go_on(_: Any) -> None:
+        _remember(steps, steps[place])
+        open_step(steps[place])
+
+    return mo.ui.button(label=f"Next: {steps[place][2:]} →", on_click=go_on)
+
+
+def _asked(name: str) -> str:
+    import marimo as mo
+
+    return str(mo.query_params().get(name) or "") if mo.running_in_notebook() else ""
+
+
+def words(*names: str) -> Markup:
+    """A sentence for every word: of the glossary, or about an assistant."""
+    rows = (
+        tag("div", tag("dt", *_named(name)), tag("dd", TERMS[name].meaning if name in TERMS else ABOUT[name]))
+        for name in names
+    )
+    return tag("dl", *rows, class_="le-words") if names else EMPTY
+
+
+def _named(name: str) -> list[Markup]:
+    if name not in TERMS:
+        return [tag("code", name)]
+    glyph = [show.state_glyph(name), Markup(" ")] if name in STATES else []
+    return [*glyph, tag("b", name), *([tag("i", f" {TERMS[name].symbol}")] if TERMS[name].symbol else [])]
+
+
 # -- predict -----------------------------------------------------------------------------------------------------------
 
 
-def predict(question: str, choices: Sequence[str]) -> Any:
-    """A guess before anything is seen: its `value` is None until one is made."""
+def predict(card: str) -> Any:
+    """A guess before anything is seen, which a class hands in and the address keeps."""
     import marimo as mo
 
-    radio = mo.ui.radio(list(choices), label=question)
-    return radio.form(submit_button_label="This is my guess", bordered=False)
+    choices = PREDICTIONS[card].choices
+    asked = _asked("guess")
+
+    def keep(guess: str | None) -> None:
+        if guess:
+            mo.query_params().set("guess", guess)
+            hand_in(student(), f"predict-{card}", guess)
+
+    radio = mo.ui.radio(choices, value=asked if asked in choices else None, label=PREDICTIONS[card].question)
+    return radio.form(
+        submit_button_label="This is my guess",
+        bordered=False,
+        validate=lambda guess: None if guess else "Choose one of the answers first.",
+        on_change=keep,
+    )
 
 
-def predicted(card: str, guess: str | None) -> Any:
-    """A line about the guess, which a class hands in."""
+def guess_in(card: str, form: Any) -> str | None:
+    """The guess made in the form, or the one that the address brings along."""
+    asked = _asked("guess")
+    return form.value or (asked if asked in PREDICTIONS[card].choices else None)
+
+
+def predicting(card: str, about: str, form: Any, guess: str | None) -> Any:
+    """The first step: what it is about, the question, its words, and the guess once it is made."""
     import marimo as mo
 
-    if guess is None:
-        return mo.Html(show.styled(show.quiet("Guess first; the page goes on below.")))
-    hand_in(student(), f"predict-{card}", guess)
-    return mo.Html(show.styled(notice("Your guess: ", tag("b", guess), ". Now look.", tone="open")))
+    made = EMPTY
+    if guess:
+        made = notice("Your guess: ", tag("b", guess), ". The last step says whether it held.", tone="open")
+    above = show.styled(rich_text(" ".join(about.split())), words(*PREDICTIONS[card].words))
+    return mo.vstack([mo.Html(above), form, mo.Html(show.styled(made))])
+
+
+def compared(card: str, guess: str) -> Markup:
+    """The guess in the reader's words, whether it held, and what happened."""
+    happened = PREDICTIONS[card].happened()
+    if guess == happened.choice:
+        return notice("You guessed “", tag("b", guess), "”, and it held. ", happened.sentence)
+    line = tag("b", guess), "”. It did not hold: the answer is “", tag("b", happened.choice), "”. ", happened.sentence
+    return notice("You guessed “", *line, tone="open")
 
 
 # -- do ----------------------------------------------------------------------------------------------------------------
@@ -57,15 +171,22 @@ def asked(key: str) -> Any:
     fields = _fields(key)
     short = all(len(choice) < SHORT for choice in EXERCISES[key].choices)
     layout = (" &emsp; " if short else "\n\n").join(f"{{{name}}}" for name in fields)
-    return mo.md(layout).batch(**fields).form(submit_button_label="Check", bordered=False)
+
+    def keep(value: dict[str, Any] | None) -> None:
+        if value is not None:
+            answer = answer_of(key, value)
+            hand_in(student(), key, answer, EXERCISES[key].check(answer))
+
+    return mo.md(layout).batch(**fields).form(submit_button_label="Check", bordered=False, on_change=keep)
 
 
-def posed(key: str, fields: Any) -> Any:
-    """An exercise as a page shows it: its task above the fields."""
+def posed(key: str, fields: Any, *above: Markup, below: Markup = EMPTY) -> Any:
+    """An exercise as a page shows it: its task, its words, what it is about, the fields, and what the check says."""
     import marimo as mo
 
     exercise = EXERCISES[key]
-    return mo.vstack([mo.md(f"### {exercise.title}\n\n{exercise.task}"), fields])
+    head = tag("h2", exercise.title, class_="le-title"), rich_text(exercise.task), words(*exercise.words)
+    return mo.vstack([mo.Html(show.styled(*head, *above)), fields, checked(key, fields, below)])
 
 
 def _fields(key: str) -> dict[str, Any]:
@@ -105,16 +226,12 @@ def answer_of(key: str, value: dict[str, Any]) -> Any:
     return values[0] if form == "reply" else values
 
 
-def checked(key: str, value: dict[str, Any] | None, *below: Markup) -> Any:
-    """What the check says of the answer in the fields of `asked`, which a class hands in."""
+def checked(key: str, fields: Any, *below: Markup) -> Any:
+    """What the check says of the answer in the fields of `asked`; nothing before *Check* is pressed."""
     import marimo as mo
 
-    if value is None:
-        return mo.md("")
-    answer = answer_of(key, value)
-    outcome = EXERCISES[key].check(answer)
-    hand_in(student(), key, answer, outcome)
-    return mo.Html(show.styled(told(outcome), *below))
+    outcome = EMPTY if fields.value is None else told(EXERCISES[key].check(answer_of(key, fields.value)))
+    return mo.Html(show.styled(outcome, *below))
 
 
 def told(outcome: Outcome) -> Markup:
@@ -143,19 +260,27 @@ def bars(values: dict[str, float] | Any) -> Markup:
 # -- explain -----------------------------------------------------------------------------------------------------------
 
 
-def explain(question: str) -> Any:
-    """A sentence of one's own; its `value` is None until it is sent."""
+def explain(card: str, question: str) -> Any:
+    """A sentence of one's own, which a class hands in; its `value` is None until it is sent."""
     import marimo as mo
+
+    def keep(text: str | None) -> None:
+        if text:
+            hand_in(student(), f"explain-{card}", text.strip()[:MAX_EXPLANATION])
 
     text = mo.ui.text_area(label=question, rows=2, max_length=MAX_EXPLANATION, full_width=True)
-    return text.form(submit_button_label="Compare", bordered=False)
+    return text.form(
+        submit_button_label="Compare",
+        bordered=False,
+        validate=lambda text: None if (text or "").strip() else "Write a sentence of your own first.",
+        on_change=keep,
+    )
 
 
-def explained(card: str, text: str | None, ours: str) -> Any:
-    """The explanation of the lesson, once one's own is written; a class hands that in."""
+def explaining(card: str, guess: str, form: Any, ours: str) -> Any:
+    """The last step: what became of the guess, one's own sentence, then the lesson's."""
     import marimo as mo
 
-    if not text or not text.strip():
-        return mo.Html(show.styled(show.quiet("Write a sentence of your own first, then compare.")))
-    hand_in(student(), f"explain-{card}", text.strip()[:MAX_EXPLANATION])
-    return mo.Html(show.styled(joined([notice(tag("b", "One way to say it: "), ours)])))
+    said = notice(tag("b", "One way to say it: "), ours) if form.value else EMPTY
+    verdict = show.styled(tag("h2", "Explain", class_="le-title"), compared(card, guess))
+    return mo.vstack([mo.Html(verdict), form, mo.Html(show.styled(said))])

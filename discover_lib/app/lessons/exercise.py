@@ -38,6 +38,7 @@ class Exercise:
     Attributes:
         choices: what can be picked, for the forms "order" and "several".
         check: answer → outcome.
+        words: terms of the glossary, and assistants, that its task uses first in the lesson.
     """
 
     key: str
@@ -46,6 +47,7 @@ class Exercise:
     form: Form
     check: Callable[[Any], Outcome]
     choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
 
 def wrong(hint: str, **shown: float) -> Outcome:

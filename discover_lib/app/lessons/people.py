@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -23,6 +24,12 @@ SETTING = {"engine": "miniature", "domain": DOMAIN}
 @lru_cache(maxsize=64)
 def tree_of(person: int) -> IntentTree:
     return engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", person)).tree
+
+
+def first_trees(person: int, count: int) -> IntentTree:
+    """The first trees of a person's wishes alone, to be looked at."""
+    tree = tree_of(person)
+    return dataclasses.replace(tree, roots=tree.roots[:count])
 
 
 @lru_cache(maxsize=256)

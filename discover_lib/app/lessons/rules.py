@@ -41,13 +41,13 @@ def near_misses(answer: Any) -> Outcome:
         return wrong(f"{now.score:g} reaches θ = {now.theta:g}, and a wish moves only past it.", **shown)
     if not now.moved:
         return wrong(
-            f"{int(count)} × {Rules.paper().p:g} = {now.score:g}, less than θ = {now.theta:g}: it stays fog, and θ "
-            f"shrinks to {now.theta_left:g}.",
+            f"{int(count)} × {Rules.paper().p:g} = {now.score:g}, less than θ = {now.theta:g}: it stays undiscovered, "
+            f"and θ shrinks to {now.theta_left:g}.",
             **shown,
         )
     if count > 1 and outcome(int(count) - 1).moved:
         return wrong(f"{now.score:g} is past θ = {now.theta:g}, but fewer would be, too.", **shown)
-    return Outcome(True, f"{now.score:g} is past θ = {now.theta:g}: the wish becomes a hunch, ○ → ◆.", shown)
+    return Outcome(True, f"{now.score:g} is past θ = {now.theta:g}: the wish becomes emerging, ○ → ◆.", shown)
 
 
 # -- advance, in code --------------------------------------------------------------------------------------------------
@@ -192,11 +192,11 @@ def worth(answer: Any) -> Outcome:
         right.discovered: "Length is not free here: count the tokens beyond τ.",
         without: f"The first {rules.tau:g} tokens cost nothing: charge only those beyond τ.",
         right.discovered - right.penalty: "Length is a charge: take it off, do not add it.",
-        right.penalty: f"That is the charge alone; {N_FOUND} wishes became known, each worth 1.",
+        right.penalty: f"That is the charge alone; {N_FOUND} wishes became discovered, each worth 1.",
         capped: f"{rules.penalty_cap:g} is the most that length can cost; this reply is not that long.",
     }
     hint = next((hint for value, hint in hints.items() if abs(given - value) < 0.005), None)
-    return wrong(hint or "Wishes that became known, less λ for every token beyond τ.", **shown)
+    return wrong(hint or "Wishes that became discovered, less λ for every token beyond τ.", **shown)
 
 
 # -- τ -----------------------------------------------------------------------------------------------------------------

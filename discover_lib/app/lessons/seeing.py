@@ -74,7 +74,7 @@ def two_replies(answer: Any) -> Outcome:
                 **shown,
             )
         if whys:
-            return wrong(f"Reply {turn.index} names only what is known already. Name what is still fog.", **shown)
+            return wrong(f"Reply {turn.index} names only what is known already. Name what is undiscovered.", **shown)
         return wrong(f"Nothing in reply {turn.index} meets a wish: {_asks_or_means_nothing(turn)}", **shown)
     root = tree.root_of[missing[0]]
     if set(missing) >= set(tree.ids_of[second]):

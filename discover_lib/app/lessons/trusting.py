@@ -8,10 +8,10 @@ from typing import Any
 from discover_lib.app.lessons.exercise import Outcome, number_of, numbers_of, wrong
 from discover_lib.app.lessons.people import talk
 from discover_lib.base.leaks import find_leaks, giving_away
-from discover_lib.core.conversation import Candidate
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import Reward
 from discover_lib.metrics.paired import SIGNIFICANCE, holm, permutation_p
+from discover_lib.views.html import Markup, signed, table
 
 # A user who knows that it is to be an animal, a fox; what they have said, one message of each kind.
 USER = IntentTree.from_dict(
@@ -70,7 +70,7 @@ def find_the_leak(answer: Any) -> Outcome:
     leaking = {place for place, found in leaks.items() if giving_away(found)}
     if picked == leaking:
         words = ", ".join(f"“{leak.word}” ({leak.meant})" for place in sorted(leaking) for leak in leaks[place])
-        return Outcome(True, f"These are wishes that are still fog, and yet said: {words}.")
+        return Outcome(True, f"These wishes are undiscovered, and yet said: {words}.")
     if not picked:
         return wrong("There is a leak: look for words of wishes that are still ○.")
     if false := sorted(picked - leaking):
@@ -90,17 +90,29 @@ def _why_honest(message: str) -> str:
     return "it says only that something is missing, or is about no wish at all."
 
 
-def candidates_of(pair: tuple[int, int]) -> tuple[Candidate, Candidate]:
-    """The two replies of a pair."""
+def rewards_of(pair: tuple[int, int]) -> tuple[Reward, Reward]:
+    """The rewards of the two replies of a pair, draft's and adaptive's."""
     person, turn = pair
-    first, second = talk(person, "draft", "adaptive").turns[turn - 1].candidates
-    return first, second
-
-
-def _rewards(pair: tuple[int, int]) -> tuple[Reward, Reward]:
-    first, second = (candidate.reward for candidate in candidates_of(pair))
+    candidates = talk(person, "draft", "adaptive").turns[turn - 1].candidates
+    first, second = (candidate.reward for candidate in candidates)
     assert first is not None and second is not None  # scripted replies are always scored
     return first, second
+
+
+def pairs_shown() -> Markup:
+    """What both replies of each pair found, their length and their reward."""
+    rows = []
+    for place, pair in enumerate(PAIRS, 1):
+        both = rewards_of(pair)
+        told = (f"{each.discovered:g} found, {each.n_tokens:g} tokens: {signed(each.total)}" for each in both)
+        rows.append((f"pair {place}", *told))
+    return table(("", "draft", "adaptive"), rows)
+
+
+def by_length() -> set[int]:
+    """The pairs, from 1, whose better reply is better by its length alone: both discover equally much."""
+    rewards = {place: rewards_of(pair) for place, pair in enumerate(PAIRS, 1)}
+    return {place for place, (one, other) in rewards.items() if one.discovered == other.discovered}
 
 
 def decided_by_length(answer: Any) -> Outcome:
@@ -108,26 +120,25 @@ def decided_by_length(answer: Any) -> Outcome:
     picked = _picked(answer, PAIRS)
     if picked is None:
         return wrong(_NUMBERS)
-    rewards = {place: _rewards(pair) for place, pair in enumerate(PAIRS, 1)}
-    by_length = {place for place, (one, other) in rewards.items() if one.discovered == other.discovered}
-    if picked == by_length:
+    right = by_length()
+    if picked == right:
         return Outcome(
             True,
-            f"{len(by_length)} of {len(PAIRS)} labels say “shorter” and nothing else. Trained on many of those, an "
+            f"{len(right)} of {len(PAIRS)} labels say “shorter” and nothing else. Trained on many of those, an "
             "assistant learns to be brief.",
         )
     if not picked:
         return wrong("Some are: look for pairs in which both replies found the same number of wishes.")
-    if false := sorted(picked - by_length):
-        one, other = rewards[false[0]]
+    if false := sorted(picked - right):
+        one, other = rewards_of(PAIRS[false[0] - 1])
         better, worse = (one, other) if one.total > other.total else (other, one)
         also = "is shorter, too, but it" if better.n_tokens < worse.n_tokens else "is even the longer one; it"
         return wrong(
             f"In pair {false[0]} the better reply {also} found {better.discovered:g} against {worse.discovered:g}: it "
             "would win if length were free.",
         )
-    missed = min(by_length - picked)
-    both = rewards[missed][0].discovered
+    missed = min(right - picked)
+    both = rewards_of(PAIRS[missed - 1])[0].discovered
     if both == 0:
         return wrong("One is missing: where neither found anything, only length is left to tell them apart.")
     return wrong(f"One is missing: a pair in which both replies found {both:g}.")

@@ -24,6 +24,7 @@ ROW = 23.0  # units, one assistant in a chart of rows; units are CSS pixels at f
 LINE = 15.0  # units between two labels at the end of lines
 CHARACTER = 10.0  # units that a character of a label is taken to be wide
 BINS = 24
+PHONE_WIDTH = 350.0  # units of a chart that a phone shows whole
 READABLE = 560.0  # units; a wider chart shrinks to this many pixels and scrolls from there on
 READABLE_ROWS = 760.0  # the same where names and numbers stand first and are read without scrolling
 SMOOTHED = 5  # logged points that a bold line averages
@@ -92,6 +93,12 @@ def _svg(
     words = {"role": "img", "aria_label": spoken}
     svg = tag("svg", *drawn, class_=class_, style=least, viewBox=view, preserveAspectRatio=ratio, **words)
     return scrolling(svg) if least else svg
+
+
+def for_any_window(draw: Callable[[float], Markup]) -> Markup:
+    """A chart drawn for a desk and for a phone, by its width; the window shows one of them."""
+    wide, narrow = draw(WIDE.width), draw(PHONE_WIDTH)
+    return tag("div", wide, class_="rf-wide") + tag("div", narrow, class_="rf-narrow")
 
 
 def _figure(title: str, *parts: Markup, class_: str) -> Markup:
@@ -526,18 +533,22 @@ def reward_of(rewards: Mapping[str, float]) -> Markup:
 
 
 def group_bars(
-    rewards: Mapping[str, float | None], advantages: Mapping[str, float | None], mean: float | None
+    rewards: Mapping[str, float | None],
+    advantages: Mapping[str, float | None],
+    mean: float | None,
+    width: float = WIDE.width,
 ) -> Markup:
     """Rewards of a group of replies as bars from zero, the mean as a line, and what an update makes of each reply."""
-    left, right, tall = 150.0, 210.0, 34.0
-    size = Box(WIDE.width, tall * len(rewards) + 30)
+    on_desk, tall = width > READABLE, 34.0
+    left, right, aside = (190.0, 210.0, 60.0) if on_desk else (96.0, 120.0, 36.0)
+    size = Box(width, tall * len(rewards) + 30)
     values = [value for value in rewards.values() if value is not None]
     span = Span(min([0.0, *values]), max([1.0, *values]))
-    x = scale(span, left + 40, size.width - right)
+    x = scale(span, left, size.width - right)
     drawn = [_HATCH]
     for place, (name, value) in enumerate(rewards.items()):
         middle, advantage = tall * (place + 0.5), advantages[name]
-        drawn.append(_text(name, left, middle + 4, "rf-name", "end"))
+        drawn.append(_text(name, left - (40 if on_desk else 8), middle + 4, "rf-name", "end"))
         if value is None or advantage is None:
             drawn.append(_text("unscored", x(0) + 6, middle + 4))
             continue
@@ -546,7 +557,8 @@ def group_bars(
         drawn.append(tag("rect", class_=kind, y=f"{middle - 9:.1f}", height=18, rx=3, **box))
         drawn.append(_text(signed(round(value, 3)), max(x(value), x(0)) + 6, middle + 4, "rf-name"))
         side = "▲ likelier" if advantage > 0 else "▼ less likely" if advantage < 0 else "= stays"
-        drawn.append(_text(f"{side} ({signed(round(advantage, 2))})", size.width - right + 60, middle + 4, "rf-name"))
+        side += f" ({signed(round(advantage, 2))})" if on_desk else ""
+        drawn.append(_text(side, size.width - right + aside, middle + 4, "rf-name"))
     bottom = tall * len(rewards)
     drawn.append(_line("rf-zero", x(0), 0, x(0), bottom))
     if mean is not None:

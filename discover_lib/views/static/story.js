@@ -47,7 +47,9 @@ function makeColumn(column, story, actions) {
   const root = make("article", "st-col");
   root.dataset.key = column.key;
   const head = make("header", "st-head");
-  head.append(make("h3", "", column.name), make("p", "", column.about));
+  const title = make("h3", "", column.name);
+  if (column.key !== "you") title.append(": ", make("code", "", column.key)); // its name on every other page
+  head.append(title, make("p", "", column.about));
   const said = make("div", "st-said");
   said.tabIndex = 0;
   said.setAttribute("role", "region");
