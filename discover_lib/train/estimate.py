@@ -264,8 +264,9 @@ def estimate(
         cache = part.batch * part.max_length * base.cache_bytes
         batch = max(batch, cache / GIB)
         half = part.batch * mean * base.cache_bytes  # what is read of it, on average over a reply
+        written = part.multi_turn + part.replies_ahead
         rate = card.bandwidth * 1e9 * READ[part.generation]
-        seconds = seconds * part.iterations + part.max_completion * part.multi_turn * (size + half) / rate
+        seconds = seconds * part.iterations + part.max_completion * written * (size + half) / rate
     return Estimate(stage, card, base, fixed, batch, steps * seconds / 3600, steps, mean)
 
 
