@@ -4,8 +4,8 @@
     python benchmarks/disturbed.py outage [--minutes 10]
 
 A tiny model goes through SFT, DPO, GRPO and GRPO of two turns by `discover train`; in GRPO a language model judges and
-speaks over HTTP.  Each killed run gets SIGKILL once, at a seeded moment between the loading of its model and its end
-(every fifth: between its start and its end), and the same command again.  Prints a line a run; the exit status is 1 if
+speaks over HTTP.  Each killed run gets SIGKILL once, at a seeded moment within a seeded step (every fifth: while it
+loads), and the same command again.  Prints a line a run; the exit status is 1 if
 an adapter is not, byte for byte, that of the undisturbed run, or if more was asked twice than could be in flight.
 """
 
@@ -16,6 +16,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -33,10 +34,11 @@ from discover_lib.app.cli.main import main as discover
 MODEL = "openai/miniature:svg_drawing"
 # Each run is a process of its own; what takes longest, importing the libraries, is done once for all of them.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["__main__", "discover_lib.train.grpo.trainer", "discover_lib.train.access"])
+PRELOADED = ("train.grpo.trainer", "train.supervised", "train.access", "app.cli.train")
+PROCESSES.set_forkserver_preload(["__main__", *(f"discover_lib.{name}" for name in PRELOADED)])
 WORKERS = 4  # judgements at a time, and so the most that can be in flight when a run is killed
 LATENCY_SECONDS = 0.05
-STEPS = 9
+STEPS = 6
 SHARED = {"per_device": 4, "max_steps": STEPS, "save_steps": 2, "sample_steps": 3, "lora.r": 4, "lora.alpha": 8}
 SUPERVISED = SHARED | {"batch": 4, "eval_steps": 3}
 POLICY = SHARED | {
@@ -70,6 +72,10 @@ class Undisturbed:
     loading: float
     seconds: float
     answered: int
+
+    @property
+    def step(self) -> float:
+        return (self.seconds - self.loading) / STEPS
 
 
 def command(words: list[str], log: str) -> None:
@@ -139,27 +145,34 @@ def logged_step(run: Path) -> int:
 
 def kill_once(bench: Bench, name: str, number: int, plain: Undisturbed, rng: random.Random, server: FakeServer) -> bool:
     """One run, killed and gone on with; prints what became of it and returns whether all is as it should be."""
-    kind, run, early, share = KINDS[name], bench.folder / "killed" / f"{number}-{name}", number % 5 == 4, rng.random()
-    before, begun = server.counts["served"], time.monotonic()
+    kind, run, before = KINDS[name], bench.folder / "killed" / f"{number}-{name}", server.counts["served"]
+    begun = time.monotonic()
     process = bench.start(kind, run, server)
-    while not early and process.is_alive() and not loaded(run):
-        time.sleep(0.005)
-    process.join(share * (plain.seconds if early else plain.seconds - plain.loading))
+    if number % 5 == 4:
+        process.join(rng.random() * plain.loading)
+    else:
+        after, share, loading = rng.randrange(STEPS), rng.random(), begun
+        while process.is_alive() and (logged_step(run) < after or not loaded(run)):
+            loading = loading if loaded(run) else time.monotonic()
+            time.sleep(0.005)
+        process.join(share * (time.monotonic() - loading) / max(1, after) if after else share * plain.step)
     process.kill()
     process.join()
-    killed = process.exitcode != 0
-    at, saved = logged_step(run), sorted(path.name for path in (run / "checkpoints").glob("*"))
+    at, saved = logged_step(run), len(list((run / "checkpoints").glob("*")))
+    if process.exitcode == 0:  # too late: another moment
+        shutil.rmtree(run)
+        print(f"   {name} ended before its moment came; once more", flush=True)
+        return kill_once(bench, name, number, plain, rng, server)
     moment = f"{time.monotonic() - begun:5.1f} s, step {at} of {STEPS}"
-    if killed:
-        bench.finish(kind, run, server)
+    bench.finish(kind, run, server)
     twice = server.counts["served"] - before - plain.answered
     same = adapter(run) == plain.adapter
     print(
-        f"{number + 1:2} {name:7} {'killed' if killed else 'ended before'} at {moment}, {len(saved)} checkpoints: "
+        f"{number + 1:2} {name:7} killed at {moment}, {saved} checkpoints: "
         f"adapter {'the same' if same else 'DIFFERS'}, {twice} of {plain.answered} answers paid twice",
         flush=True,
     )
-    return same and killed and 0 <= twice <= WORKERS
+    return same and 0 <= twice <= WORKERS
 
 
 def kills(bench: Bench, count: int, seed: int, server: FakeServer) -> bool:
