@@ -2,11 +2,13 @@
 
     python benchmarks/disturbed.py kills [--kills 20]
     python benchmarks/disturbed.py outage [--minutes 10]
+    python benchmarks/disturbed.py slow [--latency 0.2]
 
 A tiny model goes through SFT, DPO, GRPO and GRPO of two turns by `discover train`; in GRPO a language model judges and
 speaks over HTTP.  Each killed run gets SIGKILL once, at a seeded moment within a seeded step (every fifth: while it
 loads), and the same command again.  Prints a line a run; the exit status is 1 if
 an adapter is not, byte for byte, that of the undisturbed run, or if more was asked twice than could be in flight.
+`slow` compares steps whose replies are judged as they are written with steps that judge them all at the end.
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ import multiprocessing
 import os
 import random
 import shutil
+import statistics
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import llm_brain
@@ -30,6 +34,7 @@ from llm_server import FakeServer, Faults
 from training import make_base, make_data, teach
 
 from discover_lib.app.cli.main import main as discover
+from discover_lib.train.grpo.reward import Judging
 
 MODEL = "openai/miniature:svg_drawing"
 # Each run is a process of its own; what takes longest, importing the libraries, is done once for all of them.
@@ -37,7 +42,7 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PRELOADED = ("train.grpo.trainer", "train.supervised", "train.access", "app.cli.train")
 PROCESSES.set_forkserver_preload(["__main__", *(f"discover_lib.{name}" for name in PRELOADED)])
 WORKERS = 4  # judgements at a time, and so the most that can be in flight when a run is killed
-LATENCY_SECONDS = 0.05
+LATENCY_SECONDS, SLOW_SECONDS = 0.05, 0.2
 STEPS = 6
 SHARED = {"per_device": 4, "max_steps": STEPS, "save_steps": 2, "sample_steps": 3, "lora.r": 4, "lora.alpha": 8}
 SUPERVISED = SHARED | {"batch": 4, "eval_steps": 3}
@@ -61,7 +66,11 @@ KINDS = {
     "dpo": Kind("dpo", SUPERVISED, "sft"),
     "grpo": Kind("grpo", POLICY, "dpo"),
     "grpo-2": Kind("grpo", POLICY | {"multi_turn": 2, "own_prefixes": False}, "dpo"),
+    "grpo-alone": Kind("grpo", POLICY),
 }
+MANY = POLICY | {"batch": 32, "workers": 8, "rounds": 1, "probe_users": 0, "own_prefixes": False}
+SLOW = {turns: Kind("grpo", MANY | {"multi_turn": turns}) for turns in (1, 2)}
+KILLED = ("sft", "dpo", "grpo", "grpo-2")
 
 
 @dataclass(frozen=True)
@@ -78,13 +87,27 @@ class Undisturbed:
         return (self.seconds - self.loading) / STEPS
 
 
-def command(words: list[str], log: str) -> None:
+def command(words: list[str], log: str, late: bool) -> None:
     """`discover` with these words, in a process of its own whose output goes into a file."""
+    if late:
+        judge_late()
     with Path(log).open("ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     sys.argv = ["discover", *words]
     discover()
+
+
+def judge_late() -> None:
+    """From now on no reply is judged before all are written."""
+    begin, results = Judging.begin, Judging.results
+
+    def at_the_end(self: Judging[object], replies: list[tuple[object, str, int]]) -> list[object]:
+        with mock.patch.object(Judging, "begin", begin):
+            return results(self, replies)
+
+    Judging.begin = lambda *_: None  # type: ignore[method-assign]
+    Judging.results = at_the_end  # type: ignore[method-assign, assignment]
 
 
 @dataclass(frozen=True)
@@ -97,7 +120,7 @@ class Bench:
         make_data(self.folder / "data", artifacts=16)
         teach(make_base(self.folder / "base"), self.folder / "data", steps=80)
 
-    def start(self, kind: Kind, run: Path, server: FakeServer) -> BaseProcess:
+    def start(self, kind: Kind, run: Path, server: FakeServer, *, late: bool = False) -> BaseProcess:
         words = ["train", kind.stage, "--data", self.folder / "data" / kind.stage, "--base", self.folder / "base"]
         words += ["--recipe", "miniature", "--run", run]
         words += [word for name, value in kind.changes.items() for word in ("--set", f"{name}={json.dumps(value)}")]
@@ -106,12 +129,12 @@ class Bench:
         if kind.stage == "grpo":
             words += ["--judge", MODEL, "--voice", MODEL, "--api-base", server.api_base]
         run.parent.mkdir(exist_ok=True)
-        process = PROCESSES.Process(target=command, args=([str(each) for each in words], f"{run}.txt"))
+        process = PROCESSES.Process(target=command, args=([str(each) for each in words], f"{run}.txt", late))
         process.start()
         return process
 
-    def finish(self, kind: Kind, run: Path, server: FakeServer) -> None:
-        process = self.start(kind, run, server)
+    def finish(self, kind: Kind, run: Path, server: FakeServer, *, late: bool = False) -> None:
+        process = self.start(kind, run, server, late=late)
         process.join()
         if process.exitcode:
             raise SystemExit(f"{run} failed: {Path(f'{run}.txt').read_text()}")
@@ -177,11 +200,11 @@ def kill_once(bench: Bench, name: str, number: int, plain: Undisturbed, rng: ran
 
 def kills(bench: Bench, count: int, seed: int, server: FakeServer) -> bool:
     plain = {}
-    for name in KINDS:
+    for name in KILLED:
         plain[name] = bench.undisturbed(name, server)
         loading, seconds, answered = plain[name].loading, plain[name].seconds, plain[name].answered
         print(f"   {name:7} undisturbed: {seconds:.1f} s, {loading:.1f} to load, {answered} answers", flush=True)
-    rng, names = random.Random(seed), list(KINDS)
+    rng, names = random.Random(seed), KILLED
     fine = [kill_once(bench, names[at % len(names)], at, plain[names[at % len(names)]], rng, server)
             for at in range(count)]  # fmt: skip
     print(f"{sum(fine)} of {count} runs came out as undisturbed; at most {WORKERS} answers can be in flight")
@@ -189,11 +212,9 @@ def kills(bench: Bench, count: int, seed: int, server: FakeServer) -> bool:
 
 
 def outage(bench: Bench, minutes: float, server: FakeServer) -> bool:
-    for name in ("sft", "dpo"):
-        bench.undisturbed(name, server)
-    plain = bench.undisturbed("grpo", server)
+    plain = bench.undisturbed("grpo-alone", server)
     run, before = bench.folder / "outage", server.counts["served"]
-    process = bench.start(KINDS["grpo"], run, server)
+    process = bench.start(KINDS["grpo-alone"], run, server)
     while server.counts["served"] - before < plain.answered / 2:
         time.sleep(0.02)
     server.faults, begun = Faults(rate=1.0, kinds=("503",)), time.monotonic()
@@ -211,19 +232,39 @@ def outage(bench: Bench, minutes: float, server: FakeServer) -> bool:
     return status == 0 and same and twice == 0
 
 
+def slow(bench: Bench, server: FakeServer) -> bool:
+    same = True
+    for turns, kind in SLOW.items():
+        for late in (False, True):
+            run = bench.folder / "slow" / f"{turns}-{'late' if late else 'early'}"
+            bench.finish(kind, run, server, late=late)
+            lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+            took = [(line["step_time"], line["simulator/seconds"]) for line in lines if "step_time" in line]
+            step, waited = map(statistics.median, zip(*took, strict=True))
+            when = "at the end" if late else "as they are written"
+            print(f"{turns} turn(s), judged {when}: {step:.2f} s a step, of which waiting {waited:.2f} s", flush=True)
+        same = same and adapter(run) == adapter(run.with_name(f"{turns}-early"))
+    print(f"adapters {'are the same' if same else 'DIFFER'}")
+    return same
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("kills", "outage"))
+    parser.add_argument("what", choices=("kills", "outage", "slow"))
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--latency", type=float, help="seconds an answer takes")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     os.environ["OPENAI_API_KEY"] = "none"
-    with tempfile.TemporaryDirectory() as place, FakeServer(llm_brain.answer, LATENCY_SECONDS) as server:
+    latency = options.latency or (SLOW_SECONDS if options.what == "slow" else LATENCY_SECONDS)
+    with tempfile.TemporaryDirectory() as place, FakeServer(llm_brain.answer, latency) as server:
         bench = Bench(Path(place))
         bench.make()
         if options.what == "kills":
             return not kills(bench, options.kills, options.seed, server)
+        if options.what == "slow":
+            return not slow(bench, server)
         return not outage(bench, options.minutes, server)
 
 

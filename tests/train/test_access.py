@@ -93,14 +93,14 @@ def test_every_line_says_what_was_spent_and_the_parts_make_up_the_whole(undistur
     assert lines[-1]["spent/total"] > 0
 
 
-@pytest.mark.parametrize("turns", [1, 2])
+@pytest.mark.parametrize("changes", [{}, {"multi_turn": 2}, {"look_ahead": 1, "look_ahead_assistant": "policy"}])
 def test_judging_while_others_are_being_written_changes_nothing(
-    turns: int, undisturbed: Undisturbed, stage: StageSettings, tmp_path: Path
+    changes: dict[str, Any], undisturbed: Undisturbed, stage: StageSettings, tmp_path: Path
 ) -> None:
     """With one judgement at a time all wait for the last reply."""
-    made, early = stage.recipe.changed("grpo", {"multi_turn": turns}), undisturbed.folder
+    made, early = stage.recipe.changed("grpo", changes), undisturbed.folder
     with FakeServer(llm_brain.answer) as server:
-        if turns > 1:
+        if changes:
             early = tmp_path / "early"
             train(replace(stage, recipe=made), early, access(server))
         late = replace(stage, recipe=made.changed("grpo", {"workers": 1}))
