@@ -134,14 +134,15 @@ def choose_data(places):
 
 
 @app.cell(hide_code=True)
-def load_data(base_choice, data_choice, name_choice, stage_choice):
+def load_data(base_choice, data_choice, name_choice, stage_choice, system_choice):
     given_name = name_choice.value.strip()
     tiny = base_choice.value == TINY or dialect_of(given_name).text == "notation"
     stage = stage_choice.value
 
-    rows, unfit = rows_to_train_on(data_choice.value, stage, tiny)
+    system = "none" if tiny else system_choice.value  # the tiny model reads no system message
+    rows, unfit = rows_to_train_on(data_choice.value, stage, tiny, system)
     mo.Html(show.styled(show.error_line(f"{unfit[0].upper()}{unfit[1:]}."))) if unfit else None
-    return given_name, rows, stage, tiny, unfit
+    return given_name, rows, stage, system, tiny, unfit
 
 
 @app.cell(hide_code=True)
@@ -177,7 +178,8 @@ def choose_model(get_activity):
     )
     _hint = "Qwen/Qwen3-0.6B, or a folder"
     name_choice = kept(mo.ui.text, "model", value="", placeholder=_hint, label="Its name", full_width=True)
-    return base_choice, earlier_choice, name_choice
+    system_choice = kept(mo.ui.dropdown, "system", ["none", "collaborative"], value="none", label="System message")
+    return base_choice, earlier_choice, name_choice, system_choice
 
 
 @app.cell(hide_code=True)
@@ -191,7 +193,16 @@ def choose_recipe(tiny):
 
 
 @app.cell(hide_code=True)
-def show_model(backend_choice, base_choice, earlier_choice, name_choice, preset_choice, seed_choice):
+def show_model(
+    backend_choice,
+    base_choice,
+    earlier_choice,
+    name_choice,
+    preset_choice,
+    seed_choice,
+    system_choice,
+    tiny,
+):
     mo.vstack(
         [
             mo.md("""
@@ -204,6 +215,7 @@ def show_model(backend_choice, base_choice, earlier_choice, name_choice, preset_
                     base_choice,
                     *([name_choice] if base_choice.value == OTHER else []),
                     *(earlier_choice, preset_choice, backend_choice, seed_choice),
+                    *([] if tiny else [system_choice]),
                 ],
                 justify="start",
                 gap=1.5,
@@ -319,10 +331,10 @@ def read_judge(cap_choice, models_form, stage):
 
 
 @app.cell
-def settle(adapter, backend_choice, base_name, data_choice, judging, recipe, seed_choice, stage):
+def settle(adapter, backend_choice, base_name, data_choice, judging, recipe, seed_choice, stage, system):
     data = str(data_choice.value.resolve())
     how = {"recipe": recipe, "backend": backend_choice.value, "seed": int(seed_choice.value or 0), **judging.settings}
-    settings = StageSettings(stage, data, base_name, adapter=adapter, **how)
+    settings = StageSettings(stage, data, base_name, adapter=adapter, system=system, **how)
     mo.show_code()
     return (settings,)
 

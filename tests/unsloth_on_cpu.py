@@ -43,9 +43,9 @@ def main(folder: Path, name: str) -> None:
     modes: list[Any] = []
     complete = Sampler.complete
 
-    def watched(self: Sampler, prompts: Any) -> Any:
+    def watched(self: Sampler, prompts: Any, on_reply: Any = None) -> Any:
         before = mode(self.model)
-        replies = complete(self, prompts)
+        replies = complete(self, prompts, on_reply)
         modes.append([before, mode(self.model)])
         return replies
 

@@ -79,6 +79,8 @@ def train_command(settings: StageSettings, preset: Recipe, folder: Path, access:
     for change in changes_between(preset, settings.recipe, settings.stage):
         words += ["--set", change]
     words += ["--backend", settings.backend] if settings.backend != "auto" else []
+    words += ["--system", settings.system] if settings.system != "none" else []
+    words += ["--thinking"] if settings.thinking else []
     for role in ("judge", "voice"):
         words += [f"--{role}", getattr(settings, role)] if getattr(settings, role) != "miniature" else []
     words += ["--seed", str(settings.seed)] if settings.seed else []

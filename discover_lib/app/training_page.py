@@ -36,10 +36,10 @@ CARRIES = {
 }
 
 
-def rows_to_train_on(folder: Path, stage: Any, tiny: bool) -> tuple[Sequence[Row], str]:
+def rows_to_train_on(folder: Path, stage: Any, tiny: bool, system: str = "none") -> tuple[Sequence[Row], str]:
     """The rows of a stage, and why there are none or why they must not be trained on."""
     try:
-        rows = load_rows(folder, stage, "notation" if tiny else "content")
+        rows = load_rows(folder, stage, "notation" if tiny else "content", system=system)
     except DataError as error:
         return (), str(error)
     return rows.train, overlap(rows)

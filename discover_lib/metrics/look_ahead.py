@@ -35,15 +35,26 @@ class LookAhead:
         if candidate.evaluation is None or self.turns == 0:
             return candidate
         taken = len(user.conversation.turns) + 1  # this candidate's turn included
-        fork = UserSimulator.resume(user.conversation, user.judge, user.voice, turns=taken + self.turns)
         try:
-            fork.commit([candidate])
+            fork = forked(user, candidate, self.turns)
             while fork.conversation.stop is None:
                 seed = derive_seed(user.conversation.seed, "turn", taken, "ahead", len(fork.conversation.turns) - taken)
                 fork.step(ask(self.assistant, fork.tree, fork.state, fork.messages, seed))
         except JudgeError as error:
             return Candidate(candidate.reply, None, user.state, error=f"looking ahead: {error}")
         return looking_ahead(user.tree, user.state, candidate, fork.conversation.turns[taken:], user.rules)
+
+
+def forked(user: UserSimulator, candidate: Candidate, turns: int) -> UserSimulator:
+    """A copy of the user that has taken the candidate and answered it, and takes so many turns more.
+
+    Raises:
+        RoleError: the voice failed.
+    """
+    taken = len(user.conversation.turns) + 1
+    fork = UserSimulator.resume(user.conversation, user.judge, user.voice, turns=taken + turns)
+    fork.commit([candidate])
+    return fork
 
 
 def looking_ahead(

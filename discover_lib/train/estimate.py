@@ -111,6 +111,12 @@ PUBLISHED = {
     "smollm2-1.7b": _as_published(2048, 24, 32, 32, 64, 8192, 49152, tied=True),
     "gemma-2-2b": _as_published(2304, 26, 8, 4, 256, 9216, 256000, tied=True),
     "gemma-2-9b": _as_published(3584, 42, 16, 8, 256, 14336, 256000, tied=True),
+    # Of the larger ones, which see, too, what reads and writes text.
+    "gemma-3-270m": _as_published(640, 18, 4, 1, 256, 2048, 262144, tied=True),
+    "gemma-3-1b": _as_published(1152, 26, 4, 1, 256, 6912, 262144, tied=True),
+    "gemma-3-4b": _as_published(2560, 34, 8, 4, 256, 10240, 262208, tied=True),
+    "gemma-3-12b": _as_published(3840, 48, 16, 8, 256, 15360, 262208, tied=True),
+    "gemma-3-27b": _as_published(5376, 62, 32, 16, 128, 21504, 262208, tied=True),
 }
 
 
@@ -136,6 +142,8 @@ def architecture_of(base: str) -> Architecture:
                 f"config.json of {base}",
             )
         except KeyError as error:
+            if name := published_name(base):  # gemma-3's leaves out what is its kind's default
+                return PUBLISHED[name]
             raise EstimateError(f"{base}: its config.json has no {error}; only plain decoders are estimated") from None
     if name := published_name(base):
         return PUBLISHED[name]
@@ -264,8 +272,9 @@ def estimate(
         cache = part.batch * part.max_length * base.cache_bytes
         batch = max(batch, cache / GIB)
         half = part.batch * mean * base.cache_bytes  # what is read of it, on average over a reply
+        written = part.multi_turn + part.replies_ahead
         rate = card.bandwidth * 1e9 * READ[part.generation]
-        seconds = seconds * part.iterations + part.max_completion * part.multi_turn * (size + half) / rate
+        seconds = seconds * part.iterations + part.max_completion * written * (size + half) / rate
     return Estimate(stage, card, base, fixed, batch, steps * seconds / 3600, steps, mean)
 
 

@@ -40,6 +40,7 @@ FAMILIES = {
     "qwen3": ("qwen3", "qwen3.jinja", "<|im_end|>"),
     "smollm2": ("llama", SMOLLM2, "<|im_end|>"),
     "gemma-2": ("gemma2", "gemma.jinja", "<end_of_turn>"),
+    "gemma-3": ("gemma3_text", "gemma3.jinja", "<end_of_turn>"),
 }
 BEGINNINGS = ("<|begin_of_text|>", "<bos>")
 MARKS = re.compile(r"<\|[\w]+\|>|<(?:start|end)_of_turn>|<bos>")

@@ -56,7 +56,7 @@ from discover_lib.train.backend import (
 from discover_lib.train.data import DataError, Fitting, TrainingRows, load_rows
 from discover_lib.train.estimate import misfit, present_card
 from discover_lib.train.files import RESULT, SETTINGS
-from discover_lib.train.recipes import STAGES, GrpoRecipe, Recipe, RecipeError, Stage, SupervisedRecipe
+from discover_lib.train.recipes import POLICY, STAGES, GrpoRecipe, Recipe, RecipeError, Stage, SupervisedRecipe
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
@@ -598,12 +598,15 @@ def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[s
     for role, name in (("judge", settings.judge), ("voice", settings.voice)):
         if name != MINIATURE and not is_model(name):
             lines.append(f"{role} {name!r} is neither 'miniature' nor a LiteLLM model name such as openai/NAME")
-    if part.look_ahead and part.look_ahead_assistant not in SCRIPTED:
-        lines.append(f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {', '.join(SCRIPTED)}")
+    scripted = part.look_ahead > part.replies_ahead
+    if scripted and part.look_ahead_assistant not in SCRIPTED:
+        known = ", ".join((POLICY, *SCRIPTED))
+        lines.append(f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {known}")
     domains = {rows_of.domain_of(row) for row in rows.train} if rows else set()
-    if "" in domains and (MINIATURE in (settings.judge, settings.voice) or part.look_ahead):
+    if "" in domains and (MINIATURE in (settings.judge, settings.voice) or scripted):
         lines.append(
-            "some rows are of no miniature domain; name language models as judge and voice, without look_ahead"
+            "some rows are of no miniature domain; name language models as judge and voice, and let no script look "
+            "ahead (look_ahead 0, or look_ahead_assistant policy)"
         )
     return lines
 

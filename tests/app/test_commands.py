@@ -99,6 +99,10 @@ def test_the_command_of_a_training_run_says_what_differs_from_the_preset() -> No
     live = StageSettings("grpo", "/data", "/models/tiny/abc", recipe=preset, judge="openai/m", options=options)
     _, given = read(train_command(live, preset, Path("/runs/grpo")))
     assert (given["judge"], given["max_tokens"], given["temperature"]) == ("openai/m", ["judge=4096"], ["judge=none"])
+    assert (given["system"], given["thinking"]) == ("none", False)
+    asked = StageSettings("sft", "/data", "Qwen/Qwen3-8B", recipe=preset, system="collaborative", thinking=True)
+    _, given = read(train_command(asked, preset, Path("/runs/sft")))
+    assert (given["system"], given["thinking"]) == ("collaborative", True)
 
 
 def test_a_path_is_shown_as_one_types_it_in_the_projects_folder() -> None:

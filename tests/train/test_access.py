@@ -93,6 +93,22 @@ def test_every_line_says_what_was_spent_and_the_parts_make_up_the_whole(undistur
     assert lines[-1]["spent/total"] > 0
 
 
+@pytest.mark.parametrize("changes", [{}, {"multi_turn": 2}, {"look_ahead": 1, "look_ahead_assistant": "policy"}])
+def test_judging_while_others_are_being_written_changes_nothing(
+    changes: dict[str, Any], undisturbed: Undisturbed, stage: StageSettings, tmp_path: Path
+) -> None:
+    """With one judgement at a time all wait for the last reply."""
+    made, early = stage.recipe.changed("grpo", changes), undisturbed.folder
+    with FakeServer(llm_brain.answer) as server:
+        if changes:
+            early = tmp_path / "early"
+            train(replace(stage, recipe=made), early, access(server))
+        late = replace(stage, recipe=made.changed("grpo", {"workers": 1}))
+        train(late, tmp_path / "late", access(server))
+    assert weights(tmp_path / "late") == weights(early)
+    assert [line.get("reward") for line in logged(tmp_path / "late")] == [line.get("reward") for line in logged(early)]
+
+
 def test_a_judge_that_fails_for_a_while_is_waited_for(
     undisturbed: Undisturbed, stage: StageSettings, tmp_path: Path
 ) -> None:

@@ -23,7 +23,9 @@ ROWS = [{"messages": [{"role": "user", "content": "word " * 1500}]}] * 500
 @pytest.mark.parametrize(
     ("base", "billions"),
     [(LLAMA, 8.03), (QWEN, 8.19), ("Qwen/Qwen3-4B", 4.02), ("HuggingFaceTB/SmolLM2-135M-Instruct", 0.1345),
-     ("google/gemma-2-2b-it", 2.61), ("unsloth/Llama-3.2-1B-Instruct", 1.24)],
+     ("google/gemma-2-2b-it", 2.61), ("unsloth/Llama-3.2-1B-Instruct", 1.24), ("google/gemma-3-270m-it", 0.268),
+     ("google/gemma-3-1b-it", 1.0), ("google/gemma-3-4b-it", 3.88), ("google/gemma-3-12b-it", 11.77),
+     ("google/gemma-3-27b-it", 27.0)],
 )  # fmt: skip
 def test_the_shapes_of_the_table_have_the_weights_that_their_makers_name(base: str, billions: float) -> None:
     shape = architecture_of(base)
@@ -41,6 +43,10 @@ def test_a_configuration_on_this_machine_comes_before_the_table(tmp_path: Path) 
     own = architecture_of(str(tmp_path))
     assert (own.kv_heads, own.head, own.weights) == (2, 4, 2 * (8 * 4 * 8 + 3 * 8 * 16) + 2 * 10 * 8)
     assert own.source == f"config.json of {tmp_path}"
+    half = tmp_path / "gemma-3-4b-it"
+    half.mkdir()
+    (half / "config.json").write_text(json.dumps({"text_config": {"hidden_size": 2560}}))
+    assert architecture_of(str(half)) == architecture_of("google/gemma-3-4b-it")
     with pytest.raises(EstimateError, match=r"no config\.json on this machine and no entry"):
         architecture_of("nobody/knows-this")
 

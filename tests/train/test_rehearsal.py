@@ -20,7 +20,8 @@ pytestmark = pytest.mark.slow
     [("meta-llama/Llama-3.1-8B-Instruct", "LlamaForCausalLM", "<|eot_id|>"),
      ("Qwen/Qwen3-4B", "Qwen3ForCausalLM", "<|im_end|>"),
      ("HuggingFaceTB/SmolLM2-135M-Instruct", "LlamaForCausalLM", "<|im_end|>"),
-     ("google/gemma-2-2b-it", "Gemma2ForCausalLM", "<end_of_turn>")],
+     ("google/gemma-2-2b-it", "Gemma2ForCausalLM", "<end_of_turn>"),
+     ("google/gemma-3-4b-it", "Gemma3ForCausalLM", "<end_of_turn>")],
 )  # fmt: skip
 def test_a_toy_has_the_architecture_and_the_template_of_its_base(
     base: str, kind: str, end: str, tmp_path: Path

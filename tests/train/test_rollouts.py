@@ -1,15 +1,29 @@
 """How the policy is sampled: in batches that fit, up to any end mark, and left as it was found."""
 
+import dataclasses
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from discover_lib.core.conversation import Reply
+from discover_lib.core.roles import RoleError
+from discover_lib.core.rules import Rules
+from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.local.chat import Chat
-from discover_lib.train.grpo.rollouts import Sampler, evaluating, within
+from discover_lib.engines.local.dialect import Notation
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.metrics.look_ahead import LookAhead
+from discover_lib.train.grpo.reward import Judging, Scorer, Users
+from discover_lib.train.grpo.rollouts import OwnLookAhead, Player, Sampler, evaluating, seeded, within
+from discover_lib.train.recipes import GrpoRecipe
 
 PROMPTS = [[1] * length for length in (3, 3, 8, 2, 2, 2)]
 
@@ -124,3 +138,108 @@ def test_merges_are_shared_and_only_the_latest_is_kept_beside_a_new_one(tmp_path
     third = _merged_files(str(base), adapters[2:], scratch)
     assert set(scratch.iterdir()) == {first, third} and not second.exists()
     assert (third / "tokenizer.json").is_file() and merged_model(str(third), []).num_parameters() > 0
+
+
+class Judge:
+    """Judges slowly, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, whose: int, text: str, n_tokens: int) -> str:
+        self.asked.append(text)
+        time.sleep(0.05 if text == "slow" else 0)
+        if text == "bad":
+            raise RoleError("no verdict")
+        return f"{whose} {text} {n_tokens}"
+
+
+def scorer(threads: int) -> Scorer:
+    return Scorer(Users(RoleEngines(EngineSpec())), Notation(), GrpoRecipe(), threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_judgements_come_in_the_order_of_the_replies_whichever_was_begun_first(threads: int) -> None:
+    judge = Judge()
+    judging = Judging(scorer(threads), judge)
+    if judging.early:
+        judging.begin(2, "quick", 3)
+    replies = [(0, "slow", 1), (1, "quick", 2), (2, "quick", 3)]
+    assert judging.results(replies) == ["0 slow 1", "1 quick 2", "2 quick 3"]
+    assert len(judge.asked) == 3 and judging.early == (threads > 1)
+    assert judging.results(replies[:1]) == ["0 slow 1"]  # a new batch
+
+
+def test_a_failure_ends_the_batch_and_what_was_not_sent_yet_is_not() -> None:
+    judge = Judge()
+    judging = Judging(scorer(2), judge)
+    with pytest.raises(RoleError):
+        judging.results([(0, "bad", 1), *((place, "slow", 1) for place in range(1, 20))])
+    assert len(judge.asked) < 10
+    judging.begin(0, "slow", 1)
+    judging.close()
+    assert judging.results([(0, "slow", 1)]) == ["0 slow 1"]
+
+
+@pytest.mark.slow
+def test_replies_are_told_of_as_they_end_and_what_is_written_stays_the_same(tmp_path: Path) -> None:
+    """A model of random weights, told that half of its words are ends, so that replies end at different times."""
+    transformers = pytest.importorskip("transformers")
+    from training import make_base
+
+    base = make_base(tmp_path / "base")
+    model = transformers.AutoModelForCausalLM.from_pretrained(base)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+    model.generation_config.eos_token_id = list(range(0, len(tokenizer), 9))
+    sampler = Sampler(model, Chat(tokenizer), max_tokens=12, batch=4)
+    told: list[tuple[int, list[int]]] = []
+    prompts = [[3], [4, 5], [6], [7], [8], [9, 9]]
+    with seeded(5):
+        plain = sampler.complete(prompts)
+    with seeded(5):
+        watched = sampler.complete(prompts, lambda place, ids: told.append((place, ids)))
+    assert watched == plain and "generate" not in vars(model)
+    ended = [place for place, ids in enumerate(plain) if ids[-1] in sampler.ends]
+    assert sorted(place for place, _ in told) == ended and len(ended) > 2
+    assert all(ids == plain[place] for place, ids in told)
+    lengths = [len(ids) for place, ids in told if place < 4]
+    assert lengths == sorted(lengths) and len(set(lengths)) > 1  # shorter ones earlier
+
+
+class Says:
+    """A policy, or a scripted assistant, that always says the same."""
+
+    max_tokens, ends, chat = 4, (0,), SimpleNamespace(prompt=lambda wire: [1], tokenizer=None)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def complete(self, prompts: Sequence[Sequence[int]], on_reply: Any = None) -> list[list[int]]:
+        return [[5, 0] for _ in prompts]
+
+    def reply(self, messages: Sequence[Any], seed: int) -> Reply:
+        return Notation().decode(self.text, 1, "svg_drawing", list(messages))
+
+
+@pytest.mark.parametrize("turns", [1, 2])
+def test_looking_ahead_with_the_policy_is_looking_ahead_with_a_script_that_says_the_same(
+    turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, engines = "maybe colours ocean / forest ?", RoleEngines(EngineSpec())
+    monkeypatch.setattr("discover_lib.train.grpo.rollouts.said", lambda *_: (text, 1))
+    trees = [engine("svg_drawing").builder.build(each).tree for each in generate_artifacts("svg_drawing", "train", 6)]
+    judge, voice = engines.judge("svg_drawing"), engines.voice("svg_drawing")
+    users = [
+        UserSimulator(tree, judge, voice, rules=Rules.paper(), seed=seed, setting={"domain": "svg_drawing"})
+        for seed, tree in enumerate(trees)
+    ]
+    says = Says(text)
+    candidates = [user.consider(says.reply(user.messages, 0)) for user in users]
+    player = Player(says, scorer(1), Notation(), 512)  # type: ignore[arg-type]
+    looked = OwnLookAhead(player, turns)(users, candidates)
+    expected = [LookAhead(turns, says)(user, each) for user, each in zip(users, candidates, strict=True)]
+    assert [each.reward for each in looked] == [each.reward for each in expected]
+    assert {len(each.ahead) for each in looked} == {turns}
+    assert [each.reward for each in looked] != [each.reward for each in candidates]
+    failed = dataclasses.replace(candidates[0], evaluation=None, reward=None, error="no verdict")
+    assert OwnLookAhead(player, turns)(users[:1], [failed]) == [failed]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from discover_lib.base.files import REPOSITORY
+from discover_lib.runs.store import RunStore
 
 pytestmark = pytest.mark.slow
 
@@ -55,4 +56,10 @@ def test_a_real_small_model_goes_through_all_stages(tmp_path: Path) -> None:
             assert losses[0] == pytest.approx(0.6931, abs=1e-4)  # the reference is the stage before
         before = ["--adapter", run]
     one = ("--domain", "svg_drawing", "--artifacts", 1, "--turns", 1)
-    assert "1 of 1" in discover("simulate", *one, "--assistant", f"hf:{tmp_path / 'grpo'}", "--run", tmp_path / "talk")
+    names = [f"hf:{folder}" for folder in (base, tmp_path / "sft", tmp_path / "grpo")]
+    models = [word for name in names for word in ("--assistant", name)]
+    assert "3 of 3" in discover("simulate", *one, *models, "--run", tmp_path / "talk")
+    with RunStore.read(tmp_path / "talk") as store:
+        replies = {talk.setting["assistants"][0]: talk.turns[0].reply.text for talk in store.conversations()}
+    print("\n".join(f"{name}: {replies[name]}" for name in names))  # pytest -s
+    assert replies[names[0]] and len(set(replies.values())) > 1  # before and after training

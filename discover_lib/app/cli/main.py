@@ -73,6 +73,11 @@ COMMANDS = {
         "Train an adapter on conversations: by imitation, by preference, or by the simulated user's reward.",
     ),
     "merge": Entry("train", "merge", "Write a model with its adapters as one folder, and say how to serve it."),
+    "push": Entry(
+        "train",
+        "push",
+        "Upload a trained model to the Hugging Face Hub, with a card that says what it is and where it comes from.",
+    ),
     "miniature": Entry(
         "paper",
         "miniature",

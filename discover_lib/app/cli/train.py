@@ -195,11 +195,20 @@ def _meant(backend: str) -> str:
 def merge(
     model: Annotated[str, typer.Argument(help="A training run, or a local model as hf:DIR+ADAPTER.")],
     out: Annotated[Path, typer.Option(help="A new folder for the merged model.")],
+    gguf: Annotated[
+        str | None, typer.Option(help="One file for llama.cpp or Ollama, too: f16, q8_0, q4_k_m ... (needs llama.cpp).")
+    ] = None,
 ) -> None:
     """Write a model with its adapters as one folder, and say how to serve it."""
+    from discover_lib.train import publish
+
+    if gguf:
+        publish.converter(gguf)  # refused before anything is merged
     try:
         folder = merge_local(model if is_local(model) else f"{PREFIX}{model}", out)
         typer.echo(f"merged → {folder}")
+        if gguf:
+            typer.echo(f"converted → {publish.gguf(folder, gguf)}")
         for what, line in serving(folder).items():
             typer.echo(f"  {what}: {line}")
     except LocalModelError as error:
@@ -208,6 +217,27 @@ def merge(
             typer.echo(str(error))
         else:
             raise
+
+
+def push(
+    run: Annotated[Path, typer.Argument(help="A finished training run.")],
+    to: Annotated[str | None, typer.Option(help="USER/NAME on the Hub; needs a token that may write.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write what would be uploaded into a new folder instead.")] = None,
+    merged: Annotated[bool, typer.Option("--merged", help="Whole weights, in place of the adapter alone.")] = False,
+    base_id: Annotated[str, typer.Option(help="The base's name on the Hub, where it was trained from a folder.")] = "",
+    results: Annotated[Path | None, typer.Option(help="An evaluation's run; its table goes into the card.")] = None,
+    private: Annotated[bool, typer.Option("--private", help="Only you can see it.")] = False,
+) -> None:
+    """Upload a trained model to the Hugging Face Hub, with a card that says what it is and where it comes from."""
+    from discover_lib.train.publish import Publication
+
+    if (to is None) == (out is None):
+        raise DiscoverError("name one: --to USER/NAME to upload it, or --out FOLDER to look at it first")
+    publication = Publication(run, base_id, merged, results)
+    if to is not None:
+        typer.echo(f"pushed → {publication.push(to, private=private)}")
+    elif out is not None:
+        typer.echo(f"written → {publication.write(out)}; README.md is its card")
 
 
 def _settings(flags: TrainFlags) -> StageSettings:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any, TypeVar
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Candidate, Reply
@@ -27,7 +28,6 @@ from discover_lib.engines.spec import Engines
 from discover_lib.metrics.look_ahead import LookAhead
 from discover_lib.train.recipes import GrpoRecipe
 
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 RESTORED_USERS = 4096  # kept restored at a time
@@ -65,6 +65,7 @@ class Users:
     engines: Engines
     tau: float | None = None
     _kept: OrderedDict[str, UserSimulator] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
 
     def user(self, state: str) -> UserSimulator:
         """The user of a state.  Shared: `consider` may be called on it, `step` only on a `fresh` one.
@@ -72,12 +73,13 @@ class Users:
         Raises:
             DatasetError: it is no state of this version.
         """
-        if state not in self._kept:
-            self._kept[state] = self.fresh(state)
-            if len(self._kept) > RESTORED_USERS:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(state)
-        return self._kept[state]
+        with self._lock:
+            if state not in self._kept:
+                self._kept[state] = self.fresh(state)
+                if len(self._kept) > RESTORED_USERS:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(state)
+            return self._kept[state]
 
     def fresh(self, state: str) -> UserSimulator:
         """The user of a state, as a simulator of its own."""
@@ -113,7 +115,7 @@ class Scorer:
     Attributes:
         threads: judgements at a time; 1 for judges that compute rather than wait.
         take_spending: what was spent on judgements since its last call, as it is logged.
-        seconds: spent in simulators since the count was last taken.
+        seconds: that judgements were waited for since the count was last taken.
     """
 
     users: Users
@@ -128,20 +130,12 @@ class Scorer:
         domain = domain_of(simulator)
         reply = self.dialect.decode(text, n_tokens, domain, simulator.messages)
         candidate = simulator.consider(reply)
-        if self.recipe.look_ahead:
+        if self.recipe.look_ahead and not self.recipe.replies_ahead:
             try:
                 candidate = self._ahead(domain)(simulator, candidate)
             except RoleError as error:  # the voice or the assistant ahead
                 candidate = Candidate(reply, None, simulator.state, error=f"looking ahead: {error}")
         return candidate, scored(candidate, domain, self.dialect, self.recipe.broken_penalty)
-
-    def each(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """`function` of every item, in order, as many at a time as there are threads; counted as simulator's time."""
-        with self._counted():
-            if self.threads == 1:
-                return [function(item) for item in items]
-            with ThreadPoolExecutor(self.threads) as pool:
-                return list(pool.map(function, items))
 
     def taken_seconds(self) -> float:
         """Seconds since the last call."""
@@ -153,12 +147,58 @@ class Scorer:
         return LookAhead(self.recipe.look_ahead, assistant)
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def counted(self) -> Iterator[None]:
+        """What is done within counts as waiting for judgements."""
         begun = time.perf_counter()
         try:
             yield
         finally:
             self.seconds += time.perf_counter() - begun
+
+
+class Judging(Generic[Result]):
+    """Judgements of a batch of replies, each begun as soon as its reply is written, while others still are.
+
+    What comes out is the same as if all had been begun at the end.  With one thread they are: a judge that computes
+    gains nothing from it.
+
+    Args:
+        function: of a reply: whose it is, its text and its number of tokens.
+    """
+
+    def __init__(self, scorer: Scorer, function: Callable[[Any, str, int], Result]) -> None:
+        self._scorer, self._function = scorer, function
+        self._pool: ThreadPoolExecutor | None = None
+        self._begun: dict[tuple[Any, str, int], Future[Result]] = {}
+
+    @property
+    def early(self) -> bool:
+        return self._scorer.threads > 1
+
+    def begin(self, whose: Any, text: str, n_tokens: int) -> None:
+        """Judge this reply; one that was begun already is not judged twice."""
+        key = whose, text, n_tokens
+        if key not in self._begun:
+            self._pool = self._pool or ThreadPoolExecutor(self._scorer.threads)
+            self._begun[key] = self._pool.submit(self._function, *key)
+
+    def results(self, replies: Sequence[tuple[Any, str, int]]) -> list[Result]:
+        """The judgements of these replies, in order."""
+        with self._scorer.counted():
+            if not self.early:
+                return [self._function(*each) for each in replies]
+            try:
+                for each in replies:
+                    self.begin(*each)
+                return [self._begun[each].result() for each in replies]
+            finally:
+                self.close()
+
+    def close(self) -> None:
+        """Forget what was begun; what has not been sent yet is not."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        self._pool, self._begun = None, {}
 
 
 def scored(candidate: Candidate, domain: str, dialect: Dialect, broken_penalty: float = 0.0) -> Scored:
@@ -200,13 +240,22 @@ class SimulatorReward:
 
     Attributes:
         ends: ids of which each ends a reply.
+        ahead: makes judged replies worth what the policy itself would make of them.
         last: the prompts, replies and rewards of the last batch, for the written samples.
     """
 
     scorer: Scorer
     tokenizer: Any
     ends: Sequence[int] = ()
+    ahead: Callable[[Sequence[UserSimulator], Sequence[Candidate]], list[Candidate]] | None = None
     last: list[tuple[str, Scored]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.judging = Judging(self.scorer, self._judge)
+
+    def begin(self, state: str, ids: Sequence[int]) -> None:
+        """Begin to judge a reply before the batch is complete."""
+        self.judging.begin(state, *said(ids, self.tokenizer, self.ends))
 
     def __call__(
         self,
@@ -226,18 +275,26 @@ class SimulatorReward:
         Raises:
             RewardError: more than half of the judgements of the batch failed.
         """
-        users = [self.scorer.users.user(each) for each in state]
         replies = [said(ids, self.tokenizer, self.ends) for ids in completion_ids]
-
-        def judge(place: int) -> Scored:
-            return self.scorer.score(users[place], *replies[place])[1]
-
-        scores = self.scorer.each(judge, range(len(replies)))
+        judged = self.judging.results([(user, *reply) for user, reply in zip(state, replies, strict=True)])
+        scores = [score for _, score in judged] if self.ahead is None else self._ahead(state, judged)
         self.last = list(zip(state, scores, strict=True))
         log_rewards(scores, self.scorer, log_metric)
         if log_metric is not None:
             log_metric("share/repeated", 1 - len({(user, one.reply.text) for user, one in self.last}) / len(scores))
         return [each.total for each in scores]
+
+    def _judge(self, state: str, text: str, n_tokens: int) -> tuple[Candidate, Scored]:
+        return self.scorer.score(self.scorer.users.user(state), text, n_tokens)
+
+    def _ahead(self, state: Sequence[str], judged: Sequence[tuple[Candidate, Scored]]) -> list[Scored]:
+        assert self.ahead is not None
+        users, scorer = [self.scorer.users.user(each) for each in state], self.scorer
+        candidates = self.ahead(users, [candidate for candidate, _ in judged])
+        return [
+            scored(candidate, domain_of(user), scorer.dialect, scorer.recipe.broken_penalty)
+            for user, candidate in zip(users, candidates, strict=True)
+        ]
 
 
 def log_rewards(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[str, float], None] | None) -> None:

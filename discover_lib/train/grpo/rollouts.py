@@ -5,14 +5,16 @@ All users are talked to in lock-step: one batch of replies, then every user judg
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import fmean
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.tokens import WireMessage
+from discover_lib.core.conversation import Candidate, Turn
 from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.rows import state_json
@@ -20,9 +22,11 @@ from discover_lib.engines.local.chat import Chat, end_tokens, said
 from discover_lib.engines.local.dialect import Dialect
 from discover_lib.engines.local.sampling import GPU_BATCH_TOKENS
 from discover_lib.metrics.intervals import bootstrap_mean
-from discover_lib.train.grpo.reward import Scored, Scorer, domain_of
+from discover_lib.metrics.look_ahead import forked, looking_ahead
+from discover_lib.train.grpo.reward import Judging, Scored, Scorer, domain_of
 
 Row = Mapping[str, Any]
+OnReply = Callable[[int, list[int]], None]  # takes the place of a prompt and the reply to it, as tokens
 
 CHECKPOINTING = "gradient_checkpointing"  # what modules that can recompute their activations call it
 
@@ -55,17 +59,21 @@ class Sampler:
         """Ids of which each ends a reply."""
         return end_tokens(self.model.generation_config, self.chat.tokenizer)
 
-    def complete(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
+    def complete(self, prompts: Sequence[Sequence[int]], on_reply: OnReply | None = None) -> list[list[int]]:
         """A reply to each prompt (token ids), up to its end mark, that included where it was reached.
 
         Draws from torch's own generator; see `seeded`.
+
+        Args:
+            on_reply: told of replies that have reached their end while others are still being written.
         """
         import torch
 
         replies: list[list[int]] = []
         with evaluating(self.model), torch.no_grad():
             for some in within(prompts, self.max_tokens, self.budget, self.batch):
-                replies += self._complete(some)
+                with telling(self.model, self.ends, on_reply, len(replies)):
+                    replies += self._complete(some)
         return replies
 
     def _complete(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -113,6 +121,45 @@ def within(
 
 def _up_to_end(ids: list[int], ends: Sequence[int]) -> list[int]:
     return ids[: next((place + 1 for place, each in enumerate(ids) if each in ends), len(ids))]
+
+
+def telling(model: Any, ends: Sequence[int], on_reply: OnReply | None, first: int = 0) -> AbstractContextManager[None]:
+    """Within it `model.generate` tells of every reply that reaches its end, once; what it writes stays the same.
+
+    Args:
+        first: the place of the batch's first prompt.
+    """
+    return nullcontext() if on_reply is None else _telling(model, ends, on_reply, first)
+
+
+@contextmanager
+def _telling(model: Any, ends: Sequence[int], on_reply: OnReply, first: int) -> Iterator[None]:
+    import torch
+    from transformers import StoppingCriteria, StoppingCriteriaList
+
+    class Ended(StoppingCriteria):
+        """Stops nothing."""
+
+        def __init__(self) -> None:
+            self.width: int | None = None  # of the prompts
+            self.told: set[int] = set()
+
+        def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+            self.width = self.width or input_ids.shape[1] - 1
+            for place in torch.isin(input_ids[:, -1], torch.tensor(ends, device=input_ids.device)).nonzero().flatten():
+                if (at := int(place)) not in self.told:  # after its end a reply is padded, perhaps with an end
+                    self.told.add(at)
+                    on_reply(first + at, _up_to_end(input_ids[at, self.width :].tolist(), ends))
+            return torch.zeros(len(input_ids), dtype=torch.bool, device=input_ids.device)
+
+    own, generate = vars(model).get("generate"), model.generate
+    model.generate = partial(generate, stopping_criteria=StoppingCriteriaList([Ended()]))
+    try:
+        yield
+    finally:
+        del model.generate
+        if own is not None:  # Unsloth's
+            model.generate = own
 
 
 @contextmanager
@@ -202,7 +249,7 @@ class Player:
             going, prompts = self._prompts([each for each in talks if each.going])
             if not going:
                 break
-            self._reply(going, self.sampler.complete(prompts), speak=turn + 1 < turns)
+            self._reply(going, prompts, speak=turn + 1 < turns)
         return talks
 
     def roll_out(self, users: Sequence[UserSimulator], turns: int) -> list[Talk]:
@@ -215,11 +262,11 @@ class Player:
             for each in going:
                 self._extend(each)
             going = [each for each in going if not each.full]
-            replies = self.sampler.complete([each.prompt_ids + each.completion_ids for each in going]) if going else []
+            prompts = [each.prompt_ids + each.completion_ids for each in going]
+            replies = self._reply(going, prompts, speak=turn + 1 < turns)
             for each, ids in zip(going, replies, strict=True):
                 each.completion_ids += ids
                 each.own += [1] * len(ids)
-            self._reply(going, replies, speak=turn + 1 < turns)
         return talks
 
     def _prompts(self, going: Sequence[Talk]) -> tuple[list[Talk], list[list[int]]]:
@@ -251,9 +298,11 @@ class Player:
         talk.completion_ids += between
         talk.own += [0] * len(between)
 
-    def _reply(self, talks: Sequence[Talk], replies: Sequence[Sequence[int]], *, speak: bool) -> None:
-        def take(place: int) -> None:
-            talk, (text, n_tokens) = talks[place], said(replies[place], self.sampler.chat.tokenizer, self.sampler.ends)
+    def _reply(self, talks: Sequence[Talk], prompts: Sequence[Sequence[int]], *, speak: bool) -> list[list[int]]:
+        """A reply to each prompt, judged and answered as soon as it is written; their tokens."""
+
+        def take(place: int, text: str, n_tokens: int) -> None:
+            talk = talks[place]
             candidate, judged = self.scorer.score(talk.simulator, text, n_tokens)
             talk.scores.append(judged)
             if judged.total is None:
@@ -264,7 +313,53 @@ class Player:
             except RoleError as error:
                 talk.failed = f"{error.role}: {error}"
 
-        self.scorer.each(take, range(len(talks)))
+        def read(place: int, ids: Sequence[int]) -> tuple[int, str, int]:
+            return place, *said(ids, self.sampler.chat.tokenizer, ends)
+
+        ends = self.sampler.ends
+        with closing(Judging(self.scorer, take)) as judging:
+            on_reply: OnReply | None = (lambda *reply: judging.begin(*read(*reply))) if judging.early else None
+            replies = self.sampler.complete(prompts, on_reply) if talks else []
+            judging.results([read(place, ids) for place, ids in enumerate(replies)])
+        return replies
+
+
+@dataclass(frozen=True)
+class OwnLookAhead:
+    """Replies are worth what they lead to if the policy goes on as it is now; `LookAhead` lets a script go on.
+
+    Attributes:
+        player: its scorer looks no further.
+    """
+
+    player: Player
+    turns: int
+
+    def __call__(self, users: Sequence[UserSimulator], candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Judged candidates, each with what would come after it; unscored, with the error, if that cannot be had."""
+
+        def fork(place: int, *_: Any) -> UserSimulator | str | None:
+            if candidates[place].evaluation is None:
+                return None
+            try:
+                return forked(users[place], candidates[place], self.turns)
+            except RoleError as error:
+                return f"{error.role}: {error}"
+
+        forks = Judging(self.player.scorer, fork).results([(place, "", 0) for place in range(len(candidates))])
+        talks = iter(self.player.play([each for each in forks if isinstance(each, UserSimulator)], self.turns))
+        looked = []
+        for user, candidate, fork_ in zip(users, candidates, forks, strict=True):
+            failed = fork_ if isinstance(fork_, str) else None
+            ahead: tuple[Turn, ...] = ()
+            if isinstance(fork_, UserSimulator):
+                talk = next(talks)
+                failed, ahead = talk.failed, talk.simulator.conversation.turns[len(user.conversation.turns) + 1 :]
+            if failed is not None:
+                looked.append(Candidate(candidate.reply, None, user.state, error=f"looking ahead: {failed}"))
+            else:
+                looked.append(looking_ahead(user.tree, user.state, candidate, ahead, user.rules))
+        return looked
 
 
 def own_prefixes(talks: Sequence[Talk]) -> list[dict[str, Any]]:

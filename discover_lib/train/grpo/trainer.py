@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import accumulate, chain
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ from discover_lib.train.grpo.reward import (
     sibling_scores,
 )
 from discover_lib.train.grpo.rollouts import (
+    OwnLookAhead,
     Player,
     RolloutError,
     Sampler,
@@ -50,6 +51,7 @@ from discover_lib.train.grpo.rollouts import (
     probe,
     probe_text,
     seeded,
+    telling,
     within,
 )
 from discover_lib.train.recipes import GrpoRecipe
@@ -94,6 +96,7 @@ class RoundsTrainer(GRPOTrainer):
     budget: int | None = None  # tokens of prompts and replies that are written at a time
     current: Sequence[Mapping[str, Any]] = ()
     turns: SeveralTurns | None = None  # whose advantages stand in place of one for a whole rollout
+    early: SimulatorReward | None = None  # judges replies of one turn as soon as they are written
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         self.current = [dict(self.table.row(each["place"])) for each in inputs]
@@ -104,6 +107,9 @@ class RoundsTrainer(GRPOTrainer):
             before.restore()  # gone on with, the step writes the same replies, whose judgements are there already
             self.save_now()
             raise
+        finally:
+            if self.early is not None:
+                self.early.judging.close()
         if self.turns is not None:
             rows = self.turns.token_advantages(self.num_generations, scaled=self.scale_rewards == "group")
             advantages = torch.zeros(batch["completion_ids"].shape, device=batch["advantages"].device)
@@ -121,12 +127,25 @@ class RoundsTrainer(GRPOTrainer):
         return [self.chat.prompt(each) for each in prompts], None, {}
 
     def _generate_single_turn(self, prompt_ids: Any, *arguments: Any, **named: Any) -> Any:
-        whole = super()._generate_single_turn
-        if self.budget is None:
-            return whole(prompt_ids, *arguments, **named)
-        some = within(prompt_ids, self.max_completion_length, self.budget)
-        ids, logprobs = zip(*(whole(each, *arguments, **named) for each in some), strict=True)
-        return list(chain(*ids)), None if logprobs[0] is None else list(chain(*logprobs))
+        batches = [prompt_ids] if self.budget is None else within(prompt_ids, self.max_completion_length, self.budget)
+        replies: list[list[int]] = []
+        logprobs: list[Any] = []
+        early = self.early
+
+        def begin(place: int, ids: list[int]) -> None:
+            assert early is not None
+            early.begin(str(self.current[place]["state"]), ids)
+
+        for some in batches:
+            ends = early.ends if early else ()
+            with telling(self.model, ends, begin if early else None, len(replies)):
+                ids, of_tokens = super()._generate_single_turn(some, *arguments, **named)
+            if early:  # those without an end, and those that no model of ours has written
+                for place, reply in enumerate(ids, len(replies)):
+                    begin(place, reply)
+            replies += ids
+            logprobs += of_tokens or []
+        return replies, logprobs or None
 
 
 class RandomState:
@@ -377,7 +396,9 @@ def grpo_run(
         **({"budget": recipe.generation_tokens} if recipe.generation_tokens else {}),
     )
     player = Player(sampler, scorer, dialect, recipe.max_length)
-    single = SimulatorReward(scorer, chat.tokenizer, sampler.ends)
+    plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads, take_spending)
+    ahead = OwnLookAhead(Player(sampler, plain, dialect, recipe.max_length), recipe.replies_ahead)
+    single = SimulatorReward(scorer, chat.tokenizer, sampler.ends, ahead if ahead.turns else None)
     reward = SeveralTurns(player, recipe.multi_turn) if recipe.multi_turn > 1 else single
     steps = recipe.steps(len(rows))
     places = -(-steps // recipe.iterations) * recipe.prompts_per_step
@@ -393,8 +414,8 @@ def grpo_run(
     )
     trainer.table, trainer.chat, trainer.budget = Table(rows, seed), chat, recipe.generation_tokens
     trainer.turns = reward if isinstance(reward, SeveralTurns) and recipe.reward_to_go else None
+    trainer.early = single if single.judging.early else None
     settle_reference(trainer.model, recipe)
-    plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads, take_spending)
     rounds = Rounds(
         recipe,
         folder,

@@ -1,0 +1,324 @@
+"""A trained model for others: a folder with card and lineage for the Hub, and one file for llama.cpp (GGUF)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import read_json, write_json
+from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, adapter_chain, run_of
+from discover_lib.engines.local.names import PREFIX, merge
+from discover_lib.metrics.intervals import Estimate
+from discover_lib.train.files import METRICS, RESULT, read_lines
+from discover_lib.train.jobs import standing_lines
+
+RESULTS = "results.json"  # what `discover evaluate` writes into its run
+CONVERTER, QUANTIZER = "convert_hf_to_gguf.py", "llama-quantize"
+CONVERTED = ("f32", "f16", "bf16", "q8_0")  # types that the converter writes itself
+TYPES = (*CONVERTED, "q6_k", "q5_k_m", "q4_k_m", "q4_0")
+STAGE_NAMES = {"sft": "supervised fine-tuning", "dpo": "preference optimisation", "grpo": "reinforcement learning"}
+
+
+class PublishError(DiscoverError):
+    """A model cannot be given away as asked; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A finished training run as others are to have it.
+
+    Attributes:
+        run: its folder.
+        base_id: the base's name on the Hub, where it was trained from a folder.
+        merged: whole weights, in place of the adapter alone.
+        results: folder of an evaluation whose table belongs into the card.
+    """
+
+    run: Path
+    base_id: str = ""
+    merged: bool = False
+    results: Path | None = None
+
+    def problems(self) -> list[str]:
+        """Why it cannot be given away so; [] if it can.
+
+        Raises:
+            LineageError: it is no finished training run, or what it stands on is gone.
+        """
+        chain, lines = adapter_chain(self.run), []
+        if not self.merged and len(chain.adapters) > 1:
+            lines.append(
+                f"{self.run}: this adapter stands on earlier stages that are merged into its base, and alone it fits "
+                "nothing that others have; add --merged"
+            )
+        if not self.merged and not self._base(chain):
+            lines.append(f"{chain.base.path}: others do not have this folder; name it on the Hub with --base-id")
+        if self.results and not (self.results / RESULTS).is_file():
+            lines.append(f"{self.results}: no evaluation here; write one with discover evaluate --run {self.results}")
+        return lines
+
+    def write(self, folder: Path, name: str = "") -> Path:
+        """Weights, card and lineage as a folder; paths of this machine are left out.
+
+        Args:
+            name: what it is going to be loaded by; "" for its folder.
+
+        Raises:
+            PublishError: see `problems`.
+        """
+        if lines := self.problems():
+            raise PublishError("; ".join(lines))
+        if folder.exists() and any(folder.iterdir()):
+            raise PublishError(f"{folder}: not empty; name a new folder")
+        run, chain = run_of(self.run), adapter_chain(self.run)
+        if self.merged:
+            merge(f"{PREFIX}{run}", folder)
+        else:
+            shutil.copytree(run / ADAPTER, folder)
+            configuration = read_json(folder / "adapter_config.json")
+            write_json(folder / "adapter_config.json", configuration | {"base_model_name_or_path": self._base(chain)})
+        lineage = Lineage.read(run)
+        write_json(folder / FILE, _without_paths(read_json(run / FILE), self._base(chain)))
+        (folder / "README.md").write_text(self.card(lineage, chain, name or folder.name), encoding="utf-8")
+        return folder
+
+    def push(self, repository: str, *, private: bool = False) -> str:
+        """Upload it; the address of what was made.
+
+        Raises:
+            PublishError: no token, the Hub refuses, or see `problems`.
+        """
+        import httpx
+        from huggingface_hub import HfApi, get_token
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+        if not get_token():
+            raise PublishError("no token for the Hub here: run hf auth login, or set HF_TOKEN (one that may write)")
+        hub = HfApi()
+        with tempfile.TemporaryDirectory() as place:
+            folder = self.write(Path(place) / "model", repository)
+            try:
+                address = hub.create_repo(repository, private=private, exist_ok=True)
+                hub.upload_folder(repo_id=address.repo_id, folder_path=folder, commit_message="Trained with discover")
+            except (HfHubHTTPError, HFValidationError, httpx.HTTPError, OSError, ValueError) as error:
+                raise PublishError(f"the Hub did not take {repository}: {' '.join(str(error).split())[:300]}") from None
+        return str(address)
+
+    def card(self, lineage: Lineage, chain: Chain, name: str) -> str:
+        """The model card: what it is, where it comes from, how it was trained, and what was measured."""
+        from huggingface_hub import ModelCardData
+
+        base = self._base(chain)
+        licence = _licence(Path(chain.base.path), base)
+        front = ModelCardData(
+            base_model=base or None,
+            base_model_relation="finetune" if self.merged else "adapter",
+            license=licence,
+            library_name="transformers" if self.merged else "peft",
+            pipeline_tag="text-generation",
+            tags=["discoverllm", "intent-discovery", "simulated-users", lineage.stage],
+        )
+        earlier = [source.stage for source in chain.adapters[:-1]]
+        stages = [*earlier, lineage.stage]
+        parts = [
+            f"---\n{front.to_yaml()}\n---\n",
+            f"# {run_of(self.run).resolve().name}\n",
+            f"{base or Path(chain.base.path).name} after {', then '.join(STAGE_NAMES[each] for each in stages)} on "
+            "conversations with simulated users, who find out what they want from what they are offered (after "
+            "*DiscoverLLM*, arXiv 2602.03429). "
+            + ("Whole weights.\n" if self.merged else "A LoRA adapter to be put on that base.\n"),
+            f"**Licence.** The base's: {licence}.\n"
+            if licence
+            else "**Licence.** That of the base, which is not known here: look it up before you pass this on.\n",
+            "## Where it comes from\n",
+            *(f"- {line}\n" for line in _origins(lineage, chain, base)),
+            "## What was measured\n",
+            *measured(run_of(self.run)),
+            *(_evaluation(self.results) if self.results else ()),
+            "## How it was trained\n",
+            _table(("setting", "value"), _recipe(lineage)),
+            "## Use\n",
+            _use(lineage, name, base, self.merged),
+        ]
+        return "\n".join(parts)
+
+    def _base(self, chain: Chain) -> str:
+        """The base as others may fetch it; "" where only this machine has it."""
+        return self.base_id or hub_name(chain.base.path)
+
+
+def hub_name(path: str) -> str:
+    """A model's name on the Hub, by itself or by its folder in the Hub's cache; "" for any other folder."""
+    if cached := re.search(r"models--([^/]+)--([^/]+)/snapshots/", path.replace(os.sep, "/") + "/"):
+        return "/".join(cached.groups())
+    return "" if Path(path).is_absolute() or Path(path).is_dir() else path
+
+
+def measured(run: Path) -> Iterator[str]:
+    """What a run logged of itself, in Markdown: probes with intervals, or losses on held-out rows."""
+    lines = standing_lines(read_lines(run / METRICS).lines)
+    probes = [line for line in lines if line.get("probe/discovered") is not None]
+    losses = [line["eval_loss"] for line in lines if line.get("eval_loss") is not None]
+    kept = read_json(run / RESULT).get("kept_round")
+    if probes:
+        yield "Intents discovered in a whole conversation with held-out simulated users [95 % interval, by artifact]:\n"
+        rows = []
+        for line in probes:
+            low, high = line.get("probe/discovered_low"), line.get("probe/discovered_high")
+            spread = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
+            number = int(line["round"])
+            when = (f"round {number}" if number else "before") + (", kept: this model" if number == kept else "")
+            rows.append((when, f"{line['probe/discovered']:.2f}{spread}", int(line["probe/users"])))
+        yield _table(("after", "discovered", "users"), rows)
+    if losses:
+        yield f"Loss on held-out rows: {losses[0]:.3f} at first, {losses[-1]:.3f} at the end.\n"
+    if not probes and not losses:
+        yield "Nothing was measured on held-out users or rows.\n"
+
+
+def _evaluation(folder: Path) -> Iterator[str]:
+    """The table of an evaluation over all its domains."""
+    results = read_json(folder / RESULTS)
+    scope = results["scopes"][0]
+    names = [name for name in results["measures"] if any(name in row for row in scope["table"].values())]
+    yield f"Evaluated on {scope['users']} users of {scope['artifacts']} artifacts ({results['interval']}):\n"
+    rows = []
+    for assistant, row in scope["table"].items():
+        cells = [str(Estimate.from_dict(row[name])) if name in row else "not scored" for name in names]
+        rows.append((Path(assistant).name if "/" in assistant else assistant, *cells))
+    yield _table(("assistant", *names), rows)
+    yield "".join(f"- {name}: {results['measures'][name]}\n" for name in names)
+
+
+def _origins(lineage: Lineage, chain: Chain, base: str) -> Iterator[str]:
+    known = f" (content {chain.base.hash[:12]})" if chain.base.hash else ""
+    yield f"base: {base or Path(chain.base.path).name}{known}"
+    for source in chain.adapters[:-1]:
+        yield f"then {source.stage}, adapter {source.hash[:12]}"
+    data = lineage.data
+    yield (
+        f"then {lineage.stage} on {data['train']:,} {data['kind']} rows ({data['held_out']:,} held out) of "
+        f"`{Path(str(data['folder'])).name}`, digest {str(data['digest'])[:12]}"
+    )
+    yield f"seed {lineage.seed}, trained by {lineage.backend}"
+    yield ", ".join(f"{name} {version}" for name, version in lineage.versions.items())
+
+
+def _recipe(lineage: Lineage) -> list[tuple[str, Any]]:
+    """The stage's part of the recipe and the adapter's, as the lineage holds them."""
+    recipe = lineage.recipe
+    own = [("recipe", recipe["name"]), *recipe[lineage.stage].items()]
+    return [*own, *((f"lora.{name}", value) for name, value in recipe["lora"].items())]
+
+
+def _use(lineage: Lineage, name: str, base: str, merged: bool) -> str:
+    thinking = "It was trained to answer without thinking first (`enable_thinking=False` where the template has it).\n"
+    lines = [
+        "```python\nfrom transformers import AutoModelForCausalLM\n"
+        + ("" if merged else "from peft import PeftModel\n")
+        + f'\nmodel = AutoModelForCausalLM.from_pretrained("{name if merged else base}")'
+        + ("" if merged else f'\nmodel = PeftModel.from_pretrained(model, "{name}")')
+        + "\n```\n",
+        "" if lineage.thinking else thinking,
+    ]
+    if lineage.system:
+        quoted = "".join(f"> {line}\n" for line in lineage.system.splitlines())
+        lines.append(f"It was trained with this system message, and should be asked with it:\n\n{quoted}")
+    return "\n".join(lines)
+
+
+def _licence(folder: Path, name: str) -> str | None:
+    """The base's licence, by the card in its folder, in the Hub's cache, or on the Hub; None where none says it."""
+    import httpx
+    from huggingface_hub import HfApi, ModelCard, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        cached = try_to_load_from_cache(name, "README.md") if name else None
+        for card in (folder / "README.md", cached):
+            if isinstance(card, str | Path) and Path(card).is_file():
+                return ModelCard.load(card).data.get("license")
+        data = HfApi().model_info(name, timeout=5).card_data if name else None
+        return data.get("license") if data else None
+    except (HfHubHTTPError, httpx.HTTPError, OSError, ValueError):
+        return None
+
+
+def _without_paths(lineage: Mapping[str, Any], base: str) -> dict[str, Any]:
+    """A stored lineage in which folders have their names alone; contents are told by their hashes."""
+
+    def plain(source: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        return source and {**source, "path": Path(source["path"]).parent.name or source["path"]}
+
+    own = lineage["base"]
+    return {
+        **lineage,
+        "base": {**own, "path": base or Path(own["path"]).name},
+        "merged": [plain(each) for each in lineage["merged"]],
+        "continued": plain(lineage.get("continued")),
+        "data": {**lineage["data"], "folder": Path(str(lineage["data"]["folder"])).name},
+    }
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(str(cell).replace('|', '/') for cell in line)} |\n" for line in lines)
+
+
+# -- llama.cpp ---------------------------------------------------------------------------------------------------------
+
+
+def converter(kind: str) -> tuple[Path, Path | None]:
+    """llama.cpp's converter, and its quantizer where a type needs it: in the folder LLAMA_CPP, or on the path.
+
+    Raises:
+        PublishError: an unknown type, or one of them is not here.
+    """
+    if kind not in TYPES:
+        raise PublishError(f"unknown type {kind!r}; choose one of {', '.join(TYPES)}")
+    home = Path(os.environ.get("LLAMA_CPP", ""))
+
+    def there(*places: str) -> Path | None:
+        own = (home / place for place in places if "LLAMA_CPP" in os.environ)
+        found = next((each for each in own if each.is_file()), None) or shutil.which(Path(places[0]).name)
+        return Path(found) if found else None
+
+    script = there(CONVERTER)
+    if script is None:
+        raise PublishError(f"no {CONVERTER} here: clone llama.cpp, pip install gguf, and set LLAMA_CPP to its folder")
+    quantizer = None if kind in CONVERTED else there(QUANTIZER, f"build/bin/{QUANTIZER}")
+    if quantizer is None and kind not in CONVERTED:
+        raise PublishError(f"{kind} needs {QUANTIZER}: build llama.cpp in LLAMA_CPP, or take {', '.join(CONVERTED)}")
+    return script, quantizer
+
+
+def gguf(model: Path, kind: str) -> Path:
+    """A merged model's folder as one file beside its weights, written by llama.cpp.
+
+    Raises:
+        PublishError: llama.cpp is not here, or cannot convert it.
+    """
+    script, quantizer = converter(kind)
+    out = model / f"{model.name}-{kind}.gguf"
+    with tempfile.TemporaryDirectory(dir=model) as place:
+        first = Path(place) / "f16.gguf" if quantizer else out
+        _run(sys.executable, script, model, "--outfile", first, "--outtype", "f16" if quantizer else kind)
+        if quantizer:
+            _run(quantizer, first, out, kind.upper())
+    return out
+
+
+def _run(*command: str | Path) -> None:
+    done = subprocess.run([str(each) for each in command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()][-1:]
+        raise PublishError(f"{Path(command[1]).name if len(command) > 4 else command[0]}: {' '.join(last)[:300]}")
