@@ -160,11 +160,15 @@ class Cluster:
         }
 
     @property
+    def shares(self) -> str:
+        """What every node did."""
+        return ", ".join(f"{node} {count:,}" for node, count in sorted(self.done.items()))
+
+    @property
     def line(self) -> str:
         """What every node did, in words."""
-        shares = ", ".join(f"{node} {count:,}" for node, count in sorted(self.done.items()))
         lost = f"; {counted(self.lost, 'node')} lost, whose work others did again" if self.lost else ""
-        return f"conversations by node: {shares or 'none'}{lost}"
+        return f"conversations by node: {self.shares or 'none'}{lost}"
 
 
 @cache

@@ -349,7 +349,7 @@ def evaluate(flags: EvaluateFlags) -> None:
     }
     with flags.spread(run) as how["spread"]:
         folder = _run_folder(flags.run, run, settings, flags.budget)
-        with show.progress_bar() as on_progress:
+        with show.progress_bar(how["spread"]) as on_progress:
             report = execute(run, folder, on_progress=on_progress, **how)
         code = show.print_report(report, folder)
         if report.halted is None:
@@ -429,7 +429,7 @@ def _run(flags: SimulateFlags) -> NoReturn:
     settings = flags.client_settings(run.options.candidates) if asked_for else None
     with flags.spread(run) as spread:
         folder = _run_folder(flags.run, run, settings, flags.budget)
-        with show.progress_bar() as on_progress:
+        with show.progress_bar(spread) as on_progress:
             report = execute(
                 run,
                 folder,
