@@ -230,7 +230,7 @@ def count_near_misses(folder, in_pool):
 
 @app.cell(hide_code=True)
 def show_near_misses(farmed, folder, ids, leave_out, marks, scope_choice, pool_choice, shares):
-    def address(turn):
+    def _page_of(turn):
         return address_of(
             "61_behind_a_number.py",
             str(folder.relative_to(outputs_folder())),
@@ -253,7 +253,7 @@ def show_near_misses(farmed, folder, ids, leave_out, marks, scope_choice, pool_c
             mo.Html(
                 show_scores.styled(
                     show.panel("Steps that near misses made", show_scores.near_misses(shares, marks, ids)),
-                    show.panel("The turns with most of them", show_scores.farmed_turns(farmed, address)),
+                    show.panel("The turns with most of them", show_scores.farmed_turns(farmed, _page_of)),
                 )
             ),
         ]
