@@ -13,12 +13,13 @@ app = marimo.App(width="medium", app_title="Evaluate")
 
 with app.setup(hide_code=True):
     import json
+    from dataclasses import replace
     from urllib.parse import quote
 
     import marimo as mo
 
     from discover_lib.app import controls
-    from discover_lib.app.carried import address_of, pool_controls, pool_row
+    from discover_lib.app.carried import address, address_of, pool_controls, pool_row
     from discover_lib.app.commands import run_command
     from discover_lib.app.jobs import Job, SensitivityJob, last_of
     from discover_lib.app.panel import EvaluatedRun, evaluation_panel
@@ -33,16 +34,13 @@ with app.setup(hide_code=True):
         MEASURE,
         MEASURES,
         Pool,
-        best_first,
-        curve,
-        manner,
         pools_without,
         table_of,
         values_of,
     )
     from discover_lib.runs.digests import with_steps
     from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
-    from discover_lib.runs.store import RunStore
+    from discover_lib.runs.store import RunStore, id_of_run
     from discover_lib.views import audit as show_audit
     from discover_lib.views import conversation as show
     from discover_lib.views import scores as show_scores
@@ -66,22 +64,22 @@ def introduce():
 
 @app.cell(hide_code=True)
 def choose_pool(scores):
-    scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, mo.query_params().to_dict())
+    scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, address().to_dict())
     marks = show_scores.looks(list(dict.fromkeys(each.assistant for each in scores)))
     pool_row(scope_choice, measure_choice, pool_choice, leave_out_choice)
     return leave_out_choice, marks, measure_choice, pool_choice, scope_choice
 
 
 @app.cell(hide_code=True)
-def show_answer(compared, marks, measure, table):
-    answer = show_scores.answer(table, compared, measure)
+def show_answer(compared, ids, marks, measure, table):
+    answer = show_scores.answer(table, compared, measure, ids)
     interval_view = charts.intervals(table, measure, marks)
     mo.Html(
         show_scores.styled(
             interval_view, show.quiet(f"{measure.label.capitalize()}: {measure.meaning}", small=True), answer
         )
     )
-    return answer, interval_view
+    return
 
 
 @app.cell(hide_code=True)
@@ -143,14 +141,21 @@ def lead_behind(folder, leave_out, measure, pool_choice, scope_choice):
         pool=pool_choice.value,
         leave_out=leave_out,
     )
-    return (behind,)
+    ids = replace(
+        id_of_run(folder),
+        domain="" if scope_choice.value == ALL else scope_choice.value,
+        pool=() if len(pool_choice.value) == len(pool_choice.options) else tuple(pool_choice.value),
+        leave_out="" if leave_out == "none" else leave_out,
+    )
+    return behind, ids
 
 
 @app.cell(hide_code=True)
-def show_table(behind, ceilings, marks, measure, pool, table):
+def show_table(behind, ceilings, ids, marks, measure, pool, table):
     _users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
     in_reach = ceiling_over(ceilings, set(pool.artifact_of.values()))
-    _table = show_scores.results(table, _users_of, marks, measure.name, ceiling=in_reach, why_no_eq_4=pool.why_no_eq_4)
+    _why = pool.why_no_eq_4
+    _table = show_scores.results(table, _users_of, marks, measure.name, ceiling=in_reach, why_no_eq_4=_why, ids=ids)
     mo.ui.anywidget(
         controls.pickable(show_scores.styled(show.panel("How each assistant did", _table)), leads_to=behind)
     )
@@ -158,9 +163,9 @@ def show_table(behind, ceilings, marks, measure, pool, table):
 
 
 @app.cell(hide_code=True)
-def show_comparisons(behind, compared, marks, measure, table):
+def show_comparisons(behind, compared, ids, marks, measure, table):
     mo.stop(len(compared) == 0)
-    _pairs = show_scores.pairs(table, compared, measure, marks)
+    _pairs = show_scores.pairs(table, compared, measure, marks, ids=ids)
     mo.ui.anywidget(
         controls.pickable(show_scores.styled(show.panel("Can we tell them apart?", _pairs)), leads_to=behind)
     )
@@ -194,7 +199,8 @@ def compare_assistants(in_pool, leave_out, measure_choice):
 
 
 @app.cell(hide_code=True)
-def show_pools(marks, pool, table):
+def show_pools(ids, marks, pool, table):
+    _pools = show_scores.pools(table, pools_without(pool), marks, ids)
     mo.vstack(
         [
             mo.md("""
@@ -205,8 +211,8 @@ def show_pools(marks, pool, table):
     """),
             mo.Html(
                 show_scores.styled(
-                    show.panel("Eq. 4 in every smaller pool", show_scores.pools(table, pools_without(pool), marks)),
-                    show.panel("What is left out", show_scores.left_out(pool, marks)),
+                    show.panel("Eq. 4 in every smaller pool", _pools),
+                    show.panel("What is left out", show_scores.left_out(pool, marks, ids)),
                 )
             ),
         ]
@@ -223,8 +229,8 @@ def count_near_misses(folder, in_pool):
 
 
 @app.cell(hide_code=True)
-def show_near_misses(farmed, folder, leave_out, marks, scope_choice, pool_choice, shares):
-    def address(turn):
+def show_near_misses(farmed, folder, ids, leave_out, marks, scope_choice, pool_choice, shares):
+    def _page_of(turn):
         return address_of(
             "61_behind_a_number.py",
             str(folder.relative_to(outputs_folder())),
@@ -246,8 +252,8 @@ def show_near_misses(farmed, folder, leave_out, marks, scope_choice, pool_choice
     """),
             mo.Html(
                 show_scores.styled(
-                    show.panel("Steps that near misses made", show_scores.near_misses(shares, marks)),
-                    show.panel("The turns with most of them", show_scores.farmed_turns(farmed, address)),
+                    show.panel("Steps that near misses made", show_scores.near_misses(shares, marks, ids)),
+                    show.panel("The turns with most of them", show_scores.farmed_turns(farmed, _page_of)),
                 )
             ),
         ]
@@ -348,33 +354,17 @@ def show_paper(configuration, pool, scope_choice, table):
 
 
 @app.cell(hide_code=True)
-def take_elsewhere(
-    answer, compared, folder, in_reach, interval_view, leave_out, marks, measure, pool, provenance, shares, table
-):
+def take_elsewhere(compared, folder, ids, in_reach, leave_out, marks, measure, pool, provenance, shares, table):
     def _report():
         """This page's tables and figures as one file."""
-        users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
-        curves = {name: curve(pool, name) for name in pool.assistants}
-        manners = {name: manner(pool, name) for name in pool.assistants}
-        return evaluation_page(
-            f"Evaluation {folder.name}",
-            [
-                (
-                    "The answer",
-                    provenance + show_audit.certificate_line(folder) + answer,
-                ),
-                *show_scores.for_paper(
-                    table, users_of, marks, measure, compared, ceiling=in_reach, why_no_eq_4=pool.why_no_eq_4
-                ),
-                ("Eq. 4 in every smaller pool", show_scores.pools(table, pools_without(pool), marks)),
-                ("What is left out", show_scores.left_out(pool, marks)),
-                ("What came by near misses", show_scores.near_misses(shares, marks)),
-                (measure.label, interval_view),
-                ("Turn by turn", charts.turn_curves(curves, marks, "Turn by turn")),
-                ("Three turns in a row", charts.families({name: manners[name] for name in best_first(table)}, marks)),
-                ("Tokens against discovery", charts.tokens_against_discovery(table, marks)),
-            ],
-        ).encode()
+        _lead = provenance + show_audit.certificate_line(folder)
+        parts = show_scores.report_parts(
+            _lead, pool, table, compared, shares, marks, measure, ceiling=in_reach, ids=ids
+        )
+        return evaluation_page(f"Evaluation {folder.name}", parts, ids).encode()
+
+    def _table():
+        return scores_csv(pool, ids).encode()
 
     def _plain():
         return json.dumps(results_of_run(folder, leave_out), indent=1).encode()
@@ -385,7 +375,9 @@ def take_elsewhere(
             mo.md("## Take it elsewhere"),
             mo.hstack(
                 [
-                    mo.download(lambda: scores_csv(pool).encode(), f"{_name}.csv", "text/csv", label="Scores, CSV"),
+                    mo.download(
+                        lambda: scores_csv(pool, ids).encode(), f"{_name}.csv", "text/csv", label="Scores, CSV"
+                    ),
                     mo.download(_plain, f"{_name}.json", "application/json", label="All results, JSON"),
                     mo.download(_report, f"{_name}.html", "text/html", label="This report, HTML"),
                 ],

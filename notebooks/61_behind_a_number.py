@@ -17,7 +17,7 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app import controls
-    from discover_lib.app.carried import kept, pool_controls, pool_row
+    from discover_lib.app.carried import address, kept, pool_controls, pool_row
     from discover_lib.app.panel import EvaluatedRun, evaluation_panel
     from discover_lib.audit.evidence import finding
     from discover_lib.metrics.results import (
@@ -57,7 +57,7 @@ def introduce():
 
 @app.cell(hide_code=True)
 def choose_pool(scores):
-    scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, mo.query_params().to_dict())
+    scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, address().to_dict())
     pool_row(scope_choice, measure_choice, pool_choice, leave_out_choice)
     return leave_out_choice, measure_choice, pool_choice, scope_choice
 
@@ -81,7 +81,7 @@ def read_pick(measure, pool, table):
     def _asked_for():
         """What the address asks for: ("cell", assistant, measure) or ("pair", ours, theirs); else the best in it."""
         try:
-            kind, ours, other = show_scores.picked(mo.query_params().get("pick") or "")
+            kind, ours, other = show_scores.picked(address().get("pick") or "")
         except ValueError:
             kind, ours, other = "", "", ""
         if kind == "pair" and {ours, other} <= set(pool.assistants) and ours != other:

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
+from discover_lib.base.ids import DiscoverId
 from discover_lib.core.rules import Rules
 from discover_lib.metrics.rescore import NAMED_RULES
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES
 from discover_lib.metrics.scores import ConversationScores
+from discover_lib.runs.resolve import BY_LABEL, resolve
 
 OWN = "the run’s own"
 RULE_SLIDERS = {  # name in the address → the most it goes up to, its step, and its label
@@ -24,6 +27,36 @@ RULE_SLIDERS = {  # name in the address → the most it goes up to, its step, an
     "tau": (1000, 10, "free tokens τ"),
     "lam": (10, 0.5, "price of 1,000 tokens, 1000 λ"),
 }
+
+
+def address() -> Any:
+    """The choices in the page's address; a `discover://` id in it (`&id=...`) becomes those that open it."""
+    import marimo as mo
+
+    choices = mo.query_params()
+    if (asked := choices.get("id")) is not None:
+        choices.remove("id")
+        for name, value in opened_by(str(asked)).items():
+            choices.set(name, value)
+    return choices
+
+
+def opened_by(text: str) -> dict[str, str]:
+    """What a page over a run is to choose so that it shows what an id stands for; of one that is none, its text."""
+    try:
+        stored = resolve(DiscoverId.parse(text))
+    except DiscoverError:
+        return {"run": text}
+    id, measure = stored.id, BY_LABEL.get(stored.id.measure, MEASURE["proportion"])
+    chosen = {"run": _below_outputs(stored.folder), "domain": id.domain, "leave_out": id.leave_out}
+    chosen["measure"] = measure.label if id.measure in BY_LABEL else ""
+    chosen["pool"] = _written(list(id.pool)) if id.pool else ""
+    chosen["turn"] = str(id.turn or "")
+    chosen["conversation"] = str(stored.places[0]) if len(stored.places) == 1 else ""
+    if id.assistants:
+        pick = ("pair", id.assistants, id.against) if id.against else ("cell", id.assistants, measure.name)
+        chosen["pick"] = _written(list(pick))
+    return {name: value for name, value in chosen.items() if value}
 
 
 def kept(
@@ -52,14 +85,14 @@ def kept(
             chosen = [label for label, choice in choices.items() if choice in chosen]
         elif choices:
             chosen = next(label for label, choice in choices.items() if choice == chosen)
-        address = mo.query_params()
+        written = mo.query_params()
         for other in (name, *forgets):
-            if other in address:
-                address.remove(other)
+            if other in written:
+                written.remove(other)
         if _written(chosen) != _written(value):
-            address.set(name, _written(chosen) if isinstance(chosen, list) else names.get(chosen, _written(chosen)))
+            written.set(name, _written(chosen) if isinstance(chosen, list) else names.get(chosen, _written(chosen)))
 
-    asked = mo.query_params().get(name) if mo.running_in_notebook() else None
+    asked = address().get(name) if mo.running_in_notebook() else None
     if asked is not None:
         asked = next((label for label, written in names.items() if written == asked), asked)
         try:

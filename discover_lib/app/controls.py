@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from discover_lib.app.carried import kept
+from discover_lib.app.carried import address, kept
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
@@ -523,13 +523,13 @@ def picking(name: str, html: str, picks: Sequence[str], forgets: Sequence[str] =
     import marimo as mo
 
     def remember(change: Any) -> None:
-        address = mo.query_params()
+        choices = mo.query_params()
         for other in forgets:
-            if other in address:
-                address.remove(other)
-        address.set(name, change["new"])
+            if other in choices:
+                choices.remove(other)
+        choices.set(name, change["new"])
 
-    asked = mo.query_params().get(name) if mo.running_in_notebook() else None
+    asked = address().get(name) if mo.running_in_notebook() else None
     widget = pickable(html, str(asked) if asked in picks else next(iter(picks), ""))
     widget.observe(remember, "picked")
     return mo.ui.anywidget(widget)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from discover_lib.app.carried import address
 from discover_lib.app.commands import shown_path
 from discover_lib.app.jobs import (
     CertifyJob,
@@ -96,7 +97,7 @@ class Panel(ABC):
     def __init__(self, begin: str) -> None:
         import marimo as mo
 
-        folder, self.trouble = self._opened(mo.query_params().get(self.parameter))
+        folder, self.trouble = self._opened(address().get(self.parameter))
         self.get_folder, self._set_folder = mo.state(folder)
         self.get_activity, self._set_activity = mo.state(0)
         self.get_progress, self._set_progress = mo.state(-1)

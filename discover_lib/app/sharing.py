@@ -14,7 +14,7 @@ from discover_lib.metrics.paired import compare
 from discover_lib.metrics.results import MEASURE, MEASURES, Pool, table_of, values_of
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.evaluation import ceilings_of
-from discover_lib.runs.store import FILE, RunStore
+from discover_lib.runs.store import FILE, RunStore, id_of_run
 from discover_lib.views import scores as show_scores
 from discover_lib.views.html import Markup
 from discover_lib.views.pages import Shared, facts
@@ -79,6 +79,14 @@ def _tables(store: RunStore) -> list[tuple[str, Markup]]:
     in_reach = ceiling_over(ceilings_of(store), set(pool.artifact_of.values()))
     compared = compare(values.get(measure.name, {}))
     parts = show_scores.for_paper(
-        table, users_of, marks, measure, compared, ceiling=in_reach, why_no_eq_4=pool.why_no_eq_4, measures=scored
+        table,
+        users_of,
+        marks,
+        measure,
+        compared,
+        ceiling=in_reach,
+        why_no_eq_4=pool.why_no_eq_4,
+        measures=scored,
+        ids=id_of_run(store.path.parent),
     )
     return parts if compared else parts[:1]

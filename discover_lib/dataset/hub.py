@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.files import whole_file, write_lines
+from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.inspect_log import was_judged
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.scores import scores_of
-from discover_lib.runs.store import RunStore
+from discover_lib.runs.resolve import id_of
+from discover_lib.runs.store import RunStore, id_of_run
 
 DATA = "data/conversations.jsonl"
 HARNESS = "discover"
 COLUMNS = {
     "id": "artifact, trial and assistants",
+    "discover_id": "what the numbers of the row stand on: `discover show` opens it where the run is",
     "artifact, domain, trial, assistants, seed, rules, stop": "which conversation it is, and why it ended",
     "messages": "role and content, the user's opening first",
     "rewards": "of every turn; null where it is unscored",
@@ -31,12 +34,12 @@ COLUMNS = {
 
 def write_folder(folder: Path, store: RunStore) -> int:
     """Write the finished conversations of a run; returns how many."""
-    count = 0
+    count, run = 0, id_of_run(store.path.parent)
 
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal count
         for talk in store.conversations():
-            row = conversation_row(talk)
+            row = conversation_row(talk, run)
             name = re.sub(r"[^\w.-]+", "_", row["id"])
             write_lines(folder / "sessions" / f"{count:06d}-{name}.jsonl", _session(row))
             count += 1
@@ -48,12 +51,13 @@ def write_folder(folder: Path, store: RunStore) -> int:
     return count
 
 
-def conversation_row(talk: Conversation) -> dict[str, Any]:
-    """A conversation as one row: what it was, what was said, and its numbers."""
+def conversation_row(talk: Conversation, run: DiscoverId) -> dict[str, Any]:
+    """A conversation of a run as one row: what it was, what was said, and its numbers."""
     setting, scores = talk.setting, scores_of(talk, 0)
     judged = was_judged(talk)
     return {
         "id": f"{setting['artifact']}/{setting['trial']}/{scores.assistant}",
+        "discover_id": str(id_of(run, scores)),
         "artifact": setting["artifact"],
         "domain": scores.domain,
         "trial": setting["trial"],

@@ -11,7 +11,7 @@ from pathlib import Path
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.formats import FormatError
 from discover_lib.dataset.hub import conversation_row
-from discover_lib.runs.store import RunStore
+from discover_lib.runs.store import RunStore, id_of_run
 
 PROJECT = "discover"
 
@@ -39,7 +39,7 @@ def write_project(folder: Path, store: RunStore) -> int:
         for name, group in groupby(talks, key=_assistants):
             trackio.init(PROJECT, name, embed=False, auto_log_gpu=False, auto_log_cpu=False)
             for step, talk in enumerate(group):
-                row = conversation_row(talk)
+                row = conversation_row(talk, id_of_run(store.path.parent))
                 trace = trackio.Trace(row.pop("messages"), metadata={"session_id": row["id"], **row})
                 numbers = {key: row[key] for key in ("discovered", "share", "tokens", "leaks") if row[key] is not None}
                 trackio.log({**numbers, "conversation": trace}, step=step)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -49,7 +50,9 @@ def cluster(where: str) -> Iterator[Cluster]:
     """
     address = where if where.startswith("ray://") else None
     if where != LOCAL and (address is None or not address[6:].rpartition(":")[2].isdigit()):
-        raise ClusterError(f"invalid place {where!r} to run on; write ray, or ray://HOST:PORT")
+        raise ClusterError(
+            f"invalid place {where!r} to run on; write ray, or ray://HOST:PORT, or slurm, or slurm:FILE.yaml"
+        )
     try:
         import ray
     except ImportError as error:
@@ -71,19 +74,48 @@ def cluster(where: str) -> Iterator[Cluster]:
             ray.shutdown()
 
 
-class Cluster:
-    """A cluster to spread work over.
+class Spread(ABC):
+    """Machines to spread work over.
 
     Attributes:
-        done: node's address → pieces of work that it finished.
-        lost: nodes that went away.
+        done: node → pieces of work that it finished.
+        lost: what went away with work that others did again, `lost_are` of them.
     """
 
-    def __init__(self, ray: Any) -> None:
-        self._ray = ray
-        self._alive = self._nodes()
+    lost_are = "node"
+
+    def __init__(self) -> None:
         self.done: Counter[str] = Counter()
         self.lost = 0
+
+    @abstractmethod
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Generator[Result, None, None]:
+        """`map` in the order in which results come; closing the iterator drops what has not begun.
+
+        Raises:
+            ClusterError: nothing is left to work on.
+            Exception: of `function`.
+        """
+
+    @property
+    def shares(self) -> str:
+        """What every node did."""
+        return ", ".join(f"{node} {count:,}" for node, count in sorted(self.done.items()))
+
+    @property
+    def line(self) -> str:
+        """What every node did, in words."""
+        lost = f"; {counted(self.lost, self.lost_are)} lost, whose work others did again" if self.lost else ""
+        return f"conversations by node: {self.shares or 'none'}{lost}"
+
+
+class Cluster(Spread):
+    """A Ray cluster."""
+
+    def __init__(self, ray: Any) -> None:
+        super().__init__()
+        self._ray = ray
+        self._alive = self._nodes()
 
     def check(self) -> None:
         """Have every node say which version it has.
@@ -109,12 +141,7 @@ class Cluster:
     def map(
         self, function: Callable[[Item], Result], items: Sequence[Item], chunk: int = CHUNK
     ) -> Generator[Result, None, None]:
-        """`map` over the cluster, in the order in which results come; closing the iterator drops what has not begun.
-
-        Raises:
-            ClusterError: no node is left.
-            Exception: of `function`.
-        """
+        """As of `Spread`, `chunk` pieces a task."""
         work = self._ray.remote(max_retries=-1, scheduling_strategy="SPREAD")(_work)
         rest = iter(items)
         flying: list[Any] = []
@@ -158,13 +185,6 @@ class Cluster:
             for node in self._ray.nodes()
             if node["Alive"] and node["Resources"].get("CPU")
         }
-
-    @property
-    def line(self) -> str:
-        """What every node did, in words."""
-        shares = ", ".join(f"{node} {count:,}" for node, count in sorted(self.done.items()))
-        lost = f"; {counted(self.lost, 'node')} lost, whose work others did again" if self.lost else ""
-        return f"conversations by node: {shares or 'none'}{lost}"
 
 
 @cache

@@ -26,7 +26,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
 from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, RETRIED
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
-from discover_lib.runs.cluster import Cluster
+from discover_lib.runs.cluster import Spread
 from discover_lib.runs.digests import add_digests, digest_of
 from discover_lib.runs.store import Counts, Failure, RunStore, Spent, TurnRow, UnitRow, turn_row
 from discover_lib.runs.units import Unit, map_in_processes, run_unit, simulator_of
@@ -37,6 +37,7 @@ Result = TypeVar("Result")
 Halt = Literal["stopped", "budget", "auth", "failing", "crashed"]
 FAILING_STREAK = 20  # conversations that fail one after the other, with no turn finished between, end the run
 TICK_SECONDS = 0.5
+TICK_SHARE = 0.05  # of the time, at most: to count a hundred thousand conversations takes 0.2 s
 COMMIT_SECONDS = 0.2
 
 
@@ -108,7 +109,7 @@ def run_in_processes(
     units: Sequence[Unit],
     *,
     processes: int = 1,
-    spread: Cluster | None = None,
+    spread: Spread | None = None,
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
@@ -462,7 +463,7 @@ class _Watch:
         self._turns = 0
         self._running = 0
         self._began = time.monotonic()
-        self._told = self._began
+        self._due = self._began + TICK_SECONDS
 
     @contextmanager
     def one_running(self) -> Iterator[None]:
@@ -480,9 +481,11 @@ class _Watch:
 
     def tick(self) -> None:
         """Tell how it stands, if the last time was long enough ago."""
-        if self._on_progress is not None and time.monotonic() - self._told >= TICK_SECONDS:
-            self._told = time.monotonic()
+        began = time.monotonic()
+        if self._on_progress is not None and began >= self._due:
             self._on_progress(self.snapshot())
+            took = time.monotonic() - began
+            self._due = began + max(TICK_SECONDS, took / TICK_SHARE)
 
     def snapshot(self) -> Snapshot:
         counts = self._store.counts()

@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
+from discover_lib.base.ids import DiscoverId
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import FORMAT, Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
@@ -837,6 +839,12 @@ class RunStore:
                 raise
             self._connection.execute("COMMIT")
             self._answers.clear()
+
+
+def id_of_run(folder: Path) -> DiscoverId:
+    """The id of all that a run's folder holds."""
+    whole, outputs = folder.resolve(), outputs_folder().resolve()
+    return DiscoverId(str(whole.relative_to(outputs) if whole.is_relative_to(outputs) else whole))
 
 
 def turn_row(turn: Turn) -> TurnRow:

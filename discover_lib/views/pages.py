@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Artifact, Conversation
 from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
+from discover_lib.runs.resolve import id_of
 from discover_lib.views import conversation as show
 from discover_lib.views.html import EMPTY, Markup, static_text
 from discover_lib.views.stage import Strip, stage_of
@@ -61,22 +63,28 @@ def page(
 # -- an evaluation -----------------------------------------------------------------------------------------------------
 
 
-def scores_csv(pool: Pool) -> str:
-    """A row per conversation under `CSV_COLUMNS`."""
+def scores_csv(pool: Pool, run: DiscoverId) -> str:
+    """A row per conversation under `CSV_COLUMNS`, and its `discover://` id.
+
+    Args:
+        run: the id of all that was measured; a row's with `&measure=` and the name of a column is that of one number.
+    """
     text = io.StringIO()
-    table = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
+    table = csv.DictWriter(text, (*CSV_COLUMNS, "id"), lineterminator="\n")
     table.writeheader()
-    table.writerows(tidy_rows(pool))
+    for row, each in zip(tidy_rows(pool), pool.scores, strict=True):
+        table.writerow(row | {"id": id_of(run, each)})
     return text.getvalue()
 
 
-def evaluation_page(title: str, parts: Sequence[tuple[str, Markup]]) -> str:
+def evaluation_page(title: str, parts: Sequence[tuple[str, Markup]], ids: DiscoverId | None = None) -> str:
     """An evaluation as one file: tables and charts under headings.
 
     Args:
         parts: (heading, fragment of `views.scores` or chart).
+        ids: of all that was measured.
     """
-    return page("evaluation_page.html", title, ("workbench.css",), parts=parts)
+    return page("evaluation_page.html", title, ("workbench.css",), parts=parts, ids=ids)
 
 
 # -- a conversation ----------------------------------------------------------------------------------------------------

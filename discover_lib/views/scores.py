@@ -1,24 +1,46 @@
 """HTML fragments for an evaluation: the answer in words, tables with intervals, pairs, pools, what would change.
 
 Elements with `data-pick` can be pressed where a page shows them through `app.controls.pickable`; `pick` and `picked`
-write and read what they say.
+write and read what they say.  Elements with `data-id` carry the `discover://` id of what their numbers stand on: the
+functions that take `ids`, the id of all that is measured, write it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from discover_lib.base.glossary import meaning
+from discover_lib.base.ids import DiscoverId
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, NearMisses
 from discover_lib.metrics.paired import Comparison
-from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout, Table, best_first
+from discover_lib.metrics.results import (
+    MEASURE,
+    MEASURES,
+    Measure,
+    Pool,
+    PoolWithout,
+    Table,
+    best_first,
+    curve,
+    manner,
+    pools_without,
+)
 from discover_lib.metrics.satisfaction import choices_of, leaves_line
 from discover_lib.views import explain
-from discover_lib.views.figures.charts import Span, span_of, strip
+from discover_lib.views.figures.charts import (
+    Span,
+    families,
+    intervals,
+    span_of,
+    strip,
+    tokens_against_discovery,
+    turn_curves,
+)
 from discover_lib.views.figures.theme import Look, named, short
 from discover_lib.views.figures.theme import looks as looks
 from discover_lib.views.html import EMPTY, Markup, explained, grid, hidden, joined, more, quiet, signed, tag, term
@@ -52,6 +74,15 @@ def cell(content: str) -> Markup:
     return tag("td", content)
 
 
+def stands_on(content: str, ids: DiscoverId | None, **named: Any) -> Markup:
+    """Content that carries the id of what its numbers stand on: `ids`, narrowed to what is named."""
+    return tag("span", content, **_id(ids, **named))
+
+
+def _id(ids: DiscoverId | None, **named: Any) -> dict[str, str]:
+    return {} if ids is None else {"data_id": str(dataclasses.replace(ids, **named))}
+
+
 def bullets(sentences: Iterable[str]) -> Markup:
     return tag("ul", *(tag("li", sentence) for sentence in sentences))
 
@@ -78,7 +109,7 @@ def made_under(configuration: Mapping[str, Any]) -> Markup:
 # -- the answer -------------------------------------------------------------------------------------------------------
 
 
-def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Markup:
+def answer(table: Table, compared: Sequence[Comparison], measure: Measure, ids: DiscoverId | None = None) -> Markup:
     """Who is best in a measure, and from whom the data can tell it apart, in sentences that explain their numbers."""
     ranked = [name for name in best_first(table, measure.name) if measure.name in table[name]]
     rivals = [name for name in ranked if name not in SEE_INTENTS]
@@ -110,16 +141,22 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Ma
         "div",
         tag("p", tag("b", first), lead, *verdict),
         explain.explained(f"What does {number} say?", explain.of_score(first, measure, estimate)),
-        EMPTY if too_few else bullets(_verdict(each, measure) for each in of_first[: max(2, len(close))]),
+        EMPTY if too_few else bullets(_verdict(each, measure, ids) for each in of_first[: max(2, len(close))]),
         quiet(" ".join(notes)) if notes else EMPTY,
         class_="ds-answer",
         data_tone="open" if close else None,
+        **_id(ids, assistants=first, measure=measure.label),
     )
 
 
-def _verdict(compared: Comparison, measure: Measure) -> Markup:
+def _verdict(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> Markup:
     why = explain.explained("How is this known?", explain.of_comparison(compared, measure))
-    return tag("span", sentence(compared, measure)) + why
+    return _sentence(compared, measure, ids) + why
+
+
+def _sentence(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> Markup:
+    pair = {"assistants": compared.ours, "against": compared.theirs, "measure": measure.label}
+    return stands_on(sentence(compared, measure), ids, **pair)
 
 
 def _other(compared: Comparison, name: str) -> str:
@@ -150,6 +187,7 @@ def results(
     ceiling: Estimate | None = None,
     why_no_eq_4: str = "",
     measures: Sequence[Measure] = MEASURES,
+    ids: DiscoverId | None = None,
 ) -> Markup:
     """Assistants × measures, every number with its interval and n.
 
@@ -159,12 +197,12 @@ def results(
         ceiling: of these users, which the share found is read beside.
         why_no_eq_4: why the discovery score is not defined, where it is not.
     """
-    head = ["assistant", *(measure_head(each, table, users_of, ceiling, why_no_eq_4) for each in measures)]
+    head = ["assistant", *(measure_head(each, table, users_of, ceiling, why_no_eq_4, ids) for each in measures)]
     spans = {each.name: span_of(row[each.name] for row in table.values() if each.name in row) for each in measures}
     rows = (
         row(
             named(name, marks[name]),
-            (_result(name, each, table[name].get(each.name), spans[each.name], pressable) for each in measures),
+            (_result(name, each, table[name].get(each.name), spans[each.name], pressable, ids) for each in measures),
         )
         for name in best_first(table, order_by)
     )
@@ -178,36 +216,40 @@ def measure_head(
     users_of: Mapping[str, int],
     ceiling: Estimate | None = None,
     why_no_eq_4: str = "",
+    ids: DiscoverId | None = None,
 ) -> Markup:
     """A measure as the heading of a column, with its n; what it means where it is pointed at."""
     sizes = {row[measure.name].n_artifacts for row in table.values() if measure.name in row}
     n = f"n = {max(sizes)} artifacts, {users_of.get(measure.name, 0):,} users" if sizes else "not scored"
     if measure.name == "discovery" and not sizes and why_no_eq_4:
         n = f"not defined: {why_no_eq_4}"
-    head = explained(measure.label, measure.meaning) + tag("small", n)
+    head = explained(measure.label, measure.meaning) + tag("small", n, **_id(ids, measure=measure.label))
     if measure.fewer_is_better:
         head += tag("small", "fewer is better")
     if measure.name == "proportion" and ceiling is not None:
         in_reach = f"ceiling {ceiling} (n = {ceiling.n_artifacts} artifacts)"
-        head += tag("small", explained(in_reach, meaning("ceiling")))
+        head += tag("small", explained(in_reach, meaning("ceiling")), **_id(ids, measure="ceiling"))
     return head
 
 
-def _result(name: str, measure: Measure, estimate: Estimate | None, span: Span, pressable: bool) -> Markup:
+def _result(
+    name: str, measure: Measure, estimate: Estimate | None, span: Span, pressable: bool, ids: DiscoverId | None
+) -> Markup:
     if estimate is None:
         return tag("td", "not scored", class_="dl-quiet")
     interval = _bounds(estimate, measure).strip() or "no interval: 1 artifact"
     body = tag("b", measure.shown(estimate.mean)) + tag("small", interval) + strip(estimate, span)
     pressed = ("cell", name, measure.name) if pressable else ()
-    return _cell(body, f"{name}, {measure.label}: show its conversations", pressed)
+    title = f"{name}, {measure.label}: show its conversations"
+    return _cell(body, title, pressed, _id(ids, assistants=name, measure=measure.label))
 
 
-def _cell(body: Markup, title: str, pressed: Sequence[str], tone: str | None = None) -> Markup:
-    """A cell that can be pressed, where there is something that it stands for."""
+def _cell(body: Markup, title: str, pressed: Sequence[str], id: Mapping[str, str], tone: str | None = None) -> Markup:
+    """A cell that can be pressed, where there is something that it stands for; else it shows its id."""
     if not pressed:
-        return tag("td", tag("span", body, class_="ds-cell", data_tone=tone))
+        return tag("td", tag("span", body, class_="ds-cell", data_tone=tone, title=id.get("data_id")), **id)
     button = tag("button", body, type="button", class_="ds-cell", data_tone=tone, title=title, data_pick=pick(*pressed))
-    return tag("td", button)
+    return tag("td", button, **id)
 
 
 def for_paper(
@@ -220,6 +262,7 @@ def for_paper(
     ceiling: Estimate | None,
     why_no_eq_4: str,
     measures: Sequence[Measure] = MEASURES,
+    ids: DiscoverId | None = None,
 ) -> list[tuple[str, Markup]]:
     """`results` and `pairs` under their headings, for a page that leads no further."""
     every = results(
@@ -231,9 +274,43 @@ def for_paper(
         ceiling=ceiling,
         why_no_eq_4=why_no_eq_4,
         measures=measures,
+        ids=ids,
     )
-    each_pair = pairs(table, compared, measure, marks, pressable=False)
+    each_pair = pairs(table, compared, measure, marks, pressable=False, ids=ids)
     return [("How each assistant did", every), (f"Pairs in {measure.label}", each_pair)]
+
+
+def report_parts(
+    lead: Markup,
+    pool: Pool,
+    table: Table,
+    compared: Sequence[Comparison],
+    shares: Sequence[NearMisses],
+    marks: Mapping[str, Look],
+    measure: Measure,
+    *,
+    ceiling: Estimate | None,
+    ids: DiscoverId,
+) -> list[tuple[str, Markup]]:
+    """All tables and charts of an evaluation under their headings, for `views.pages.evaluation_page`."""
+    users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
+    curves = {name: curve(pool, name) for name in pool.assistants}
+    manners = {name: manner(pool, name) for name in best_first(table)}
+
+    def drawn(chart: Markup, of: str) -> Markup:
+        return tag("div", chart, **_id(ids, measure=of))
+
+    return [
+        ("The answer", lead + answer(table, compared, measure, ids)),
+        *for_paper(table, users_of, marks, measure, compared, ceiling=ceiling, why_no_eq_4=pool.why_no_eq_4, ids=ids),
+        ("Eq. 4 in every smaller pool", pools(table, pools_without(pool), marks, ids)),
+        ("What is left out", left_out(pool, marks, ids)),
+        ("What came by near misses", near_misses(shares, marks, ids)),
+        (measure.label, drawn(intervals(table, measure, marks), measure.label)),
+        ("Turn by turn", drawn(turn_curves(curves, marks, "Turn by turn"), "found")),
+        ("Three turns in a row", drawn(families(manners, marks), "behaviour")),
+        ("Tokens against discovery", drawn(tokens_against_discovery(table, marks), "discovery")),
+    ]
 
 
 # -- the conversations behind a number --------------------------------------------------------------------------------
@@ -288,6 +365,7 @@ def pairs(
     marks: Mapping[str, Look],
     *,
     pressable: bool = True,
+    ids: DiscoverId | None = None,
 ) -> Markup:
     """Every two assistants: row − column, whether they can be told apart, and every verdict in words.
 
@@ -301,7 +379,7 @@ def pairs(
         cells = [tag("td")] * place
         for theirs in order[place + 1 :]:
             each = of_pair.get(frozenset((ours, theirs)))
-            cells.append(tag("td") if each is None else _pair(each, ours, theirs, measure, pressable))
+            cells.append(tag("td") if each is None else _pair(each, ours, theirs, measure, pressable, ids))
         rows.append(row(named(ours, marks[ours]), cells))
     caption = (
         f"{measure.label}: row minus column with its 95 % interval, both on the same users. ▲ the row is better, "
@@ -310,14 +388,16 @@ def pairs(
     )
     caption += next((f" ? {each.too_few_says}." for each in compared if each.too_few), "")
     caption += " Press a pair to read both." if pressable else ""
-    verdicts = bullets(sentence(each, measure) for each in compared)
+    verdicts = bullets(_sentence(each, measure, ids) for each in compared)
     words = f"All {len(compared)} verdicts in words" if len(compared) > 1 else "The verdict in words"
-    return captioned(["", *(named(name, marks[name]) for name in order[1:])], rows, caption, "ds-pairs") + more(
-        words, verdicts
-    )
+    head = ["", *(named(name, marks[name]) for name in order[1:])]
+    grid_of_pairs = captioned(head, rows, caption, "ds-pairs") + more(words, verdicts)
+    return tag("div", grid_of_pairs, **_id(ids, measure=measure.label))
 
 
-def _pair(compared: Comparison, ours: str, theirs: str, measure: Measure, pressable: bool) -> Markup:
+def _pair(
+    compared: Comparison, ours: str, theirs: str, measure: Measure, pressable: bool, ids: DiscoverId | None
+) -> Markup:
     sign = 1 if compared.ours == ours else -1
     mean = sign * compared.difference.mean
     ends = [sign * end for end in (compared.difference.low, compared.difference.high) if end is not None]
@@ -327,13 +407,16 @@ def _pair(compared: Comparison, ours: str, theirs: str, measure: Measure, pressa
     tone = "open" if not compared.distinguishable else "apart"
     size = f"{'+' if mean > 0 else '−' if mean < 0 else ''}{measure.shown(abs(mean))}"
     body = tag("b", f"{verdict} {size}") + tag("small", interval)
-    return _cell(body, sentence(compared, measure), ("pair", ours, theirs) if pressable else (), tone)
+    id = _id(ids, assistants=ours, against=theirs, measure=measure.label)
+    return _cell(body, sentence(compared, measure), ("pair", ours, theirs) if pressable else (), id, tone)
 
 
 # -- how much eq. 4 owes to the pool ----------------------------------------------------------------------------------
 
 
-def pools(table: Table, without: Sequence[PoolWithout], marks: Mapping[str, Look]) -> Markup:
+def pools(
+    table: Table, without: Sequence[PoolWithout], marks: Mapping[str, Look], ids: DiscoverId | None = None
+) -> Markup:
     """Eq. 4 in the whole pool and with one assistant left out, beside the raw share, which needs no pool."""
     if not without:
         return quiet("With two assistants there is no smaller pool to look at.")
@@ -347,15 +430,22 @@ def pools(table: Table, without: Sequence[PoolWithout], marks: Mapping[str, Look
         estimates = table[name]
         whole = estimates["discovery"].mean if "discovery" in estimates else None
         cells = [
-            *(_stacked(estimates.get(each), MEASURE[each]) for each in ("proportion", "discovery")),
-            *(_shifted(each.means.get(name), whole, each.without == name) for each in without),
+            stands_on(_stacked(estimates.get(each), MEASURE[each]), ids, assistants=name, measure=MEASURE[each].label)
+            for each in ("proportion", "discovery")
         ]
+        for each in without:
+            mean, left = each.means.get(name), tuple(other for other in table if other != each.without)
+            shown = _shifted(mean, whole, each.without == name)
+            scored = mean is not None and each.without != name
+            of_it = {"assistants": name, "measure": MEASURE["discovery"].label, "pool": left}
+            cells.append(stands_on(shown, ids, **of_it) if scored else shown)
         rows.append(row(named(name, marks[name]), map(cell, cells)))
     caption = (
         f"The same conversations, scored with one assistant fewer in the pool: scores move by up to "
         f"{_furthest(table, without):.2f} although nobody did anything else."
     )
-    return captioned(["assistant", *head], rows, caption, "ds-pools")
+    grid_of_pools = captioned(["assistant", *head], rows, caption, "ds-pools")
+    return tag("div", grid_of_pools, **_id(ids, measure=MEASURE["discovery"].label))
 
 
 def _stacked(estimate: Estimate | None, measure: Measure) -> Markup:
@@ -388,7 +478,7 @@ def _shifted(mean: float | None, whole: float | None, itself: bool) -> Markup:
 # -- what does not count ----------------------------------------------------------------------------------------------
 
 
-def left_out(pool: Pool, marks: Mapping[str, Look]) -> Markup:
+def left_out(pool: Pool, marks: Mapping[str, Look], ids: DiscoverId | None = None) -> Markup:
     """What the numbers do not stand on: users and leaves left out, conversations unscored, failures and leaks."""
     same, users = len(pool.discovery.left_out), len(pool.users)
     satisfaction = pool.satisfaction
@@ -403,9 +493,21 @@ def left_out(pool: Pool, marks: Mapping[str, Look]) -> Markup:
     ]
     if shared < users:
         lines.append(f"{users - shared} of {users} users left out, whose conversation is not finished with everybody")
-    rows = [row(named(name, marks[name]), map(cell, _endings(pool, name))) for name in pool.assistants]
-    head = ("assistant", "conversations", "ended", "unscored in", "leaks of the user")
-    return bullets(lines) + captioned(head, rows, "How the conversations ended", "ds-plain")
+    columns = {"conversations": "", "ended": "stop", "unscored in": "unscored", "leaks of the user": "leaks"}
+    rows = [
+        row(
+            named(name, marks[name]),
+            (
+                tag("td", told, **_id(ids, assistants=name, measure=measure))
+                for told, measure in zip(_endings(pool, name), columns.values(), strict=True)
+            ),
+        )
+        for name in pool.assistants
+    ]
+    told = (
+        stands_on(line, ids, measure=what) for line, what in zip(lines, ("discovery", "satisfaction", ""), strict=False)
+    )
+    return bullets(told) + captioned(("assistant", *columns), rows, "How the conversations ended", "ds-plain")
 
 
 def _endings(pool: Pool, name: str) -> tuple[str, ...]:
@@ -426,9 +528,15 @@ def _endings(pool: Pool, name: str) -> tuple[str, ...]:
 # -- what was collected by near misses --------------------------------------------------------------------------------
 
 
-def near_misses(shares: Sequence[NearMisses], marks: Mapping[str, Look]) -> Markup:
+def near_misses(shares: Sequence[NearMisses], marks: Mapping[str, Look], ids: DiscoverId | None = None) -> Markup:
     """How much of what each assistant made users discover came by near misses."""
-    rows = [row(named(each.assistant, marks[each.assistant]), map(cell, each.row()[1:])) for each in shares]
+    rows = [
+        row(
+            named(each.assistant, marks[each.assistant]),
+            (tag("td", told, **_id(ids, assistants=each.assistant, measure="near misses")) for told in each.row()[1:]),
+        )
+        for each in shares
+    ]
     caption = f"{meaning('share by near misses')} Shares are means over artifacts. {INTERVAL}."
     return captioned(NEAR_MISS_COLUMNS, rows, caption, "ds-plain")
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discover_lib.audit.evidence import Evidence
+from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Candidate, Reply, Turn
 from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.core.view import UserView
@@ -328,9 +329,10 @@ def test_a_mark_around_bold_words_leaves_them_bold() -> None:
 
 def test_the_csv_has_a_row_per_conversation_and_empty_cells_for_what_is_unscored() -> None:
     unscored = dataclasses.replace(APART.scores[0], interactivity=None)
-    rows = list(csv.DictReader(io.StringIO(scores_csv(Pool([unscored, *APART.scores[1:]])))))
+    rows = list(csv.DictReader(io.StringIO(scores_csv(Pool([unscored, *APART.scores[1:]]), DiscoverId("a/run")))))
     assert len(rows) == 24 and rows[0]["interactivity"] == "" and rows[1]["interactivity"] == "0.5"
     assert [row["proportion"] for row in rows[:8]] == ["1.0"] * 8
+    assert DiscoverId.parse(rows[0]["id"]) == DiscoverId("a/run", rows[0]["artifact"], rows[0]["assistant"], 0)
 
 
 def test_an_evaluation_is_one_file_without_a_script() -> None:

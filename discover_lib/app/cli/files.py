@@ -22,6 +22,7 @@ from discover_lib.dataset.hub import write_folder
 from discover_lib.dataset.inspect_log import read_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
 from discover_lib.dataset.trackio_log import PROJECT, write_project
+from discover_lib.dataset.verifiers_log import write_traces
 from discover_lib.runs.options import write_results
 from discover_lib.runs.store import RunStore
 
@@ -36,7 +37,7 @@ class Foreign(StrEnum):
 
 class Written(StrEnum):
     """What a run can be written as: its conversations (jsonl, parquet, authors, inspect, hub,
-    trackio), or rows to train on."""
+    trackio, verifiers), or rows to train on."""
 
     jsonl = "jsonl"
     parquet = "parquet"
@@ -45,6 +46,7 @@ class Written(StrEnum):
     inspect = "inspect"
     hub = "hub"
     trackio = "trackio"
+    verifiers = "verifiers"
     sft = "sft"
     preference = "preference"
     prompt = "prompt"
@@ -170,6 +172,9 @@ def _export_conversations(run: Path, form: Written, out: Path) -> None:
             return
         if form is Written.hub:
             typer.echo(f"{write_folder(folder, store)} conversations → {folder}")
+            return
+        if form is Written.verifiers:
+            typer.echo(f"{write_traces(folder, store)} conversations → {folder}")
             return
         path = folder / f"conversations.{form.value}"
         if form is Written.inspect:

@@ -108,6 +108,11 @@ COMMANDS = {
         "share",
         "Write a run's conversations and tables, or a session, as one page: it opens from disk and needs no network.",
     ),
+    "show": Entry(
+        "evidence",
+        "show_id",
+        "Show what a number stands on, by its discover:// id: the conversations of a mean, or a turn and its verdicts.",
+    ),
     "serve": Entry(
         "doors",
         "serve",

@@ -36,7 +36,7 @@ from discover_lib.app.cli.common import (
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import counted
 from discover_lib.core.rollout import MAX_TURNS
-from discover_lib.runs.cluster import Cluster, cluster
+from discover_lib.runs.cluster import Spread, cluster
 from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
@@ -47,6 +47,7 @@ from discover_lib.runs.options import (
     lay_out,
     write_results,
 )
+from discover_lib.runs.slurm import SLURM, slurm
 from discover_lib.runs.store import FILE, RunStore
 
 if TYPE_CHECKING:
@@ -115,8 +116,9 @@ FinalRequest = Annotated[Whose, typer.Option(help="The wording that asks for the
 On = Annotated[
     str | None,
     typer.Option(
-        help="Run on a Ray cluster instead of this machine's processes: ray, or ray://HOST:PORT for one far away.",
-        metavar="ray[://HOST:PORT]",
+        help="Run elsewhere than in this machine's processes: ray, or ray://HOST:PORT for a cluster far away; slurm, "
+        "or slurm:FILE.yaml with the settings of its jobs (docs/scale.md).",
+        metavar="ray[://HOST:PORT]|slurm[:FILE.yaml]",
     ),
 ]
 
@@ -204,13 +206,13 @@ class MakeFlags(RunFlags):
         return lay_out(self.options)
 
     @contextmanager
-    def spread(self, run: LaidOut) -> Iterator[Cluster | None]:
-        """The cluster of --on, checked before anything begins; says at the end what its nodes did."""
+    def spread(self, run: LaidOut) -> Iterator[Spread | None]:
+        """Where --on says, checked before anything begins; says at the end what its nodes did."""
         if self.on is None:
             yield None
             return
         check_spreads(run)
-        with cluster(self.on) as nodes:
+        with slurm(self.on) if self.on.startswith(SLURM) else cluster(self.on) as nodes:
             yield nodes
             typer.echo(nodes.line, err=True)
 
@@ -349,7 +351,7 @@ def evaluate(flags: EvaluateFlags) -> None:
     }
     with flags.spread(run) as how["spread"]:
         folder = _run_folder(flags.run, run, settings, flags.budget)
-        with show.progress_bar() as on_progress:
+        with show.progress_bar(how["spread"]) as on_progress:
             report = execute(run, folder, on_progress=on_progress, **how)
         code = show.print_report(report, folder)
         if report.halted is None:
@@ -429,7 +431,7 @@ def _run(flags: SimulateFlags) -> NoReturn:
     settings = flags.client_settings(run.options.candidates) if asked_for else None
     with flags.spread(run) as spread:
         folder = _run_folder(flags.run, run, settings, flags.budget)
-        with show.progress_bar() as on_progress:
+        with show.progress_bar(spread) as on_progress:
             report = execute(
                 run,
                 folder,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules 
     from discover_lib.metrics.rescore import SensitivityMap
     from discover_lib.metrics.results import ScopeResults
     from discover_lib.metrics.satisfaction import LeaveOut
+    from discover_lib.runs.cluster import Spread
     from discover_lib.runs.evaluation import Assessed, OnAssessed
     from discover_lib.runs.plan import Plan, Span
 
@@ -82,10 +83,10 @@ def print_ending(screen: Console, conversation: Conversation) -> None:
 
 
 @contextmanager
-def progress_bar() -> Iterator[OnProgress]:
-    """Draws a run's progress on standard error: how far, how fast, what it cost, what failed."""
+def progress_bar(spread: Spread | None = None) -> Iterator[OnProgress]:
+    """Draws a run's progress on standard error: how far, how fast, what it cost, what failed, what each node did."""
     with _bar("conversations  {task.fields[more]}") as draw:
-        yield lambda now: draw(now.counts.finished, now.counts.units, _progress_line(now))
+        yield lambda now: draw(now.counts.finished, now.counts.units, _progress_line(now, spread))
 
 
 def assessment_bar() -> AbstractContextManager[OnAssessed]:
@@ -114,7 +115,7 @@ def _bar(unit: str) -> Iterator[Callable[..., None]]:
         bar.stop()
 
 
-def _progress_line(now: Snapshot) -> str:
+def _progress_line(now: Snapshot, spread: Spread | None = None) -> str:
     parts = []
     if now.turns_per_second:
         parts.append(f"{now.turns_per_second:.3g} turns/s")
@@ -123,7 +124,7 @@ def _progress_line(now: Snapshot) -> str:
     if now.spent.calls:
         parts.append(spent_line(now.spent))
     parts += [counted(count, f"{role} failure") for role, count in now.failures.items()]
-    return ", ".join(parts)
+    return ", ".join(parts) + (f"; {spread.shares}" if spread else "")
 
 
 def spent_line(spent: Spent) -> str:

@@ -1,0 +1,178 @@
+"""How far one store and one writer go, and what a cluster costs: `python benchmarks/scale.py WHAT [N] [--folder DIR]`.
+
+conversations N   N conversations of the miniature on Ray on this machine (two workers); then the run is opened
+turns N           a replay of recorded conversations through the real writer into one store, N turns; rate as it grows
+kills N           two simulated nodes, one killed N times, against an undisturbed process
+overhead          400 pieces of 50 ms on two workers of a simulated node each
+
+Processor time of this process is the driver's and the writer's; beside wall times stands the machine's load.
+"""
+
+import argparse
+import os
+import resource
+import shutil
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from discover_lib.metrics.results import results_by_scope
+from discover_lib.runs.cluster import cluster
+from discover_lib.runs.digests import stored_scores
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.runner import _run_whole, register
+from discover_lib.runs.store import RunStore
+
+OPTIONS = RunOptions(("ask",), domain="svg_drawing", split="train")  # whose conversations compute least: 4 ms
+ARTIFACTS = 100
+TOGETHER = 200  # conversations committed at once, as the writer does in a fifth of a second of fast workers
+
+
+class Clock:
+    """Processor time of this process and time by the clock since it was made."""
+
+    def __init__(self) -> None:
+        self._cpu, self._wall = time.process_time(), time.monotonic()
+
+    def __str__(self) -> str:
+        cpu, wall = self.cpu, time.monotonic() - self._wall
+        return f"{cpu:.2f} s of processor time, {wall:.1f} s by the clock at load {os.getloadavg()[0]:.0f}"
+
+    @property
+    def cpu(self) -> float:
+        return time.process_time() - self._cpu
+
+
+def peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def conversations(number: int, folder: Path) -> None:
+    clock = Clock()
+    run = lay_out(replace(OPTIONS, artifacts=ARTIFACTS, trials=number // ARTIFACTS))
+    print(f"laid out {len(run.units):,} conversations: {clock}, peak {peak_megabytes():.0f} MB", flush=True)
+    import ray
+
+    ray.init(num_cpus=2, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+    clock, told = Clock(), [0]
+
+    def on_progress(snapshot: object) -> None:
+        finished = snapshot.counts.finished  # type: ignore[attr-defined]
+        if finished - told[0] >= number // 10:
+            told[0] = finished
+            print(f"  {finished:,} in the store: {clock}, peak {peak_megabytes():.0f} MB", flush=True)
+
+    with cluster("ray") as nodes:
+        execute(run, folder, spread=nodes, on_progress=on_progress)
+        print(f"on Ray: {clock}, peak {peak_megabytes():.0f} MB\n{nodes.line}", flush=True)
+    ray.shutdown()
+    opened(folder)
+
+
+def opened(folder: Path) -> None:
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    with RunStore.read(folder) as store:
+        turns = store.counts().turns
+        print(f"store: {size / 1e9:.2f} GB, {turns:,} turns, {size / turns / 1000:.1f} kB a turn")
+        clock = Clock()
+        store.counts(), store.choices()
+        print(f"counts and choices: {clock}")
+        clock = Clock()
+        listed = len(store.listing())
+        print(f"listing of {listed:,}: {clock}")
+        clock = Clock()
+        store.conversation(listed - 1)
+        print(f"one conversation: {clock}")
+        clock = Clock()
+        scores = list(stored_scores(store))
+        print(f"all scores: {clock}")
+    clock = Clock()
+    results_by_scope(scores)
+    print(f"results with intervals: {clock}, peak {peak_megabytes():.0f} MB", flush=True)
+
+
+def turns(number: int, folder: Path) -> None:
+    """Recorded conversations again and again, each as a unit of its own."""
+    run = lay_out(replace(OPTIONS, artifacts=ARTIFACTS, trials=4))
+    recorded = [_run_whole(unit) for unit in run.units]
+    each = sum(len(done.turns) for done in recorded) / len(recorded)
+    wanted = round(number / each)
+    units = [replace(run.units[at % len(recorded)], place=at, trial=at // ARTIFACTS) for at in range(wanted)]
+    clock = Clock()
+    with RunStore.write(folder, run.configuration) as store:
+        register(store, units)
+        print(f"{wanted:,} conversations planned: {clock}", flush=True)
+        whole, tenth = Clock(), Clock()
+        for at in range(0, wanted, TOGETHER):
+            with store.together():
+                for place in range(at, min(wanted, at + TOGETHER)):
+                    done = recorded[place % len(recorded)]
+                    store.put_whole(place, done.turns, done.stop, done.failures, done.digest)
+            if (at + TOGETHER) * 10 // wanted > at * 10 // wanted:
+                rate = wanted / 10 * each / tenth.cpu
+                print(f"  {(at + TOGETHER) * each:,.0f} turns: {rate:,.0f} turns/s of processor time", flush=True)
+                tenth = Clock()
+        print(f"{wanted * each:,.0f} turns written: {whole}, peak {peak_megabytes():.0f} MB", flush=True)
+    opened(folder)
+
+
+@contextmanager
+def two_nodes():  # type: ignore[no-untyped-def]
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 100_000_000})
+    made.joined = [made.add_node(num_cpus=1, object_store_memory=100_000_000) for _ in range(2)]
+    os.environ["RAY_ADDRESS"] = made.address
+    try:
+        yield made
+    finally:
+        made.shutdown()
+
+
+def kills(number: int, folder: Path) -> None:
+    run = lay_out(replace(OPTIONS, artifacts=ARTIFACTS, trials=30))
+    alone, apart = folder / "alone", folder / "apart"
+    alone.mkdir(), apart.mkdir()
+    execute(run, alone)
+    killed = 0
+    with two_nodes() as made, cluster("ray") as nodes, ThreadPoolExecutor(1) as beside:
+        clock = Clock()
+        spreading = beside.submit(execute, run, apart, spread=nodes)
+        while not wait([spreading], timeout=0.2).done and killed < number:
+            made.remove_node(made.joined.pop(0), allow_graceful=False)
+            made.joined.append(made.add_node(num_cpus=1, object_store_memory=100_000_000))
+            killed += 1
+        report = spreading.result()
+        print(f"{killed} nodes killed while {report.last.counts.finished:,} conversations ran: {clock}\n{nodes.line}")
+    with RunStore.read(alone) as ours, RunStore.read(apart) as theirs:
+        equal = list(ours.lines()) == list(theirs.lines()) and ours.digests() == theirs.digests()
+    print(f"stores are {'equal' if equal else 'NOT equal'}; results taken: {sum(nodes.done.values()):,}")
+
+
+def overhead(_: int, folder: Path) -> None:
+    with two_nodes(), cluster("ray") as nodes:
+        list(nodes.map(time.sleep, [0.0] * 16, chunk=1))
+        for chunk in (8, 1):
+            began, clock = time.monotonic(), Clock()
+            list(nodes.map(time.sleep, [0.05] * 400, chunk=chunk))
+            over = (time.monotonic() - began) / 10 - 1
+            print(f"400 × 50 ms on two workers by {chunk}: {over:.1%} over the ideal 10 s; driver {clock}", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    whats = {each.__name__: each for each in (conversations, turns, kills, overhead)}
+    parser.add_argument("what", choices=whats)
+    parser.add_argument("number", type=int, nargs="?", default=1000)
+    parser.add_argument("--folder", type=Path, help="where stores are made and left; else a temporary one")
+    given = parser.parse_args()
+    made_here = Path(given.folder or tempfile.mkdtemp())
+    made_here.mkdir(parents=True, exist_ok=True)
+    try:
+        whats[given.what](given.number, made_here)
+    finally:
+        if not given.folder:
+            shutil.rmtree(made_here)

@@ -1,0 +1,88 @@
+"""`discover://` ids: what a number stands on, in one line of text that goes with it into tables, files and reports.
+
+    discover://RUN/ARTIFACT/ASSISTANTS/TRIAL/TURN/INTENT?measure=NAME
+
+Parts can be left out from the end, and `*` stands for all of a kind: `discover://evaluation/*/adaptive?measure=reward`
+is the mean reward of `adaptive`, which stands on every conversation that it had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from discover_lib.base.errors import DiscoverError
+
+SCHEME = "discover://"
+FORM = f"{SCHEME}RUN/ARTIFACT/ASSISTANTS/TRIAL/TURN/INTENT"
+ANY = "*"
+PATH = ("run", "artifact", "assistants", "trial", "turn", "intent")
+
+
+class IdError(DiscoverError):
+    """It is no id, or nothing that is stored; the message is one line."""
+
+
+@dataclass(frozen=True)
+class DiscoverId:
+    """One conversation, turn or intent of a run, or all that share what is given; with `measure` a number of them.
+
+    Attributes:
+        run: its folder below the outputs folder, or its path.
+        assistants: joined by "+", as tables name them.
+        turn: from 1.
+        measure: the heading of a table's column, a column of `metrics.results.CSV_COLUMNS`, or another that
+            `runs.resolve` knows.
+        against: the assistants that these are compared with on the same users.
+        domain: conversations of this one alone.
+        pool: who is compared in eq. 4 and on whose shared users means are taken; () for all of the run.
+        leave_out: leaves that do not count for satisfaction; "" for none.
+    """
+
+    run: str
+    artifact: str | None = None
+    assistants: str | None = None
+    trial: int | None = None
+    turn: int | None = None
+    intent: str | None = None
+    measure: str = ""
+    against: str = ""
+    domain: str = ""
+    pool: tuple[str, ...] = ()
+    leave_out: str = ""
+
+    def __str__(self) -> str:
+        parts = [getattr(self, name) for name in PATH]
+        while parts[-1] is None:
+            parts.pop()
+        path = "/".join(ANY if part is None else quote(str(part), safe="") for part in parts)
+        query = urlencode({name: value for name in QUERY if (value := getattr(self, name))}, doseq=True)
+        return f"{SCHEME}{path}{'?' if query else ''}{query}"
+
+    @classmethod
+    def parse(cls, text: str) -> DiscoverId:
+        """
+        Raises:
+            IdError: it is not of this form.
+        """
+        path, _, query = text.removeprefix(SCHEME).partition("?")
+        parts = [None if part == ANY else unquote(part) for part in path.split("/")]
+        values: dict[str, Any] = dict(zip(PATH, parts, strict=False))
+        pairs = parse_qsl(query, keep_blank_values=True)
+        values |= {name: value for name, value in pairs if name != "pool"}
+        values["pool"] = tuple(value for name, value in pairs if name == "pool")
+        numbers = [name for name in ("trial", "turn") if values.get(name) is not None]
+        if (
+            not text.startswith(SCHEME)
+            or len(parts) > len(PATH)
+            or "" in parts
+            or parts[0] is None
+            or {name for name, _ in pairs} - set(QUERY)
+            or not all(values[name].isascii() and values[name].isdigit() for name in numbers)
+        ):
+            raise IdError(f"invalid id {text!r}; write {FORM}, * for all")
+        return cls(**values | {name: int(values[name]) for name in numbers})
+
+
+QUERY = tuple(field.name for field in fields(DiscoverId) if field.name not in PATH)

@@ -1,0 +1,319 @@
+"""Every number that leaves an evaluation resolves to what is stored, and is the same when it is computed again."""
+
+import csv
+import io
+import json
+import math
+import re
+import statistics
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discover_lib.app.carried import opened_by
+from discover_lib.app.cli.main import app
+from discover_lib.base.ids import DiscoverId, IdError
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.state import Discovery
+from discover_lib.dataset.hub import write_folder
+from discover_lib.metrics.ceiling import ceiling_over
+from discover_lib.metrics.near_misses import near_misses_of
+from discover_lib.metrics.paired import compare
+from discover_lib.metrics.results import MEASURE, MEASURES, Pool, table_of, values_of
+from discover_lib.metrics.satisfaction import SATISFIED
+from discover_lib.metrics.scorer import InteractivityRating
+from discover_lib.runs.evaluation import ceilings_of, evaluate, lay_out_evaluation, load_scores
+from discover_lib.runs.options import RunOptions
+from discover_lib.runs.resolve import BY_LABEL, Resolved, resolve
+from discover_lib.runs.store import RunStore, id_of_run
+from discover_lib.views.figures.theme import looks
+from discover_lib.views.html import EMPTY
+from discover_lib.views.pages import evaluation_page, scores_csv
+from discover_lib.views.scores import report_parts, sentence
+
+NUMBER = re.compile(r"[−+-]?\d+(?:\.\d+)?")
+DOMAINS = ("svg_drawing", "creative_writing")
+OPTIONS = RunOptions(("draft", "ask", "adaptive"), artifacts=4, trials=2, turns=3)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    outputs = tmp_path_factory.mktemp("outputs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISCOVER_OUTPUTS", str(outputs))
+        made = outputs / "group" / "first run"
+        made.mkdir(parents=True)
+        evaluate(lay_out_evaluation(OPTIONS, DOMAINS), made)
+        yield made
+
+
+# -- ids ---------------------------------------------------------------------------------------------------------------
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+NUMBERS = st.integers(0, 10**9)
+
+
+@given(
+    path=st.tuples(
+        TEXT, st.none() | TEXT, st.none() | TEXT, st.none() | NUMBERS, st.none() | NUMBERS, st.none() | TEXT
+    ),
+    query=st.fixed_dictionaries(
+        {name: st.just("") | TEXT for name in ("measure", "against", "domain", "leave_out")}
+        | {"pool": st.lists(TEXT).map(tuple)}
+    ),
+)
+def test_an_id_is_read_as_it_was_written(path: tuple, query: dict) -> None:
+    made = DiscoverId(*path, **query)
+    assert DiscoverId.parse(str(made)) == made
+    assert not re.search(r"\s", str(made))
+
+
+def test_an_id_is_written_as_the_manual_says() -> None:
+    assert str(DiscoverId("a/b", "x", "openai/m+n", 0, 2, "1.1")) == "discover://a%2Fb/x/openai%2Fm%2Bn/0/2/1.1"
+    mean = DiscoverId("run", assistants="ask", measure="reward", pool=("ask", "draft"))
+    assert str(mean) == "discover://run/*/ask?measure=reward&pool=ask&pool=draft"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "run", "http://run", "discover://", "discover://*", "discover://a//b", "discover://a/b/c/x",
+             "discover://a/b/c/-1", "discover://a/b/c/1/2/3/4", "discover://a?wrong=1"]
+)  # fmt: skip
+def test_what_is_no_id_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(IdError, match="invalid id"):
+        DiscoverId.parse(text)
+
+
+def test_what_is_not_stored_is_refused_in_one_line(folder: Path) -> None:
+    run = id_of_run(folder)
+    for wrong, told in (
+        (DiscoverId("nowhere"), "no run nowhere"),
+        (DiscoverId(run.run, "nothing"), "no finished conversation"),
+        (DiscoverId(run.run, assistants="ask", measure="beauty"), "unknown measure 'beauty'"),
+        (DiscoverId(run.run, "svg_drawing-eval-000", "ask", 0, 9), "has 3 turns"),
+    ):
+        with pytest.raises(IdError, match=told):
+            resolve(wrong)
+
+
+# -- numbers computed again, from the records alone --------------------------------------------------------------------
+
+
+class Evidence:
+    """The measures of a run once more, each written down apart from the library's own."""
+
+    def __init__(self, folder: Path) -> None:
+        with RunStore.read(folder) as store:
+            self.talks = {(each.setting["artifact"], each.setting["assistants"][0], each.setting["trial"]): each
+                          for each in store.conversations()}  # fmt: skip
+            self.assessments = {
+                key: store.assessment(place) for place, key in enumerate(self.talks) if store.assessment(place)
+            }
+
+    def levels(self, talk: Conversation) -> dict[str, float]:
+        hidden = [each for each in talk.tree.intents if talk.start[each] is not Discovery.DISCOVERED]
+        return {each: talk.state[each] / 2 for each in hidden}
+
+    def met(self, id: DiscoverId, assistant: str) -> dict[str, bool]:
+        """Leaf → whether it was satisfied."""
+        assessment = self.assessments[id.artifact, assistant, id.trial]  # type: ignore[index]
+        return {each["intent_id"]: each["score"] >= SATISFIED for each in assessment["satisfaction"]}
+
+    def value(self, id: DiscoverId, measure: str, pool: tuple[str, ...]) -> float | None:
+        key = (id.artifact, id.assistants, id.trial)
+        talk, assessment = self.talks[key], self.assessments[key]  # type: ignore[index]
+        if measure in ("found", "proportion"):
+            return statistics.fmean(self.levels(talk).values())
+        if measure in ("kTok", "tokens"):
+            total = sum(turn.reply.n_tokens for turn in talk.turns)
+            return total / 1000 if measure == "kTok" else total
+        if measure == "reward":
+            return statistics.fmean(turn.candidate.reward.total for turn in talk.turns if turn.candidate.reward)
+        if measure == "interactivity":
+            return InteractivityRating.from_dict(assessment["interactivity"]).score
+        if measure == "satisfaction":
+            met = {name: self.met(id, name) for name in pool}
+            counted = [leaf for leaf in met[pool[0]] if any(leaves[leaf] for leaves in met.values())]
+            return statistics.fmean(met[id.assistants or ""][leaf] for leaf in counted) if counted else None
+        rivals = [self.levels(self.talks[id.artifact, name, id.trial]) for name in pool]  # type: ignore[index]
+        least = sum(min(each[intent] for each in rivals) for intent in rivals[0])
+        most = sum(max(each[intent] for each in rivals) for intent in rivals[0])
+        return (sum(self.levels(talk).values()) - least) / (most - least) if most > least else None
+
+    def check(self, stored: Resolved) -> None:
+        """That the values of an id are those of its conversations, and its mean is theirs."""
+        id, label = stored.id, stored.id.measure
+        pool, by_artifact = id.pool or OPTIONS.assistants, {}
+        for each, value in stored.values.items():
+            expected = self.value(each, label, pool)
+            if id.against:
+                other = DiscoverId(each.run, each.artifact, id.against, each.trial)
+                expected = expected - self.value(other, label, pool)  # type: ignore[operator]
+            assert value == pytest.approx(expected, abs=1e-12), (str(each), label)
+            by_artifact.setdefault(each.artifact, []).append(value)
+        if stored.estimate:
+            mean = statistics.fmean(map(statistics.fmean, by_artifact.values()))
+            assert stored.estimate.mean == pytest.approx(mean, abs=1e-12)
+            assert stored.estimate.n_artifacts == len(by_artifact)
+
+
+@pytest.fixture(scope="module")
+def evidence(folder: Path) -> Evidence:
+    return Evidence(folder)
+
+
+class Crawler(HTMLParser):
+    """The texts of a page with the nearest id above each, and whether that stands on the very cell or sentence."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[tuple[str, str | None]] = []
+        self.texts: list[tuple[str | None, str, str]] = []  # id, the element that bears it, text
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("br", "img", "input", "meta", "link"):
+            self.open.append((tag, dict(attrs).get("data-id")))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        tags = [tag for tag, _ in self.open]
+        if not {"style", "script", "title", "h1"} & {*tags} and NUMBER.search(data):
+            tag, id = next(((tag, id) for tag, id in reversed(self.open) if id), ("", None))
+            self.texts.append((id, tag, data))
+
+
+@pytest.fixture(scope="module")
+def report(folder: Path) -> str:
+    """The report of page 60, over all conversations."""
+    scores = load_scores(folder)
+    pool, measure = Pool(scores), MEASURE["discovery"]
+    values = values_of(pool)
+    with RunStore.read(folder) as store:
+        in_reach = ceiling_over(ceilings_of(store), {each.artifact for each in scores})
+    ids = id_of_run(folder)
+    parts = report_parts(
+        EMPTY,
+        pool,
+        table_of(values, pool.assistants),
+        compare(values[measure.name]),
+        near_misses_of(scores),
+        looks(pool.assistants),
+        measure,
+        ceiling=in_reach,
+        ids=ids,
+    )
+    return evaluation_page("An evaluation", parts, ids)
+
+
+def test_every_number_of_the_report_resolves_and_comes_out_the_same(
+    folder: Path, report: str, evidence: Evidence
+) -> None:
+    crawler = Crawler()
+    crawler.feed(report)
+    assert len(crawler.texts) > 150
+    resolved: dict[str, Resolved] = {}
+    cells: dict[tuple[str, str], list[str]] = {}
+    for id, element, text in crawler.texts:
+        assert id is not None, f"{text!r} stands on nothing"
+        if id not in resolved:
+            resolved[id] = resolve(DiscoverId.parse(id))
+            if DiscoverId.parse(id).measure in BY_LABEL:
+                evidence.check(resolved[id])
+        if element in ("td", "span"):
+            cells.setdefault((id, element), []).append(text)
+    assert len(resolved) > 40
+    compared = 0
+    for (id, element), texts in cells.items():
+        stored, wanted = resolved[id], DiscoverId.parse(id)
+        measure, told = BY_LABEL.get(wanted.measure), " ".join(texts)
+        if stored.comparison and measure and element == "span":
+            assert sentence(stored.comparison, measure) in told
+        elif stored.comparison and measure:
+            sign, difference = stored.comparison.ours == wanted.assistants, stored.comparison.difference
+            ends = sorted(end if sign else -end for end in (difference.low, difference.high) if end is not None)
+            assert measure.shown(abs(difference.mean)) in told
+            assert f"[{', '.join(map(measure.shown, ends))}]" in told
+        elif stored.estimate and measure:
+            assert measure.shown(stored.estimate.mean) in told
+            if not wanted.pool:
+                assert f"[{measure.shown(stored.estimate.low)}, {measure.shown(stored.estimate.high)}]" in told
+        elif wanted.measure == "" and wanted.assistants:
+            assert told == str(len(stored.values))
+        elif wanted.measure == "leaks":
+            assert told == str(sum(stored.values.values()))
+        elif wanted.measure == "stop":
+            assert [int(each) for each in NUMBER.findall(told)] == [list(stored.values.values()).count("max_turns")]
+        elif wanted.measure == "near misses":
+            totals = [sum(steps[at] for steps in stored.values.values()) for at in range(4)]
+            assert f"{totals[1]} of {totals[0]}" in told and f"{totals[3]} of {totals[2]}" in told
+        else:
+            continue
+        compared += 1
+    assert compared > 30
+
+
+def test_every_number_of_the_table_of_scores_resolves_and_comes_out_the_same(folder: Path, evidence: Evidence) -> None:
+    rows = list(csv.DictReader(io.StringIO(scores_csv(Pool(load_scores(folder)), id_of_run(folder)))))
+    assert len(rows) == 48
+    for row in rows[::4]:
+        for column in (name for name in row if name != "id"):
+            (value,) = resolve(DiscoverId.parse(f"{row['id']}?measure={column}")).values.values()
+            assert ("" if value is None else str(value)) == row[column]
+    for row in rows:
+        for column in ("discovery", "proportion", "satisfaction", "interactivity", "tokens", "reward"):
+            value = evidence.value(DiscoverId.parse(row["id"]), column, OPTIONS.assistants)
+            assert row[column] == "" if value is None else math.isclose(float(row[column]), value, abs_tol=1e-12)
+
+
+def test_the_rows_of_the_hub_carry_ids(folder: Path, tmp_path: Path) -> None:
+    with RunStore.read(folder) as store:
+        write_folder(tmp_path, store)
+    lines = (tmp_path / "data" / "conversations.jsonl").read_text().splitlines()
+    for row in map(json.loads, lines[:6]):
+        stored = resolve(DiscoverId.parse(row["discover_id"]))
+        assert stored.conversation is not None
+        assert [each.content for each in stored.conversation.messages()] == [
+            each["content"] for each in row["messages"]
+        ]
+        for turn, reward in enumerate(row["rewards"], 1):
+            at = DiscoverId.parse(f"{row['discover_id']}/{turn}?measure=reward")
+            assert list(resolve(at).values.values()) == [reward]
+
+
+def test_a_turn_and_an_intent_are_shown_with_their_evidence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = id_of_run(folder)
+    talk = next(RunStore.read(folder).conversations(assistant="adaptive"))
+    moved = next((turn, each) for turn in talk.turns for each in turn.candidate.transitions if each.moved)
+    turn, transition = moved
+    at = DiscoverId(run.run, talk.setting["artifact"], "adaptive", talk.setting["trial"], turn.index)
+    app(["show", str(at)], standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert turn.reply.text in shown and turn.user_message and turn.user_message in shown
+    assert turn.candidate.reward and f"reward {turn.candidate.reward.total:+.3f}" in shown
+    assert all(verdict.reason in shown for verdict in turn.candidate.evaluation.verdicts)  # type: ignore[union-attr]
+    app(["show", f"{at}/{transition.intent_id}"], standalone_mode=False)
+    assert talk.tree.text(transition.intent_id) in capsys.readouterr().out
+
+
+def test_a_page_opens_what_an_id_stands_on(folder: Path) -> None:
+    run = id_of_run(folder).run
+    talk = DiscoverId(run, "svg_drawing-eval-001", "ask", 1, 2)
+    opened = opened_by(str(talk))
+    with RunStore.read(folder) as store:
+        listed = store.listing()[int(opened.pop("conversation"))]
+    assert (listed.artifact, listed.assistants, listed.trial) == ("svg_drawing-eval-001", ("ask",), 1)
+    assert opened == {"run": run, "turn": "2", "pick": '["cell","ask","proportion"]'}
+    pair = DiscoverId(run, None, "ask", measure="kTok", against="draft", domain="svg_drawing", pool=("ask", "draft"))
+    chosen = {"domain": "svg_drawing", "measure": "kTok", "pool": '["ask","draft"]', "pick": '["pair","ask","draft"]'}
+    assert opened_by(str(pair)) == {"run": run} | chosen
+    assert opened_by("discover://gone/x") == {"run": "discover://gone/x"}
+
+
+def test_measures_are_known_by_their_headings() -> None:
+    assert list(BY_LABEL.values()) == list(MEASURES)
