@@ -27,10 +27,11 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery
+from discover_lib.engines.manner import Manner
 from discover_lib.engines.options import ROLES, RoleOptions
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean
-from discover_lib.runs.options import LaidOut, RunOptions, as_in, execute, lay_out
+from discover_lib.runs.options import LaidOut, RunOptions, as_in, execute, lay_out, manner_in
 from discover_lib.runs.runner import Progress
 from discover_lib.runs.store import RunStore, StoreError, to_json
 
@@ -260,6 +261,7 @@ def lay_out_panel(folder: Path, *, artifacts: int = ARTIFACTS, seed: int = 0, pr
         seed=seed,
         prompts=prompts,
         role_options=RoleOptions.from_dict(asked),
+        manner=manner_in(configuration),
     )
     return as_in(lay_out(options), configuration)
 
@@ -328,7 +330,7 @@ def subject_of(configuration: Mapping[str, Any]) -> dict[str, Any]:
         "rules": configuration.get("rules"),
         "prompts": asked,
         "code_version": configuration.get("code_version"),
-    } | {key: configuration[key] for key in ("edition",) if key in configuration}
+    } | {key: configuration[key] for key in ("edition", "manner") if key in configuration}
 
 
 # -- in a run's folder ------------------------------------------------------------------------------------------------
@@ -460,9 +462,9 @@ def _certificates_in(file: Path, changed: int) -> tuple[Certificate, ...]:
     return tuple(Certificate.from_dict(each) for each in (data if isinstance(data, list) else [data]))
 
 
-def certify_miniature(domain: str, rules: Rules) -> Certificate:
+def certify_miniature(domain: str, rules: Rules, manner: Manner | None = None) -> Certificate:
     """The certificate of the miniature's user in one domain, made as `discover audit RUN --certify` makes it."""
     with TemporaryDirectory() as folder:
         run = Path(folder)
-        execute(lay_out(RunOptions(("silent",), domain=domain, artifacts=1, rules=rules)), run)
+        execute(lay_out(RunOptions(("silent",), domain=domain, artifacts=1, rules=rules, manner=manner)), run)
         return certify_run(run, lay_out_panel(run))
