@@ -116,10 +116,8 @@ def test_a_fitted_voice_closes_three_fifths_of_the_gap_to_people_that_it_was_not
     theirs = people(2, n=200)
     rng = random.Random(0)
     recorded = [[" ".join(["word"] * round(rng.gauss(18, 2))) for _ in range(4)] for _ in range(60)]
-    places = [
-        (domain, name, index) for domain in DOMAINS for name in ("draft", "adaptive", "ask") for index in range(9)
-    ]
-    fitted = [messages_of([talk(*place[:2], number, FITTED)]) for number, place in enumerate(places)]
+    places = [(domain, name) for domain in DOMAINS for name in ("draft", "adaptive", "ask")] * 9
+    fitted = [messages_of([talk(*place, number, FITTED)]) for number, place in enumerate(places)]
     size = {
         name: {each.feature: each.size or 0 for each in distances(said, theirs)}
         for name, said in (("recorded", recorded), ("fitted", fitted))
