@@ -27,11 +27,12 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery
+from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature.edition import edition_of_user
 from discover_lib.engines.options import ROLES, RoleOptions
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean
-from discover_lib.runs.options import LaidOut, RunOptions, as_in, execute, lay_out
+from discover_lib.runs.options import LaidOut, RunOptions, as_in, execute, lay_out, manner_in
 from discover_lib.runs.runner import Progress
 from discover_lib.runs.store import RunStore, StoreError, to_json
 
@@ -261,6 +262,7 @@ def lay_out_panel(folder: Path, *, artifacts: int = ARTIFACTS, seed: int = 0, pr
         seed=seed,
         prompts=prompts,
         role_options=RoleOptions.from_dict(asked),
+        manner=manner_in(configuration),
     )
     return as_in(lay_out(options), configuration)
 
@@ -324,12 +326,15 @@ def subject_of(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """What of a run's configuration makes its simulated user: who judges and speaks, by which prompts and rules."""
     engine, hashes = configuration.get("engine") or {}, configuration.get("prompts") or {}
     asked = {prompt: hashes.get(prompt) for role, prompt in _PROMPTS.items() if engine.get(role) != MINIATURE}
-    return {
+    subject = {
         "engine": {role: engine.get(role) for role in _PROMPTS},
         "rules": configuration.get("rules"),
         "prompts": asked,
         "code_version": configuration.get("code_version"),
-    } | ({"edition": edition_of_user(configuration["edition"])} if "edition" in configuration else {})
+    }
+    if "edition" in configuration:
+        subject["edition"] = edition_of_user(configuration["edition"])
+    return subject | {key: configuration[key] for key in ("manner",) if key in configuration}
 
 
 # -- in a run's folder ------------------------------------------------------------------------------------------------
@@ -461,9 +466,9 @@ def _certificates_in(file: Path, changed: int) -> tuple[Certificate, ...]:
     return tuple(Certificate.from_dict(each) for each in (data if isinstance(data, list) else [data]))
 
 
-def certify_miniature(domain: str, rules: Rules) -> Certificate:
+def certify_miniature(domain: str, rules: Rules, manner: Manner | None = None) -> Certificate:
     """The certificate of the miniature's user in one domain, made as `discover audit RUN --certify` makes it."""
     with TemporaryDirectory() as folder:
         run = Path(folder)
-        execute(lay_out(RunOptions(("silent",), domain=domain, artifacts=1, rules=rules)), run)
+        execute(lay_out(RunOptions(("silent",), domain=domain, artifacts=1, rules=rules, manner=manner)), run)
         return certify_run(run, lay_out_panel(run))

@@ -19,6 +19,7 @@ from discover_lib.metrics.scorer import Scorer
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import LLMClient
     from discover_lib.engines.llm.prompting import PromptSet
+    from discover_lib.engines.manner import Manner
     from discover_lib.engines.miniature import Engine
 
 MINIATURE = "miniature"
@@ -34,6 +35,7 @@ class EngineSpec:
         interactivity: whose scale a language model rates interactivity on, "ours" or "paper" (E.8).
         options: how the models are asked, where that differs from the roles' defaults.
         edition: of what the miniature's user and assistants say.
+        manner: how the user types; None for the paper's.
     """
 
     builder: str = MINIATURE
@@ -44,6 +46,7 @@ class EngineSpec:
     interactivity: str = "ours"
     options: RoleOptions = NO_OPTIONS
     edition: Edition = EDITION
+    manner: Manner | None = None
 
     def models(self, assistants: Sequence[str] = ()) -> list[str]:
         """The language models that take part and are reached through an API, each once."""
@@ -119,13 +122,14 @@ class RoleEngines:
 
     def voice(self, domain: str) -> UserVoice:
         if self.spec.voice == MINIATURE:
-            return _miniature(domain, self.spec.edition).voice
+            return _miniature(domain, self.spec.edition, self.spec.manner).voice
         from discover_lib.engines.llm.leak_check import LeakCheck
         from discover_lib.engines.llm.voice import LLMVoice
 
         client, checker = self._needed(self.spec.voice), self.spec.leak_check
         check = LeakCheck(client, checker, prompts=self._prompts) if checker else None
-        return LLMVoice(client, self.spec.voice, prompts=self._prompts, leak_check=check, **self._how("voice"))
+        how: dict[str, Any] = {"leak_check": check, "manner": self.spec.manner, **self._how("voice")}
+        return LLMVoice(client, self.spec.voice, prompts=self._prompts, **how)
 
     def scorer(self, domain: str) -> Scorer:
         """Who judges the turns scores the whole, too."""
@@ -194,7 +198,7 @@ def model_of(assistant: str) -> str:
     return model_and_style(assistant)[0]
 
 
-def _miniature(domain: str, edition: Edition = EDITION) -> Engine:
+def _miniature(domain: str, edition: Edition = EDITION, manner: Manner | None = None) -> Engine:
     from discover_lib.engines.miniature import engine
 
-    return engine(domain, edition)
+    return engine(domain, edition, manner)

@@ -20,6 +20,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
+from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
@@ -65,6 +66,7 @@ class RunOptions:
         role_options: how the models are asked, where that differs from the roles' defaults.
         edition: of what the miniature's user and assistants say; a run goes on in the one that it was begun in.
         taste: number of the taste that generated artifacts are drawn with; 0 for none.
+        manner: how the user types; None for the paper's.
     """
 
     assistants: tuple[str, ...]
@@ -89,6 +91,7 @@ class RunOptions:
     role_options: RoleOptions = NO_OPTIONS
     edition: Edition = EDITION
     taste: int = 0
+    manner: Manner | None = None
 
     @property
     def everyone(self) -> tuple[str, ...]:
@@ -105,6 +108,7 @@ class RunOptions:
             interactivity=self.interactivity,
             options=self.role_options,
             edition=self.edition,
+            manner=self.manner,
         )
 
     @classmethod
@@ -133,6 +137,7 @@ class RunOptions:
             rules=Rules.from_dict(configuration["rules"]),
             role_options=RoleOptions.from_dict(configuration.get("options", {})),
             edition=configuration.get("edition", 1),
+            manner=manner_in(configuration),
             **{name: configuration[name] for name in ("trials", "turns", "seed")},
             final_request=next(
                 (name for name, text in FINAL_REQUESTS.items() if text == configuration.get("final_request")), "ours"
@@ -193,6 +198,7 @@ def lay_out(options: RunOptions) -> LaidOut:
         candidates=options.candidates,
         look_ahead=options.look_ahead,
         reward_assistant=options.reward_assistant,
+        manner=options.manner.name if options.manner else "",
     )
     return _in_edition(LaidOut(options, trees, tuple(units), _configuration(options, spec, trees)), options.edition)
 
@@ -214,6 +220,11 @@ def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
     trees = {artifact: tree for part in parts for artifact, tree in part.trees.items()}
     placed = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
     return LaidOut(parts[0].options, trees, placed, configuration)
+
+
+def manner_in(configuration: Mapping[str, Any]) -> Manner | None:
+    """How the user of a stored configuration types; None for the paper's."""
+    return Manner.from_dict(configuration["manner"]) if configuration.get("manner") else None
 
 
 def in_edition(configuration: Mapping[str, Any], edition: Edition) -> dict[str, Any]:
@@ -542,6 +553,8 @@ def _configuration(
         extra["interactivity"] = spec.interactivity
     if options.taste:
         extra["taste"] = options.taste
+    if options.manner:
+        extra["manner"] = options.manner.to_dict()
     if changed := spec.options.to_store(spec.players(options.everyone)):
         extra["options"] = changed
     worlds = {domain: world_of(domain) for domain in sorted({domain for domain, _ in trees.values()})}
@@ -571,7 +584,8 @@ def _chosen_prompts(options: RunOptions) -> set[str]:
     styles = {model_and_style(name)[1] for name in options.everyone}
     checks = {"leak_check"} if options.leak_check else set()
     scales = {"interactivity_paper"} if options.interactivity == "paper" else set()
-    return {STYLES[style] for style in styles if style} | checks | scales
+    manners = {"user_manner"} if options.manner else set()
+    return {STYLES[style] for style in styles if style} | checks | scales | manners
 
 
 def world_of(domain: str) -> int:

@@ -51,18 +51,23 @@ class Unit:
     look_ahead: int = 0  # turns that candidates are rewarded for beyond their own
     reward_assistant: str = ""  # who plays those turns
     edition: Edition = EDITION  # of what the miniature says
+    manner: str = ""  # how the user types, as the record names it; "" for the paper's
 
     @property
     def setting(self) -> dict[str, Any]:
         """What the conversation's record says about how it came about."""
         window = {"look_ahead": self.look_ahead, "reward_assistant": self.reward_assistant} if self.look_ahead else {}
-        return window | {
-            "engine": self.engine,
-            "domain": self.domain,
-            "artifact": self.artifact_id,
-            "assistants": list(self.assistants),
-            "trial": self.trial,
-        }
+        return (
+            window
+            | ({"manner": self.manner} if self.manner else {})
+            | {
+                "engine": self.engine,
+                "domain": self.domain,
+                "artifact": self.artifact_id,
+                "assistants": list(self.assistants),
+                "trial": self.trial,
+            }
+        )
 
 
 def seed_of(run_seed: int, artifact_id: str, trial: int) -> int:
@@ -82,6 +87,7 @@ def plan_units(
     candidates: int | None = None,
     look_ahead: int = 0,
     reward_assistant: str = "",
+    manner: str = "",
 ) -> list[Unit]:
     """All units of a run.  `trees` maps artifact id → (domain, tree).
 
@@ -109,6 +115,7 @@ def plan_units(
             engine=engine,
             look_ahead=look_ahead,
             reward_assistant=reward_assistant,
+            manner=manner,
         )
         for place, (artifact_id, trial, group) in enumerate(wanted)
     ]

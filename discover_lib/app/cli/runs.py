@@ -36,6 +36,7 @@ from discover_lib.app.cli.common import (
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import counted
 from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.engines.manner import manner_named
 from discover_lib.runs.cluster import Spread, cluster
 from discover_lib.runs.options import (
     LaidOut,
@@ -142,6 +143,10 @@ class RunFlags(ModelFlags):
     seed: Seed = 0
     prompts: Prompts = None
     leak_check: LeakCheckModel = None
+    manner: Annotated[
+        str,
+        typer.Option(help="How users type: paper, terse, rambling, or a file that 'discover reality --fit' wrote."),
+    ] = "paper"
     concurrency: Annotated[
         int | None,
         typer.Option(min=1, help="Processes (miniature, default 1), or conversations in flight (default 64)."),
@@ -198,6 +203,7 @@ class MakeFlags(RunFlags):
             seed=self.seed,
             prompts=self.prompts,
             leak_check=self.leak_check,
+            manner=manner_named(self.manner),
             split=self.split.value,
             role_options=self.role_options,
         )

@@ -18,6 +18,7 @@ from discover_lib.app.cli.common import (
     Prices,
     Seed,
     client_settings,
+    console,
     one_line_errors,
 )
 from discover_lib.base.files import outputs_folder
@@ -201,10 +202,15 @@ def power(
 def report(
     folder: Written,
     unblind: Annotated[bool, typer.Option("--unblind", help="Show outcomes before the planned number.")] = False,
+    beside: Annotated[
+        Path | None, typer.Option(help="Folder of simulated participants, to lay their ratings beside people's.")
+    ] = None,
 ) -> None:
     """Who came how far; once the planned number is reached, the ratings by condition with intervals."""
+    from rich.table import Table
+
     from discover_lib.app.study.desk import Desk
-    from discover_lib.app.study.report import finished, flow_lines, outcome_lines, quality_lines
+    from discover_lib.app.study.report import SIDES, finished, flow_lines, outcome_lines, quality_lines, side_by_side
 
     desk = Desk.read(folder)
     _say(flow_lines(desk))
@@ -214,6 +220,12 @@ def report(
         return
     _say(quality_lines(desk))
     _say(outcome_lines(desk))
+    if beside is not None:
+        table = Table(*SIDES, box=None)
+        for row in side_by_side(desk, Desk.read(beside)):
+            table.add_row(*row)
+        console().print(table)
+        typer.echo("means with 95 % intervals; simulated participants rate what they found, with noise")
 
 
 def _say(lines: Iterable[str]) -> None:

@@ -133,7 +133,7 @@ def chat_of(desk: Desk, row: Finished, clean: Any = str) -> Chat:
         more={
             "study": desk.study.name,
             "version": desk.study.version,
-            "simulated": bool((progress.first("arrived") or {}).get("bot")),
+            "simulated": progress.simulated,
             "model": desk.study.conditions[round.arm].assistant,
             "ratings": row.ratings(),
         },
@@ -162,7 +162,7 @@ def _row(desk: Desk, row: Finished, clean: Any) -> dict[str, Any]:
     watched = [*said, final]
     values = {
         "participant": desk.pseudonym(row.code),
-        "simulated": int(bool((progress.first("arrived") or {}).get("bot"))),
+        "simulated": int(progress.simulated),
         "version": (progress.first("arrived") or {}).get("version"),
         "task": progress.task,
         "topic": progress.topic,

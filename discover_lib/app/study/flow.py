@@ -76,6 +76,10 @@ class Progress:
         return event[name] if event else otherwise
 
     @property
+    def simulated(self) -> bool:
+        return bool(self._said("arrived", "bot"))
+
+    @property
     def slot(self) -> int | None:
         return self._said("assigned", "slot")
 

@@ -76,20 +76,52 @@ class Compared:
 
 def compared(desk: Desk) -> list[Compared]:
     """Every final scale by condition, people resampled; pairs of one person where the design is paired."""
-    study, rows = desk.study, list(finished(desk))
-    results = []
+    study, results = desk.study, []
     for scale in study.final.scales:
-        values: dict[str, dict[str, list[float]]] = {arm: {} for arm in study.conditions}
-        unsaid = 0
-        for row in rows:
-            rating = row.ratings()[scale]
-            if rating is None:
-                unsaid += 1
-            else:
-                values[row.round.arm][row.code] = [float(rating)]
+        values = _ratings(desk, scale)
+        unsaid = sum(row.ratings()[scale] is None for row in finished(desk))
         means = {arm: bootstrap_mean(ratings) for arm, ratings in values.items() if ratings}
         results.append(Compared(scale, means, unsaid, _difference(study.design, *list(values.values())[:2])))
     return results
+
+
+def _ratings(desk: Desk, scale: str) -> dict[str, dict[str, list[float]]]:
+    """Condition → code → what that participant gave on a final scale."""
+    values: dict[str, dict[str, list[float]]] = {arm: {} for arm in desk.study.conditions}
+    for row in finished(desk):
+        if (rating := row.ratings()[scale]) is not None:
+            values[row.round.arm][row.code] = [float(rating)]
+    return values
+
+
+SIDES = ("scale", "condition", "people", "simulated", "simulated − people")
+
+
+def side_by_side(people: Desk, simulated: Desk) -> list[tuple[str, str, str, str, str]]:
+    """People's ratings and those of simulated participants of the same study: rows under `SIDES`, with 95 % intervals.
+
+    The last row of a scale is what the second condition adds to the first, on both sides.
+
+    Raises:
+        StudyError: the two are not of one study's conditions and scales, or not people and simulated participants.
+    """
+    one, other = people.study, simulated.study
+    if list(one.conditions) != list(other.conditions) or one.final.scales != other.final.scales:
+        raise StudyError(f"{simulated.folder}: other conditions or scales than {people.folder}")
+    if not any(row.progress.simulated for row in finished(simulated)):
+        raise StudyError(f"{simulated.folder}: no simulated participant has finished; 'discover study bots' sends some")
+    rows = []
+    for theirs, ours in zip(compared(people), compared(simulated), strict=True):
+        given, drawn = _ratings(people, theirs.scale), _ratings(simulated, theirs.scale)
+        for arm in one.conditions:
+            apart = welch([each for [each] in drawn[arm].values()], [each for [each] in given[arm].values()])
+            means = [each.means.get(arm) for each in (theirs, ours)]
+            sides = [f"{mean} (n = {mean.n_artifacts})" if mean else "–" for mean in means]
+            rows.append((theirs.scale, arm, sides[0], sides[1], str(apart or "–")))
+        first, second = list(one.conditions)[:2]
+        gains = [str(each.difference or "–") for each in (theirs, ours)]
+        rows.append((theirs.scale, f"{second} − {first}", gains[0], gains[1], ""))
+    return rows
 
 
 def _difference(

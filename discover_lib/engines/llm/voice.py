@@ -17,6 +17,7 @@ from itertools import takewhile
 from typing import Unpack
 
 from discover_lib.base.leaks import find_leaks, giving_away
+from discover_lib.base.seeds import derive_rng
 from discover_lib.core.conversation import Message
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import VoiceError
@@ -27,7 +28,8 @@ from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.records import Request
 from discover_lib.engines.llm.calls.structured import StructuredError, again, ask_structured
 from discover_lib.engines.llm.leak_check import LeakCheck
-from discover_lib.engines.llm.prompting import PromptSet, default_prompts, one_line, transcript
+from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts, one_line, transcript
+from discover_lib.engines.manner import Form, Manner
 
 TEMPERATURE = 0.7
 MAX_TOKENS = 2048
@@ -69,10 +71,13 @@ class LLMVoice:
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
         leak_check: LeakCheck | None = None,
+        manner: Manner | None = None,
         **effort: Unpack[Effort],
     ) -> None:
         self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
         self.leak_check = leak_check
+        self.manner, self._lower = manner, False
+        self._longest = max(MAX_WORDS, manner.longest) if manner else MAX_WORDS
         self._tree: IntentTree | None = None
 
     def checked_against(self, tree: IntentTree) -> LLMVoice:
@@ -84,6 +89,14 @@ class LLMVoice:
         checked._tree = tree if self.leak_check else None
         return checked
 
+    def of(self, user: int) -> LLMVoice:
+        """The same voice with the habits of one user, who keeps them from message to message."""
+        if self.manner is None:
+            return self
+        voice = copy.copy(self)
+        voice._lower = derive_rng(user, "capitals").random() < self.manner.lower_case
+        return voice
+
     def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
         values = {
             "conversation": transcript(messages),
@@ -91,7 +104,10 @@ class LLMVoice:
             "pursuing": view.pursuing or "nothing",
             "items": describe_latent(view, messages) if view.pursuing == "latent" else describe_items(view.items, view),
         }
-        request = self.model.request(self.model.prompts.render("user_reply", **values), "voice", seed=seed)
+        prompt = self.model.prompts.render("user_reply", **values)
+        if self.manner:
+            prompt = self._formed(prompt, self.manner.form(derive_rng(seed, "form")))
+        request = self.model.request(prompt, "voice", seed=seed)
         with failing_as(VoiceError, "the user's message could not be had"):
             first, raw = self._asked(request, view, messages)
             if raw is None or not self._paraphrases(first, view, messages):
@@ -99,8 +115,18 @@ class LLMVoice:
             second, _ = self._asked(again(request, raw, PARAPHRASED), view, messages)
         return min((second, first), key=lambda message: len(self.flaws(message, view, messages)))
 
+    def _formed(self, prompt: WireMessages, form: Form) -> WireMessages:
+        """A prompt that also says how the message is to look, in its last part: many models want one from each side."""
+        marks = [
+            "small letters throughout" if self._lower else "capitals as usual",
+            "a question" if form.asks else "no question mark",
+            "an exclamation mark" if form.exclaims else "no exclamation mark",
+        ]
+        [added] = self.model.prompts.render("user_manner", words=str(form.words), marks=", ".join(marks))
+        return (*prompt[:-1], {**prompt[-1], "content": f"{prompt[-1]['content']}\n\n{added['content']}"})
+
     def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
-        found = [flaw.kind for flaw in find_flaws(message, view, messages)]
+        found = [flaw.kind for flaw in find_flaws(message, view, messages, self._longest)]
         if "leak" not in found and self._paraphrases(message, view, messages):
             found.append("leak")
         return tuple(found)
@@ -111,7 +137,7 @@ class LLMVoice:
 
         def check(answer: UserMessage) -> str | None:
             heard.append(plain(answer.message))
-            found = find_flaws(heard[-1], view, messages)
+            found = find_flaws(heard[-1], view, messages, self._longest)
             return "; ".join(flaw.line for flaw in found) or None
 
         try:
@@ -120,7 +146,9 @@ class LLMVoice:
             usable = [said for said in reversed(heard) if not BREAKS_ROLE.search(said)]
             if not usable:
                 raise
-            return min(usable, key=lambda said: len(find_flaws(said, view, messages))), None  # a later one on a tie
+            return min(
+                usable, key=lambda said: len(find_flaws(said, view, messages, self._longest))
+            ), None  # a later one on a tie
         return plain(answer.value.message), answer.raw[-1]
 
     def _paraphrases(self, message: str, view: UserView, messages: Sequence[Message]) -> bool:
@@ -200,11 +228,11 @@ def without_ids(note: str, view: UserView) -> str:
     return re.sub(_ANY_ID + rf"|\s*(?<![\d.])(?:{ids}\d+(?:\.\d+){{2,}})(?!\d|\.\d)", "", note).strip()
 
 
-def find_flaws(message: str, view: UserView, messages: Sequence[Message]) -> list[Flaw]:
+def find_flaws(message: str, view: UserView, messages: Sequence[Message], longest: int = MAX_WORDS) -> list[Flaw]:
     """What is wrong with a message, as far as view and conversation tell."""
     found = []
-    if (length := len(message.split())) > MAX_WORDS:
-        found.append(Flaw("length", f"the message has {length} words; at most {MAX_WORDS}"))
+    if (length := len(message.split())) > longest:
+        found.append(Flaw("length", f"the message has {length} words; at most {longest}"))
     if "\n" in message or _MARKUP.search(message):
         found.append(Flaw("markup", "the message must be plain text on one line, without lists, markup or ids"))
     if BREAKS_ROLE.search(message):

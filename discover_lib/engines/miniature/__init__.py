@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from discover_lib.engines.miniature.edition import EDITION, Edition
 
 if TYPE_CHECKING:
+    from discover_lib.engines.manner import Manner
     from discover_lib.engines.miniature.builder import MiniatureBuilder
     from discover_lib.engines.miniature.judge import MiniatureJudge
     from discover_lib.engines.miniature.voice import MiniatureVoice
@@ -27,11 +28,12 @@ class Engine:
     voice: MiniatureVoice
 
 
-def engine(domain: str, edition: Edition = EDITION) -> Engine:
+def engine(domain: str, edition: Edition = EDITION, manner: Manner | None = None) -> Engine:
     """The miniature engine of a domain.
 
     Args:
         edition: a conversation goes on in the one that it was begun in.
+        manner: how the user types; None for the paper's.
 
     Raises:
         LexiconError: unknown domain.
@@ -40,4 +42,4 @@ def engine(domain: str, edition: Edition = EDITION) -> Engine:
     from discover_lib.engines.miniature.judge import MiniatureJudge
     from discover_lib.engines.miniature.voice import MiniatureVoice
 
-    return Engine(domain, MiniatureBuilder(domain), MiniatureJudge(domain), MiniatureVoice(domain, edition))
+    return Engine(domain, MiniatureBuilder(domain), MiniatureJudge(domain), MiniatureVoice(domain, edition, manner))

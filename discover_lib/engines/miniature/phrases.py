@@ -77,6 +77,7 @@ class PhraseBook:
     Attributes:
         openings: what assistants say around what they make, by the verb of the move.
         first_edition: what users said before, by act.
+        asides: talk beside the point, for manners with longer messages than the paper's.
         held: what the words of all requirements come from; of these a user may say only what the view allows.
     """
 
@@ -84,6 +85,7 @@ class PhraseBook:
     openings: Mapping[str, tuple[Frame, ...]]
     first_edition: Mapping[str, tuple[str, ...]]
     temperaments: tuple[Temperament, ...]
+    asides: tuple[Frame, ...]
     held: frozenset[str]
 
 
@@ -116,6 +118,7 @@ def phrase_book(domain: str) -> PhraseBook:
         temperaments=tuple(
             Temperament(name, **entry | {"ends": tuple(entry["ends"])}) for name, entry in data["temperaments"].items()
         ),
+        asides=tuple(_frames(data["asides"], kind, lexicon, held)),
         held=held,
     )
 

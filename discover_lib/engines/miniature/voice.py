@@ -4,12 +4,14 @@ What may be said is decided first, by the view alone.  What is clear is said pla
 the broader thing already known; of what is latent only the category is named, and only where something of that
 category has been achieved; else the user says what they like and asks for more.  Only then a frame of `phrases.yaml` is
 drawn for it, by the user's temperament, and perhaps one for what the assistant did: offered options, asked, sent the
-same thing again, made no sense.  Knowledge never changes with manner.
+same thing again, made no sense.  Knowledge never changes with temperament, nor with a manner of typing: in every manner
+assistants hear the same.
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import random
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +25,7 @@ from discover_lib.base.words import STOP_WORDS, words
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.view import UserView
+from discover_lib.engines.manner import Form, Manner
 from discover_lib.engines.miniature.beliefs import whole_pieces
 from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.miniature.judge import requirement
@@ -30,11 +33,14 @@ from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.phrases import in_drawn_order, in_hand, phrase_book, spoken
 from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user
 from discover_lib.engines.miniature.rendering import the
+from discover_lib.metrics.manners import SHORT
 
 MAX_NAMED = 2  # things a user says at once
 MAX_WORDS = 22  # with an answer in front that could be left out
 LONG = 3  # replies without success that try one's patience
 TALK = 0.6  # share of everyday words from which on a reply without content is talk, below it is nonsense
+TRIED = 40  # wordings of a message of another manner
+SPARE = 3  # words that a message of another manner may lack or have too many
 ALONE = 0.5  # how often an answer to what the assistant did stands alone, where there is nothing else to say
 
 Doing = Literal["options", "piece", "same", "blank", "spoken", "asked", "named", "waiting", "refused", "lost"]
@@ -44,6 +50,7 @@ _REFUSALS = ("i'm sorry", "i am sorry", "i can't", "i cannot", "i won't", "i'm u
 _NUMBERS = {3: "three", 4: "four", 5: "five", 6: "six"}
 _SAID_ONCE = {"thank", "thanks", "please", "sorry", "show", "again"}
 _LETTER = re.compile(r"^([A-H])\.$", re.MULTILINE)  # under which a reply shows a sample
+_ARTICLE = re.compile(r"\b(?:the|an?) (?=[a-z])")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
@@ -69,11 +76,14 @@ class MiniatureVoice:
 
     Args:
         edition: 1 for the set phrases of conversations that were begun with them.
+        manner: how users type; None for the paper's.
     """
 
-    def __init__(self, domain: str, edition: Edition = EDITION) -> None:
+    def __init__(self, domain: str, edition: Edition = EDITION, manner: Manner | None = None) -> None:
         self.domain = domain
         self.edition = edition
+        self.manner = manner
+        self.capitals = False
         self.lexicon = load_lexicon(domain)
         self.book = phrase_book(domain)
         self.temperament = self.book.temperaments[0]
@@ -82,6 +92,8 @@ class MiniatureVoice:
         """The same voice in the temperament of one user, who keeps it from message to message."""
         voice = copy.copy(self)
         voice.temperament = derive_rng(user, "temperament").choice(self.book.temperaments)
+        if self.manner:
+            voice.capitals = derive_rng(user, "capitals").random() >= self.manner.lower_case
         return voice
 
     def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
@@ -98,6 +110,8 @@ class MiniatureVoice:
         if content.act == "nothing":
             content = Content("another" if heard.doing in ("options", "piece", "same", "blank") else "show")
         answer = self._answer(view, heard, content, messages, rng)
+        if self.manner:
+            return self._formed(self.manner.form(derive_rng(seed, "form")), content, answer, messages, rng)
         return self._worded(content, answer, messages, rng)
 
     # -- what may be said ----------------------------------------------------------------------------------------------
@@ -281,6 +295,44 @@ class MiniatureVoice:
                     return in_hand(message, self.temperament, rng)
         return self._plainest(content)
 
+    def _formed(
+        self, form: Form, content: Content, answer: Content | None, messages: Sequence[Message], rng: random.Random
+    ) -> str:
+        """As `_worded`, of the wordings one that comes nearest to a form."""
+        before = [spoken(message.content) for message in messages if message.role == "user"]
+        expected, needed = self._plainly(content), answer is not None and answer.act in NEEDED
+        fronts = list(islice(self._wordings(answer, before, rng), 3)) if answer else []
+        backs = [*self._wordings(content, before, rng)]
+        if answer and content.act in ("another", "show", "done"):
+            backs.append("")
+        pairs = [(front, back) for back in backs for front in (fronts if needed else [*fronts, ""]) if front or back]
+        wordings = [_joined(*pair) for pair in pairs if not (all(pair) and _echoes(*pair))]
+        if form.words <= SHORT:
+            wordings += [_ARTICLE.sub("", wording) for wording in wordings]  # as people in a hurry write
+        wordings.sort(key=lambda said: (max(0, len(said.split()) - form.words), ("?" in said) != form.asks))
+        for wording in wordings[:TRIED]:
+            message = self._shaped(wording, form, before, rng)
+            if read_user(message, self.domain) == expected:
+                return message
+        return self._plainest(content)
+
+    def _shaped(self, message: str, form: Form, before: Sequence[str], rng: random.Random) -> str:
+        """A message with the marks of a form, and with talk beside the point up to its length."""
+        message = _without(message, "!" if form.asks else "!?")
+        for aside in in_drawn_order(self.book.asides, (), before, rng):
+            missing = form.words - len(message.split())
+            asked_for = form.asks and "?" not in message
+            if missing < SPARE and not asked_for:
+                break
+            size, asks = len(aside.text.split()), "?" in aside.text
+            fits = min(missing, 40) // 4 <= size <= max(missing, SPARE) + SPARE * asked_for
+            if fits and asks == asked_for:
+                message = _joined(message, aside.text) if asks or rng.random() < 1 / 2 else _joined(aside.text, message)
+        if form.exclaims:
+            message = message.rstrip(".") + "!"
+        ends = (".",) if self.capitals else ("", "", ".")
+        return in_hand(message, dataclasses.replace(self.temperament, capitals=self.capitals, ends=ends), rng)
+
     def _wordings(self, content: Content, before: Sequence[str], rng: random.Random) -> Iterator[str]:
         frames = in_drawn_order(self.book.acts[content.act], content.names, before, rng, self.temperament.name)
         return (frame.text.format(**content.names) for frame in frames)
@@ -322,6 +374,11 @@ def _echoes(front: str, back: str) -> bool:
     """Whether the second begins with a word of the first, or both say thanks: "good. good, the heron"."""
     before, after = words(front), words(back)
     return after[0] in before or bool(_SAID_ONCE & {*before} & {*after})
+
+
+def _without(message: str, marks: str) -> str:
+    """Without these marks: a full stop where a sentence goes on after one."""
+    return re.sub(rf"[{marks}]", "", re.sub(rf"[{marks}]+(?= )", ".", message))
 
 
 def _joined(front: str, back: str) -> str:

@@ -60,6 +60,19 @@ def test_a_rehearsal_is_exported_and_reported(rehearsed: Path) -> None:
     assert "finished 6 of 6 planned" in report and "interaction, tuned − base" in report and "n = 3" in report
 
 
+def test_people_and_simulated_participants_stand_in_one_table(rehearsed: Path, file: Path, tmp_path: Path) -> None:
+    """People are stood in for by a second rehearsal whose participants do not say that they are simulated."""
+    people = tmp_path / "people"
+    assert discover("study", "bots", file, "--n", 6, "--seed", 5, "--folder", people).returncode == 0
+    for path in (people / "participants").iterdir():
+        path.write_text(path.read_text("utf-8").replace('"bot": true', '"bot": false'), "utf-8")
+    said = discover("study", "report", people, "--beside", rehearsed).stdout
+    [base, tuned, difference] = [line for line in said.splitlines() if line.startswith(" interaction  ")]
+    assert base.count("(n = 3)") == tuned.count("(n = 3)") == 2
+    assert difference.count("[") == 2 and "tuned − base" in difference
+    assert_one_line_error(discover("study", "report", rehearsed, "--beside", people), "no simulated participant")
+
+
 def test_the_text_that_counts_is_the_last_piece_and_no_remark_on_it() -> None:
     assert last_piece(["a draft of some length", "a draft of more length", "Done?"]) == "a draft of more length"
     assert last_piece(["one"]) == "one"

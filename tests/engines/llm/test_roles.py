@@ -32,6 +32,7 @@ from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.engines.llm.prompting import PromptSet, transcript
 from discover_lib.engines.llm.scoring import LLMScorer
 from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws
+from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -278,6 +279,19 @@ def test_the_voice_sees_the_conversation_and_the_view(client: LLMClient, brain: 
     )
     assert "<assistant>\nA cook tells of the harbour.\n</assistant>" in prompt
     assert brain.asked[0]["seed"] == 5
+
+
+def test_a_manner_is_told_after_the_rest_and_the_papers_prompt_stays(client: LLMClient, brain: Scripted) -> None:
+    brain.says(said("fine"), said("no?"), said(" ".join(["well"] * 41)))
+    LLMVoice(client, MODEL).speak(FUZZY, HEARD, seed=5)
+    terse = LLMVoice(client, MODEL, manner=Manner("curt", (3, 3), 1, 0, 1)).of(1)
+    assert terse.speak(FUZZY, HEARD, seed=5) == "no?"
+    plain, formed = brain.prompt(0), brain.prompt(1)
+    assert formed.startswith(plain) and "about 3 words" in formed[len(plain) :]
+    assert "small letters throughout, a question, no exclamation mark" in formed
+    assert len(brain.asked[0]["messages"]) == len(brain.asked[1]["messages"])
+    rambling = LLMVoice(client, MODEL, manner=Manner("long", (20, 90), 0, 0, 0))
+    assert rambling.flaws(rambling.speak(FUZZY, HEARD, seed=5), FUZZY, HEARD) == ()
 
 
 def test_a_flawed_message_is_asked_for_once_more(client: LLMClient, brain: Scripted) -> None:
