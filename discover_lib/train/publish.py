@@ -257,7 +257,7 @@ def _without_paths(lineage: Mapping[str, Any], base: str) -> dict[str, Any]:
     """A stored lineage in which folders have their names alone; contents are told by their hashes."""
 
     def plain(source: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        return source and {**source, "path": Path(source["path"]).parent.name or source["path"]}
+        return {**source, "path": Path(source["path"]).parent.name or source["path"]} if source else None
 
     own = lineage["base"]
     return {
