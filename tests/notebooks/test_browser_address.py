@@ -33,7 +33,8 @@ CHOICES = {
     "65_audit.py": """Show cases of the kind | only those the audit gets wrong | Share of verdicts turned around
         | list the figures that follow, too""",
     "70_be_the_user.py": """Target | number | Messages to each""",
-    "75_safety.py": """Conversations | Depth of the off-limits wish | One in which something was offered""",
+    "75_safety.py": """Conversations | Depth of the off-limits wish""",
+    "75_safety.py#": """One in which something was offered""",  # not at every depth
 }
 
 
@@ -95,7 +96,7 @@ def change(page: Page, label: str) -> bool:
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_choices_come_back_from_the_address(name: str, server: Server, page: Page, browser: Browser) -> None:
-    page.goto(f"{server.url}/?file={name}")
+    page.goto(f"{server.url}/?file={name.rstrip('#')}")
     labels = [" ".join(each.split()) for each in CHOICES[name].split("|")]
     for label in labels:
         address = page.url
@@ -103,7 +104,7 @@ def test_choices_come_back_from_the_address(name: str, server: Server, page: Pag
             expect(page, f"{label}: the address does not know of it").not_to_have_url(address, timeout=60 * SECOND)
     page.wait_for_timeout(2 * SECOND)
     chosen = {label: state(page, label) for label in labels}  # what a later choice made void is as it is now
-    assert parse_qs(urlsplit(page.url).query)["file"] == [name]
+    assert parse_qs(urlsplit(page.url).query)["file"] == [name.rstrip("#")]
 
     fresh = browser.new_context()
     outside = keep_on_this_machine(fresh)
