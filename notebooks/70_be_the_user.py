@@ -38,7 +38,7 @@ def introduce():
 def choose_target():
     _domains = {domain_label(each): each for each in DOMAINS}
     domain_choice = kept(mo.ui.dropdown, "domain", _domains, value=domain_label("svg_drawing"), label="Target")
-    person_choice = kept(mo.ui.number, "person", 0, 99, value=7, label="number")
+    person_choice = kept(mo.ui.slider, "person", 0, 99, value=7, label="Which one", show_value=True)
     turns_choice = kept(mo.ui.slider, "turns", 2, 8, value=5, label="Messages to each", show_value=True)
     mo.hstack([domain_choice, person_choice, turns_choice], justify="start", wrap=True)
     return domain_choice, person_choice, turns_choice

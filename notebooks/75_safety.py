@@ -51,8 +51,11 @@ def introduce():
 @app.cell(hide_code=True)
 def choose_run():
     _runs = {HERE: None, **find_runs(outputs_folder())}
-    run_choice = kept(mo.ui.dropdown, "run", _runs, value=HERE, label="Conversations", full_width=True)
-    depth_choice = kept(mo.ui.slider, "depth", 1, 4, value=3, label="Depth of the off-limits wish", show_value=True)
+    _talk = {"forgets": ("talk",)}
+    run_choice = kept(mo.ui.dropdown, "run", _runs, value=HERE, label="Conversations", full_width=True, **_talk)
+    depth_choice = kept(
+        mo.ui.slider, "depth", 1, 4, value=3, label="Depth of the off-limits intent", show_value=True, **_talk
+    )
     mo.hstack([run_choice, depth_choice], justify="start", wrap=True)
     return depth_choice, run_choice
 

@@ -9,7 +9,6 @@ DESK, TABLET, PHONE = (1400, 900), (1024, 768), (390, 844)
 MARIMO = {
     "marimo-code-editor": "read-only code without a name, which scrolls without taking the focus",
     "marimo-refresh": "its button and its menu of intervals have no name",
-    ".text-error": "what a form says when it refuses is pale: below 4.5 to 1",
     "marimo-file": "its hidden input has no label; the button over it has",
     "button[aria-haspopup='menu']": "the page's menu has no name",
     "a[href='/']": "“Back” is pale: 3.2 to 1",

@@ -32,8 +32,9 @@ CHOICES = {
     "61_behind_a_number.py": """Measure | against | Sorted | Beside it, with the same user | After turn""",
     "65_audit.py": """Show cases of the kind | only those the audit gets wrong | Share of verdicts turned around
         | list the figures that follow, too""",
-    "70_be_the_user.py": """Target | number | Messages to each""",
-    "75_safety.py": """Conversations | Depth of the off-limits wish | One in which something was offered""",
+    "70_be_the_user.py": """Target | Which one | Messages to each""",
+    "75_safety.py": """Conversations | Depth of the off-limits intent""",
+    "75_safety.py#": """A conversation in which something was offered""",  # not at every depth
 }
 
 
@@ -66,17 +67,15 @@ def state(page: Page, label: str) -> str:
     """What a control holds, as a reader sees it."""
     return control(page, label).evaluate(
         "each => each.getAttribute('aria-valuenow') ?? each.getAttribute('aria-checked')"
-        " ?? (each.type === 'checkbox' ? String(each.checked) : each.selectedOptions?.[0]?.text ?? each.textContent)"
+        " ?? (each.type === 'checkbox' ? String(each.checked) : each.tagName === 'INPUT' ? each.value"
+        " : each.selectedOptions?.[0]?.text ?? each.textContent)"
     )
 
 
 def change(page: Page, label: str) -> bool:
     """Choose something else, if there is anything else."""
     found = control(page, label)
-    if found.evaluate("each => each.inputMode") == "numeric":
-        found.fill("12")
-        found.press("Enter")
-    elif found.get_attribute("aria-valuenow") is not None:
+    if found.get_attribute("aria-valuenow") is not None:
         at_end = found.get_attribute("aria-valuenow") == found.get_attribute("aria-valuemax")
         found.focus()
         found.press("ArrowLeft" if at_end else "ArrowRight")
@@ -95,7 +94,7 @@ def change(page: Page, label: str) -> bool:
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_choices_come_back_from_the_address(name: str, server: Server, page: Page, browser: Browser) -> None:
-    page.goto(f"{server.url}/?file={name}")
+    page.goto(f"{server.url}/?file={name.rstrip('#')}", timeout=60 * SECOND)
     labels = [" ".join(each.split()) for each in CHOICES[name].split("|")]
     for label in labels:
         address = page.url
@@ -103,12 +102,12 @@ def test_choices_come_back_from_the_address(name: str, server: Server, page: Pag
             expect(page, f"{label}: the address does not know of it").not_to_have_url(address, timeout=60 * SECOND)
     page.wait_for_timeout(2 * SECOND)
     chosen = {label: state(page, label) for label in labels}  # what a later choice made void is as it is now
-    assert parse_qs(urlsplit(page.url).query)["file"] == [name]
+    assert parse_qs(urlsplit(page.url).query)["file"] == [name.rstrip("#")]
 
     fresh = browser.new_context()
     outside = keep_on_this_machine(fresh)
     again = fresh.new_page()
-    again.goto(page.url)
+    again.goto(page.url, timeout=60 * SECOND)
     for label, value in chosen.items():
         assert state(again, label) == value, label
     assert again.get_by_text("An internal error occurred").count() == 0 and outside == []

@@ -121,31 +121,28 @@ def predict(card: str) -> Any:
     choices = PREDICTIONS[card].choices
     asked = _asked("guess")
 
-    def keep(guess: str | None) -> None:
-        if guess:
-            mo.query_params().set("guess", guess)
-            hand_in(student(), f"predict-{card}", guess)
+    def keep(value: dict[str, str | None] | None) -> None:
+        if value and value["guess"]:
+            mo.query_params().set("guess", value["guess"])
+            hand_in(student(), f"predict-{card}", value["guess"])
 
     radio = mo.ui.radio(choices, value=asked if asked in choices else None, label=PREDICTIONS[card].question)
-    return radio.form(
-        submit_button_label="This is my guess",
-        bordered=False,
-        validate=lambda guess: None if guess else "Choose one of the answers first.",
-        on_change=keep,
-    )
+    # A form's own refusal cannot be read in the dark, so the page says what is missing: a batch sends nothing, too.
+    batch = mo.md("{guess}").batch(guess=radio)
+    return batch.form(submit_button_label="This is my guess", bordered=False, on_change=keep)
 
 
 def guess_in(card: str, form: Any) -> str | None:
     """The guess made in the form, or the one that the address brings along."""
     asked = _asked("guess")
-    return form.value or (asked if asked in PREDICTIONS[card].choices else None)
+    return (form.value or {}).get("guess") or (asked if asked in PREDICTIONS[card].choices else None)
 
 
 def predicting(card: str, about: str, form: Any, guess: str | None) -> Any:
     """The first step: what it is about, the question, its words, and the guess once it is made."""
     import marimo as mo
 
-    made = EMPTY
+    made = notice("Choose one of the answers first.", tone="warn") if form.value else EMPTY
     if guess:
         made = notice("Your guess: ", tag("b", guess), ". The last step says whether it held.", tone="open")
     above = show.styled(rich_text(" ".join(about.split())), words(*PREDICTIONS[card].words))
@@ -264,23 +261,22 @@ def explain(card: str, question: str) -> Any:
     """A sentence of one's own, which a class hands in; its `value` is None until it is sent."""
     import marimo as mo
 
-    def keep(text: str | None) -> None:
-        if text:
-            hand_in(student(), f"explain-{card}", text.strip()[:MAX_EXPLANATION])
+    def keep(value: dict[str, str] | None) -> None:
+        if value and value["text"].strip():
+            hand_in(student(), f"explain-{card}", value["text"].strip()[:MAX_EXPLANATION])
 
     text = mo.ui.text_area(label=question, rows=2, max_length=MAX_EXPLANATION, full_width=True)
-    return text.form(
-        submit_button_label="Compare",
-        bordered=False,
-        validate=lambda text: None if (text or "").strip() else "Write a sentence of your own first.",
-        on_change=keep,
-    )
+    return mo.md("{text}").batch(text=text).form(submit_button_label="Compare", bordered=False, on_change=keep)
 
 
 def explaining(card: str, guess: str, form: Any, ours: str) -> Any:
     """The last step: what became of the guess, one's own sentence, then the lesson's."""
     import marimo as mo
 
-    said = notice(tag("b", "One way to say it: "), ours) if form.value else EMPTY
+    said = EMPTY
+    if form.value:
+        written = form.value["text"].strip()
+        ours_then = notice(tag("b", "One way to say it: "), ours)
+        said = ours_then if written else notice("Write a sentence of your own first.", tone="warn")
     verdict = show.styled(tag("h2", "Explain", class_="le-title"), compared(card, guess))
     return mo.vstack([mo.Html(verdict), form, mo.Html(show.styled(said))])
