@@ -125,7 +125,7 @@ def fit_manner(chats: Sequence[Messages], name: str = "fitted") -> Manner:
         ValueError: no chat.
     """
     if not chats:
-        raise ValueError("a manner is fitted to chats, and there is none")
+        raise ValueError("a manner is fitted to one chat at least")
     sizes = sorted((min(len(message.split()), LONGEST), 1 / len(chat)) for chat in chats for message in chat)
     features = [manners_of(chat) for chat in chats]
 

@@ -36,7 +36,7 @@ def test_a_fit_by_hand() -> None:
     assert (manner.name, manner.messages, len(manner.words)) == ("two", 4, STEPS + 1)
     assert (manner.words[0], manner.words[STEPS // 2], manner.longest) == (2, 6, LONGEST)  # of 2, 4, 6 and 300
     assert (manner.questions, manner.exclaims, manner.lower_case) == (0.25, 0.25, 0.75)
-    with pytest.raises(ValueError, match="there is none"):
+    with pytest.raises(ValueError, match="one chat at least"):
         fit_manner([])
 
 
