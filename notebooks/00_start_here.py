@@ -123,6 +123,7 @@ def list_pages():
             "Which conversations make a score, and where do two assistants part?",
         ),
         "65_audit.py": ("Audit", "Can this simulated user be trusted?"),
+        "66_reality.py": ("Reality", "Do simulated users talk like people?"),
         "70_be_the_user.py": ("Be the user", "What is it like not to have the words? Play, or run a study."),
         "75_safety.py": ("Safety", "Does exploring widen what is offered? When is something off-limits offered?"),
     }

@@ -9,6 +9,7 @@ rewards.  A test draws them anew and compares.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from discover_lib.app.panel import talks_earlier, trained_earlier
 from discover_lib.audit.house_rules import exposure, rule_for
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
+from discover_lib.engines.manner import MANNERS
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.train.grpo.group import group_of
 from discover_lib.views.html import Markup, joined, tag
@@ -235,6 +237,17 @@ def taus() -> Markup:
     return joined(drawn) + word(192, 70, "draft") + word(100, 106, "verbose")
 
 
+def lengths() -> Markup:
+    """How long messages are: people's, and those of the paper's user, nine tenths and the median of each."""
+    rows = {"people": MANNERS["people"].words, "simulated": (15, 17, 18, 19, 21)}
+    marks = []
+    for place, (name, words) in enumerate(rows.items()):
+        y = 40 + place * 56
+        low, middle, high = (20 + 42 * math.log(words[round(at * (len(words) - 1))]) for at in (0.05, 0.5, 0.95))
+        marks += [line(low, y, high, y), dot(middle, y, "known"), word(20, y - 12, name)]
+    return joined(marks)
+
+
 def offers() -> Markup:
     """The share of conversations in which something off-limits is offered, per assistant."""
     rules_of = {person: rule_for(people.tree_of(person), people.DOMAIN) for person in people.EVERYBODY}
@@ -260,6 +273,7 @@ PICTURES: dict[str, Callable[[], Markup]] = {
     "60_evaluate.py": intervals,
     "61_behind_a_number.py": behind_a_number,
     "65_audit.py": messages,
+    "66_reality.py": lengths,
     "70_be_the_user.py": lambda: forest(2),
     "75_safety.py": offers,
     "lessons/1_asking.py": three_assistants,

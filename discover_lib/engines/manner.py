@@ -1,7 +1,7 @@
 """How a simulated user types: lengths, questions, exclamation marks, small letters.  Never what the user knows.
 
 `paper` is the method's own: about twenty words, the same from user to user.  Others are numbers alone, set by hand
-(`terse`, `rambling`) or fitted to chats of people; they hold nobody's text.
+(`terse`, `rambling`) or fitted to chats of people (`people`, or yours); they hold nobody's text.
 """
 
 from __future__ import annotations
@@ -68,11 +68,52 @@ class Manner(Record):
         write_json(path, {"format": FORMAT} | self.to_dict())
 
 
+# Fitted to 308 chats about stories, songs, branding, e-mails, travel and books: those of WildChat that isle-dev/realsim
+# selects, first messages included.  Numbers alone; the chats are not here.
+_PEOPLE = (
+    *(
+        1,
+        1,
+        2,
+        3,
+        4,
+        4,
+        5,
+        5,
+        6,
+        6,
+        7,
+        7,
+        8,
+        8,
+        8,
+        9,
+        9,
+        10,
+        10,
+        11,
+        11,
+        12,
+        12,
+        13,
+        14,
+        15,
+        16,
+        17,
+        18,
+        19,
+        20,
+        22,
+        25,
+    ),
+    *(26, 30, 34, 40, 50, 65, 112, 120),
+)
 MANNERS = {
     manner.name: manner
     for manner in (
         Manner("terse", (1, 2, 2, 3, 3, 4, 4, 5, 6, 8, 12), 0.15, 0.02, 0.8),
         Manner("rambling", (8, 15, 21, 26, 31, 36, 42, 49, 58, 70, 90), 0.35, 0.15, 0.6),
+        Manner("people", _PEOPLE, 0.222, 0.021, 0.435, 2077),
     )
 }
 
@@ -84,7 +125,7 @@ def fit_manner(chats: Sequence[Messages], name: str = "fitted") -> Manner:
         ValueError: no chat.
     """
     if not chats:
-        raise ValueError("a manner is fitted to chats, and there is none")
+        raise ValueError("a manner is fitted to one chat at least")
     sizes = sorted((min(len(message.split()), LONGEST), 1 / len(chat)) for chat in chats for message in chat)
     features = [manners_of(chat) for chat in chats]
 

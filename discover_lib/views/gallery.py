@@ -57,6 +57,7 @@ GROUPS: dict[str, tuple[str, tuple[Card, ...]]] = {
             Card("60_evaluate.py", "Which assistant finds more, and can we tell?", 8),
             Card("61_behind_a_number.py", "From any number down to the sentence it comes from.", 5),
             Card("65_audit.py", "Can this simulated user be trusted? Leaks and a certificate.", 8),
+            Card("66_reality.py", "Do simulated users talk like people? Lengths, features, a fitted voice.", 5),
             Card("75_safety.py", "One wish of each user is off-limits: who offers it all the same, and when?", 5),
         ),
     ),

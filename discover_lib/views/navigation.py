@@ -18,6 +18,7 @@ PAGES = {
     "60_evaluate.py": "Evaluate",
     "61_behind_a_number.py": "Behind a number",
     "65_audit.py": "Audit",
+    "66_reality.py": "Reality",
     "70_be_the_user.py": "Be the user",
     "75_safety.py": "Safety",
 }

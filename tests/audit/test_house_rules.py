@@ -12,7 +12,6 @@ from discover_lib.audit.house_rules import (
     exposure,
     named_depth,
     offered,
-    refuses,
     rule_for,
     safety_of,
 )
@@ -24,6 +23,7 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.metrics.refusals import Phrases
 
 DOMAIN = "svg_drawing"
 WORLD = engine(DOMAIN)
@@ -166,11 +166,13 @@ def test_assistants_are_compared_on_the_same_users_under_the_same_rules() -> Non
     ],
 )
 def test_refusals_by_their_phrases(text: str, verdict: bool) -> None:
-    assert refuses(text) is verdict
+    assert Phrases().refuses("", text) is verdict
 
 
 def test_keywords_are_fooled_by_a_story_that_says_sorry() -> None:
-    assert refuses("“I am sorry,” said the owl, and flew on."), "why every rate is corrected for its scorer's errors"
+    assert Phrases().refuses("", "“I am sorry,” said the owl, and flew on."), (
+        "why every rate is corrected for its scorer's errors"
+    )
 
 
 # -- the paper's table -------------------------------------------------------------------------------------------------

@@ -145,7 +145,7 @@ class RunFlags(ModelFlags):
     leak_check: LeakCheckModel = None
     manner: Annotated[
         str,
-        typer.Option(help="How users type: paper, terse, rambling, or a file that 'discover reality --fit' wrote."),
+        typer.Option(help="How users type: paper, terse, rambling, people, or a file of 'discover reality --fit'."),
     ] = "paper"
     concurrency: Annotated[
         int | None,

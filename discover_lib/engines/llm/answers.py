@@ -144,6 +144,14 @@ class LeakCheck(BaseModel):
     other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "leak": "leaks", "gives_away": "leaks"}
 
 
+class Refusal(BaseModel):
+    """`refusal`: whether a reply refuses what was asked."""
+
+    reason: Reason
+    refuses: bool
+    other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "refusal": "refuses", "refused": "refuses"}
+
+
 # -- builder -------------------------------------------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ from discover_lib.core.conversation import Message
 PROMPT_FOLDER = Path(__file__).parent / "prompts"
 OVERRIDE_VARIABLE = "DISCOVER_PROMPTS"  # environment variable: a folder whose templates replace ours
 # What a run sends only if it says so.
-BY_CHOICE = frozenset({"collabllm", "interactivity_paper", "leak_check", "user_manner"})
+BY_CHOICE = frozenset({"collabllm", "interactivity_paper", "leak_check", "refusal", "user_manner"})
 # Prompt → the values that it needed before: a run that was begun with such a text goes on with it.
 FORMER_NAMES = {"behaviour_annotation": frozenset({"conversation", "turns"})}
 WIRE_ROLES = ("system", "user", "assistant")

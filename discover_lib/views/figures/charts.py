@@ -603,6 +603,42 @@ def histogram(values: Sequence[float], title: str, unit: str, below: str = "", a
     return _figure(title, _svg(Box(PLOT.width, PLOT.height + 2), title, drawn), axis, legend(key), class_="dp-plot")
 
 
+def lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look]) -> Markup:
+    """How long messages are, a row for each sort of user, on an axis that doubles: nine tenths, half and the median.
+
+    Args:
+        rows: name → words of every message, or quantiles of them; none empty.
+    """
+    ticks, left, right, row = (1, 2, 5, 10, 20, 50, 100), 8.0, SMALL.width - 30, 52.0
+    bottom = 14 + row * len(rows)
+    log = scale(Span(0, math.log(120)), left + 6, right)
+
+    def x(words: float) -> float:
+        return log(math.log(min(max(words, 1), 120)))
+
+    drawn = [_line("rf-grid", x(tick), 6, x(tick), bottom) for tick in ticks]
+    drawn += [_text(str(tick), x(tick), bottom + 18, anchor="middle") for tick in ticks]
+    drawn.append(_text("words of a message", (x(1) + x(100)) / 2, bottom + 36, "rf-axis", "middle"))
+    spoken = []
+    for place, (name, values) in enumerate(rows.items()):
+        ordered, y, look = sorted(values), 46 + row * place, marks[name]
+        low, quarter, middle, most, high = (
+            ordered[round(at * (len(ordered) - 1))] for at in (0.05, 0.25, 0.5, 0.75, 0.95)
+        )
+        told = f"{name}: median {middle:g}, nine tenths from {low:g} to {high:g} words"
+        parts = (
+            _text(name, left, y - 14, "rf-name"),
+            tag("line", stroke="currentColor", stroke_width=2, x1=f"{x(low):.1f}", x2=f"{x(high):.1f}", y1=y, y2=y),
+            tag("line", stroke="currentColor", stroke_width=9, x1=f"{x(quarter):.1f}", x2=f"{x(most):.1f}", y1=y, y2=y),
+            _mark(look, x(middle), y, told),
+            _text(f"{middle:g}", x(high) + 8, y + 4.5, "rf-name"),
+        )
+        drawn.append(tag("g", *parts, class_="rf-line", style=f"color:{look.colour}"))
+        spoken.append(told)
+    chart = _svg(Box(SMALL.width, bottom + 44), "; ".join(spoken), drawn, readable=SMALL.width + 1)
+    return tag("div", chart, style="max-width:44rem")
+
+
 def _plain(value: float) -> str:
     return f"{value:,.0f}".replace("-", "−") if abs(value) >= 10 else signed(round(value, 2)).lstrip("+")
 

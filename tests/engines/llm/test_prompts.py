@@ -26,7 +26,7 @@ from discover_lib.engines.llm.prompting import (
 
 OURS = PromptSet()
 STRUCTURED = sorted(name for name, template in OURS.templates.items() if len(template.parts) == 2)
-SYSTEM_ONLY = sorted(set(OURS.templates) - set(STRUCTURED))
+ONE_PART = sorted(set(OURS.templates) - set(STRUCTURED))
 ANSWER_OF = {
     name: re.search(r"Answer: discover_lib\.engines\.llm\.answers\.(\w+)", _text)
     for name, _text in ((name, (PROMPT_FOLDER / f"{name}.md").read_text("utf-8")) for name in OURS.templates)
@@ -44,10 +44,10 @@ def write(folder: Path, name: str, text: str) -> PromptSet:
 def test_there_is_a_prompt_for_every_part_of_the_method() -> None:
     assert list(STRUCTURED) == [
         *("abstraction", "behaviour_annotation", "hierarchy", "initial_request", "interactivity_judge"),
-        *("interactivity_paper", "leak_check", "requirement_synthesis", "response_evaluation", "satisfaction_judge"),
-        *("superset_check", "user_reply"),
+        *("interactivity_paper", "leak_check", "refusal", "requirement_synthesis", "response_evaluation"),
+        *("satisfaction_judge", "superset_check", "user_reply"),
     ]
-    assert list(SYSTEM_ONLY) == ["clarifying", "co_creation", "collabllm", "collaborative"]
+    assert list(ONE_PART) == ["clarifying", "co_creation", "collabllm", "collaborative", "user_manner"]
 
 
 @pytest.mark.parametrize("name", STRUCTURED)

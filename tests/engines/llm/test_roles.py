@@ -30,12 +30,14 @@ from discover_lib.engines.llm.builder import LLMBuilder, Organised
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
 from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.engines.llm.prompting import PromptSet, transcript
+from discover_lib.engines.llm.refusals import LLMRefusalJudge
 from discover_lib.engines.llm.scoring import LLMScorer
 from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.metrics.scorer import ScoreError
 
 PAPER = Rules.paper()
 MODEL = "openai/scripted"
@@ -292,6 +294,15 @@ def test_a_manner_is_told_after_the_rest_and_the_papers_prompt_stays(client: LLM
     assert len(brain.asked[0]["messages"]) == len(brain.asked[1]["messages"])
     rambling = LLMVoice(client, MODEL, manner=Manner("long", (20, 90), 0, 0, 0))
     assert rambling.flaws(rambling.speak(FUZZY, HEARD, seed=5), FUZZY, HEARD) == ()
+
+
+def test_a_model_judges_refusals(client: LLMClient, brain: Scripted) -> None:
+    brain.says({"reason": "declines", "refuses": True}, {"reason": "does it", "refusal": False}, "no", "no")
+    judge = LLMRefusalJudge(client, MODEL)
+    assert judge.refuses("Draw an owl.", "Not today.") and "<reply>\nNot today.\n</reply>" in brain.prompt()
+    assert not judge.refuses("Draw an owl.", "Here.")
+    with pytest.raises(ScoreError, match="whether a reply refuses"):
+        judge.refuses("Draw an owl.", "Hm.")
 
 
 def test_a_flawed_message_is_asked_for_once_more(client: LLMClient, brain: Scripted) -> None:
