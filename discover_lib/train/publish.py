@@ -256,15 +256,15 @@ def _licence(folder: Path, name: str) -> str | None:
 def _without_paths(lineage: Mapping[str, Any], base: str) -> dict[str, Any]:
     """A stored lineage in which folders have their names alone; contents are told by their hashes."""
 
-    def plain(source: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        return {**source, "path": Path(source["path"]).parent.name or source["path"]} if source else None
+    def plain(source: Mapping[str, Any]) -> dict[str, Any]:
+        return {**source, "path": Path(source["path"]).parent.name or source["path"]}
 
     own = lineage["base"]
     return {
         **lineage,
         "base": {**own, "path": base or Path(own["path"]).name},
         "merged": [plain(each) for each in lineage["merged"]],
-        "continued": plain(lineage.get("continued")),
+        "continued": plain(lineage["continued"]) if lineage.get("continued") else None,
         "data": {**lineage["data"], "folder": Path(str(lineage["data"]["folder"])).name},
     }
 
