@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from discover_lib.base.seeds import derive_seed
+from discover_lib.base.words import counted
 from discover_lib.dataset.pairs import DatasetError
 from discover_lib.dataset.rows import Example
 
@@ -122,7 +123,9 @@ def split_by_artifact(rows: Sequence[Example], shares: Mapping[str, float], seed
         raise DatasetError(f"shares of splits must be positive and add up to 1, got {dict(shares)}")
     names = sorted({row.artifact for row in rows}, key=lambda name: derive_seed(seed, "split", name))
     if len(names) < len(shares):
-        raise DatasetError(f"{len(names)} artifacts cannot be split {len(shares)} ways; use fewer splits or more data")
+        raise DatasetError(
+            f"{counted(len(names), 'artifact')} cannot be split {len(shares)} ways; take more, or --test-share 0"
+        )
     split_of: dict[str, str] = {}
     reached, begin = 0.0, 0
     for left, (split, share) in zip(range(len(shares) - 1, -1, -1), shares.items(), strict=True):

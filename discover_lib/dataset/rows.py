@@ -22,6 +22,7 @@ from discover_lib.core.roles import Judge, UserVoice
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.pairs import DatasetError, LabelledTurn, labelled_turns, total_of, under
+from discover_lib.metrics.scores import leaked
 from discover_lib.runs.store import to_json
 
 Kind = Literal["sft", "preference", "prompt"]
@@ -311,7 +312,7 @@ def readable(messages: Iterable[WireMessage]) -> bool:
 
 
 def _leaks(turns: Iterable[Turn]) -> int:
-    return sum(bool(turn.leaks) for turn in turns)
+    return sum(map(leaked, turns))
 
 
 def _countings(candidates: Iterable[Candidate]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from discover_lib.base.records import Record
-from discover_lib.core.conversation import Conversation, FinalTurn, Stop
+from discover_lib.core.conversation import Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.behaviour import Behaviour, TurnBehaviour, letters
@@ -212,10 +212,17 @@ def scores_of(conversation: Conversation, place: int, assessment: Assessment | N
         else {each.intent_id: each.score for each in assessed.satisfaction},
         interactivity=assessed.interactivity.score if assessed.interactivity else None,
         behaviours=None if assessed.behaviour is None else tuple(each.behaviour for each in assessed.behaviour),
-        leaks=sum(bool(turn.leaks) for turn in turns),
+        leaks=sum(map(leaked, turns)),
         failed=tuple(each.part for each in assessed.failures),
         steps=steps_of(conversation),
     )
+
+
+def leaked(turn: Turn) -> bool:
+    """Whether the user's message gives away what they cannot know: by the rule about words, or by its voice's own
+    check, which may ask a model for paraphrases.
+    """
+    return bool(turn.leaks) or "leak" in turn.flaws
 
 
 def moves_of(conversation: Conversation) -> dict[str, tuple[int, int]]:

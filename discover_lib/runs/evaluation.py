@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -49,7 +50,7 @@ from discover_lib.runs.options import (
 )
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.runner import Halt, ParallelMap, Progress, Report, beside, failed_call, failure_of
-from discover_lib.runs.store import RunStore, StoreError
+from discover_lib.runs.store import RunStore, StoreError, to_json
 from discover_lib.runs.units import map_in_processes
 
 if TYPE_CHECKING:
@@ -103,6 +104,21 @@ def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> Laid
     return dataclasses.replace(run, configuration=configuration)
 
 
+def take_over(run: LaidOut, folder: Path) -> None:
+    """Make the simulation in a folder this evaluation, if its conversations are the same: none is paid for twice."""
+    try:
+        with RunStore.read(folder) as store:
+            stored = store.configuration
+    except StoreError:
+        return
+    ours = as_begun(run, folder).configuration
+    unscored = {key: value for key, value in ours.items() if key != "final_request"} | {"kind": "simulate"}
+    unscored["prompts"] = {name: text for name, text in ours["prompts"].items() if name in stored.get("prompts", {})}
+    if stored == json.loads(to_json(unscored)):
+        with RunStore.write(folder, stored) as store:
+            store.reconfigure(ours)
+
+
 def is_evaluation(run: LaidOut) -> bool:
     """Whether a run's conversations are assessed when they are finished."""
     return run.configuration.get("kind") == "evaluate"
@@ -129,6 +145,7 @@ def evaluate(
         StoreError, RunError: as `execute`.
     """
     how: dict[str, Any] = {"settings": settings, "budget_dollars": budget_dollars, "stop": stop}
+    take_over(run, folder)
     report = execute(run, folder, concurrency=concurrency, on_progress=on_progress, **how)
     if report.halted is not None:
         return report, Assessed(0, 0, report.halted, report.message)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json, write_text_lines
+from discover_lib.base.words import counted
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
@@ -439,6 +440,36 @@ def within_reach(run: LaidOut) -> str:
     options = run.options
     share = mean_ceiling((tree for _, tree in run.trees.values()), options.rules, options.turns)
     return f"within reach of {options.turns} perfect turns: {share:.0%} of the hidden intents (mean over artifacts)"
+
+
+def caveats(run: LaidOut) -> list[str]:
+    """What a run cannot find out, worth knowing before it costs anything."""
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+    from discover_lib.engines.miniature.judge import requirement
+
+    def is_known(text: str, domain: str) -> bool:
+        try:
+            return bool(requirement(text, domain))
+        except JudgeError:
+            return False
+
+    notes = []
+    if run.configuration.get("kind") == "evaluate" and len(run.options.assistants) == 1:
+        notes.append("eq. 4 compares assistants: with one alone it is not defined; name a second --assistant")
+    scripted = [name for name in run.options.assistants if name in SCRIPTED]
+    if scripted and run.options.trees is not None:
+        hidden = [
+            (tree.text(each), domain)
+            for domain, tree in run.trees.values()
+            for each in tree.intents.keys() - set(tree.initially_discovered)
+        ]
+        unknown = sum(not is_known(text, domain) for text, domain in hidden)
+        if unknown:
+            notes.append(
+                f"{unknown} of {counted(len(hidden), 'hidden intent')} use words that {', '.join(scripted)} do not "
+                "know: scripted assistants speak the miniature's words alone; for these trees name a language model"
+            )
+    return notes
 
 
 def is_model(name: str) -> bool:

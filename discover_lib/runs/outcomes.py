@@ -21,7 +21,7 @@ Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, rea
 
 
 @dataclass(frozen=True)
-class Outcomes(Record, derived=("line",)):
+class Outcomes(Record, derived=("line",), omit=("leaks",)):
     """What became of the structured answers of a run; parts that are nothing are not spoken of.
 
     Attributes:
@@ -29,12 +29,14 @@ class Outcomes(Record, derived=("line",)):
         remarks: what was seen in answers, and how often: "cut" by their limit, "stray ids", "contradicted".
         unscored: candidates whose judgement failed, and parts of assessments that could not be had.
         calls_before: calls of an earlier version, whose answers were not noted.
+        leaks: messages of users that give away what they cannot know, and were kept.
     """
 
     answers: Structured = field(default_factory=dict)
     remarks: Mapping[str, int] = field(default_factory=dict)
     unscored: int = 0
     calls_before: int = 0
+    leaks: int = 0
 
     @classmethod
     def of_run(cls, store: RunStore) -> Outcomes:
@@ -43,7 +45,7 @@ class Outcomes(Record, derived=("line",)):
         answers: dict[str, dict[str, int]] = {}
         for (purpose, outcome), count in counted.items():
             answers.setdefault(purpose, {})[outcome] = count
-        return cls(answers, remarks, sum(store.unscored().values()), before)
+        return cls(answers, remarks, sum(store.unscored().values()), before, store.leaks())
 
     @classmethod
     def of_usage(cls, usage: Usage) -> Outcomes:
@@ -66,6 +68,7 @@ class Outcomes(Record, derived=("line",)):
             _counted(self.remarks.get("cut", 0), "cut"),
             f"{counted(stray, 'stray id')} left out" if stray else "",
             _counted(self.remarks.get("unchecked", 0), "not checked for paraphrases"),
+            f"{counted(self.leaks, 'leak')} kept" if self.leaks else "",
             _counted(self.unscored, "unscored"),
         ]
         said = ", ".join(filter(None, parts))
@@ -99,11 +102,15 @@ def cost_line(spent: Spent) -> str:
     return f"{counted(spent.calls, 'call')}, {tokens}, ${spent.cost:.4f}{unknown}"
 
 
-def closing_lines(store: RunStore) -> list[str]:
-    """What a command says of its calls when it ends, over the whole run; nothing where no model was asked."""
+def probed_lines(store: RunStore) -> list[str]:
+    """What servers of one's own were found to do with JSON schemas."""
     from discover_lib.engines.llm.calls.probe import IN_WORDS
 
+    return [f"{where} {IN_WORDS[verdict]}" for where, verdict in store.schema_verdicts().items()]
+
+
+def closing_lines(store: RunStore) -> list[str]:
+    """What a command says of its calls when it ends, over the whole run; nothing where no model was asked."""
     spent = store.spent()
-    probed = [f"{where} {IN_WORDS[verdict]}" for where, verdict in store.schema_verdicts().items()]
-    lines = [*probed, cost_line(spent), Outcomes.of_run(store).line]
+    lines = [*probed_lines(store), cost_line(spent), Outcomes.of_run(store).line]
     return [line for line in lines if line] if spent.calls else []

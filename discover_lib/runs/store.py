@@ -34,6 +34,7 @@ from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import FORMAT, Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
+from discover_lib.metrics.scores import leaked
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.probe import Verdict
@@ -294,7 +295,7 @@ class RunStore:
                 self._add_tables()
             return
         self._check_kind()
-        difference = first_difference(self.configuration, json.loads(to_json(configuration)))
+        difference = first_difference(_kind_last(self.configuration), _kind_last(json.loads(to_json(configuration))))
         if difference:
             raise StoreError(
                 f"{self.path.parent} holds a run with another configuration: {difference}; "
@@ -331,6 +332,11 @@ class RunStore:
     @property
     def configuration(self) -> dict[str, Any]:
         return json.loads(self._one("SELECT value FROM run WHERE name = 'configuration'")[0])
+
+    def reconfigure(self, configuration: Mapping[str, Any]) -> None:
+        """Give the run another configuration, under which its conversations would be the same."""
+        with self._transaction():
+            self._connection.execute("UPDATE run SET value = ? WHERE name = 'configuration'", (to_json(configuration),))
 
     @property
     def notes(self) -> dict[str, Any]:
@@ -437,13 +443,17 @@ class RunStore:
             self._connection.execute("UPDATE units SET stop = NULL WHERE place = ? AND stop = 'error'", (place,))
 
     def forget_answers(self, texts: Iterable[str]) -> None:
-        """Have the calls that were answered so asked anew; what they took stays counted, see `times_unusable`."""
-        hashes = {(_hash(text),) for text in texts}
+        """Have the calls that were answered so asked anew.
+
+        What they took stays counted (see `times_unusable`), and so does what became of their answers.
+        """
         with self._transaction():
-            self._connection.executemany(
-                "DELETE FROM answers WHERE key IN (SELECT key FROM calls WHERE reply_hash = ?)", hashes
-            )
-            self._connection.executemany(f"{SET_ASIDE} reply_hash = ?", hashes)
+            for hash_ in {_hash(text) for text in texts}:
+                before = self._all("SELECT rowid, key FROM calls WHERE reply_hash = ?", (hash_,))
+                self._connection.execute(f"{SET_ASIDE} reply_hash = ?", (hash_,))
+                for row, key in before:
+                    now = self._one("SELECT key FROM calls WHERE rowid = ?", (row,))
+                    self._connection.execute("UPDATE answers SET key = ? WHERE key = ?", (*now, key))
 
     def put_assessment(self, place: int, data: Mapping[str, Any], digest: Mapping[str, Any], *, failed: bool) -> None:
         """Commit what an evaluation found about a finished conversation (see `discover_lib.metrics.scores`).
@@ -644,6 +654,10 @@ class RunStore:
             FROM assessments, json_each(assessments.data, '$.failures') AS failure WHERE failed GROUP BY 1 ORDER BY 1"""
         )
         return ({"judge": int(candidates)} if candidates else {}) | dict(parts)
+
+    def leaks(self) -> int:
+        """User messages that give away what the user cannot know."""
+        return int(self._one(f"SELECT total(leaks) FROM ({NUMBERS})")[0])
 
     def scoring_failures(self, limit: int) -> list[tuple[int, dict[str, Any]]]:
         """(place, `ScoringFailure` in plain form) of the first parts of assessments that could not be had."""
@@ -856,12 +870,18 @@ def turn_row(turn: Turn) -> TurnRow:
         tokens=turn.reply.n_tokens,
         chosen=turn.reply.assistant,
         unscored=sum(each.evaluation is None for each in turn.candidates),
-        leaks=len(turn.leaks),
+        leaks=len(turn.leaks) or int(leaked(turn)),
         data=record_json(turn.to_dict()),
     )
 
 
 _AS_ROW = attrgetter(*(field.name for field in dataclasses.fields(TurnRow)))
+
+
+def _kind_last(configuration: dict[str, Any]) -> dict[str, Any]:
+    """What can be changed by an option first: a simulation becomes an evaluation where nothing else differs."""
+    last = {"kind", "final_request"} & configuration.keys()
+    return {key: configuration[key] for key in sorted(configuration, key=lambda key: key in last)}
 
 
 def first_difference(ours: Any, theirs: Any, name: str = "") -> str | None:

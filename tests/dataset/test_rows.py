@@ -355,7 +355,7 @@ def test_every_split_gets_an_artifact_or_the_error_says_why(synthesised: list[Co
     few = split_by_artifact(rows, {"a": 0.98, "b": 0.01, "c": 0.01})
     assert all(few.values())
     one = [row for row in rows if row.artifact == rows[0].artifact]
-    with pytest.raises(DatasetError, match="1 artifacts cannot be split 2 ways"):
+    with pytest.raises(DatasetError, match="1 artifact cannot be split 2 ways"):
         split_by_artifact(one, {"train": 0.9, "test": 0.1})
     for shares in ({}, {"train": 0.5}, {"train": 1.5, "test": -0.5}):
         with pytest.raises(DatasetError, match="add up to 1"):

@@ -41,7 +41,7 @@ from discover_lib.runs.evaluation import (
     write_evaluation,
     write_sensitivity,
 )
-from discover_lib.runs.options import RunOptions, RunOptionsError, execute
+from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
 from discover_lib.runs.store import FILE, RunStore, StoreError, UnitRow, turn_row
 
 # -- a frozen evaluation: 3 assistants × 10 artifacts × 3 trials ------------------------------------------------------
@@ -346,6 +346,28 @@ def test_every_conversation_ends_with_the_finished_piece(undisturbed: Path) -> N
 def test_processes_change_nothing(undisturbed: Path, tmp_path: Path) -> None:
     evaluate(lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"]), tmp_path, concurrency=2)
     assert results(tmp_path) == results(undisturbed)
+
+
+def test_a_simulation_becomes_the_evaluation_of_the_same_conversations(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    options = dataclasses.replace(OPTIONS, domain="creative_writing")
+    execute(lay_out(options), tmp_path)
+    before = conversations(tmp_path)
+    run = lay_out_evaluation(OPTIONS, ["creative_writing"])
+    with pytest.raises(StoreError, match="turns is 3 in the run and 4 now"):
+        evaluate(lay_out_evaluation(dataclasses.replace(OPTIONS, turns=4), ["creative_writing"]), tmp_path)
+    report, ended = evaluate(run, tmp_path)
+    assert (report.last.counts.finished, ended.done, ended.failed) == (len(run.units), len(run.units), 0)
+    assert conversations(tmp_path) == before
+    alone = tmp_path_factory.mktemp("alone")
+    evaluate(run, alone)
+    assert results(tmp_path) == results(alone)
+
+
+def conversations(folder: Path) -> list:
+    with RunStore.read(folder) as store:
+        return [dataclasses.replace(each, final=None) for each in store.conversations()]
 
 
 @pytest.mark.slow

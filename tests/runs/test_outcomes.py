@@ -14,8 +14,10 @@ from llm_brain import answer
 from llm_contrary import Contrary, Given
 from llm_server import FakeServer
 
-from discover_lib.engines.llm.calls.records import Answered
-from discover_lib.metrics.scores import ScoringFailure
+from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.rows import Origin, RowOptions, examples
+from discover_lib.engines.llm.calls.records import Answered, Completion, Request
+from discover_lib.metrics.scores import ScoringFailure, leaked, scores_of
 from discover_lib.runs.evaluation import RESULTS_FILE
 from discover_lib.runs.outcomes import Outcomes, closing_lines, cost_line
 from discover_lib.runs.store import BEFORE_ANSWERS, FILE, RunStore, Spent, turn_row
@@ -62,6 +64,35 @@ def test_the_same_call_asked_for_again_replaces_its_note(tmp_path: Path) -> None
         store.put_answer(Answered("one", "judge", "clean"))
     with RunStore.read(tmp_path) as store:
         assert store.answers() == ({("judge", "clean"): 1, ("voice", "clean"): 1}, {}, 0)
+
+
+def test_an_answer_that_is_asked_for_anew_stays_counted(tmp_path: Path) -> None:
+    request = Request("openai/m", ({"role": "user", "content": "?"},), "judge")
+    with RunStore.write(tmp_path, {"rules": {}}) as store:
+        store.put(request.key, request, Completion("nonsense"))
+        store.put_answer(Answered(request.key, "judge", "failed"))
+        store.put_answers()
+        store.forget_answers(["nonsense"])
+        assert store.get(request.key) is None and store.times_unusable(request.key) == 1
+        store.put(request.key, request, Completion("{}"))
+        store.put_answer(Answered(request.key, "judge", "clean"))
+    with RunStore.read(tmp_path) as store:
+        assert store.answers()[0] == {("judge", "failed"): 1, ("judge", "clean"): 1}
+
+
+def test_a_leak_that_only_the_voices_check_sees_is_counted_everywhere(tmp_path: Path) -> None:
+    discover("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--turns", 2, "--run", tmp_path)
+    with RunStore.read(tmp_path) as store:
+        talk, configuration = store.conversation(0), store.configuration
+    turn = dataclasses.replace(talk.turns[0], flaws=("leak",))
+    assert not turn.leaks and leaked(turn) and turn_row(turn).leaks == 1
+    flawed = dataclasses.replace(talk, turns=(turn, *talk.turns[1:]))
+    assert scores_of(flawed, 0).leaks == 1
+    [row] = examples("sft", [flawed], Origin("run"), RowOptions())
+    assert Filters().reasons(row) == ("leak",)
+    with RunStore.write(tmp_path, configuration) as store:
+        store.put_whole(0, [turn_row(each) for each in flawed.turns], flawed.stop)
+        assert store.leaks() == 1 and Outcomes.of_run(store).line == "answers: 1 leak kept"
 
 
 @pytest.mark.slow

@@ -48,6 +48,7 @@ from discover_lib.audit.leaks import audit, finished_conversations
 from discover_lib.audit.tables import CHECK_COLUMNS, derived, does_not_follow, paper_checks
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
 from discover_lib.engines.llm.calls.prices import read_prices
@@ -55,6 +56,7 @@ from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
+from discover_lib.metrics.scores import leaked
 from discover_lib.runs.digests import stored_scores, with_steps
 from discover_lib.runs.options import check_prices, is_model
 from discover_lib.runs.outcomes import Outcomes, cost_line
@@ -163,6 +165,10 @@ def _print_leaks(talks: Mapping[str, Conversation]) -> tuple[dict[str, Any], boo
         typer.echo(f"  {finding.severity}, {finding.name}, turn {finding.turn}: {finding.message}\n    {finding.line}")
     if len(leaks.findings) > FINDINGS_SHOWN:
         typer.echo(f"  and {len(leaks.findings) - FINDINGS_SHOWN} more (--out writes all)")
+    beyond = [(name, turn) for name, talk in talks.items() for turn in talk.turns if leaked(turn) and not turn.leaks]
+    if beyond:
+        what = f"{counted(len(beyond), 'more message')} that the voice’s own check calls a leak, beyond words"
+        typer.echo(f"  {what}: " + ", ".join(f"{name} turn {turn.index}" for name, turn in beyond[:FINDINGS_SHOWN]))
     return leaks.to_dict(), bool(leaks.alarms)
 
 

@@ -123,10 +123,14 @@ def report_build(report: BuildReport, folder: Path, asked: int) -> int:
         typer.echo(f"{counted(len(report.built), 'artifact')}: {report.totals.line}")
         typer.echo(f"{reach:.0%} of their hidden intents are within reach of five perfect turns")
     if report.spent is not None and report.spent.calls:
+        for line in report.probed:
+            typer.echo(line)
         typer.echo(f"paid so far for the folder {folder}: {cost_line(report.spent)}")
         typer.echo(report.outcomes.line)
     for failure in report.failures:
         typer.echo(f"discover: {' '.join(failure.split())}", err=True)
+    if report.built and report.halted is None:
+        typer.echo(f"simulate them with: discover simulate --trees {folder} --assistant MODEL --engine MODEL")
     if report.halted is not None:
         typer.echo(f"{len(report.built)} of {counted(asked, 'artifact')} built → {folder}")
         typer.echo(halt_line(report.halted, report.message), err=True)

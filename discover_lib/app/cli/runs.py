@@ -41,6 +41,7 @@ from discover_lib.runs.cluster import Spread, cluster
 from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
+    caveats,
     check_access,
     check_prices,
     check_spreads,
@@ -347,7 +348,7 @@ def synthesize(flags: SynthesizeFlags) -> None:
 @with_flags(EvaluateFlags)
 def evaluate(flags: EvaluateFlags) -> None:
     """Score assistants on artifacts × trials from identical states, with intervals and paired comparisons."""
-    from discover_lib.runs.evaluation import SCORING, assess
+    from discover_lib.runs.evaluation import SCORING, assess, take_over
 
     run, settings = flags.lay_out(), flags.client_settings(len(SCORING))
     how: dict[str, Any] = {
@@ -355,8 +356,10 @@ def evaluate(flags: EvaluateFlags) -> None:
         "settings": settings,
         "budget_dollars": flags.budget,
     }
+    _print_caveats(run)
     with flags.spread(run) as how["spread"]:
         folder = _run_folder(flags.run, run, settings, flags.budget)
+        take_over(run, folder)
         with show.progress_bar(how["spread"]) as on_progress:
             report = execute(run, folder, on_progress=on_progress, **how)
         code = show.print_report(report, folder)
@@ -396,6 +399,7 @@ def plan(flags: PlanFlags) -> None:
         measured = measured_lengths(flags.like)
     elif flags.probing:
         measured = _probe(run, flags.probing, settings, flags.in_flight(run))
+    _print_caveats(run)
     concurrency = flags.in_flight(run)
     show.print_plan(plan_run(run, settings=settings, concurrency=concurrency, builder=flags.builder, measured=measured))
 
@@ -435,6 +439,7 @@ def _run(flags: SimulateFlags) -> NoReturn:
     # What calls models takes as long to import as thirty turns of the miniature.
     asked_for = run.models or flags.api_base or flags.prices
     settings = flags.client_settings(run.options.candidates) if asked_for else None
+    _print_caveats(run)
     with flags.spread(run) as spread:
         folder = _run_folder(flags.run, run, settings, flags.budget)
         with show.progress_bar(spread) as on_progress:
@@ -454,6 +459,11 @@ def _run(flags: SimulateFlags) -> NoReturn:
     code = show.print_report(report, folder)
     show.print_closing(folder)
     raise typer.Exit(code)
+
+
+def _print_caveats(run: LaidOut) -> None:
+    for caveat in caveats(run):
+        typer.echo(f"note: {caveat}", err=True)
 
 
 def _run_folder(folder: Path, run: LaidOut, settings: ClientSettings | None, budget: float | None) -> Path:

@@ -149,6 +149,7 @@ READ: dict[str, Mangle] = {
     "block comments": lambda text, data: indented(data).replace("{\n", "{ /* here it is */\n", 1),
     "hash comments": lambda text, data: indented(data).replace("{\n", "{ # here it is\n", 1),
     "a Python dictionary": lambda text, data: repr(data),
+    "a Python dictionary with a comment": lambda text, data: repr(data).replace("{", "{ # as asked\n", 1),
     "a Python dictionary, fenced": lambda text, data: f"```python\n{data!r}\n```",
     "keys without quotes": lambda text, data: bare(text),
     "fields in another order": lambda text, data: json.dumps(dict(reversed(data.items()))),

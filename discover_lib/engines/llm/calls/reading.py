@@ -112,15 +112,16 @@ class _Reader(Generic[T]):
         if cut_off:
             raise UnusableError(CUT_OFF)
         # A readable draft does not stand for what was said after it.
-        return self._only(found if last_word_read else [])
+        unread = "what stands between the braces is not JSON" if spans else "there is no JSON object"
+        return self._only(found if last_word_read else [], unread)
 
-    def _only(self, found: list[tuple[T, bool]]) -> T:
+    def _only(self, found: list[tuple[T, bool]], unread: str) -> T:
         for values in ([value for value, _ in found], [value for value, fenced in found if fenced]):
             if values and all(value == values[0] for value in values):
                 return values[0]
         if found:
             raise UnusableError("there are several answers that differ; give one")
-        raise UnusableError(max(self._defects)[1] if self._defects else "there is no JSON object")
+        raise UnusableError(max(self._defects)[1] if self._defects else unread)
 
     def _first(self, readings: Iterator[Any], alone: bool) -> T | None:
         for data in readings:
@@ -282,7 +283,7 @@ def _closing(text: str, start: int, *, tolerant: bool) -> int | None:
 
 
 def _bracket_readings(text: str, fields: frozenset[str], alone: bool) -> Iterator[Any]:
-    for read in (_strict_json, _loose_json, _python_literal):
+    for read in (_strict_json, _loose_json, _python_literal, _loose_python):
         try:
             yield read(text)
         except (ValueError, SyntaxError, MemoryError):
@@ -321,6 +322,10 @@ def _without_extras(text: str) -> str:
     for _ in range(2):
         text = _STRING_OR_EXTRA.sub(lambda found: found.group(1) or "", text)
     return text
+
+
+def _loose_python(text: str) -> Any:
+    return _python_literal(_without_extras(text))
 
 
 def _python_literal(text: str) -> Any:

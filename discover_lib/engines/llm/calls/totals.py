@@ -31,7 +31,7 @@ class CallTotals:
 
     @property
     def line(self) -> str:
-        again = f" ({self.asked_again} asked again)" if self.asked_again else ""
+        again = f" ({self.asked_again} of them to ask again)" if self.asked_again else ""
         unknown = f" and {counted(self.unpriced, 'call')} of unknown price" if self.unpriced else ""
         tokens = f"{self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out"
         return f"{counted(self.calls, 'call')}{again}, {tokens}, ${self.dollars:.4f}{unknown}"
