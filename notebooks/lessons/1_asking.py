@@ -23,7 +23,9 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md("# Ask, draft or explore: who finds more?")
+    mo.md("""
+    # Ask, draft or explore: who finds more?
+    """)
     return
 
 

@@ -25,7 +25,9 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md("# One tree at a time")
+    mo.md("""
+    # One tree at a time
+    """)
     return
 
 

@@ -23,7 +23,9 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md("# What does length cost?")
+    mo.md("""
+    # What does length cost?
+    """)
     return
 
 

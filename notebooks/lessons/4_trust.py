@@ -24,7 +24,9 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md("# Can we trust it?")
+    mo.md("""
+    # Can we trust it?
+    """)
     return
 
 

@@ -25,7 +25,9 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md("# What is learnt?")
+    mo.md("""
+    # What is learnt?
+    """)
     return
 
 
