@@ -38,6 +38,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.state import Evaluation, Verdict
 from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.manner import MANNERS, Manner
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import Estimate
@@ -261,6 +262,13 @@ def test_the_miniatures_certificates_come_with_the_library(tmp_path: Path, domai
     assert trust.missing == "", "python tools/certify_miniature.py makes them anew"
     assert trust.result == "passed" or (rules.name == "authors" and trust.result == "undecided"), trust.line
     assert [each.domains for each in trust.certificates] == [(domain,)]
+
+
+@pytest.mark.parametrize("manner", MANNERS.values(), ids=MANNERS)
+def test_every_named_manner_is_certified_and_another_is_not(tmp_path: Path, manner: Manner) -> None:
+    assert trust_in(run_of(tmp_path / "named", domain=DOMAIN, manner=manner)).result == "passed"
+    other = dataclasses.replace(manner, questions=0.99)
+    assert trust_in(run_of(tmp_path / "other", domain=DOMAIN, manner=other)).missing
 
 
 @pytest.mark.slow
