@@ -322,15 +322,20 @@ _PROMPTS = {"judge": "response_evaluation", "voice": "user_reply"}
 
 
 def subject_of(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a run's configuration makes its simulated user: who judges and speaks, by which prompts and rules."""
+    """What of a run's configuration makes its simulated user: who judges and speaks, by which prompts and rules.
+
+    A manner of typing does where a language model speaks.  Of the miniature's user assistants hear the same in every
+    manner, so the panel says the same.
+    """
     engine, hashes = configuration.get("engine") or {}, configuration.get("prompts") or {}
     asked = {prompt: hashes.get(prompt) for role, prompt in _PROMPTS.items() if engine.get(role) != MINIATURE}
+    kept = ("edition",) if engine.get("voice") == MINIATURE else ("edition", "manner")
     return {
         "engine": {role: engine.get(role) for role in _PROMPTS},
         "rules": configuration.get("rules"),
         "prompts": asked,
         "code_version": configuration.get("code_version"),
-    } | {key: configuration[key] for key in ("edition", "manner") if key in configuration}
+    } | {key: configuration[key] for key in kept if key in configuration}
 
 
 # -- in a run's folder ------------------------------------------------------------------------------------------------
