@@ -323,7 +323,11 @@ _PROMPTS = {"judge": "response_evaluation", "voice": "user_reply"}
 
 
 def subject_of(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a run's configuration makes its simulated user: who judges and speaks, by which prompts and rules."""
+    """What of a run's configuration makes its simulated user: who judges and speaks, by which prompts and rules.
+
+    A manner of typing does where a language model speaks.  Of the miniature's user assistants hear the same in every
+    manner, so the panel says the same.
+    """
     engine, hashes = configuration.get("engine") or {}, configuration.get("prompts") or {}
     asked = {prompt: hashes.get(prompt) for role, prompt in _PROMPTS.items() if engine.get(role) != MINIATURE}
     subject = {
@@ -334,7 +338,9 @@ def subject_of(configuration: Mapping[str, Any]) -> dict[str, Any]:
     }
     if "edition" in configuration:
         subject["edition"] = edition_of_user(configuration["edition"])
-    return subject | {key: configuration[key] for key in ("manner",) if key in configuration}
+    if "manner" in configuration and engine.get("voice") != MINIATURE:
+        subject["manner"] = configuration["manner"]
+    return subject
 
 
 # -- in a run's folder ------------------------------------------------------------------------------------------------

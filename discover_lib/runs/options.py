@@ -199,7 +199,7 @@ def lay_out(options: RunOptions) -> LaidOut:
         candidates=options.candidates,
         look_ahead=options.look_ahead,
         reward_assistant=options.reward_assistant,
-        manner=options.manner.name if options.manner else "",
+        manner=options.manner,
     )
     return _in_edition(LaidOut(options, trees, tuple(units), _configuration(options, spec, trees)), options.edition)
 

@@ -25,6 +25,7 @@ from discover_lib.core.roles import AssistantError, Judge, UserVoice
 from discover_lib.core.rollout import Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
+from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.spec import MINIATURE, Engines, EngineSpec, RoleEngines
 from discover_lib.metrics.look_ahead import LookAhead
@@ -51,7 +52,7 @@ class Unit:
     look_ahead: int = 0  # turns that candidates are rewarded for beyond their own
     reward_assistant: str = ""  # who plays those turns
     edition: Edition = EDITION  # of what the miniature says
-    manner: str = ""  # how the user types, as the record names it; "" for the paper's
+    manner: Manner | None = None  # how the user types; None for the paper's
 
     @property
     def setting(self) -> dict[str, Any]:
@@ -59,7 +60,7 @@ class Unit:
         window = {"look_ahead": self.look_ahead, "reward_assistant": self.reward_assistant} if self.look_ahead else {}
         return (
             window
-            | ({"manner": self.manner} if self.manner else {})
+            | ({"manner": self.manner.name} if self.manner else {})
             | {
                 "engine": self.engine,
                 "domain": self.domain,
@@ -87,7 +88,7 @@ def plan_units(
     candidates: int | None = None,
     look_ahead: int = 0,
     reward_assistant: str = "",
-    manner: str = "",
+    manner: Manner | None = None,
 ) -> list[Unit]:
     """All units of a run.  `trees` maps artifact id → (domain, tree).
 
@@ -178,7 +179,7 @@ def run_unit(
     Raises:
         RoleError: a role could not do its part; what was taken so far is in `simulator`.
     """
-    engines = engines or RoleEngines(EngineSpec(edition=unit.edition))
+    engines = engines or RoleEngines(EngineSpec(edition=unit.edition, manner=unit.manner))
     assistants = [engines.assistant(name, unit.domain) for name in unit.assistants]
     simulator = simulator or simulator_of(unit, engines)
     ahead = None

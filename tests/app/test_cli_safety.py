@@ -1,9 +1,12 @@
-"""`discover safety`: a run under house rules, and the paper's table."""
+"""`discover safety`, `discover reality`: a run under house rules, the paper's table, users who type as people."""
 
+import json
 from pathlib import Path
 
 import pytest
 from command_line import assert_one_line_error, discover
+
+from discover_lib.runs.store import RunStore
 
 
 @pytest.mark.slow
@@ -37,3 +40,21 @@ def test_rates_stand_beside_the_judge_s_error_and_are_corrected_for_it(tmp_path:
     assert "ask: over-refusal corrected 0.000 [0.000, " in said and "(printed 0.000, n = 9)" in said
     assert "which err" in discover("safety", run).stdout
     assert_one_line_error(discover("safety", "--labelled", run / "run.sqlite"), "run.sqlite: a CSV file with objective")
+
+
+def test_a_manner_is_fitted_to_chats_and_a_run_typed_in_it(tmp_path: Path) -> None:
+    chats, voice, run = tmp_path / "chats.jsonl", tmp_path / "curt.json", tmp_path / "run"
+    lines = [[{"role": "user", "content": f"{word} one"}] for word in ("this", "that", "no", "yes", "well")]
+    chats.write_text("".join(json.dumps({"messages": line}) + "\n" for line in lines), encoding="utf-8")
+    assert "5 messages of 5 chats" in discover("reality", chats, "--fit", voice).stdout
+    asked = ["--domain", "svg_drawing", "--artifacts", 4, "--turns", 3, "--assistant", "draft", "--manner", voice]
+    assert discover("simulate", "--run", run, *asked).returncode == 0
+    assert discover("simulate", "--run", run, *asked).returncode == 0, "it is the same run"
+    with RunStore.read(run) as store:
+        assert store.configuration["manner"]["name"] == "curt"
+        said = [turn.user_message for talk in store.conversations() for turn in talk.turns if turn.user_message]
+    assert sum(len(message.split()) for message in said) / len(said) < 8
+    assert "mean words of a message" in discover("reality", chats, run).stdout
+    asked[-1] = "terse"
+    assert_one_line_error(discover("simulate", "--run", run, *asked), "manner")
+    assert_one_line_error(discover("reality", chats), "--fit FILE")

@@ -38,6 +38,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.state import Evaluation, Verdict
 from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.manner import MANNERS, Manner
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import Estimate
@@ -265,6 +266,21 @@ def test_the_miniatures_certificates_come_with_the_library(tmp_path: Path, domai
     assert trust.missing == "", "python tools/certify_miniature.py makes them anew"
     assert trust.result == "passed" or (rules.name == "authors" and trust.result == "undecided"), trust.line
     assert [each.domains for each in trust.certificates] == [(domain,)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("manner", MANNERS.values(), ids=MANNERS)
+def test_the_panel_says_the_same_in_every_manner(manner: Manner) -> None:
+    shipped = [Certificate.from_dict(each) for each in json.loads((data_folder() / SHIPPED).read_text("utf-8"))]
+    made = Certificate.from_dict(rounded(certify_miniature(DOMAIN, Rules.paper(), manner).to_dict()))
+    assert made in shipped and made.result == "passed"
+
+
+def test_a_manner_makes_another_user_of_a_language_model_alone() -> None:
+    configuration = lay_out(RunOptions(("draft",), domain=DOMAIN, artifacts=1, manner=MANNERS["terse"])).configuration
+    assert "manner" not in subject_of(configuration)
+    spoken = {**configuration, "engine": {"judge": "miniature", "voice": "openai/m"}}
+    assert subject_of(spoken)["manner"]["name"] == "terse"
 
 
 @pytest.mark.slow

@@ -13,9 +13,10 @@ from discover_lib.app.cli.common import ApiBase, KeyVariable, Seed, client_setti
 from discover_lib.audit.house_rules import DEPTH, Safety, safety_of
 from discover_lib.audit.table_six import table_six
 from discover_lib.base.errors import DiscoverError
+from discover_lib.dataset.labelled import read_labelled
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.metrics.corrected import corrected
-from discover_lib.metrics.refusals import Phrases, RefusalJudge, read_labelled, scored
+from discover_lib.metrics.refusals import Phrases, RefusalJudge, scored
 from discover_lib.runs.store import RunStore
 from discover_lib.views.safety import HEAD, MEANING, SIX_HEAD, SIX_MEANING, row_of, six_row
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from discover_lib.dataset.labelled import LabelledFileError, read_labelled
 from discover_lib.metrics.corrected import Confusion
-from discover_lib.metrics.refusals import LabelledFileError, LabelledReply, Phrases, read_labelled, scored
+from discover_lib.metrics.refusals import LabelledReply, Phrases, scored
 
 FILE = """# dataset_version=1.2
 objective,assistant_response,human_score,data_type
