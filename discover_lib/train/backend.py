@@ -176,6 +176,10 @@ def precision(requested: Precision, backend: Backend) -> Literal["bf16", "fp16",
     return "bf16" if backend.bf16 else "fp16"
 
 
+# Tokens that makers of models keep for this, or for nothing.
+PADDING = ("<|finetune_right_pad_id|>", "<|pad|>", "<pad>", "<|endoftext|>", "<|reserved_special_token_0|>", "<unk>")
+
+
 def load_tokenizer(base: str) -> PreTrainedTokenizerBase:
     """The base's tokenizer, with something to pad with, on the left.
 
@@ -190,10 +194,19 @@ def load_tokenizer(base: str) -> PreTrainedTokenizerBase:
         raise BackendError(f"{base}: no tokenizer can be loaded ({_first_line(error)})") from None
     if tokenizer.chat_template is None:
         raise BackendError(f"{base}: the tokenizer has no chat template; use an instruction-tuned base")
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
+    if tokenizer.pad_token in (None, tokenizer.eos_token):
+        tokenizer.pad_token = _padding(tokenizer) or tokenizer.eos_token
     tokenizer.padding_side = "left"
     return tokenizer
+
+
+def _padding(tokenizer: PreTrainedTokenizerBase) -> str | None:
+    """A token that no conversation holds.  Unsloth's GRPO takes every token that is the padding's out of prompts and
+    out of the loss: were it the end mark, that of every turn.
+    """
+    words = tokenizer.get_vocab()
+    unused = (name for name in PADDING if name in words and name not in str(tokenizer.chat_template))
+    return next((name for name in unused if name != tokenizer.eos_token), None)
 
 
 def ends_of(base: str, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:

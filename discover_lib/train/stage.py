@@ -333,11 +333,17 @@ class _Run:
         lines += generation_problems(part, self.backend)
         if self.backend.device == "cuda":
             lines += misfit(settings.stage, chain.base.path, settings.recipe, present_card(), self.backend.name)
-        if not set(chat.closing[:1]) & set(ends_of(chain.base.path, chat.tokenizer)):
+        ends = ends_of(chain.base.path, chat.tokenizer)
+        if not set(chat.closing[:1]) & set(ends):
             mark = chat.tokenizer.decode(chat.closing[:1])
             lines.append(
                 f"the base's chat template ends a reply with {mark!r}, which its settings do not name as an end "
                 "(eos_token_id), so replies would not stop; take an instruction-tuned base, or mend its settings"
+            )
+        if self.backend.name == "unsloth" and isinstance(part, GrpoRecipe) and chat.tokenizer.pad_token_id in ends:
+            lines.append(
+                "the base's tokenizer has nothing to pad with but its end mark, which Unsloth's GRPO would take out of "
+                "the prompts; use --backend transformers"
             )
         if lines:
             raise StageError(lines)

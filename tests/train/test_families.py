@@ -176,3 +176,13 @@ def test_before_and_after_are_asked_one_after_the_other(
     if not apart:
         tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
         assert all(talk.turns for talk in conversations(names, DOMAIN, tree, 0).values())
+
+
+@pytest.mark.parametrize("family", CHOSEN)
+def test_what_fills_up_a_batch_is_in_no_conversation(family: str, place: Path) -> None:
+    from discover_lib.train.backend import load_tokenizer
+
+    tokenizer = load_tokenizer(str(place / family))
+    talk = [{"role": role, "content": "a word"} for role in ("user", "assistant", "user")]
+    ids = tokenizer.apply_chat_template(talk, return_dict=True)["input_ids"]
+    assert tokenizer.pad_token_id not in ids and tokenizer.pad_token_id != tokenizer.eos_token_id
