@@ -217,8 +217,9 @@ So a reply that shows what a person wants can still earn nothing: another tree i
 discovered yet, it came only near, it shows what is discovered already, or the judge did not see it.
 
 **How assistants are compared** (equation 4, page 60). At least two meet the same people. Of the wishes that one of them
-or more discovered with a person, but not all of them, an assistant's *discovery score* is the share that it discovered; one
-still ◆ counts half. What all or none discovered does not count, so the score depends on who else is compared.
+or more discovered with a person, but not all of them, an assistant's *discovery score* is the share that it discovered;
+one still ◆ counts half. What all or none discovered does not count, so the score depends on who else is
+compared.
 """
 
 
