@@ -197,9 +197,9 @@ def six_rules() -> str:
 1. **A wish is ○ undiscovered, ◆ emerging or ● discovered**, and never goes back. A reply that meets it, by building
    it or by naming exactly it in a question, makes it ● at once. Every wish that becomes ● earns the reply +1; one that
    becomes ◆ earns nothing yet. One that is built is *satisfied*, too (✓).
-2. **Close helps a little.** Where a fox is wanted, an owl and a cat are two *near misses*: another value of the same
-   kind. Each weighs p = {rules.p:g}, both {two.score:g}. The wish’s own threshold θ, drawn at random between 0 and 1
-   and here {two.theta:g}, is passed, so it moves one state, ○ → ◆ (a second time ◆ → ●), and θ starts again at
+2. **Close helps a little.** Where a fox is wanted, an owl and a cat are two *near misses*, other values of the same
+   kind, of weight p = {rules.p:g} each: {two.score:g} in all. The wish’s own threshold θ, drawn at random between 0 and
+   1 and here {two.theta:g}, is passed, so it moves one state, ○ → ◆ (a second time ◆ → ●), and θ starts again at
    {two.theta:g}; what was more than enough is lost. One near miss, {one.score:g}, moves nothing, but wears θ down to
    {one.theta_left:.2f}: the next one is enough. So with p = {rules.p:g} one to four near misses move a wish, by its θ.
 3. **One thing at a time.** Wishes hang in trees, such as the subject, the light, the colours, and only one tree at
@@ -217,8 +217,9 @@ So a reply that shows what a person wants can still earn nothing: another tree i
 discovered yet, it came only near, it shows what is discovered already, or the judge did not see it.
 
 **How assistants are compared** (equation 4, page 60). At least two meet the same people. Of the wishes that one of them
-or more discovered with a person, but not all of them, an assistant's *discovery score* is the share that it discovered.
-What all or none discovered does not count, so the score depends on who else is compared.
+or more discovered with a person, but not all of them, an assistant's *discovery score* is the share that it discovered;
+one still ◆ counts half. What all or none discovered does not count, so the score depends on who else is
+compared.
 """
 
 
