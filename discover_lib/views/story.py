@@ -45,7 +45,7 @@ PARTS = (
          "words."),
     Part("draft", "drafts", "makes a whole piece and mends it", "A piece decides everything at once, but a person "
          "forms one thing at a time: most of what it holds goes by."),
-    Part("adaptive", "explores", "shows options while the wish is vague, then builds",
+    Part("adaptive", "explores", "shows options, then builds",
          "Options side by side let a person point at what they had never thought of."),
 )  # fmt: skip
 
