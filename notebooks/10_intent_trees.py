@@ -46,9 +46,9 @@ def introduce():
     mo.md("""
     # How does a finished piece become a tree of intents?
 
-    Backwards: from a **finished piece** comes what it satisfies, each requirement broader and broader, the steps
-    joined to trees. A simulated user holds these trees and at first knows only what their opening request names (●). A
-    number stands where the piece shows a requirement, and again at the intent that it became.
+    Backwards: we read off what a **finished piece** satisfies, make each requirement broader step by step, and join
+    the steps into trees. A simulated user holds these trees and at first knows only what their opening request names
+    (●). A number stands where the piece shows a requirement, and again at the intent that it became.
     """)
     return
 
@@ -364,8 +364,8 @@ def show_request(built):
     It names **{_told}**: {len(_tree.initially_discovered)} of {len(_tree)} intents start discovered, the other
     {_hidden} are hidden: undiscovered. {_gives}
 
-    **Ceiling**: a perfect reply in each of {MAX_TURNS} turns would find {_reach:.0%} of the hidden intents, since the
-    judge is shown one tree a turn; no assistant can find more.
+    **Ceiling**: a perfect reply in each of {MAX_TURNS} turns would find {_reach:.0%} of the hidden intents; no
+    assistant can find more, since only one tree can move a turn.
     """)
     _cut = show.panel("What was mended or cut while it was built", plain_list(map(_item, built.notes)))
     mo.vstack([_text, mo.Html(show.styled(progress_bar(_reach), _cut if built.notes else show.EMPTY))])

@@ -200,9 +200,9 @@ def count_facts(base, rules):
     Counted over the {len(_all)} recorded conversations, under the rules set above ({rules_said(rules, base)}).
     Move a slider and the counts follow.
 
-    1. **What does doing exactly what was asked earn?** In {counts.asked} turns the user had said clearly what was
-       missing and the next reply delivered some of it. In {counts.asked_for_nothing} of these $R_d$ was 0: what is
-       asked for clearly is discovered already.
+    1. **What does doing exactly what was asked earn?** In {counts.asked} turns the reply built what the user had just
+       asked for. {counts.asked_for_nothing} of them discovered nothing ($R_d$ = 0): what is asked for clearly is
+       discovered already.
     2. **What decides when both replies discover the same?** That was so in {counts.tied} of {counts.compared} turns;
        in {counts.shorter} of these the shorter reply is preferred.
     3. **What does an intent earn that only emerges?** {counts.emerging} intents became emerging; together these

@@ -182,8 +182,8 @@ def introduction() -> str:
 <h1 style="font-size: 26px; font-weight: 650; margin: 0 0 6px">People find out what they want by seeing it</h1>
 <p style="margin: 0; max-width: 112ch">One person, three assistants. The person can say one wish; the others are
 there and have no words yet. Press <i>Play</i>: what a reply lets them see takes a wish (an <i>intent</i>) from
-○ undiscovered (fog) through ◆ emerging (a hunch) to ● discovered (known), and what is discovered down to its last
-detail takes shape in their head.</p>
+○ undiscovered (fog) through ◆ emerging (a hunch) to ● discovered (known). A wish whose every detail is discovered
+shows in the picture in their head.</p>
 """
 
 
@@ -198,23 +198,26 @@ def six_rules() -> str:
    it or by naming exactly it in a question, makes it ● at once. Every wish that becomes ● earns the reply +1; one that
    becomes ◆ earns nothing yet. One that is built is *satisfied*, too (✓).
 2. **Close helps a little.** Where a fox is wanted, an owl and a cat are two *near misses*, other values of the same
-   kind, of weight p = {rules.p:g} each: {two.score:g} in all. The wish’s own threshold θ, drawn at random between 0 and
-   1 and here {two.theta:g}, is passed, so it moves one state, ○ → ◆ (a second time ◆ → ●), and θ starts again at
-   {two.theta:g}; what was more than enough is lost. One near miss, {one.score:g}, moves nothing, but wears θ down to
-   {one.theta_left:.2f}: the next one is enough. So with p = {rules.p:g} one to four near misses move a wish, by its θ.
+   kind, of weight p = {rules.p:g} each: {two.score:g} in all. Every wish has a threshold θ, drawn once between 0 and 1
+   and told to nobody; here it is {two.theta:g}. It is passed, so the wish moves one state, ○ → ◆ (a second time
+   ◆ → ●), and θ starts again at {two.theta:g}; what was more than enough is lost. One near miss, {one.score:g}, moves
+   nothing, but wears θ down to {one.theta_left:.2f}: the next one, in this reply or a later one, is enough. So it takes
+   one to four near misses to move a wish, depending on its θ.
 3. **One thing at a time.** Wishes hang in trees, such as the subject, the light, the colours, and only one tree at
    a time moves: the first, in the person's own order, with something not yet discovered in it. It is *in focus*
    until all of it is ●; then the focus goes on to the next. What a reply shows of another tree does not count yet:
-   nobody weighs everything at once, and a reply that touches on everything is not to be paid for all of it.
-4. **Broad before narrow.** “A fox” can move only once “an animal” is discovered.
-5. **What a person says is what they know.** Discovered wishes first, plainly; then emerging ones, as hints; else only
-   that something is missing, and where (“something about the colours”). What is ○ is never put into words, and an
+   nobody weighs everything at once, so showing everything in one reply does not earn everything.
+4. **Broad before narrow.** “A fox” can move only once “an animal” is discovered, though one reply may do both. Wishes
+   side by side in a tree come in any order.
+5. **What a person says is what they know.** Discovered wishes first, plainly; then emerging ones, as hints; else at
+   most that something is missing, and where (“something about the colours”). What is ○ is never put into words, and an
    assistant is told nothing but these messages.
 6. **Length costs, at most {rules.penalty_cap:g}.** {rules.tau:g} tokens are free, each further one costs
-   {rules.lam:g}. Pouring out everything does not pay; but a reply that makes one wish discovered never falls below 0.
+   {rules.lam:g}: of two replies that discover the same, the shorter one is better. A reply that makes one wish
+   discovered never falls below 0.
 
-So a reply that shows what a person wants can still earn nothing: another tree is in focus, the broader wish is not
-discovered yet, it came only near, it shows what is discovered already, or the judge did not see it.
+So even a reply that shows exactly what a person wants can earn nothing: another tree is in focus, the broader wish is
+not discovered yet, the wish was discovered before, or the judge did not see it.
 
 **How assistants are compared** (equation 4, page 60). At least two meet the same people. Of the wishes that one of them
 or more discovered with a person, but not all of them, an assistant's *discovery score* is the share that it discovered;

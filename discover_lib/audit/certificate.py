@@ -136,7 +136,7 @@ class Certificate(Record, derived=("result", "line")):
         """The result in one sentence."""
         size = f"{len(self.found)} scripted assistants, n = {self.artifacts} artifacts"
         if self.result == "passed":
-            return f"assistants that explore better came out better: all {len(self.tested)} relations held ({size})"
+            return f"in all {len(self.tested)} checks the assistant built to explore better scored better ({size})"
         wanted = "violated" if self.result == "failed" else "not distinguishable"
         named = [each.relation.text for each in self.tested if each.holds == wanted]
         if not named:

@@ -55,7 +55,7 @@ TERMS = _by_name(
     # -- one turn --
     Term("turn", "One reply of the assistant and the user's answer to it.", "section 3.2"),
     Term("focus", "The one tree that the user is thinking about: only its intents are on the frontier.", "A.2.1"),
-    Term("frontier", "Intents that a reply could move now: in focus, not discovered, under a discovered one."),
+    Term("frontier", "Intents that come next: in focus, not discovered, under a discovered one."),
     Term("engaged", "The reply meets this intent: it builds it, or asks about exactly this.", "section 3.2"),
     Term("near miss", "The reply shows another value of the same kind: a dog, where a cat is wanted.", "section 3.2"),
     Term("near-miss cap", "How many near misses of one intent count in one reply; the paper counts all."),
@@ -63,7 +63,7 @@ TERMS = _by_name(
     Term("near-miss weight", "What one near miss counts against the threshold.", "section 3.2", "p"),
     Term(
         "threshold",
-        "How much near misses must add up to before an intent moves up one state; it then starts anew.",
+        "How much near misses must add up to for an intent to move up one state; drawn once, then starts anew.",
         "section 3.2",
         "θ",
     ),
@@ -89,7 +89,7 @@ TERMS = _by_name(
     # -- how assistants compare --
     Term(
         "discovery score",
-        "Of what any assistant found and not all did, the share that this one found, 0 to 1.",
+        "Of the intents that at least one assistant found and not all did, the share that this one found.",
         "section 5, eq. 4",
         "eq. 4",
     ),
@@ -102,7 +102,7 @@ TERMS = _by_name(
     Term("divergent", "A turn that offers several options or asks: it opens possibilities.", "section 5, Fig 3"),
     Term("convergent", "A turn that mostly builds one piece: it settles what is clear.", "section 5, Fig 3"),
     Term("leak", "The simulated user says something that only a hidden intent holds."),
-    Term("95 % interval", "Where the mean lies for 95 of 100 such experiments; bootstrap over artifacts."),
+    Term("95 % interval", "Made this way, it holds the true mean in 95 of 100 experiments; bootstrap over artifacts."),
     Term("p-value", "How often chance alone would make two assistants differ as much as they do, 0 to 1."),
     Term("Holm", "A correction that keeps false alarms rare when many pairs are compared at once."),
     Term("agreement", "How much more two judges agree than chance would make them: 1 always, 0 by chance.", "", "κ"),

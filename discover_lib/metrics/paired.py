@@ -232,8 +232,11 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
             return f"; a true difference of {shown(worth_seeing)} would probably have been seen"
         this = abs(self.difference.mean)
         so_large = self.needed(this) if this > worth_seeing else None
-        this_one = "" if so_large is None else f"about {so_large:,} artifacts show a difference as large as this, "
-        return f"; {this_one}about {needed:,} one of {shown(worth_seeing)}"
+        if so_large is None:
+            return f"; about {needed:,} artifacts would show one of {shown(worth_seeing)}"
+        return (
+            f"; about {so_large:,} artifacts would show one as large as this, {needed:,} one of {shown(worth_seeing)}"
+        )
 
 
 def compare(values: Mapping[str, Values], pairs: Sequence[tuple[str, str]] | None = None) -> list[Comparison]:

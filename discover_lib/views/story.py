@@ -93,7 +93,7 @@ def _caption(part: Part, conversation: Conversation) -> Markup:
     ]
     more = len(finds[best]) - len(named)
     rest = f" and {more} more" if more else ""
-    seen = tag("span", f" Turn {best} lit ", Markup(", ").join(texts), f"{rest}. ")
+    seen = tag("span", f" Turn {best} made them discover: ", Markup(", ").join(texts), f"{rest}. ")
     return joined([head, seen, tag("span", part.lesson)])
 
 

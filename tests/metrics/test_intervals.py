@@ -320,7 +320,7 @@ def test_a_verdict_says_when_two_are_not_distinguishable_and_what_it_would_take(
     assert found.detectable == pytest.approx(0.0135, abs=1e-4)
     said = found.sentence("discovery", 0.01)
     assert said.startswith("a and b are not distinguishable in discovery: ") and "p = 1, n = 20 artifacts" in said
-    assert said.endswith("; about 36 one of 0.01")
+    assert said.endswith("; about 36 artifacts would show one of 0.01")
     assert found.sentence("discovery", 0.03).endswith("a true difference of 0.03 would probably have been seen")
     assert found.sentence("discovery", 1e-6, shown="{:.6f}".format).endswith("show a difference of 0.000001")
 

@@ -220,9 +220,9 @@ def test_what_is_no_markup_is_escaped() -> None:
 
 def test_a_template_escapes_its_values_and_names_what_is_missing() -> None:
     parts = [("<i>{{ title }}", tag("b", "x"))]  # a value is not searched again
-    assert "<h2>&lt;i&gt;{{ title }}</h2>\n<b>x</b>" in page("evaluation_page.html", "A", (), parts=parts)
+    assert "<h2>&lt;i&gt;{{ title }}</h2>\n<b>x</b>" in page("evaluation_page.html", "A", (), parts=parts, ids="")
     with pytest.raises(UndefinedError, match="parts"):
-        page("evaluation_page.html", "A", ())
+        page("evaluation_page.html", "A", (), ids="")
 
 
 def test_demo_page_holds_everything_and_names_itself() -> None:

@@ -356,9 +356,9 @@ def evaluate(flags: EvaluateFlags) -> None:
         "settings": settings,
         "budget_dollars": flags.budget,
     }
-    _print_caveats(run)
     with flags.spread(run) as how["spread"]:
         folder = _run_folder(flags.run, run, settings, flags.budget)
+        _print_caveats(run)
         take_over(run, folder)
         with show.progress_bar(how["spread"]) as on_progress:
             report = execute(run, folder, on_progress=on_progress, **how)
@@ -439,9 +439,9 @@ def _run(flags: SimulateFlags) -> NoReturn:
     # What calls models takes as long to import as thirty turns of the miniature.
     asked_for = run.models or flags.api_base or flags.prices
     settings = flags.client_settings(run.options.candidates) if asked_for else None
-    _print_caveats(run)
     with flags.spread(run) as spread:
         folder = _run_folder(flags.run, run, settings, flags.budget)
+        _print_caveats(run)
         with show.progress_bar(spread) as on_progress:
             report = execute(
                 run,

@@ -112,7 +112,8 @@ class _Reader(Generic[T]):
         if cut_off:
             raise UnusableError(CUT_OFF)
         # A readable draft does not stand for what was said after it.
-        unread = "what stands between the braces is not JSON" if spans else "there is no JSON object"
+        meant = any(":" in text[start:end] for start, end in spans)
+        unread = "what stands between the braces is not JSON" if meant else "there is no JSON object"
         return self._only(found if last_word_read else [], unread)
 
     def _only(self, found: list[tuple[T, bool]], unread: str) -> T:
