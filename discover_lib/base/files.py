@@ -63,6 +63,22 @@ def read_yaml(path: Path) -> Any:
     return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
 
 
+def repeated_key(text: str) -> str | None:
+    """A key that a YAML text gives twice in one mapping, which the loader would silently take the last of."""
+    import yaml
+
+    def within(node: yaml.Node | None) -> str | None:
+        if isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            twice = next((key for at, key in enumerate(keys) if key in keys[:at]), None)
+            return twice or next(filter(None, (within(value) for _, value in node.value)), None)
+        if isinstance(node, yaml.SequenceNode):
+            return next(filter(None, map(within, node.value)), None)
+        return None
+
+    return within(yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+
+
 def write_json(path: Path, data: Any) -> None:
     """Write JSON atomically."""
     with whole_file(path) as file:

@@ -551,19 +551,33 @@ def _check_assistants(options: RunOptions, domain: str) -> None:
             scripted_assistant(name, domain)
         elif name in SCRIPTED:
             raise RunOptionsError(f"assistant {name!r} is scripted and knows the miniature's domains only")
-        elif local_models([name]):
-            from discover_lib.engines.local.names import LocalModelError, check_local
+        else:
+            check_assistant(name, domain)
 
-            try:
-                check_local(name, domain)
-            except LocalModelError as error:
-                raise RunOptionsError(str(error)) from None
-        elif not is_model(name):
-            raise RunOptionsError(
-                f"unknown assistant {name!r}; the scripted ones are {', '.join(SCRIPTED)}; "
-                "a model on this machine is 'tiny' or hf:DIR; "
-                "anything else is a LiteLLM model name such as openai/NAME"
-            )
+
+def check_assistant(name: str, domain: str = "") -> None:
+    """Whether there can be such an assistant.
+
+    Raises:
+        RunOptionsError: saying which there are.
+    """
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+
+    if name in SCRIPTED:
+        return
+    if local_models([name]):
+        from discover_lib.engines.local.names import LocalModelError, check_local
+
+        try:
+            check_local(name, domain)
+        except LocalModelError as error:
+            raise RunOptionsError(str(error)) from None
+    elif not is_model(name):
+        raise RunOptionsError(
+            f"unknown assistant {name!r}; the scripted ones are {', '.join(SCRIPTED)}; "
+            "a model on this machine is 'tiny' or hf:DIR; "
+            "anything else is a LiteLLM model name such as openai/NAME"
+        )
 
 
 def _configuration(

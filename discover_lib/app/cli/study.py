@@ -77,7 +77,7 @@ def serve(
 ) -> None:
     """Serve the study; stopped or killed, the same command goes on where everybody was."""
     from discover_lib.app.serve import serving
-    from discover_lib.app.study.design import hints, load_study
+    from discover_lib.app.study.design import StudyError, hints, load_study, unfilled
     from discover_lib.app.study.desk import Desk
     from discover_lib.app.study.server import Assistants, StudyServer
     from discover_lib.base.files import graceful_stop
@@ -88,8 +88,11 @@ def serve(
     settings = client_settings(api_base, key_variable=key_variable, prices=own)
     for hint in hints(read):
         typer.echo(f"worth a look: {hint}", err=True)
+    local = host in ("127.0.0.1", "localhost", "::1")
+    if not local and (missing := unfilled(read)):
+        raise StudyError(f"{file}: not to be shown to others yet: {'; '.join(missing)}")
     stop, desk = threading.Event(), Desk.open(read, folder)
-    token = "" if host in ("127.0.0.1", "localhost", "::1") else desk.salted("token")[:24]
+    token = "" if local else desk.salted("token")[:24]
     try:
         with (
             serving(StudyServer(desk, Assistants(read, settings), token).app, host, port) as url,

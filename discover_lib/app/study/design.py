@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import itertools
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -14,13 +15,15 @@ import msgspec
 import yaml
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import read_yaml
+from discover_lib.base.files import read_yaml, repeated_key
 from discover_lib.base.seeds import derive_rng
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import asked_assistants
+from discover_lib.runs.options import RunOptionsError, check_assistant
 
 SEVERAL = 2  # conditions, at least
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 class StudyError(DiscoverError):
@@ -175,11 +178,13 @@ def load_study(path: Path) -> Study:
         StudyError: naming the field that is missing, unknown or impossible.
     """
     try:
-        plain = read_yaml(path)
+        plain, twice = read_yaml(path), repeated_key(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file; copy data/study/paper.yaml and change what is yours") from None
-    except yaml.YAMLError as error:
-        raise StudyError(f"{path}: not valid YAML: {error}") from None
+    except (yaml.YAMLError, ValueError) as error:  # a date that there is not, bytes that are no UTF-8
+        raise StudyError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    if twice:
+        raise StudyError(f"{path}: {twice} is given twice; every name stands once")
     try:
         study = msgspec.convert(plain, Study, strict=False)
     except msgspec.ValidationError as error:
@@ -209,12 +214,29 @@ def _problem(study: Study) -> str:
         return "; ".join(problems)
     if "oracle" in study.assistants:
         return "conditions: the oracle is shown intents, which nobody knows of a person; choose another assistant"
+    if not _NAME.fullmatch(study.name):
+        return "name: letters, digits, - and _ only; folders are named by it"
     scripted = [name for name in study.assistants if name in SCRIPTED]
+    for assistant in study.assistants:
+        try:
+            check_assistant(assistant)
+        except RunOptionsError as error:
+            return f"conditions: {error}"
     for name, task in study.tasks.items():
         if scripted and task.domain not in ALL_DOMAINS:
             known = ", ".join(ALL_DOMAINS)
             return f"tasks.{name}.domain: {scripted[0]} is scripted and needs a domain of the miniature ({known})"
     return ""
+
+
+def unfilled(study: Study) -> list[str]:
+    """What is still the example's, and must not be shown to anybody who comes from outside."""
+    found = []
+    if study.prolific and any("CHANGE-ME" in code for code in msgspec.structs.astuple(study.prolific)):
+        found.append("prolific: the completion codes are still those of the example")
+    if "example.org" in study.contact.email:
+        found.append("contact: still that of the example")
+    return found
 
 
 def hints(study: Study) -> list[str]:
@@ -223,14 +245,17 @@ def hints(study: Study) -> list[str]:
     cells = len(study.cells)
     if study.participants % cells:
         found.append(f"{study.participants} participants do not fill blocks of {cells}: the last one stays open")
-    if study.prolific and any("CHANGE-ME" in code for code in msgspec.structs.astuple(study.prolific)):
-        found.append("prolific: the completion codes are still those of the example")
-    if "example.org" in study.contact.email:
-        found.append("contact: still that of the example")
+    found += unfilled(study)
     if models := asked_assistants(study.assistants):
         found.append(f"texts of participants go to {', '.join(dict.fromkeys(models))}: data.model_provider must say so")
         if study.chat.budget_dollars is None:
             found.append("chat.budget_dollars: a participant may spend without limit")
+    if scripted := [name for name in study.assistants if name in SCRIPTED]:
+        found.append(f"{', '.join(dict.fromkeys(scripted))}: scripted, for a rehearsal; it hears few of people's words")
+    if len(set(study.assistants)) < len(study.assistants):
+        found.append("conditions: two have the same assistant")
+    if study.data.keep_until < datetime.date.today():
+        found.append("data.keep_until is past")
     if not study.chat.reply_seconds:
         found.append("chat.reply_seconds is 0: how long a reply takes may tell the conditions apart")
     return found

@@ -65,6 +65,7 @@ class Desk:
         """
         folder = folder or outputs_folder() / f"study-{study.name}"
         folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)  # what people wrote is nobody else's on this machine
         kept = folder / STUDY_FILE
         if not kept.exists():
             with whole_file(kept) as file:
@@ -169,15 +170,19 @@ class Desk:
             if path is None or progress is None:
                 return False
             step = progress.step
-            for identity in (self.folder / "identities").glob("*"):
-                if json.loads(identity.read_text(encoding="utf-8"))["code"] == code:
-                    identity.unlink()
+            self.forget_identity(code)
             path.unlink()
             self._progress.pop(code, None)
             for given_out in (EXPORTED, RUN):
                 shutil.rmtree(self.folder / given_out, ignore_errors=True)
             append(self.folder / WITHDRAWN, f"{step}\n".encode())
             return True
+
+    def forget_identity(self, code: str) -> None:
+        """Delete what would recognise a participant who comes again."""
+        for identity in (self.folder / "identities").glob("*"):
+            if json.loads(identity.read_text(encoding="utf-8"))["code"] == code:
+                identity.unlink()
 
     def withdrawn(self) -> Counter[str]:
         """Step → how many withdrew there."""

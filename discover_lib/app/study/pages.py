@@ -44,7 +44,7 @@ def step_page(
     elif step in ("chat", "rating"):
         title, content = standing.topic[:1].upper() + standing.topic[1:], _chat(standing, wrong, values, personal or [])
     elif step == "final":
-        title, content = "Your opinion", wrong + _final_form(standing, values)
+        title, content = "Your opinion", wrong + _final_form(standing, values, personal or [])
     else:
         return _page(study, *_ending(standing, code), place=PLACES.get(step), foot=_foot(code))
     return _page(study, title, content, place=PLACES[step], foot=_foot(code))
@@ -175,10 +175,7 @@ def _message_form(progress: Progress, values: Values, personal: list[PersonalDat
     round = progress.round
     warning, confirmed = EMPTY, EMPTY
     if personal:
-        kinds = ", ".join(f"{each.kind} (“{each.text}”)" for each in personal)
-        warning = notice(
-            f"This looks like personal data: {kinds}. Nothing has been sent to the assistant yet. ", tone="warn"
-        )
+        warning = _personal_notice(personal, "sent to the assistant")
         sure = tag("input", type="checkbox", name="confirmed", value="1")
         confirmed = tag("label", sure, "Send it as it is; it tells nothing about a real person.", class_="st-choice")
     label = "Your message" if round.exchanges else "Your first message: what would you like?"
@@ -194,6 +191,11 @@ def _message_form(progress: Progress, values: Values, personal: list[PersonalDat
             "chat", _hidden("n", len(round.exchanges)), _buttons(("Finish the conversation", "finish"), second=True)
         )
     return warning + line + form + finish
+
+
+def _personal_notice(personal: list[PersonalData], what: str) -> Markup:
+    kinds = ", ".join(f"{each.kind} (“{each.text}”)" for each in personal)
+    return notice(f"This looks like personal data: {kinds}. Nothing has been {what} yet. ", tone="warn")
 
 
 def _pending_form(progress: Progress) -> Markup:
@@ -214,7 +216,7 @@ def _rating_form(study: Study, values: Values) -> Markup:
     return _form("rating", _scale("rating", study.rating, values), _buttons(("Go on", "")))
 
 
-def _final_form(progress: Progress, values: Values) -> Markup:
+def _final_form(progress: Progress, values: Values, personal: list[PersonalData]) -> Markup:
     study, round = progress.study, progress.round
     fields = [_scale(name, scale, values) for name, scale in study.final.scales.items()]
     for name, text in study.final.texts.items():
@@ -224,7 +226,11 @@ def _final_form(progress: Progress, values: Values) -> Markup:
         last = next((message.content for message in reversed(round.messages) if message.role == "assistant"), "")
         box = tag("textarea", values.get("text", last), name="text", maxlength=20_000, rows=12)
         fields.append(tag("label", "Your text as it is to stay: change it, or leave it", box, class_="st-field"))
-    return _form("final", *fields, _buttons(("Finish", "")))
+    if personal:
+        sure = tag("input", type="checkbox", name="confirmed", value="1")
+        fields.append(tag("label", sure, "Keep it as it is; it tells nothing about a real person.", class_="st-choice"))
+    warning = _personal_notice(personal, "kept") if personal else EMPTY
+    return warning + _form("final", *fields, _buttons(("Finish", "")))
 
 
 def _scale(name: str, scale: Scale, values: Values) -> Markup:
@@ -251,7 +257,10 @@ def _ending(progress: Progress, code: str) -> tuple[str, Markup]:
     if step == "no_consent":
         return "Thank you", tag("p", "You did not agree, so nothing begins.") + _return(study, "no_consent")
     if step == "screened_out":
-        text = "Thank you. This study is for other people; your answers to the questions are all that was kept."
+        text = (
+            "Thank you. This study is for other people. Kept are your answers to the questions and, if you came from "
+            "Prolific, a scrambled form of your number there, so that nobody is asked twice. Withdraw, and it is gone."
+        )
         return "Thank you", tag("p", text) + _return(study, "screened_out")
     if step == "timed_out":
         return "The time is over", tag("p", "This session has rested for too long and is closed. Thank you.")
@@ -294,9 +303,15 @@ def withdraw_page(study: Study, code: str = "", problem: str = "") -> str:
     return _page(study, "Withdraw", what, wrong, form, tag("p", tag("a", "Back, without deleting", href="/")))
 
 
-def withdrawn_page(study: Study) -> str:
-    text = "Everything that you wrote is deleted. If you came from Prolific, please return your submission there."
-    return _page(study, "Withdrawn", tag("p", text))
+def withdrawn_page(study: Study, finished: bool = False) -> str:
+    """What is said to somebody who is gone; who had finished keeps the code that they are paid by."""
+    gone = tag("p", "Everything that you wrote is deleted.")
+    if finished:
+        return _page(
+            study, "Withdrawn", gone, tag("p", "You had finished: your pay stays."), _return(study, "completed")
+        )
+    paid = tag("p", "If you came from Prolific, please return your submission there.") if study.prolific else EMPTY
+    return _page(study, "Withdrawn", gone, paid)
 
 
 def twice_page(study: Study) -> str:

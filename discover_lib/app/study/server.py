@@ -59,9 +59,9 @@ class Assistants:
         client = self._client(code, standing) if name in self.models else None
         assistant = RoleEngines(EngineSpec(), client).assistant(name, task.domain)
         seed = derive_seed(study.seed, standing.slot or 0, len(standing.rounds), "turn", round.answered + 1)
-        before = client.usage().cost if client else 0.0
+        before = client.usage.total.cost if client else 0.0
         reply = assistant.reply(round.messages, seed)  # type: ignore[union-attr]
-        return reply, (client.usage().cost - before) if client else 0.0
+        return reply, (client.usage.total.cost - before) if client else 0.0
 
     def _client(self, code: str, progress: Progress) -> Any:
         if code not in self._clients:
@@ -139,6 +139,7 @@ class StudyServer:
         form = await _form_of(request) or {}
         typed = form.get("code", "").replace("-", "").replace(" ", "").upper()
         async with self._busy[typed]:
+            before = self.desk.progress(typed)
             gone = self.desk.withdraw(typed)
         self._busy.pop(typed, None)
         if not gone:
@@ -146,7 +147,7 @@ class StudyServer:
                 await asyncio.sleep(WRONG_SECONDS)
             return HTMLResponse(pages.withdraw_page(self.study, problem="There is no such code."), 404)
         self.assistants.forget(typed)
-        response = HTMLResponse(pages.withdrawn_page(self.study))
+        response = HTMLResponse(pages.withdrawn_page(self.study, before is not None and before.closed == "done"))
         response.delete_cookie(COOKIE)
         return response
 
@@ -164,6 +165,7 @@ class StudyServer:
     def _consent(self, code: str, progress: Progress, form: Form) -> Response | None:
         if form.get("action") == "no":
             self.desk.add(code, "closed", why="no_consent")
+            self.desk.forget_identity(code)
         elif form.get("agreed") != "1":
             return self._shown(code, problem="Please tick the box if you agree, or press “I do not agree”.")
         else:
@@ -220,6 +222,9 @@ class StudyServer:
             kind = getattr(error.__cause__, "kind", "content")
             self.desk.add(code, "spent" if kind == "budget" else "failed", round=place, error=kind, message=str(error))
             return
+        except Exception as error:  # of whatever class: the participant reads an apology and may try again
+            self.desk.add(code, "failed", round=place, error=type(error).__name__, message=str(error))
+            return
         seconds = time.monotonic() - began
         await asyncio.sleep(max(0.0, pending.said["at"] + self.study.chat.reply_seconds - self.desk.clock()))
         late = seconds > self.study.chat.reply_seconds > 0
@@ -245,8 +250,11 @@ class StudyServer:
             if len(texts[name]) < wanted.minimum:
                 problem = f"“{wanted.question}” needs at least {wanted.minimum} characters ({len(texts[name])} so far)."
                 return self._shown(code, problem=problem, values=form)
-        if form.get("confirmed") != "1" and final.keep_text and not form.get("text", "").strip():
+        if final.keep_text and not form.get("text", "").strip():
             return self._shown(code, problem="Please leave the text that is to stay.", values=form)
+        looks = personal_data("\n".join(texts.values()))
+        if looks and form.get("confirmed") != "1":
+            return self._shown(code, values=form, personal=looks)
         kept = {"text": form["text"].strip()} if final.keep_text else {}
         watched = {"pasted": _count(form.get("pasted")), "left": _count(form.get("left"))}
         progress = self.desk.add(code, "final", round=place, ratings=ratings, texts=texts, **kept, **watched)

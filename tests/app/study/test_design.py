@@ -1,5 +1,6 @@
 """A study file is checked whole, and assignment is balanced in every block."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -61,3 +62,21 @@ def test_what_is_wrong_is_named_in_one_line(tmp_path: Path, before: str, after: 
 def test_a_missing_file_says_where_to_begin(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"copy data/study/paper.yaml"):
         load_study(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (("assistant: adaptive", "assistant: adaptiv"), "unknown assistant 'adaptiv'"),
+        (("name: ", "name: ../../"), "folders are named by it"),
+        (("tasks:", "title: twice\ntasks:"), "title is given twice"),
+        (("keep_until: ", "keep_until: 2020-13-45 # "), "not valid YAML"),
+    ],
+)
+def test_what_would_be_lost_or_misread_in_silence_is_refused(tmp_path, changes, said):
+    text = PAPER.read_text("utf-8")
+    assert changes[0] in text
+    (tmp_path / "study.yaml").write_text(text.replace(*changes, 1), "utf-8")
+    with pytest.raises(StudyError, match=re.escape(said)) as refused:
+        load_study(tmp_path / "study.yaml")
+    assert "\n" not in str(refused.value)

@@ -12,6 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from browser import free_port
+from llm_brain import answer
+from llm_server import FakeServer
 from study_people import FINAL, LONG, PatientBot, Person, changed, with_chat
 
 from discover_lib.app.serve import serving
@@ -23,6 +25,7 @@ from discover_lib.app.study.pages import APOLOGY
 from discover_lib.app.study.server import Assistants, StudyServer
 from discover_lib.core.conversation import Reply
 from discover_lib.core.roles import AssistantError
+from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.runs.store import LockedError
 
 New = Callable[..., Person]
@@ -370,6 +373,45 @@ def test_a_failure_is_an_apology_and_another_try_and_is_logged(new_person: New, 
     assert len(reader.replies) == 1
     [exchange] = only(desk)[1].round.exchanges
     assert exchange.failures == 1 and b"secret-model" in all_bytes(desk.folder)
+
+
+class Broken(Assistants):
+    def reply(self, code: str, progress: Progress) -> tuple[Reply, float]:
+        raise RuntimeError("something else went wrong")
+
+
+def test_whatever_goes_wrong_is_an_apology_too(new_person: New, study: Study, desk: Desk) -> None:
+    person = new_person(desk, Broken(study))
+    person.chosen()
+    person.say("about the sea", 0)
+    assert APOLOGY in person.page and b"something else went wrong" in all_bytes(desk.folder)
+
+
+def test_a_language_model_answers_a_person_and_its_cost_is_kept(new_person: New, study: Study, tmp_path: Path) -> None:
+    model = "openai/miniature:creative_writing:adaptive"
+    asked = changed(study, conditions={label: Condition(assistant=model) for label in ("base", "tuned")})
+    with FakeServer(brain=answer) as server:
+        settings = ClientSettings(api_base=server.api_base, env_file=None, prices={model: Price(1.0, 1.0)})
+        desk = Desk.open(asked, tmp_path / "models")
+        person = new_person(desk, Assistants(asked, settings))
+        person.chosen()
+        reader = person.say("about the sea", 0)
+        assert len(reader.replies) == 1 and server.counts["requests"] == 1
+    assert only(desk)[1].cost > 0
+
+
+def test_who_had_finished_keeps_the_code_when_withdrawing(person: Person, desk: Desk) -> None:
+    person.chosen()
+    person.say("about the sea", 0)
+    person.say("and the wind", 1)
+    person.post({"step": "rating", "rating": "5"})
+    person.post({"step": "chat", "action": "finish"})
+    person.post(FINAL | {"strengths": "My mail is anna@example.org, and it was good from beginning to end."})
+    assert "looks like personal data" in person.page and only(desk)[1].closed is None
+    person.post(FINAL)
+    [(code, _)] = desk.everybody()
+    person.post({"code": code}, "/withdraw")
+    assert "CHANGE-ME-1" in person.page and "pay stays" in person.page and not list(desk.everybody())
 
 
 class OverBudget(Exception):
