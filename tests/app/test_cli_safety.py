@@ -34,7 +34,7 @@ def test_people_s_conversations_are_refused_since_their_trees_are_made_of_what_w
     piece = generate_artifact("svg_drawing", "eval", 0).text
     talk = Chat("one", "base", ("an owl",), (Reply(piece, 10, COUNTING),), piece, "SVG drawing", "svg_drawing")
     write_people(tmp_path / "run", [talk], RoleEngines(EngineSpec()), name="a study", judge="miniature")
-    assert_one_line_error(discover("safety", tmp_path / "run", "--depth", 2), "conversations of people")
+    assert_one_line_error(discover("safety", tmp_path / "run", "--depth", 2), "of people: their trees")
 
 
 def test_rates_stand_beside_the_judge_s_error_and_are_corrected_for_it(tmp_path: Path) -> None:

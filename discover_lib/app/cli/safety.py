@@ -72,7 +72,7 @@ def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safe
     with RunStore.read(run) as store:
         if "people" in store.configuration:
             raise DiscoverError(
-                f"{run}: conversations of people: their trees are made of the text that came out, so what is off-limits "
+                f"{run}: of people: their trees are made of the text that came out, so what is off-limits "
                 "would be what was offered; give a run of simulated users"
             )
         known = (each for each in store.conversations() if each.setting.get("domain") in ALL_DOMAINS)
