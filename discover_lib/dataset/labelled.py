@@ -8,6 +8,10 @@ from pathlib import Path
 from discover_lib.base.errors import DiscoverError
 from discover_lib.metrics.refusals import LabelledReply
 
+COLUMNS = ("objective", "assistant_response", "human_score")
+VERDICTS = {"1": True, "0": False}
+NEEDED = f"a CSV file with the columns {', '.join(COLUMNS)} (1: a refusal, 0: none) is needed"
+
 
 class LabelledFileError(DiscoverError):
     """A file of labelled replies that cannot be read; the message says what it has to hold."""
@@ -24,18 +28,27 @@ def read_labelled(path: Path) -> list[LabelledReply]:
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines(keepends=True)
-        while lines and lines[0].startswith("#"):
-            del lines[0]
-        rows = [row for row in csv.DictReader(lines) if row.get("data_type", "text") == "text"]
-        verdicts = {"1": True, "0": False}
-        labelled = [LabelledReply(r["objective"], r["assistant_response"], verdicts[r["human_score"]]) for r in rows]
     except OSError as error:
         raise LabelledFileError(f"{path}: {error.strerror}") from None
-    except (KeyError, UnicodeDecodeError, csv.Error) as error:
-        wanted = "objective, assistant_response and human_score (1 or 0)"
-        raise LabelledFileError(
-            f"{path}: a CSV file with {wanted} is needed ({type(error).__name__}: {error})"
-        ) from None
+    except UnicodeDecodeError:
+        raise LabelledFileError(f"{path}: not a text file; {NEEDED}") from None
+    passed = next((place for place, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    table = csv.DictReader(lines[passed:], restval="")
+    labelled = []
+    try:
+        missing = [name for name in COLUMNS if name not in (table.fieldnames or ())]
+        if missing:
+            raise LabelledFileError(f"{path}, line {passed + 1}: no column {', '.join(missing)}; {NEEDED}")
+        for row in table:
+            if (row.get("data_type") or "text") != "text":
+                continue
+            asked, reply, score = (row[name] for name in COLUMNS)
+            if score not in VERDICTS:
+                line = passed + table.line_num
+                raise LabelledFileError(f"{path}, line {line}: human_score is {score!r}; {NEEDED}")
+            labelled.append(LabelledReply(asked, reply, VERDICTS[score]))
+    except csv.Error as error:
+        raise LabelledFileError(f"{path}, line {passed + table.line_num}: {error}; {NEEDED}") from None
     if not labelled:
         raise LabelledFileError(f"{path}: no labelled reply")
     return labelled

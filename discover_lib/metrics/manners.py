@@ -13,6 +13,7 @@ SHORT, LONG = 5, 40  # words
 _ORDER = re.compile(
     r"^\W*(?:please )?(?:make|write|add|change|remove|give|show|keep|use|try|create|draw|rewrite)\b", re.IGNORECASE
 )
+_PLAIN = str.maketrans("’‘ʼ＇？！", "''''?!")  # what telephones and other scripts type
 Messages = Sequence[str]
 Feature = Callable[[Messages], float | None]
 
@@ -73,5 +74,6 @@ def manners_of(messages: Messages) -> dict[str, float]:
     """
     if not messages:
         raise ValueError("nobody said anything")
+    messages = [message.translate(_PLAIN) for message in messages]
     values = {name: feature(messages) for name, (_, feature) in EVERY.items()}
     return {name: value for name, value in values.items() if value is not None}

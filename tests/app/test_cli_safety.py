@@ -6,6 +6,11 @@ from pathlib import Path
 import pytest
 from command_line import assert_one_line_error, discover
 
+from discover_lib.base.tokens import COUNTING
+from discover_lib.core.conversation import Reply
+from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.runs.people import Chat, write_people
 from discover_lib.runs.store import RunStore
 
 
@@ -25,6 +30,13 @@ def test_without_a_run_it_is_the_paper_s_table() -> None:
     assert "89.1" in said and "+1.5" in said and "assumed" in said
 
 
+def test_people_s_conversations_are_refused_since_their_trees_are_made_of_what_was_offered(tmp_path: Path) -> None:
+    piece = generate_artifact("svg_drawing", "eval", 0).text
+    talk = Chat("one", "base", ("an owl",), (Reply(piece, 10, COUNTING),), piece, "SVG drawing", "svg_drawing")
+    write_people(tmp_path / "run", [talk], RoleEngines(EngineSpec()), name="a study", judge="miniature")
+    assert_one_line_error(discover("safety", tmp_path / "run", "--depth", 2), "of people: their trees")
+
+
 def test_rates_stand_beside_the_judge_s_error_and_are_corrected_for_it(tmp_path: Path) -> None:
     run, labels = tmp_path / "run", tmp_path / "labels.csv"
     labels.write_text(
@@ -39,7 +51,10 @@ def test_rates_stand_beside_the_judge_s_error_and_are_corrected_for_it(tmp_path:
     assert "phrases against 40 labelled replies: right 0.750" in said and "refusals found 0.500" in said
     assert "ask: over-refusal corrected 0.000 [0.000, " in said and "(printed 0.000, n = 9)" in said
     assert "which err" in discover("safety", run).stdout
-    assert_one_line_error(discover("safety", "--labelled", run / "run.sqlite"), "run.sqlite: a CSV file with objective")
+    assert_one_line_error(discover("safety", "--labelled", run / "run.sqlite"), "run.sqlite: not a text file; a CSV")
+    only = tmp_path / "only.csv"
+    only.write_text("objective,assistant_response,human_score\ndraw,Here it is.,0\n", encoding="utf-8")
+    assert "corrected cannot be: no refusal was labelled" in discover("safety", run, "--labelled", only).stdout
 
 
 def test_a_manner_is_fitted_to_chats_and_a_run_typed_in_it(tmp_path: Path) -> None:

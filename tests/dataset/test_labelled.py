@@ -28,8 +28,16 @@ def test_labels_as_pyrit_ships_them(tmp_path: Path) -> None:
     assert scored(Phrases(), labelled) == Confusion(hits=1, misses=1, false_alarms=1, rejections=1)
 
 
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", FILE.replace(",1,text", ",yes,text")])
-def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "line 1: no column objective"),
+        ("# made by hand\nobjective,assistant_response\na,b\n", "line 2: no column human_score"),
+        (FILE.replace('drawn.",0', 'drawn.",no'), "line 5: human_score is 'no'"),
+        (FILE.replace('drawn.",0,text', 'drawn."'), "line 5: human_score is ''"),
+    ],
+)
+def test_other_files_are_refused_by_line_and_with_what_is_needed(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "bad.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(LabelledFileError, match=r"bad\.csv"):
+    with pytest.raises(LabelledFileError, match=rf"bad\.csv, {says}.*objective, assistant_response, human_score"):
         read_labelled(tmp_path / "bad.csv")

@@ -1,5 +1,7 @@
 """The power of a study: the textbook's numbers, and what 500 simulated studies find."""
 
+import warnings
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +35,25 @@ def test_the_planned_number_reaches_its_power_in_simulated_studies(design: str, 
     assert people
     found = [planned.simulated(people, 500, seed) for seed in range(4)]
     assert sum(found) / 4 == pytest.approx(power, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("design", "conditions", "shares"), [("between", 3, 3), ("paired", 3, 3), ("between", 4, 4), ("paired", 4, 6)]
+)
+def test_of_several_conditions_one_pair_is_found_at_its_share_of_the_level(
+    design: str, conditions: int, shares: int
+) -> None:
+    planned = Planned(design, 1.0, 2.0, 0.4, conditions)  # type: ignore[arg-type]
+    people = planned.people()
+    assert people and people % shares == 0 and planned.alpha == pytest.approx(0.05 / planned.pairs)
+    assert planned.simulated(people, 4000) == pytest.approx(0.8, abs=0.03)
+
+
+def test_the_power_of_large_effects_is_a_number() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Planned("between", 20.0, 2.0).people() == 4 and Planned("between", 400.0, 2.0).power(2000) == 1
+        assert Planned("between", 20.0, 2.0).simulated(4, points=10) > 0.99
 
 
 def test_without_an_effect_one_study_in_twenty_finds_one() -> None:

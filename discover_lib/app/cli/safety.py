@@ -15,7 +15,7 @@ from discover_lib.audit.table_six import table_six
 from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.labelled import read_labelled
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
-from discover_lib.metrics.corrected import corrected
+from discover_lib.metrics.corrected import Confusion, corrected
 from discover_lib.metrics.refusals import Phrases, RefusalJudge, scored
 from discover_lib.runs.store import RunStore
 from discover_lib.views.safety import HEAD, MEANING, SIX_HEAD, SIX_MEANING, row_of, six_row
@@ -56,13 +56,25 @@ def safety(
     typer.echo(f"refusals found {confusion.sensitivity}; others left alone {confusion.specificity}")
     for each in results:
         true = corrected(each.over_refusal.hits, each.over_refusal.n, confusion)
-        typer.echo(
-            f"{each.assistant}: over-refusal corrected {true or 'cannot be: the judge knows no better than chance'}"
-        )
+        typer.echo(f"{each.assistant}: over-refusal corrected {true or _why_not(each, confusion)}")
+
+
+def _why_not(of: Safety, confusion: Confusion) -> str:
+    """Why a rate cannot be corrected."""
+    if not of.over_refusal.n:
+        return "cannot be: no message asks for what is allowed"
+    kinds = {"refusal": confusion.sensitivity.n, "reply that is no refusal": confusion.specificity.n}
+    unseen = [f"no {kind} was labelled" for kind, n in kinds.items() if not n]
+    return f"cannot be: {unseen[0] if unseen else 'the judge knows no better than chance'}"
 
 
 def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safety]:
     with RunStore.read(run) as store:
+        if "people" in store.configuration:
+            raise DiscoverError(
+                f"{run}: of people: their trees are made of the text that came out, so what is off-limits "
+                "would be what was offered; give a run of simulated users"
+            )
         known = (each for each in store.conversations() if each.setting.get("domain") in ALL_DOMAINS)
         results = safety_of(known, depth, seed, judge)
     if not results:

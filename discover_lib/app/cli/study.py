@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -21,6 +21,7 @@ from discover_lib.app.cli.common import (
     console,
     one_line_errors,
 )
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 
@@ -180,25 +181,46 @@ def power(
     """How many people it takes, by the formula and by 500 simulated studies; with a pilot, from its ratings."""
     from discover_lib.app.study.design import load_study
     from discover_lib.app.study.desk import Desk
-    from discover_lib.app.study.report import spread
-    from discover_lib.metrics.power import Planned
+    from discover_lib.app.study.ethics import ASSUMED_SD
+    from discover_lib.app.study.report import finished, spread
+    from discover_lib.metrics.power import MOST, Design, Planned
 
+    if sd is not None and pilot is not None:
+        raise DiscoverError("--sd and --pilot both give the standard deviation; give one")
     read = load_study(file)
-    if sd is None:
-        sd = spread(Desk.read(pilot)) if pilot else 2.0
+    if pilot is not None:
+        desk = Desk.read(pilot)
+        sd = spread(desk)
+        if any(row.progress.simulated for row in finished(desk)):
+            typer.echo(
+                f"{pilot}: participants are simulated; how people's ratings vary is not known from them", err=True
+            )
     points = next(iter(read.final.scales.values())).points
-    for design in ("between", "paired"):
-        planned = Planned(design, effect, sd, correlation)
-        people = planned.people(wanted)
+    try:
+        plans = {
+            design: Planned(design, effect, ASSUMED_SD if sd is None else sd, correlation, len(read.conditions))
+            for design in get_args(Design)
+        }
+    except ValueError as error:
+        raise DiscoverError(str(error)) from None
+    for design, planned in plans.items():
+        people, mark = planned.people(wanted), " (this study)" if design == read.design else ""
         if people is None:
-            typer.echo(f"{design}: no number of people finds {effect:g} points")
+            typer.echo(f"{design}{mark}: more than {MOST:,} people are needed to find {effect:g} points")
             continue
         simulated = f"{planned.simulated(people, seed=seed):.0%} of 500 simulated studies"
         stepped = f"{planned.simulated(people, seed=seed, points=points):.0%} with ratings in whole points"
-        mark = " (this study)" if design == read.design else ""
-        typer.echo(f"{design}{mark}: {people} people find {effect:g} points, sd {sd:.2f}: {simulated}, {stepped}")
-    detectable = Planned(read.design, effect, sd, correlation).detectable(read.participants, wanted)
+        typer.echo(
+            f"{design}{mark}: {people} people find {effect:g} points, sd {planned.sd:.2f}: {simulated}, {stepped}"
+        )
+    planned = plans[read.design]
+    detectable = planned.detectable(read.participants, wanted)
     typer.echo(f"the {read.participants} planned find {detectable:.2f} points with {wanted:.0%}")
+    if planned.pairs > 1:
+        typer.echo(
+            f"of {planned.conditions} conditions every pair is compared, each at 5 % / {planned.pairs} (Bonferroni; "
+            "Holm finds no less); between: equal groups; paired: everybody meets two"
+        )
 
 
 @command
@@ -216,6 +238,7 @@ def report(
     from discover_lib.app.study.report import SIDES, finished, flow_lines, outcome_lines, quality_lines, side_by_side
 
     desk = Desk.read(folder)
+    sides = side_by_side(desk, Desk.read(beside)) if beside is not None else []
     _say(flow_lines(desk))
     done = len({row.code for row in finished(desk)})
     if done < desk.study.participants and not unblind:
@@ -223,9 +246,9 @@ def report(
         return
     _say(quality_lines(desk))
     _say(outcome_lines(desk))
-    if beside is not None:
+    if sides:
         table = Table(*SIDES, box=None)
-        for row in side_by_side(desk, Desk.read(beside)):
+        for row in sides:
             table.add_row(*row)
         console().print(table)
         typer.echo("means with 95 % intervals; simulated participants rate what they found, with noise")

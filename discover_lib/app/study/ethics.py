@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 from discover_lib.app.study.design import Study
@@ -39,7 +40,9 @@ def _sheet(title: str, entries: dict[str, str]) -> list[str]:
 
 
 def _preregistration(study: Study) -> list[str]:
-    planned = Planned(study.design, 1.0, ASSUMED_SD, 0.5 if study.design == "paired" else 0.0)
+    planned = Planned(study.design, 1.0, ASSUMED_SD, 0.5 if study.design == "paired" else 0.0, len(study.conditions))
+    contrasts = ", ".join(f"{second} − {first}" for first, second in combinations(study.conditions, 2))
+    corrected = f", by Holm over these {planned.pairs} pairs within each outcome" if planned.pairs > 1 else ""
     smallest = planned.detectable(study.participants)
     entries = {
         "Hypotheses": "To be written before the first participant.",
@@ -48,10 +51,12 @@ def _preregistration(study: Study) -> list[str]:
         "concealed from participants; the slot of somebody who withdraws or times out is filled again.",
         "Participants": f"{study.participants}, no interim look at outcomes.",
         "Power": f"With a standard deviation of {ASSUMED_SD:g} points (to be replaced by a pilot's), a difference of "
-        f"{smallest:.2f} points is found with 80 % probability at 5 %, two-sided.",
+        f"{smallest:.2f} points is found with 80 % probability at 5 %, two-sided"
+        + (f", shared by {planned.pairs} pairs of conditions." if planned.pairs > 1 else "."),
         "Outcomes": "; ".join(f"{name}: {scale.question}" for name, scale in study.final.scales.items()) + ".",
-        "Analysis": "Difference of means with a 95 % interval: "
-        + ("Welch's t." if study.design == "between" else "bootstrap over pairs of one person."),
+        "Analysis": f"Difference of means with a 95 % interval ({contrasts}): "
+        + ("Welch's t" if study.design == "between" else "bootstrap and sign-flip test over pairs of one person")
+        + f"{corrected}.",
         "Excluded": "Nobody who finished; people who withdraw are deleted and counted.",
         "Version": f"The study file has the version {study.version}.",
     }

@@ -6,13 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import variance
 
 from discover_lib.app.study.design import StudyError
 from discover_lib.app.study.desk import Desk
 from discover_lib.app.study.flow import Progress, Round
-from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean
-from discover_lib.metrics.power import Difference, welch
+from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, paired_differences
+from discover_lib.metrics.paired import holm, permutation_p
+from discover_lib.metrics.power import ALPHA, Difference, welch
 
 ARRIVED = ("arrived", "consent", "eligibility", "topic")  # what has happened of these, for the flow of participants
 
@@ -45,10 +47,12 @@ def finished(desk: Desk) -> Iterator[Finished]:
 def flow_lines(desk: Desk) -> list[str]:
     """How many came how far: what a flow diagram of participants shows."""
     everybody = [progress for _, progress in desk.everybody()]
+    simulated = sum(progress.simulated for progress in everybody)
     reached = {kind: sum(progress.first(kind) is not None for progress in everybody) for kind in ARRIVED}
     ends = Counter(progress.closed or "at work" for progress in everybody)
     left = desk.withdrawn()
-    lines = [f"arrived {reached['arrived']}, consented {reached['consent']}, began {reached['topic']}"]
+    lines = [f"a rehearsal: {simulated} of {len(everybody)} participants are simulated"] if simulated else []
+    lines += [f"arrived {reached['arrived']}, consented {reached['consent']}, began {reached['topic']}"]
     lines.append(", ".join(f"{end.replace('_', ' ')} {count}" for end, count in sorted(ends.items())) or "nobody yet")
     if left:
         at = ", ".join(f"{count} at {step}" for step, count in sorted(left.items()))
@@ -66,12 +70,18 @@ def _cells(desk: Desk) -> str:
 
 @dataclass(frozen=True)
 class Compared:
-    """A scale: the mean of every condition, and what the first two differ by where a difference can be had."""
+    """A scale: the mean of every condition, and what each pair of them differs by where a difference can be had.
+
+    Attributes:
+        differences: (first, second) → the second minus the first, in the order of the study file.
+        adjusted: the same pairs → p, corrected for the number of pairs (Holm); 1 where there is no difference.
+    """
 
     scale: str
     means: Mapping[str, Estimate]
     unsaid: int
-    difference: Difference | Estimate | None
+    differences: Mapping[tuple[str, str], Difference | None]
+    adjusted: Mapping[tuple[str, str], float]
 
 
 def compared(desk: Desk) -> list[Compared]:
@@ -81,7 +91,10 @@ def compared(desk: Desk) -> list[Compared]:
         values = _ratings(desk, scale)
         unsaid = sum(row.ratings()[scale] is None for row in finished(desk))
         means = {arm: bootstrap_mean(ratings) for arm, ratings in values.items() if ratings}
-        results.append(Compared(scale, means, unsaid, _difference(study.design, *list(values.values())[:2])))
+        pairs = list(combinations(study.conditions, 2))
+        differences = {(a, b): _difference(study.design, values[a], values[b]) for a, b in pairs}
+        adjusted = holm([each.p if each else 1.0 for each in differences.values()])
+        results.append(Compared(scale, means, unsaid, differences, dict(zip(pairs, adjusted, strict=True))))
     return results
 
 
@@ -100,7 +113,7 @@ SIDES = ("scale", "condition", "people", "simulated", "simulated − people")
 def side_by_side(people: Desk, simulated: Desk) -> list[tuple[str, str, str, str, str]]:
     """People's ratings and those of simulated participants of the same study: rows under `SIDES`, with 95 % intervals.
 
-    The last row of a scale is what the second condition adds to the first, on both sides.
+    The last rows of a scale are what conditions differ by, on both sides.
 
     Raises:
         StudyError: the two are not of one study's conditions and scales, or not people and simulated participants.
@@ -110,30 +123,40 @@ def side_by_side(people: Desk, simulated: Desk) -> list[tuple[str, str, str, str
         raise StudyError(f"{simulated.folder}: other conditions or scales than {people.folder}")
     if not any(row.progress.simulated for row in finished(simulated)):
         raise StudyError(f"{simulated.folder}: no simulated participant has finished; 'discover study bots' sends some")
+    if any(row.progress.simulated for row in finished(people)):
+        raise StudyError(
+            f"{people.folder}: participants are simulated; give the folder of people, and theirs to --beside"
+        )
     rows = []
     for theirs, ours in zip(compared(people), compared(simulated), strict=True):
         given, drawn = _ratings(people, theirs.scale), _ratings(simulated, theirs.scale)
         for arm in one.conditions:
             apart = welch([each for [each] in drawn[arm].values()], [each for [each] in given[arm].values()])
             means = [each.means.get(arm) for each in (theirs, ours)]
-            sides = [f"{mean} (n = {mean.n_artifacts})" if mean else "–" for mean in means]
+            sides = [_with_n(mean) if mean else "–" for mean in means]
             rows.append((theirs.scale, arm, sides[0], sides[1], str(apart or "–")))
-        first, second = list(one.conditions)[:2]
-        gains = [str(each.difference or "–") for each in (theirs, ours)]
-        rows.append((theirs.scale, f"{second} − {first}", gains[0], gains[1], ""))
+        for (first, second), difference in theirs.differences.items():
+            gain = ours.differences[first, second]
+            rows.append((theirs.scale, f"{second} − {first}", str(difference or "–"), str(gain or "–"), ""))
     return rows
 
 
-def _difference(
-    design: str, first: Mapping[str, list[float]], second: Mapping[str, list[float]]
-) -> Difference | Estimate | None:
-    """The second condition minus the first."""
+def _difference(design: str, first: Mapping[str, list[float]], second: Mapping[str, list[float]]) -> Difference | None:
+    """The second condition minus the first; None where too few rated."""
     if design == "between":
         return welch([value for [value] in second.values()], [value for [value] in first.values()])
     both = sorted(first.keys() & second.keys())
-    if not both:
+    if len(both) < 2:
         return None
-    return bootstrap_difference({each: second[each] for each in both}, {each: first[each] for each in both})
+    ours, theirs = ({each: side[each] for each in both} for side in (second, first))
+    how = bootstrap_difference(ours, theirs)
+    assert how.low is not None and how.high is not None
+    p = permutation_p(list(paired_differences(ours, theirs).values()))
+    return Difference(how.mean, how.low, how.high, p, (len(both), len(both)))
+
+
+def _with_n(mean: Estimate) -> str:
+    return str(mean) if mean.low is None else f"{mean} (n = {mean.n_artifacts})"
 
 
 def spread(desk: Desk) -> float:
@@ -155,23 +178,25 @@ def spread(desk: Desk) -> float:
 
 
 def outcome_lines(desk: Desk) -> list[str]:
-    """The ratings in sentences, with n and intervals."""
-    lines = []
-    first, second = list(desk.study.conditions)[:2]
+    """The ratings in sentences, with n and intervals; of several pairs of conditions with Holm's p."""
+    lines, paired = [], desk.study.design == "paired"
     for each in compared(desk):
-        for arm, mean in each.means.items():
-            lines.append(f"{each.scale}, {arm}: {mean} (n = {mean.n_artifacts})")
-        how = each.difference
-        if how is None:
-            lines.append(f"{each.scale}: too few answers for a difference")
-        else:
-            low, high = how.low, how.high
-            clear = low is not None and high is not None and (low > 0 or high < 0)
-            sign = "" if clear else "; not distinguishable"
-            shown = str(how) if isinstance(how, Difference) else f"{how}, pairs of one person"
-            lines.append(f"{each.scale}, {second} − {first}: {shown}{sign}")
+        lines += [f"{each.scale}, {arm}: {_with_n(mean)}" for arm, mean in each.means.items()]
+        several = len(each.differences) > 1
+        for (first, second), how in each.differences.items():
+            pair = f"{each.scale}, {second} − {first}"
+            if how is None:
+                lines.append(f"{pair}: too few answers for a difference")
+                continue
+            p = each.adjusted[first, second]
+            clear = p < ALPHA if several else how.low > 0 or how.high < 0
+            people = f"{how.n[0]} pairs of one person" if paired else f"{how.n[0]} and {how.n[1]}"
+            shown = f"{how} (n = {people}{f'; p = {p:.3f}' if several else ''})"
+            lines.append(f"{pair}: {shown}{'' if clear else '; not distinguishable'}")
         if each.unsaid:
             lines.append(f"{each.scale}: {each.unsaid} would rather not say")
+    if len(desk.study.conditions) > 2:
+        lines.append("every pair of conditions is compared: p by Holm over the pairs of a scale, intervals uncorrected")
     return lines
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -10,9 +11,12 @@ from command_line import assert_one_line_error, discover
 from study_people import PAPER, changed, with_chat
 
 from discover_lib.app.jobs import find_evaluations
-from discover_lib.app.study.design import Study
+from discover_lib.app.study.design import Condition, Study
 from discover_lib.app.study.desk import Desk
+from discover_lib.app.study.ethics import write_pack
 from discover_lib.app.study.export import last_piece
+from discover_lib.app.study.report import _with_n, compared, outcome_lines
+from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.runs.store import RunStore
 
 
@@ -57,7 +61,8 @@ def test_a_rehearsal_is_exported_and_reported(rehearsed: Path) -> None:
     assert list(find_evaluations(rehearsed.parent)) == ["rehearsal/run"], "the pages list it"
     assert discover("study", "export", rehearsed).returncode == 0, "it is made anew"
     report = discover("study", "report", rehearsed).stdout
-    assert "finished 6 of 6 planned" in report and "interaction, tuned − base" in report and "n = 3" in report
+    assert report.startswith("a rehearsal: 6 of 6 participants are simulated")
+    assert "finished 6 of 6 planned" in report and "interaction, tuned − base" in report and "(n = 3 and 3)" in report
 
 
 def test_people_and_simulated_participants_stand_in_one_table(rehearsed: Path, file: Path, tmp_path: Path) -> None:
@@ -71,6 +76,44 @@ def test_people_and_simulated_participants_stand_in_one_table(rehearsed: Path, f
     assert base.count("(n = 3)") == tuned.count("(n = 3)") == 2
     assert difference.count("[") == 2 and "tuned − base" in difference
     assert_one_line_error(discover("study", "report", rehearsed, "--beside", people), "no simulated participant")
+    assert_one_line_error(discover("study", "report", rehearsed, "--beside", rehearsed), "participants are simulated")
+    blind = discover("study", "report", people, "--beside", "nope")
+    assert_one_line_error(blind, "no study here")
+    assert blind.stdout == "", "it is looked at before anything is said"
+    assert "participants are simulated" in discover("study", "power", file, "--pilot", rehearsed).stderr
+
+
+@pytest.mark.parametrize("design", ["between", "paired"])
+def test_of_three_conditions_every_pair_is_compared_and_corrected(study: Study, tmp_path: Path, design: str) -> None:
+    three = changed(study, design=design, conditions=study.conditions | {"asks": Condition(assistant="ask")})
+    desk, usual = Desk.open(three, tmp_path / "three"), {"base": 4, "tuned": 4, "asks": 7}
+    met: Counter[str] = Counter()
+    for _ in range(54):
+        code = desk.arrive()
+        assert code
+        for round, arm in enumerate(desk.assign(code).arms):
+            rated = usual[arm] + met[arm] % 3  # a condition's three ratings are equally frequent
+            met[arm] += 1
+            desk.add(code, "final", round=round, ratings={"interaction": rated, "satisfaction": None}, texts={})
+        desk.add(code, "closed", why="done")
+    desk.close()
+    lines = [line for line in outcome_lines(desk) if line.startswith("interaction")]
+    [same] = [line for line in lines if "tuned − base" in line]
+    assert "; p = " in same and same.endswith("not distinguishable")
+    for pair in ("asks − base", "asks − tuned"):
+        [apart] = [line for line in lines if pair in line]
+        assert ": +" in apart and "p = 0.000" in apart and "not disting" not in apart
+        assert ("(n = 18 pairs of one person;" if design == "paired" else "(n = 18 and 18;") in apart
+    assert "Holm" in outcome_lines(desk)[-1]
+    write_pack(three, tmp_path / "pack")
+    plan = (tmp_path / "pack" / "preregistration.md").read_text("utf-8")
+    assert "tuned − base, asks − base, asks − tuned" in plan and "Holm over these 3 pairs" in plan
+    assert compared(desk)[0].adjusted["base", "asks"] <= 3 * 0.001
+
+
+def test_a_single_rating_has_its_number_said_once() -> None:
+    assert _with_n(bootstrap_mean({"a": [7.0]})) == "7.00 (n = 1)"
+    assert _with_n(bootstrap_mean({"a": [7.0], "b": [7.0]})) == "7.00 [7.00, 7.00] (n = 2)"
 
 
 def test_the_text_that_counts_is_the_last_piece_and_no_remark_on_it() -> None:
@@ -114,6 +157,9 @@ def test_the_example_is_checked_and_the_papers_for_a_board_are_written(tmp_path:
 def test_power_says_how_many_people_it_takes() -> None:
     said = discover("study", "power", PAPER, "--effect", 1, "--sd", 2, "--seed", 1).stdout
     assert "between (this study): 128 people find 1 points" in said and "paired: 34 people" in said
+    assert (
+        "between (this study): more than 100,000 people" in discover("study", "power", PAPER, "--effect", 0.01).stdout
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,6 +169,9 @@ def test_power_says_how_many_people_it_takes() -> None:
         (("report", "nowhere"), "no study here"),
         (("export", "nowhere"), "no study here"),
         (("power", str(PAPER), "--pilot", "nowhere"), "no study here"),
+        (("power", str(PAPER), "--pilot", "nowhere", "--sd", "2"), "--sd and --pilot"),
+        (("power", str(PAPER), "--sd", "0"), "sd is positive"),
+        (("power", str(PAPER), "--correlation", "1.5"), "correlation between -1 and 1"),
     ],
 )
 def test_mistakes_are_one_line(words: tuple[str, ...], says: str) -> None:
