@@ -159,7 +159,7 @@ class Pool:
     @cached_property
     def satisfaction(self) -> SatisfactionScores:
         users = self.shared(lambda each: each.leaves is not None)
-        met = {name: {user: _met(row[user]) for user in users} for name, row in self.by_user.items()}
+        met = {name: {user: met_leaves(row[user]) for user in users} for name, row in self.by_user.items()}
         return satisfaction_scores(met, self.leave_out)
 
     def per_user(self, measure: str) -> PerUser:
@@ -274,7 +274,8 @@ def _sums(numbers: numpy.ndarray, lengths: numpy.ndarray) -> numpy.ndarray:
     return running[ends] - running[ends - lengths]
 
 
-def _met(scores: ConversationScores) -> dict[str, bool]:
+def met_leaves(scores: ConversationScores) -> dict[str, bool]:
+    """Leaf → whether the finished piece satisfies it."""
     return {leaf: score >= SATISFIED for leaf, score in (scores.leaves or {}).items()}
 
 

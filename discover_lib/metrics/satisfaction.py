@@ -111,7 +111,7 @@ def satisfaction_scores(
             raise ValueError(f"{assistant!r} and {assistants[0]!r} were not scored on the same users")
     for unit in units:
         rows = {assistant: satisfied[assistant][unit] for assistant in assistants}
-        counted = _counted(rows, unit, leave_out)
+        counted = counted_leaves(rows, unit, leave_out)
         n_leaves, n_counted = n_leaves + len(rows[assistants[0]]), n_counted + len(counted)
         if not counted:
             left_out.append(unit)
@@ -121,7 +121,7 @@ def satisfaction_scores(
     return SatisfactionScores(per_unit, tuple(left_out), leave_out, n_leaves, n_counted)
 
 
-def _counted(rows: Mapping[str, Mapping[str, bool]], unit: str, leave_out: LeaveOut) -> list[str]:
+def counted_leaves(rows: Mapping[str, Mapping[str, bool]], unit: str, leave_out: LeaveOut) -> list[str]:
     """The leaves of one user that count."""
     leaves = next(iter(rows.values()))
     for assistant, row in rows.items():

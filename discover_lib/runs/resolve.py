@@ -38,6 +38,7 @@ class Resolved:
         comparison: of a difference: how it stands, Holm over all pairs of the pool.
         places: of its conversations in the run.
         conversation: the only one that it stands for, if it is one.
+        pool: whom the values are taken among; None of a ceiling.
     """
 
     id: DiscoverId
@@ -47,6 +48,7 @@ class Resolved:
     comparison: Comparison | None = None
     places: tuple[int, ...] = ()
     conversation: Conversation | None = None
+    pool: Pool | None = None
 
     @property
     def turn(self) -> Turn | None:
@@ -102,7 +104,7 @@ def resolve(id: DiscoverId) -> Resolved:
         estimate = bootstrap_mean(by_artifact) if by_artifact else None
     compared = compare(dict(pool.values(BY_LABEL[id.measure].name))) if id.against and id.measure in BY_LABEL else []
     pair = next((each for each in compared if {each.ours, each.theirs} == {id.assistants, id.against}), None)
-    return Resolved(id, folder, values, estimate, pair, tuple(each.place for each in chosen), conversation)
+    return Resolved(id, folder, values, estimate, pair, tuple(each.place for each in chosen), conversation, pool)
 
 
 def _matches(id: DiscoverId, each: ConversationScores) -> bool:

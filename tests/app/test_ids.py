@@ -301,6 +301,38 @@ def test_a_turn_and_an_intent_are_shown_with_their_evidence(folder: Path, capsys
     assert talk.tree.text(transition.intent_id) in capsys.readouterr().out
 
 
+def test_a_measure_of_one_conversation_is_shown_with_what_it_is_made_of(
+    folder: Path, evidence: Evidence, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = DiscoverId(id_of_run(folder).run, "svg_drawing-eval-000", "adaptive", 0)
+    talk = evidence.talks["svg_drawing-eval-000", "adaptive", 0]
+
+    def shown(measure: str) -> list[str]:
+        app(["show", f"{at}?measure={measure}"], standalone_mode=False)
+        return capsys.readouterr().out.splitlines()
+
+    def parts(measure: str, *words: str) -> dict[str, list[str]]:
+        lines = [line.split("\t") for line in shown(measure)]
+        return {word: [line[1] for line in lines if line[0] == word] for word in words}
+
+    leaves = parts("satisfaction", "met", "not met", "left out")
+    value = evidence.value(at, "satisfaction", OPTIONS.assistants)
+    assert sum(map(len, leaves.values())) == len(talk.tree.leaves())
+    assert value == pytest.approx(len(leaves["met"]) / len(leaves["met"] + leaves["not met"]))
+    levels = list(evidence.levels(talk).values())
+    whole, half = levels.count(1), levels.count(0.5)
+    assert f"found = ({whole} discovered + 0.5 × {half} emerging) / {len(levels)} hidden" in shown("found")
+    disputed = parts("discovery", "discovered", "emerging", "not found")
+    theirs = [evidence.levels(evidence.talks[at.artifact, who, 0]) for who in OPTIONS.assistants]  # type: ignore[index]
+    differ = [intent for intent in theirs[0] if len({each[intent] for each in theirs}) > 1]
+    assert sorted(line.split()[0] for lines in disputed.values() for line in lines) == sorted(differ)
+    for measure, of_turn in (("reward", [turn.candidate.reward.total for turn in talk.turns]),
+                             ("kTok", [turn.reply.n_tokens for turn in talk.turns])):  # fmt: skip
+        turns = [line.split("\t") for line in shown(measure)[2:]]
+        assert [float(value) for value, _ in turns] == of_turn
+        assert [next(iter(resolve(DiscoverId.parse(id)).values.values())) for _, id in turns] == of_turn
+
+
 def test_a_page_opens_what_an_id_stands_on(folder: Path) -> None:
     run = id_of_run(folder).run
     talk = DiscoverId(run, "svg_drawing-eval-001", "ask", 1, 2)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -10,7 +13,10 @@ from discover_lib.app.cli.common import console
 from discover_lib.base.ids import FORM, DiscoverId
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation, Turn
-from discover_lib.runs.resolve import BY_LABEL, Resolved, resolve
+from discover_lib.metrics.results import met_leaves
+from discover_lib.metrics.satisfaction import counted_leaves
+from discover_lib.metrics.scores import EMERGING
+from discover_lib.runs.resolve import BY_LABEL, Resolved, id_of, resolve
 from discover_lib.runs.store import RunStore
 
 SHOWN = 50  # conversations listed before the rest is counted
@@ -37,10 +43,44 @@ def _show_values(stored: Resolved) -> None:
         typer.echo(f"and {rest:,} more")
     typer.echo(f"{counted(len(stored.values), 'value')} of {stored.id.measure or 'conversations'} in {stored.folder}")
     measure = BY_LABEL.get(stored.id.measure)
+    for line in _made_of(stored):
+        typer.echo(line)
     if stored.comparison and measure:
         typer.echo(stored.comparison.sentence(measure.label, measure.worth_seeing, measure.shown))
     elif stored.estimate:
         typer.echo(f"mean over artifacts: {stored.estimate} (n = {stored.estimate.n_artifacts})")
+
+
+def _made_of(stored: Resolved) -> Iterator[str]:
+    """What a measure of one conversation is made of, in lines."""
+    wanted, talk, pool = stored.id, stored.conversation, stored.pool
+    if talk is None or pool is None or wanted.against:
+        return
+    name = BY_LABEL[wanted.measure].name if wanted.measure in BY_LABEL else wanted.measure
+    own = next(each for each in pool.scores if each.place == stored.places[0])
+    user = {who: row[own.unit] for who, row in pool.by_user.items() if own.unit in row}
+    if name == "proportion":
+        counts = Counter(own.levels(wanted.turn).values())
+        whole, half = counts[1.0], counts[EMERGING]
+        yield f"found = ({whole} discovered + {EMERGING:g} × {half} emerging) / {len(own.moves)} hidden"
+    elif name == "discovery":
+        levels = {who: each.levels() for who, each in user.items()}
+        disputed = [intent for intent in own.moves if len({each[intent] for each in levels.values()}) > 1]
+        yield f"{counted(len(disputed), 'intent')} in dispute: {', '.join(user)} did not all find the same"
+        found = {1.0: "discovered", EMERGING: "emerging"}
+        for intent in disputed:
+            yield f"{found.get(levels[own.assistant][intent], 'not found')}\t{_named(talk, intent)}"
+    elif name == "satisfaction" and own.leaves and all(each.leaves for each in user.values()):
+        met = {who: met_leaves(each) for who, each in user.items()}
+        counting = counted_leaves(met, own.unit, pool.leave_out)
+        for leaf, score in own.leaves.items():
+            said = ("met" if met[own.assistant][leaf] else "not met") if leaf in counting else "left out"
+            yield f"{said}\t{_named(talk, leaf)}: {score:g} of 5"
+        yield f"left out is what {pool.leave_out} of {', '.join(user)} satisfied"
+    elif name in ("reward", "tokens") and not wanted.turn:
+        for turn, value in enumerate(own.rewards if name == "reward" else own.tokens, 1):
+            at = replace(id_of(DiscoverId(wanted.run), own), turn=turn, measure=name)
+            yield f"{'unscored' if value is None else value}\t{at}"
 
 
 def _show_conversation(stored: Resolved) -> None:
