@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from discover_lib.base.errors import DiscoverError
 
 FORMS = "ShareGPT, OpenAI and Claude exports, lines with conversation or messages, and a study's messages.csv are read"
+_GUARD = re.compile(r"^'(?=[=+@-])")  # what an export of a study puts before text that a spreadsheet would run
 USER_ROLES = frozenset(("user", "human"))
 
 
@@ -105,5 +107,5 @@ def _study(path: Path) -> Iterator[list[str]]:
             raise ChatFileError(f"{path}: no chat found, since there is no column {', '.join(missing)}; {FORMS}")
         for row in table:
             if row["role"] == "user":
-                chats.setdefault((row["participant"], row["place"]), []).append(row["text"])
+                chats.setdefault((row["participant"], row["place"]), []).append(_GUARD.sub("", row["text"]))
     yield from chats.values()

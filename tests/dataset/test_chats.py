@@ -58,8 +58,8 @@ def test_lines_of_conversations_or_messages_are_read(tmp_path: Path) -> None:
 def test_a_study_s_own_messages_are_read(tmp_path: Path) -> None:
     path = tmp_path / "messages.csv"
     rows = ["participant,place,turn,role,text,seconds", "p-1,1,1,user,an owl,0", "p-1,1,1,assistant,here,1"]
-    path.write_text("\n".join([*rows, "p-1,1,2,user,warmer,2", "p-2,1,1,user,a boat,0"]), "utf-8")
-    assert read_chats(path) == [["an owl", "warmer"], ["a boat"]]
+    path.write_text("\n".join([*rows, "p-1,1,2,user,'- warmer,2", "p-2,1,1,user,a boat,0"]), "utf-8")
+    assert read_chats(path) == [["an owl", "- warmer"], ["a boat"]]
 
 
 @pytest.mark.parametrize(
