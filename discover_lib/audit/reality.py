@@ -38,14 +38,18 @@ class Distance:
 
 
 def distances(ours: Sequence[Messages], people: Sequence[Messages], seed: int = 0) -> list[Distance]:
-    """Every feature that both sides have, the farthest first; each conversation counts once.
+    """Every feature that four conversations on each side are long enough for, the farthest first.
+
+    Each conversation counts once.
 
     Raises:
         ValueError: fewer than four conversations on a side.
     """
-    if min(len(ours), len(people)) < 4:
-        raise ValueError(f"a distance needs four conversations on each side, got {len(ours)} and {len(people)}")
     of_ours, of_people = ([manners_of(messages) for messages in side if messages] for side in (ours, people))
+    if min(len(of_ours), len(of_people)) < 4:
+        raise ValueError(
+            f"four conversations are needed of each, got {len(of_people)} of people and {len(of_ours)} here"
+        )
     found = []
     for name, (meaning, _) in EVERY.items():
         mine, theirs = ([values[name] for values in side if name in values] for side in (of_ours, of_people))

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 
+FORMS = "ShareGPT, OpenAI and Claude exports, lines with conversation or messages, and a study's messages.csv are read"
+_GUARD = re.compile(r"^'(?=[=+@-])")  # what an export of a study puts before text that a spreadsheet would run
 USER_ROLES = frozenset(("user", "human"))
 
 
@@ -28,27 +31,43 @@ def read_chats(path: Path) -> list[list[str]]:
         ChatFileError: the file cannot be read, or holds no chat in a form that is known.
     """
     try:
-        chats = list(_study(path)) if path.suffix == ".csv" else [_said(each) for each in _items(path)]
+        chats = list(_study(path)) if path.suffix == ".csv" else list(_exported(path))
     except OSError as error:
         raise ChatFileError(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ChatFileError(f"{path}: not a chat export ({type(error).__name__}: {error})") from None
+    except UnicodeDecodeError:
+        raise ChatFileError(f"{path}: not a text file; {FORMS}") from None
+    except csv.Error as error:
+        raise ChatFileError(f"{path}: not a CSV file of chats ({error}); {FORMS}") from None
     chats = [chat for chat in chats if chat]
     if not chats:
-        raise ChatFileError(
-            f"{path}: no chat found; ShareGPT, OpenAI and Claude exports, lines with conversation or messages, and a "
-            "study's messages.csv are read"
-        )
+        raise ChatFileError(f"{path}: no chat found; {FORMS}")
     return chats
+
+
+def _exported(path: Path) -> Iterator[list[str]]:
+    for place, item in enumerate(_items(path), 1):
+        try:
+            yield _said(item)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ChatFileError(f"{path}: chat {place} has none of the forms that are known; {FORMS}") from None
 
 
 def _items(path: Path) -> Iterator[Any]:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".jsonl":
-        yield from (json.loads(line) for line in text.splitlines() if line.strip())
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip():
+                yield _parsed(line, f"{path}, line {number}")
         return
-    whole = json.loads(text)
+    whole = _parsed(text, str(path))
     yield from whole if isinstance(whole, list) else [whole]
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ChatFileError(f"{where}: no JSON of chats; {FORMS}") from None
 
 
 def _said(item: Mapping[str, Any]) -> list[str]:
@@ -82,7 +101,11 @@ def _openai(item: Mapping[str, Any]) -> Iterator[str]:
 def _study(path: Path) -> Iterator[list[str]]:
     chats: dict[tuple[str, str], list[str]] = {}
     with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
+        table = csv.DictReader(file)
+        missing = [name for name in ("participant", "place", "role", "text") if name not in (table.fieldnames or ())]
+        if missing:
+            raise ChatFileError(f"{path}: no chat found, since there is no column {', '.join(missing)}; {FORMS}")
+        for row in table:
             if row["role"] == "user":
-                chats.setdefault((row["participant"], row["place"]), []).append(row["text"])
+                chats.setdefault((row["participant"], row["place"]), []).append(_GUARD.sub("", row["text"]))
     yield from chats.values()

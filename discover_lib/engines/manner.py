@@ -19,6 +19,7 @@ from discover_lib.metrics.manners import Messages, manners_of
 PAPER = "paper"
 FORMAT = "discover-manner/1"
 LONGEST = 120  # words of a message: what people paste is longer, and is not talk
+SHARES = ("questions", "exclaims", "lower_case")
 STEPS = 40  # between the quantiles of a fitted manner
 
 
@@ -168,6 +169,9 @@ def manner_named(name: str) -> Manner | None:
         manner = Manner.from_dict(data)
         if len(manner.words) < 2 or list(manner.words) != sorted(manner.words) or manner.words[0] < 0:
             raise ValueError("its quantiles do not rise")
+        outside = [name for name in SHARES if not 0 <= getattr(manner, name) <= 1]
+        if outside:
+            raise ValueError(f"{outside[0]} is a share from 0 to 1, got {getattr(manner, outside[0])}")
     except ValueError as error:
         raise MannerError(f"{path}: not a manner ({error})") from None
     return manner

@@ -15,22 +15,18 @@ DRAWS = 42  # words, of HD-D
 
 
 def mattr(words: Sequence[str], window: int = WINDOW) -> float | None:
-    """The mean share of different words in every window of this many; of a shorter text in all of it.
-
-    None without a word.
-    """
-    if not words:
+    """The mean share of different words in every window of this many.  None for a text that is shorter."""
+    if not 0 < window <= len(words):
         return None
-    size = min(window, len(words))
-    inside = Counter(words[:size])
+    inside = Counter(words[:window])
     total = len(inside)
-    for gone, come in zip(words, words[size:], strict=False):
+    for gone, come in zip(words, words[window:], strict=False):
         inside[gone] -= 1
         if not inside[gone]:
             del inside[gone]
         inside[come] += 1
         total += len(inside)
-    return total / (len(words) - size + 1) / size
+    return total / (len(words) - window + 1) / window
 
 
 def yules_k(words: Sequence[str]) -> float | None:

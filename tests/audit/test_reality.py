@@ -89,5 +89,5 @@ def test_shifts_are_found_in_ninety_five_of_a_hundred() -> None:
 def test_a_ceiling_is_what_people_differ_by_among_themselves() -> None:
     found = by_name(distances(corpus(1), corpus(2)))
     assert found["words"].ceiling and 0.2 < found["words"].ceiling < 0.9
-    with pytest.raises(ValueError, match="four conversations"):
+    with pytest.raises(ValueError, match="got 60 of people and 3 here"):
         distances(corpus(1, 3), corpus(2))

@@ -58,16 +58,48 @@ def test_lines_of_conversations_or_messages_are_read(tmp_path: Path) -> None:
 def test_a_study_s_own_messages_are_read(tmp_path: Path) -> None:
     path = tmp_path / "messages.csv"
     rows = ["participant,place,turn,role,text,seconds", "p-1,1,1,user,an owl,0", "p-1,1,1,assistant,here,1"]
-    path.write_text("\n".join([*rows, "p-1,1,2,user,warmer,2", "p-2,1,1,user,a boat,0"]), "utf-8")
-    assert read_chats(path) == [["an owl", "warmer"], ["a boat"]]
+    path.write_text("\n".join([*rows, "p-1,1,2,user,'- warmer,2", "p-2,1,1,user,a boat,0"]), "utf-8")
+    assert read_chats(path) == [["an owl", "- warmer"], ["a boat"]]
 
 
-@pytest.mark.parametrize("text", ["[]", "[1, 2]", "{}", "no json", '[{"mapping": {}}]'])
-def test_what_holds_no_chat_is_one_error(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "other.json"
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("other.json", "[]", "other.json: no chat found; ShareGPT"),
+        ("other.json", "{}", "other.json: no chat found; ShareGPT"),
+        ("other.json", "[{}, 2]", "other.json: chat 2 has none of the forms"),
+        ("other.json", '[{"messages": 7}]', "other.json: chat 1 has none of the forms"),
+        ("other.json", "no json", "other.json: no JSON of chats"),
+        ("other.json", "[" * 100_000, "other.json: no JSON of chats"),
+        ("other.json", '[{"mapping": {}}]', "other.json: no chat found"),
+        ("other.jsonl", '{"messages": []}\n\n{"mess', "other.jsonl, line 3: no JSON of chats"),
+        (
+            "other.csv",
+            "participant,text\np-1,an owl\n",
+            "other.csv: no chat found, since there is no column place, role;",
+        ),
+    ],
+)
+def test_what_holds_no_chat_is_one_plain_error(tmp_path: Path, name: str, text: str, says: str) -> None:
+    path = tmp_path / name
     path.write_text(text, "utf-8")
-    with pytest.raises(ChatFileError, match="chat"):
+    with pytest.raises(ChatFileError, match=says) as caught:
         read_chats(path)
+    assert "Error" not in str(caught.value)
+
+
+def test_short_chats_are_counted_and_not_measured(tmp_path: Path) -> None:
+    """Four chats of 60 words and one of two, against five of two: no window of 50 words on the one side."""
+    long, short = tmp_path / "long.jsonl", tmp_path / "short.jsonl"
+    texts = {long: ["the owl and the sea " * 12] * 4 + ["an owl"], short: ["an owl"] * 5}
+    for path, said in texts.items():
+        lines = [json.dumps({"messages": [{"role": "user", "content": text}]}) for text in said]
+        path.write_text("\n".join(lines), "utf-8")
+    said = discover("reality", long, short).stdout
+    windows = "different words in windows of 50: too short: 1 of 5 chats of people"
+    assert f"{windows}, 5 of 5 here; not compared\n" in said
+    assert "people: 5 chats, 5 messages\nhere: 5 chats, 5 messages\n" in said
+    assert f"{windows}, 1 of 5 here\n" in discover("reality", long, long).stdout
 
 
 @pytest.mark.slow

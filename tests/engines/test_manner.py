@@ -1,6 +1,7 @@
 """How users type: drawn as given, fitted to people, kept as numbers alone."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,14 @@ def test_what_is_no_manner_is_refused(tmp_path: Path, text: str) -> None:
         manner_named(str(tmp_path / "bad.json"))
     with pytest.raises(MannerError, match="terse, rambling, people"):
         manner_named("curt")
+
+
+@pytest.mark.parametrize("share", ["questions", "exclaims", "lower_case"])
+@pytest.mark.parametrize("value", [7, -0.1])
+def test_shares_of_a_manner_lie_between_0_and_1(tmp_path: Path, share: str, value: float) -> None:
+    replace(MANNERS["terse"], **{share: value}).write(tmp_path / "bad.json")
+    with pytest.raises(MannerError, match=f"{share} is a share from 0 to 1"):
+        manner_named(str(tmp_path / "bad.json"))
 
 
 def test_a_run_names_its_manner_where_it_is_not_the_papers() -> None:

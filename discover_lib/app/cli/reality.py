@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +12,10 @@ import typer
 from discover_lib.app.cli.common import Seed, console
 from discover_lib.audit.reality import distances
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.words import counted
 from discover_lib.dataset.chats import read_chats
 from discover_lib.engines.manner import fit_manner
-from discover_lib.metrics.manners import Messages
+from discover_lib.metrics.manners import EVERY, Messages, manners_of
 from discover_lib.runs.store import RunStore
 
 
@@ -40,8 +42,9 @@ def reality(
 def _print(ours: Sequence[Messages], people: Sequence[Messages], seed: int) -> None:
     from rich.table import Table
 
+    sides = [[chat for chat in side if chat] for side in (people, ours)]
     try:
-        found = distances(ours, people, seed)
+        found = distances(sides[1], sides[0], seed)
     except ValueError as error:
         raise DiscoverError(str(error)) from None
     table = Table("feature", "people", "here", "difference", "size", "people among themselves", "", box=None)
@@ -51,6 +54,16 @@ def _print(ours: Sequence[Messages], people: Sequence[Messages], seed: int) -> N
         shown = (f"{each.people:.3g}", f"{each.ours:.3g}", str(each.difference or "–"))
         table.add_row(each.meaning, *shown, *sizes, told)
     console().print(table)
+    for who, side in zip(("people", "here"), sides, strict=True):
+        typer.echo(f"{who}: {counted(len(side), 'chat')}, {counted(sum(map(len, side)), 'message')}")
+    long_enough = [Counter(name for chat in side for name in manners_of(chat)) for side in sides]
+    compared = {each.feature for each in found}
+    for name, (meaning, _) in EVERY.items():
+        theirs, mine = (len(side) - count[name] for side, count in zip(sides, long_enough, strict=True))
+        if theirs or mine:
+            left = "" if name in compared else "; not compared"
+            few = f"{theirs} of {len(sides[0])} chats of people, {mine} of {len(sides[1])} here"
+            typer.echo(f"{meaning}: too short: {few}{left}")
     typer.echo("size: in standard deviations of people's conversations; people among themselves: 95 % of random halves")
 
 

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shutil
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +34,10 @@ COLUMNS = {
     "slot": "place in the drawn order of assignment",
     "exchanges": "messages that were answered",
     "minutes": "from the first message to the final answers",
-    "words": "mean words of a message",
-    "reply_tokens": "tokens of all replies",
+    "words": "mean words of a participant's message",
+    "reply_words": "words of all replies as they were shown, separated by blanks",
+    "reply_tokens": "tokens of all replies as their assistants count them; scripted ones count their notation, not the "
+    "text that was shown",
     "pasted": "times that text was pasted",
     "left": "times that the page lost the focus",
     "failures": "replies that failed and were asked for again",
@@ -53,6 +56,7 @@ RATINGS = {
     "after": "exchanges that it follows",
     "rating": "the number; empty where it was not given",
 }
+FORMULA = ("=", "+", "-", "@")
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,7 @@ def _row(desk: Desk, row: Finished, clean: Any) -> dict[str, Any]:
         "exchanges": len(replies),
         "minutes": f"{(final['at'] - said[0]['at']) / 60:.1f}",
         "words": f"{sum(len(each['text'].split()) for each in said) / len(said):.1f}",
+        "reply_words": sum(len(reply["text"].split()) for reply in replies),
         "reply_tokens": sum(reply["tokens"] for reply in replies),
         "pasted": sum(each.get("pasted", 0) for each in watched),
         "left": sum(each.get("left", 0) for each in watched),
@@ -200,12 +205,29 @@ def _write(path: Path, columns: Iterable[str], rows: Iterable[Mapping[str, Any]]
     with whole_file(path) as file:
         table = csv.DictWriter(file, list(columns), lineterminator="\n")
         table.writeheader()
-        table.writerows(rows)
+        for row in rows:
+            table.writerow({name: harmless(cell) if isinstance(cell, str) else cell for name, cell in row.items()})
+
+
+def harmless(cell: str) -> str:
+    """Text as no spreadsheet takes for a formula, and with control characters made visible (U+202E turns a line)."""
+    shown = "".join(f"<U+{ord(sign):04X}>" if _is_control(sign) else sign for sign in cell)
+    return f"'{shown}" if shown.startswith(FORMULA) else shown
+
+
+def _is_control(sign: str) -> bool:
+    kept = "\n\t\u200c\u200d"  # the last two join letters and emoji
+    return unicodedata.category(sign) in ("Cc", "Cf") and sign not in kept
 
 
 def codebook_lines(study: Study) -> list[str]:
     """Every table and what its columns mean, as Markdown."""
     lines = [f"# Codebook: {study.title}", "", f"Version {study.version} of the study file."]
+    lines += [
+        "",
+        f"Text that begins with {' '.join(FORMULA)} stands behind an apostrophe, so that no spreadsheet runs it;",
+    ]
+    lines += ["control characters are written as <U+202E>. The conversations in `run/` hold the text as it was."]
     tables = {
         "participants.csv: one row a finished conversation": COLUMNS | _answers(study),
         "messages.csv: one row a message": MESSAGES,

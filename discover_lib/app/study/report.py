@@ -191,13 +191,17 @@ def outcome_lines(desk: Desk) -> list[str]:
             p = each.adjusted[first, second]
             clear = p < ALPHA if several else how.low > 0 or how.high < 0
             people = f"{how.n[0]} pairs of one person" if paired else f"{how.n[0]} and {how.n[1]}"
-            shown = f"{how} (n = {people}{f'; p = {p:.3f}' if several else ''})"
+            shown = f"{how} (n = {people}{f'; p {_shown(p)}' if several else ''})"
             lines.append(f"{pair}: {shown}{'' if clear else '; not distinguishable'}")
         if each.unsaid:
             lines.append(f"{each.scale}: {each.unsaid} would rather not say")
     if len(desk.study.conditions) > 2:
         lines.append("every pair of conditions is compared: p by Holm over the pairs of a scale, intervals uncorrected")
     return lines
+
+
+def _shown(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def quality_lines(desk: Desk) -> list[str]:

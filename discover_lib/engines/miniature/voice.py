@@ -320,6 +320,8 @@ class MiniatureVoice:
         """A message with the marks of a form, and with talk beside the point up to its length."""
         message = _without(message, "!" if form.asks else "!?")
         for aside in in_drawn_order(self.book.asides, (), before, rng):
+            if any(aside.is_in(text) for text in before):  # those that were said come last
+                break
             missing = form.words - len(message.split())
             asked_for = form.asks and "?" not in message
             if missing < SPARE and not asked_for:

@@ -14,7 +14,7 @@ from discover_lib.app.jobs import find_evaluations
 from discover_lib.app.study.design import Condition, Study
 from discover_lib.app.study.desk import Desk
 from discover_lib.app.study.ethics import write_pack
-from discover_lib.app.study.export import last_piece
+from discover_lib.app.study.export import harmless, last_piece
 from discover_lib.app.study.report import _with_n, compared, outcome_lines
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.runs.store import RunStore
@@ -102,13 +102,31 @@ def test_of_three_conditions_every_pair_is_compared_and_corrected(study: Study, 
     assert "; p = " in same and same.endswith("not distinguishable")
     for pair in ("asks − base", "asks − tuned"):
         [apart] = [line for line in lines if pair in line]
-        assert ": +" in apart and "p = 0.000" in apart and "not disting" not in apart
+        assert ": +" in apart and "p < 0.001" in apart and "not disting" not in apart
         assert ("(n = 18 pairs of one person;" if design == "paired" else "(n = 18 and 18;") in apart
     assert "Holm" in outcome_lines(desk)[-1]
     write_pack(three, tmp_path / "pack")
     plan = (tmp_path / "pack" / "preregistration.md").read_text("utf-8")
     assert "tuned − base, asks − base, asks − tuned" in plan and "Holm over these 3 pairs" in plan
     assert compared(desk)[0].adjusted["base", "asks"] <= 3 * 0.001
+
+
+def test_no_cell_is_run_or_turned_by_a_spreadsheet(rehearsed: Path) -> None:
+    path = next((rehearsed / "participants").iterdir())
+    said = json.dumps('=HYPERLINK("x") \u202etxt ')[1:-1]
+    path.write_text(path.read_text("utf-8").replace('"text": "', f'"text": "{said}', 1), "utf-8")
+    assert discover("study", "export", rehearsed, "--personal", "keep").returncode == 0
+    messages, people = (rows(rehearsed / "export" / f"{name}.csv") for name in ("messages", "participants"))
+    [cell] = [row["text"] for row in messages if "HYPERLINK" in row["text"]]
+    assert cell.startswith('\'=HYPERLINK("x") <U+202E>txt ')
+    assert harmless("-1") == "'-1" and harmless("a\nb – c") == "a\nb – c"
+    for person in people:
+        replies = [
+            r["text"] for r in messages if r["role"] == "assistant" and r["participant"] == person["participant"]
+        ]
+        assert int(person["reply_words"]) == sum(len(reply.split()) for reply in replies)
+    codebook = (rehearsed / "export" / "codebook.md").read_text("utf-8")
+    assert "behind an apostrophe" in codebook and "words of all replies as they were shown" in codebook
 
 
 def test_a_single_rating_has_its_number_said_once() -> None:

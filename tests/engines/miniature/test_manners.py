@@ -7,6 +7,7 @@ import pytest
 
 from discover_lib.audit.reality import distances
 from discover_lib.base.leaks import find_leaks
+from discover_lib.base.words import words
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.simulator import UserSimulator
@@ -92,6 +93,19 @@ def test_the_same_replies_lead_to_the_same_states_and_rewards_and_are_heard_alik
         one, another = plain.step(reply), formed.step(reply)
         assert (one.after, one.candidate.reward, one.view) == (another.after, another.candidate.reward, another.view)
         assert read_user(one.user_message or "", domain) == read_user(another.user_message or "", domain)
+
+
+def test_no_aside_is_said_twice_or_tells_of_a_life_or_an_hour_away() -> None:
+    for domain in DOMAINS:
+        asides = [frame for frame in phrase_book(domain).asides if len(frame.text.split()) > 4]
+        lives = ("hi again", "i am again", "wife", "my own lot", "go away", "had to go")
+        assert not any(life in frame.text for frame in phrase_book(domain).asides for life in lives)
+        for index in range(6):
+            said = [
+                f" {' '.join(words(message))} "
+                for message in messages_of([talk(domain, "draft", index, MANNERS["rambling"])])
+            ]
+            assert [frame.text for frame in asides if sum(frame.is_in(message) for message in said) > 1] == []
 
 
 def test_terse_is_short_and_rambling_is_long() -> None:
