@@ -17,9 +17,9 @@ from discover_lib.dataset.authors import NO_VERDICTS, NOT_HELD, export_runs, imp
 from discover_lib.dataset.authors_rows import row_set_of, rows_of_conversation
 from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows, write_table
 from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.formats import keep_run, write_jsonl
+from discover_lib.dataset.formats import write_jsonl
 from discover_lib.dataset.hub import write_folder
-from discover_lib.dataset.inspect_log import read_log, write_log
+from discover_lib.dataset.inspect_log import import_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
 from discover_lib.dataset.trackio_log import PROJECT, write_project
 from discover_lib.dataset.verifiers_log import write_traces
@@ -108,9 +108,7 @@ def import_files(
         return
     folder = run or outputs_folder() / f"imported-{path.stem}"
     if form is Foreign.inspect:
-        talks = read_log(path)
-        rules = talks[0].rules.to_dict() if talks else {}
-        count = keep_run(writable(folder), talks, {"kind": "import", "files": [str(path)], "rules": rules})
+        count = import_log(path, writable(folder))
         typer.echo(f"{count} conversations → {folder} (those that others had are not judged)")
         return
     count = import_run(path, writable(folder))
