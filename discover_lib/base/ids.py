@@ -64,7 +64,7 @@ class DiscoverId:
     def parse(cls, text: str) -> DiscoverId:
         """
         Raises:
-            IdError: it is not of this form.
+            IdError: it is not of this form, or a part of its query is not known, or given twice.
         """
         path, _, query = text.removeprefix(SCHEME).partition("?")
         parts = [None if part == ANY else unquote(part) for part in path.split("/")]
@@ -72,13 +72,17 @@ class DiscoverId:
         pairs = parse_qsl(query, keep_blank_values=True)
         values |= {name: value for name, value in pairs if name != "pool"}
         values["pool"] = tuple(value for name, value in pairs if name == "pool")
+        names = [name for name, _ in pairs]
+        if unknown := [name for name in names if name not in QUERY]:
+            raise IdError(f"invalid id {text!r}: nothing is called {unknown[0]!r}; known are {', '.join(QUERY)}")
+        if twice := [name for name in QUERY if name != "pool" and names.count(name) > 1]:
+            raise IdError(f"invalid id {text!r}: {twice[0]} is given twice")
         numbers = [name for name in ("trial", "turn") if values.get(name) is not None]
         if (
             not text.startswith(SCHEME)
             or len(parts) > len(PATH)
             or "" in parts
             or parts[0] is None
-            or {name for name, _ in pairs} - set(QUERY)
             or not all(values[name].isascii() and values[name].isdigit() for name in numbers)
         ):
             raise IdError(f"invalid id {text!r}; write {FORM}, * for all")

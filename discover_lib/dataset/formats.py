@@ -19,6 +19,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_lines
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.state import Discovery
+from discover_lib.metrics.scores import Assessment, scores_of
 
 if TYPE_CHECKING:
     import pandas
@@ -142,11 +143,17 @@ def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
 # -- a run of what was had elsewhere -------------------------------------------------------------------------------
 
 
-def keep_run(folder: Path, talks: Sequence[Conversation], configuration: Mapping[str, Any]) -> int:
+def keep_run(
+    folder: Path,
+    talks: Sequence[Conversation],
+    configuration: Mapping[str, Any],
+    assessments: Sequence[Assessment | None] = (),
+) -> int:
     """Keep conversations as a run in `folder`; returns how many there are.
 
     Args:
         configuration: what the run is, with the rules of all of them.
+        assessments: of each conversation, where there are any.
 
     Raises:
         FormatError: they were had under several rules.
@@ -170,6 +177,10 @@ def keep_run(folder: Path, talks: Sequence[Conversation], configuration: Mapping
         store.add_units(trees, units)
         for place, talk in enumerate(talks):
             store.put_whole(place, list(map(turn_row, talk.turns)), talk.stop)
+        for place, (talk, each) in enumerate(zip(talks, assessments, strict=False)):
+            if each is not None:
+                digest = scores_of(talk, place, each).digest()
+                store.put_assessment(place, each.to_dict(), digest, failed=bool(each.failures))
     return len(talks)
 
 

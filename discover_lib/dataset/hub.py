@@ -27,7 +27,8 @@ COLUMNS = {
     "artifact, domain, trial, assistants, seed, rules, stop": "which conversation it is, and why it ended",
     "messages": "role and content, the user's opening first",
     "rewards": "of every turn; null where it is unscored",
-    "discovered, share": "hidden intents that were discovered, and their share of all that were hidden; null: unscored",
+    "discovered": "hidden intents that were discovered; null: unscored",
+    "share": "found: of the hidden intents those discovered, one still emerging counts half; null: unscored",
     "tokens, leaks": "of all replies, and user messages that said what the user could not know",
 }
 

@@ -1,7 +1,8 @@
 """Inspect's logs: a run as an `.eval` file that its viewer, data frames and re-scorers read, and back into a run.
 
 A sample is a conversation, its messages are the conversation's, its scores our measures, and its store holds our whole
-record.  After every reply an event says what the turn did, so that the viewer's transcript reads like ours.
+record and its assessment.  After every reply an event says what the turn did, so that the viewer's transcript reads
+like ours.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Candidate, Conversation, Message, Turn
 from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import as_reply
 from discover_lib.core.view import user_view
-from discover_lib.dataset.formats import FormatError
-from discover_lib.metrics.scores import scores_of
+from discover_lib.dataset.formats import FormatError, keep_run
+from discover_lib.metrics.scores import Assessment, scores_of
 from discover_lib.runs.store import RunStore
 
 if TYPE_CHECKING:
@@ -81,7 +83,11 @@ def write_log(path: Path, store: RunStore) -> int:
         from inspect_ai.log import EvalLog, EvalResults, write_eval_log
     except ImportError as error:
         raise FormatError(f"{HOW_TO_GET} ({error})") from None
-    samples = [_sample(talk) for talk in store.conversations()]
+    samples = [
+        _sample(store.conversation(row.place), row.place, store.assessment(row.place))
+        for row in store.listing()
+        if row.stop not in (None, "error")
+    ]
     results = EvalResults(
         total_samples=len(samples), completed_samples=len(samples), scores=[_means(samples, name) for name in MEASURES]
     )
@@ -90,7 +96,7 @@ def write_log(path: Path, store: RunStore) -> int:
     return len(samples)
 
 
-def _sample(talk: Conversation) -> EvalSample:
+def _sample(talk: Conversation, place: int, assessment: Mapping[str, Any] | None) -> EvalSample:
     from inspect_ai.log import EvalSample
     from inspect_ai.model import ModelOutput
 
@@ -107,7 +113,7 @@ def _sample(talk: Conversation) -> EvalSample:
         output=ModelOutput.from_content(names, talk.turns[-1].reply.text if talk.turns else ""),
         scores={SCORER: measures(data) if was_judged(talk) else unscored(NOT_JUDGED)},
         metadata={key: setting[key] for key in ("artifact", "trial", "assistants", "domain") if key in setting},
-        store={"conversation": data},
+        store={"conversation": data, "place": place} | ({"assessment": assessment} if assessment else {}),
         events=list(_events(talk, messages, names)),
     )
 
@@ -189,36 +195,65 @@ def _spec(store: RunStore, samples: Sequence[EvalSample]) -> Any:
 # -- a log as a run --------------------------------------------------------------------------------------------------
 
 
+def import_log(path: Path, folder: Path) -> int:
+    """Keep the conversations of an Inspect log as a run in `folder`; returns how many there are.
+
+    Ours are as they were, assessments included; those of others have no judgements.
+
+    Raises:
+        FormatError: as `read_log`, or they were had under several rules.
+        StoreError: the folder holds something else.
+    """
+    log = _read(path)
+    kept = _conversations(path, log)
+    talks, assessments = [talk for talk, _ in kept], [assessment for _, assessment in kept]
+    configuration = {"kind": "import", "files": [str(path)], "rules": talks[0].rules.to_dict() if talks else {}}
+    ours = (log.eval.metadata or {}).get("configuration")
+    if isinstance(ours, dict) and ours.get("turns", MAX_TURNS) != MAX_TURNS:
+        configuration["turns"] = ours["turns"]  # which the ceiling depends on
+    return keep_run(folder, talks, configuration, assessments)
+
+
 def read_log(path: Path) -> list[Conversation]:
     """The conversations of an Inspect log: ours as they were, those of others without judgements.
 
     Raises:
         FormatError: it is no such log, or inspect-ai is not here.
     """
+    return [talk for talk, _ in _conversations(path, _read(path))]
+
+
+def _read(path: Path) -> EvalLog:
     try:
         from inspect_ai.log import read_eval_log
     except ImportError as error:
         raise FormatError(f"{HOW_TO_GET} ({error})") from None
     try:
-        log = read_eval_log(str(path), resolve_attachments=True)
+        return read_eval_log(str(path), resolve_attachments=True)
     except Exception as error:  # of the reader of others, which raises what its parts raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FormatError(f"{path}: not a log of Inspect ({reason:.200})") from None
-    return list(_conversations(path, log))
 
 
-def _conversations(path: Path, log: EvalLog) -> Iterator[Conversation]:
-    for sample in log.samples or ():
+def _conversations(path: Path, log: EvalLog) -> list[tuple[Conversation, Assessment | None]]:
+    kept: list[tuple[Conversation, Assessment | None]] = []
+    for sample in sorted(log.samples or (), key=_place):  # Inspect reads them by id
         ours = sample.store.get("conversation")
         if ours is not None:
             try:
-                yield Conversation.from_dict(ours)
+                assessment = sample.store.get("assessment")
+                kept.append((Conversation.from_dict(ours), Assessment.from_dict(assessment) if assessment else None))
             except ValueError as error:
                 raise FormatError(f"{path}: sample {sample.id}: {error}") from None
             continue
         messages = [Message(each.role, each.text) for each in sample.messages if each.role in ("user", "assistant")]
         if talk := unjudged(messages, log.eval.model, str(sample.id), sample.epoch - 1, log.eval.task):
-            yield talk
+            kept.append((talk, None))
+    return kept
+
+
+def _place(sample: EvalSample) -> int:
+    return sample.store.get("place", 0) if "conversation" in sample.store else 0
 
 
 def unjudged(messages: Sequence[Message], assistant: str, artifact: str, trial: int, kind: str) -> Conversation | None:

@@ -10,6 +10,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discover_lib.base.errors import DiscoverError
@@ -17,7 +18,9 @@ from discover_lib.base.records import RecordError
 from discover_lib.base.tokens import COUNTING, WireMessage, count_tokens
 from discover_lib.core.conversation import Conversation, Reply, Turn
 from discover_lib.core.roles import RoleError
+from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
+from discover_lib.engines.miniature.artifacts import SPLIT_SIZES
 from discover_lib.engines.spec import RoleEngines
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.runs.store import to_json
@@ -61,9 +64,10 @@ class Episode:
         domain: generated artifacts of this domain; None with `trees`, a folder of tree files.
         assistant: who replies, as the record of the conversation names it.
         client: calls the language models, where `engine`, `judge` or `voice` names one; by default one is made.
-        options: further options of `RunOptions`: artifacts, split, turns, rules, engine ...
+        options: further options of `RunOptions`: artifacts, split, turns, rules (or their name), engine ...
 
     Raises:
+        DoorError: an option is none of its kind.
         RunOptionsError and others of `discover_lib.runs.options.lay_out`: naming what cannot be done.
     """
 
@@ -75,7 +79,7 @@ class Episode:
         client: LLMClient | None = None,
         **options: Any,
     ) -> None:
-        self.options = RunOptions((assistant,), domain=domain, **options)
+        self.options = RunOptions((assistant,), domain=domain, **_checked(options))
         self._units = _units(self.options)
         self._waits = bool(self.options.spec.models())
         self._own_client = _client() if self._waits and client is None else None
@@ -95,8 +99,10 @@ class Episode:
             artifact: an id, or a place among `artifacts` that wraps around; by default the seed's.
 
         Raises:
-            DoorError: no such artifact.
+            DoorError: no such artifact or trial.
         """
+        if not _whole(trial, 0):
+            raise DoorError(f"invalid trial {trial!r}; trials count from 0")
         if not isinstance(artifact, str):
             artifact = self.artifacts[(seed if artifact is None else artifact) % len(self._units)]
         if artifact not in self._units:
@@ -118,9 +124,11 @@ class Episode:
         and `leaks`.  A turn whose judge or voice failed ends the episode with stop "error" and `error`, unscored.
 
         Raises:
-            DoorError: the episode is over, or was not begun.
+            DoorError: the episode is over, or was not begun, or the reply is no text.
         """
         user = self.user
+        if not isinstance(reply, str | Reply):
+            raise DoorError(f"a reply is text, not {type(reply).__name__}")
         if user.conversation.stop is not None:
             raise DoorError(f"the episode is over ({user.conversation.stop}); reset it")
         if isinstance(reply, str):
@@ -174,7 +182,7 @@ class Episode:
         """Go on from a `state`, which holds tree and rules itself.
 
         Raises:
-            DoorError: it is none of this version.
+            DoorError: it is none of this version, or another engine judged and spoke.
         """
         try:
             data = json.loads(state)
@@ -183,6 +191,9 @@ class Episode:
             talk = Conversation.from_dict(data["conversation"])
         except (json.JSONDecodeError, TypeError, KeyError, RecordError) as error:
             raise DoorError(f"not the state of an episode ({type(error).__name__}: {error})") from None
+        ours = next(iter(self._units.values())).engine
+        if (theirs := talk.setting.get("engine", ours)) != ours:
+            raise DoorError(f"the user of this state was {theirs}, this episode's is {ours}; make it with that engine")
         engines = self._engines.for_conversation(talk.setting, talk.seed)
         judge, voice = user_of(engines, str(talk.setting.get("domain", "")), talk.tree)
         self._user = UserSimulator.resume(talk, judge, voice, data["turns"])
@@ -191,6 +202,32 @@ class Episode:
         """Close the client that was made for this episode, if one was."""
         if self._own_client is not None:
             self._own_client.close()
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of `RunOptions`, with rules by name and a folder as text made what they stand for.
+
+    Raises:
+        DoorError: one is none of its kind.
+    """
+    checked = dict(options)
+    for name in ("artifacts", "turns"):
+        if name in checked and not _whole(checked[name], 1):
+            raise DoorError(f"invalid {name} {checked[name]!r}; give a whole number from 1")
+    if (split := checked.get("split", "eval")) not in SPLIT_SIZES:
+        raise DoorError(f"invalid split {split!r}; give {' or '.join(SPLIT_SIZES)}")
+    if isinstance(rules := checked.get("rules"), str):
+        try:
+            checked["rules"] = Rules.named(rules)
+        except ValueError as error:
+            raise DoorError(str(error)) from None
+    if isinstance(trees := checked.get("trees"), str):
+        checked["trees"] = Path(trees)
+    return checked
+
+
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 def _info(turn: Turn, stop: str | None) -> dict[str, Any]:

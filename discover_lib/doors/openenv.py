@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from random import randrange
 from typing import Any
 from uuid import uuid4
 
-from discover_lib.doors.episode import Episode, absent
+from discover_lib.doors.episode import DoorError, Episode, absent
 
 try:
+    from fastapi.responses import JSONResponse
     from openenv.core.env_server import http_server, interfaces, types
 except ImportError as error:
     raise absent("openenv", error) from error
@@ -32,7 +34,7 @@ class UserState(types.State):
 
 
 class DiscoverUser(interfaces.Environment):
-    """A simulated user; `reset` also takes `artifact` and `trial`."""
+    """A simulated user; `reset` also takes `artifact` and `trial`, and draws a seed where it is given none."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -43,7 +45,9 @@ class DiscoverUser(interfaces.Environment):
 
     def reset(self, seed: int | None = None, episode_id: str | None = None, **whom: Any) -> UserTurn:
         self._id = episode_id or str(uuid4())
-        return UserTurn(message=self.episode.reset(seed or 0, **whom))
+        seed = randrange(2**31) if seed is None else seed
+        opening, talk = self.episode.reset(seed, **whom), self.episode.conversation.setting
+        return UserTurn(message=opening, metadata={"seed": seed, "artifact": talk["artifact"], "trial": talk["trial"]})
 
     def step(self, action: Reply, timeout_s: float | None = None, **_: Any) -> UserTurn:
         message, reward, done, info = self.episode.step(action.text)
@@ -61,9 +65,11 @@ class DiscoverUser(interfaces.Environment):
 def app(sessions: int = 64, **options: Any) -> Any:
     """The server as an ASGI application, for at most so many sessions at once."""
     Episode(**options).close()  # what cannot be is said before it serves
-    return http_server.create_app(
+    users = http_server.create_app(
         lambda: DiscoverUser(**options), Reply, UserTurn, "discover", max_concurrent_envs=sessions, state_cls=UserState
     )
+    users.add_exception_handler(DoorError, lambda _, error: JSONResponse({"detail": str(error)}, status_code=409))
+    return users
 
 
 def serve(host: str, port: int, sessions: int, **options: Any) -> None:

@@ -7,6 +7,7 @@ arrives, so it does not matter which node ran it, or how often: Ray runs what wa
 from __future__ import annotations
 
 import hashlib
+import socket
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -27,6 +28,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 LOCAL = "ray"
+PROBE_SECONDS = 2.0  # for an address to answer
 WAIT_SECONDS = 0.5
 LOOK_SECONDS = 2.0  # between looks at which nodes are alive
 CHECK_SECONDS = 60.0  # for a node to say which version it has
@@ -58,6 +60,8 @@ def cluster(where: str) -> Iterator[Cluster]:
     except ImportError as error:
         raise ClusterError(f"running on Ray needs ray ({error}): pip install 'discover-lib[ray]'") from None
     joined = ray.is_initialized()
+    if address and not joined:
+        _probe(address)
     try:
         if not joined:
             with warnings.catch_warnings(action="ignore"):  # the error says the same
@@ -72,6 +76,15 @@ def cluster(where: str) -> Iterator[Cluster]:
     finally:
         if not joined:
             ray.shutdown()
+
+
+def _probe(address: str) -> None:
+    """Ray itself waits half a minute and more for an address where nobody answers."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise ClusterError(f"no Ray cluster to run on at {address}: nobody answers there ({error})") from None
 
 
 class Spread(ABC):

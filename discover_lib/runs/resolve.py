@@ -6,10 +6,10 @@ A mean stands on conversations and their values, a difference on users whom both
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId, IdError
@@ -18,6 +18,7 @@ from discover_lib.metrics.ceiling import ceiling_over
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, tidy_rows
+from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.scores import EMERGING, ConversationScores
 from discover_lib.runs.digests import stored_scores, with_steps
 from discover_lib.runs.evaluation import ceilings_of
@@ -25,6 +26,8 @@ from discover_lib.runs.store import FILE, RunStore
 
 BY_LABEL = {measure.label: measure for measure in MEASURES}  # those that tables average go by their heading
 CEILING, NEAR_MISSES = "ceiling", "near misses"  # measures that are no column: per artifact; steps, see `NearMisses`
+
+LISTED = 8  # names of what there is, where one is not
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ def resolve(id: DiscoverId) -> Resolved:
             if id.domain in ("", each.domain) and (not id.pool or each.assistant in id.pool)
         ]
         chosen = [each for each in members if _matches(id, each)]
-        if not chosen or (id.against and id.against not in everybody.assistants):
+        _check_names(id, everybody)
+        if not chosen:
             raise IdError(f"{id}: no finished conversation of this run is so named")
         conversation = store.conversation(chosen[0].place) if len(chosen) == 1 else None
         if conversation and (id.turn or 0) > len(conversation.turns):
@@ -105,6 +109,29 @@ def resolve(id: DiscoverId) -> Resolved:
     compared = compare(dict(pool.values(BY_LABEL[id.measure].name))) if id.against and id.measure in BY_LABEL else []
     pair = next((each for each in compared if {each.ours, each.theirs} == {id.assistants, id.against}), None)
     return Resolved(id, folder, values, estimate, pair, tuple(each.place for each in chosen), conversation, pool)
+
+
+def _check_names(id: DiscoverId, everybody: Pool) -> None:
+    """
+    Raises:
+        IdError: a part of the id names nobody and nothing of the run; it says which, and what there is.
+    """
+    who = everybody.assistants
+    known: dict[str, tuple[Iterable[Any], Collection[Any]]] = {  # part → what it names, what there is
+        "leave_out": ([id.leave_out or "none"], get_args(LeaveOut)),
+        "artifact": ([id.artifact], {each.artifact: None for each in everybody.scores}),
+        "assistants": ([id.assistants], who),
+        "against": ([id.against or None], who),
+        "pool": (id.pool, who),
+        "domain": ([id.domain or None], {each.domain: None for each in everybody.scores}),
+        "trial": ([id.trial], {each.trial: None for each in everybody.scores}),
+    }
+    for part, (named, there) in known.items():
+        for name in named:
+            if name is not None and there and name not in there:
+                listed = [*map(str, there)]
+                more = f" and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
+                raise IdError(f"{id}: no {part} {name!r}; there are {', '.join(listed[:LISTED])}{more}")
 
 
 def _matches(id: DiscoverId, each: ConversationScores) -> bool:

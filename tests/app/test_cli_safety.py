@@ -73,3 +73,19 @@ def test_a_manner_is_fitted_to_chats_and_a_run_typed_in_it(tmp_path: Path) -> No
     asked[-1] = "terse"
     assert_one_line_error(discover("simulate", "--run", run, *asked), "manner")
     assert_one_line_error(discover("reality", chats), "--fit FILE")
+
+
+def test_a_failed_import_or_export_leaves_no_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = tmp_path / "theirs.json"
+    theirs.write_text("{}")
+    assert_one_line_error(discover("import", theirs, "--run", tmp_path / "run"), "theirs.json")
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "kept").mkdir()
+    assert_one_line_error(discover("import", theirs, "--run", tmp_path / "kept"), "theirs.json")
+    assert (tmp_path / "kept").exists()  # which was there before
+
+
+def test_an_inspect_log_without_its_format_is_recognised(tmp_path: Path) -> None:
+    (tmp_path / "x.eval").write_bytes(b"PK")
+    result = discover("import", tmp_path / "x.eval", "--run", tmp_path / "run")
+    assert_one_line_error(result, "looks like an Inspect log: --format inspect")

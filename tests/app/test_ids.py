@@ -87,11 +87,26 @@ def test_what_is_no_id_is_refused_in_one_line(text: str) -> None:
         DiscoverId.parse(text)
 
 
+def test_a_part_of_the_query_that_is_unknown_or_there_twice_is_named() -> None:
+    with pytest.raises(IdError, match="nothing is called 'againts'; known are measure, against"):
+        DiscoverId.parse("discover://a?againts=draft")
+    with pytest.raises(IdError, match="measure is given twice"):
+        DiscoverId.parse("discover://a?measure=reward&measure=kTok")
+    assert DiscoverId.parse("discover://a?pool=x&pool=y").pool == ("x", "y")
+
+
 def test_what_is_not_stored_is_refused_in_one_line(folder: Path) -> None:
     run = id_of_run(folder)
     for wrong, told in (
         (DiscoverId("nowhere"), "no run nowhere"),
-        (DiscoverId(run.run, "nothing"), "no finished conversation"),
+        (DiscoverId(run.run, "nothing"), "no artifact 'nothing'; there are svg_drawing-eval-000, svg"),
+        (DiscoverId(run.run, assistants="asks"), "no assistants 'asks'; there are draft, ask, adaptive$"),
+        (DiscoverId(run.run, assistants="ask", against="draught", measure="reward"), "no against 'draught'"),
+        (DiscoverId(run.run, measure="reward", pool=("ask", "drafts")), "no pool 'drafts'"),
+        (DiscoverId(run.run, domain="svg"), "no domain 'svg'; there are svg_drawing, creative_writing$"),
+        (DiscoverId(run.run, trial=7), "no trial 7; there are 0, 1$"),
+        (DiscoverId(run.run, measure="satisfaction", leave_out="some"), "no leave_out 'some'; there are none, all$"),
+        (DiscoverId(run.run, "svg_drawing-eval-000", domain="creative_writing"), "no finished conversation"),
         (DiscoverId(run.run, assistants="ask", measure="beauty"), "unknown measure 'beauty'"),
         (DiscoverId(run.run, "svg_drawing-eval-000", "ask", 0, 9), "has 3 turns"),
     ):
@@ -322,6 +337,8 @@ def test_a_measure_of_one_conversation_is_shown_with_what_it_is_made_of(
     levels = list(evidence.levels(talk).values())
     whole, half = levels.count(1), levels.count(0.5)
     assert f"found = ({whole} discovered + 0.5 × {half} emerging) / {len(levels)} hidden" in shown("found")
+    app(["show", str(at)], standalone_mode=False)
+    assert capsys.readouterr().out.endswith(f"\n{whole} discovered, {half} emerging of {len(levels)}\n")
     disputed = parts("discovery", "discovered", "emerging", "not found")
     theirs = [evidence.levels(evidence.talks[at.artifact, who, 0]) for who in OPTIONS.assistants]  # type: ignore[index]
     differ = [intent for intent in theirs[0] if len({each[intent] for each in theirs}) > 1]

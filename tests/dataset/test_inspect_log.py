@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from discover_lib.core.conversation import Message
-from discover_lib.dataset.formats import FormatError, keep_run
-from discover_lib.dataset.inspect_log import SCORER, read_log, unjudged, write_log
+from discover_lib.dataset.formats import FormatError
+from discover_lib.dataset.inspect_log import SCORER, import_log, read_log, unjudged, write_log
+from discover_lib.metrics.results import Pool, tidy_rows
 from discover_lib.metrics.summary import summarise
 from discover_lib.runs.digests import stored_scores
+from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, results_of_run
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 
@@ -35,8 +37,7 @@ def written(run: Path, path: Path) -> Path:
 
 def imported(log: Path, folder: Path) -> Path:
     folder.mkdir()
-    talks = read_log(log)
-    keep_run(folder, talks, {"kind": "import", "files": [log.name], "rules": talks[0].rules.to_dict()})
+    import_log(log, folder)
     return folder
 
 
@@ -92,6 +93,21 @@ def test_inspect_to_ours_to_inspect_changes_nothing(run: Path, tmp_path: Path) -
     first = written(run, tmp_path / "first.eval")
     second = written(imported(first, tmp_path / "back"), tmp_path / "second.eval")
     assert samples(second) == samples(first)
+
+
+def test_an_evaluation_comes_back_with_every_number_of_its_tables(tmp_path: Path) -> None:
+    inspect_here()
+    folder = tmp_path / "run"
+    folder.mkdir()
+    options = RunOptions(("draft", "adaptive"), artifacts=2, turns=3)
+    evaluate(lay_out_evaluation(options, ("svg_drawing",)), folder)
+    back = imported(written(folder, tmp_path / "run.eval"), tmp_path / "back")
+    first, second = ({**results_of_run(each), "run": None} for each in (folder, back))
+    assert second == first and "satisfaction" in first["scopes"][0]["table"]["draft"]
+    with RunStore.read(folder) as ours, RunStore.read(back) as theirs:
+        assert list(theirs.lines()) == list(ours.lines())  # the finished pieces too
+        assert tidy_rows(Pool(stored_scores(theirs))) == tidy_rows(Pool(stored_scores(ours)))
+        assert [theirs.assessment(place) for place in range(4)] == [ours.assessment(place) for place in range(4)]
 
 
 def test_a_log_of_others_is_a_run_without_judgements(tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -343,6 +345,44 @@ def test_openenv_with_eight_sessions_at_once() -> None:
     with openenv_server(**OPTIONS) as url:
         sessions = asyncio.run(everybody(url))
     assert tuple(sessions[place % 8][place // 8] for place in range(200)) == native()
+
+
+def test_openenv_draws_a_user_where_no_seed_is_given_and_says_whom() -> None:
+    needs("openenv.core.env_server", "openenv")
+    from discover_lib.doors.openenv import DiscoverUser
+
+    user = DiscoverUser(artifacts=50)
+    drawn = [user.reset().metadata for _ in range(5)]
+    assert len({each["seed"] for each in drawn}) > 1
+    again = user.reset(**drawn[-1])
+    assert again.metadata == drawn[-1] and again.message == user.episode.messages[0]["content"]
+    assert user.reset(seed=0, artifact=2, trial=1).metadata == {
+        "seed": 0,
+        "artifact": user.episode.artifacts[2],
+        "trial": 1,
+    }
+
+
+def test_openenv_tells_what_cannot_be_in_its_line_over_http() -> None:
+    needs("openenv.core.env_server", "openenv")
+    import httpx
+
+    with openenv_server(artifacts=2) as url:
+        told = httpx.post(f"{url}/reset", json={"seed": 0, "artifact": "nobody"})
+    assert told.status_code == 409 and "no artifact 'nobody'" in told.json()["detail"]
+
+
+def test_the_client_of_the_manual_talks_to_the_server(capsys: pytest.CaptureFixture[str]) -> None:
+    needs("openenv.core.env_server", "openenv")
+    manual = (Path(__file__).resolve().parents[2] / "docs" / "doors.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(from openenv\.core\.generic_client.*?)```", manual, re.DOTALL)
+    with openenv_server(artifacts=5) as url:
+        exec(example.replace("http://127.0.0.1:8000", url), {})
+    opening, turn = capsys.readouterr().out.splitlines()
+    episode = Episode(artifacts=5)
+    assert opening == episode.reset(0, 2)
+    step = episode.step("Would you like a fox, a fish or a robin?")
+    assert turn == f"{step.message} {step.reward} False"
 
 
 def test_openenv_s_own_validation_passes_against_the_server() -> None:

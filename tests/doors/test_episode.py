@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from scripted import ScriptedJudge
 
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import VoiceError
+from discover_lib.core.rules import Rules
 from discover_lib.core.view import UserView
 from discover_lib.doors.episode import DoorError, Episode
 from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -94,5 +96,36 @@ def test_what_cannot_be_is_said_in_one_line() -> None:
         episode.restore('{"format": "discover-episode/0"}')
     with pytest.raises(DoorError, match="not the state of an episode"):
         episode.restore("{")
+    with pytest.raises(DoorError, match="was openai/m, this episode's is miniature"):
+        episode.reset(0)
+        episode.restore(episode.state.replace('"engine":"miniature"', '"engine":"openai/m"'))
+    with pytest.raises(DoorError, match="invalid trial -1"):
+        episode.reset(0, trial=-1)
+    episode.reset(0)
+    with pytest.raises(DoorError, match="a reply is text, not NoneType"):
+        episode.step(None)  # type: ignore[arg-type]
     with pytest.raises(RunOptionsError, match="has 100 artifacts"):
         Episode(artifacts=101)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"artifacts": 0}, "invalid artifacts 0"),
+        ({"turns": 0}, "invalid turns 0"),
+        ({"turns": 2.5}, "invalid turns 2.5"),
+        ({"turns": True}, "invalid turns True"),
+        ({"split": "test"}, "invalid split 'test'; give train or eval"),
+        ({"rules": "ours"}, "unknown rules 'ours'; choose one of paper, authors"),
+    ],
+)
+def test_an_option_that_is_none_is_named(options: dict, told: str) -> None:
+    with pytest.raises(DoorError, match=told):
+        Episode(**options)
+
+
+def test_options_go_by_the_names_of_the_command_line(tmp_path: Path) -> None:
+    assert Episode(artifacts=1, rules="authors").options.rules == Rules.authors()
+    (tree,) = (unit.tree for unit in lay_out(RunOptions(("ask",), domain="svg_drawing", artifacts=1)).units)
+    (tmp_path / "own.json").write_text(json.dumps(tree))
+    assert Episode(None, trees=str(tmp_path)).artifacts == ["own"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -141,6 +143,15 @@ def test_a_place_that_is_none_is_named(where: str) -> None:
 def test_without_ray_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ClusterError, match=r"pip install 'discover-lib\[ray\]'"), cluster("ray"):
+        raise AssertionError
+
+
+def test_a_cluster_that_nobody_answers_for_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))  # is not asked to connect
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    told = rf"no Ray cluster to run on at ray://127\.0\.0\.1:{port}: nobody answers there"
+    with pytest.raises(ClusterError, match=told), cluster(f"ray://127.0.0.1:{port}"):
         raise AssertionError
 
 

@@ -15,7 +15,7 @@ from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.metrics.results import met_leaves
 from discover_lib.metrics.satisfaction import counted_leaves
-from discover_lib.metrics.scores import EMERGING
+from discover_lib.metrics.scores import EMERGING, scores_of
 from discover_lib.runs.resolve import BY_LABEL, Resolved, id_of, resolve
 from discover_lib.runs.store import RunStore
 
@@ -94,6 +94,9 @@ def _show_conversation(stored: Resolved) -> None:
         if (assessment := store.assessment(stored.places[0])) and assessment["final"]:
             typer.echo(f"finished piece\n{assessment['final']['reply']['text']}\n")
     print_ending(console(), talk)
+    levels = scores_of(talk, 0).levels()
+    at = Counter(levels.values())
+    typer.echo(f"{at[1.0]} discovered, {at[EMERGING]} emerging of {len(levels)}")
 
 
 def _show_turn(stored: Resolved, turn: Turn) -> None:

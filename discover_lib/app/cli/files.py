@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,9 +19,9 @@ from discover_lib.dataset.authors import NO_VERDICTS, NOT_HELD, export_runs, imp
 from discover_lib.dataset.authors_rows import row_set_of, rows_of_conversation
 from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows, write_table
 from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.formats import keep_run, write_jsonl
+from discover_lib.dataset.formats import FormatError, write_jsonl
 from discover_lib.dataset.hub import write_folder
-from discover_lib.dataset.inspect_log import read_log, write_log
+from discover_lib.dataset.inspect_log import import_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
 from discover_lib.dataset.trackio_log import PROJECT, write_project
 from discover_lib.dataset.verifiers_log import write_traces
@@ -108,13 +110,15 @@ def import_files(
         return
     folder = run or outputs_folder() / f"imported-{path.stem}"
     if form is Foreign.inspect:
-        talks = read_log(path)
-        rules = talks[0].rules.to_dict() if talks else {}
-        count = keep_run(writable(folder), talks, {"kind": "import", "files": [str(path)], "rules": rules})
+        with _made(folder):
+            count = import_log(path, folder)
         typer.echo(f"{count} conversations → {folder} (those that others had are not judged)")
         return
-    count = import_run(path, writable(folder))
-    write_results(folder)
+    if path.suffix == ".eval":
+        raise FormatError(f"{path}: looks like an Inspect log: --format inspect")
+    with _made(folder):
+        count = import_run(path, folder)
+        write_results(folder)
     typer.echo(f"{count} conversations → {folder} ({NO_VERDICTS})")
 
 
@@ -125,6 +129,19 @@ def export_files(flags: ExportFlags) -> None:
         _export_rows(flags, ROWS[flags.form])
     else:
         _export_conversations(flags.run, flags.form, flags.out)
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make a folder to write into; one that was made and stayed empty is gone after an error."""
+    had = folder.exists()
+    writable(folder)
+    try:
+        yield
+    except BaseException:
+        if not had and not any(folder.iterdir()):
+            folder.rmdir()
+        raise
 
 
 def _import_rows(path: Path, out: Path) -> None:
@@ -159,9 +176,8 @@ def _print_rows(rows: RowSet, out: Path) -> None:
         typer.echo(rows.length.sentence)
 
 
-def _export_conversations(run: Path, form: Written, out: Path) -> None:
-    with RunStore.read(run) as store:
-        folder = writable(out)
+def _export_conversations(run: Path, form: Written, folder: Path) -> None:
+    with RunStore.read(run) as store, _made(folder):
         if form is Written.authors:
             count = export_runs(folder, store.conversations())
             typer.echo(f"{count} run files → {folder}; their format cannot hold {'; '.join(NOT_HELD)}")
