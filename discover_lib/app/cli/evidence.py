@@ -76,7 +76,8 @@ def _made_of(stored: Resolved) -> Iterator[str]:
         for leaf, score in own.leaves.items():
             said = ("met" if met[own.assistant][leaf] else "not met") if leaf in counting else "left out"
             yield f"{said}\t{_named(talk, leaf)}: {score:g} of 5"
-        yield f"left out is what {pool.leave_out} of {', '.join(user)} satisfied"
+        if len(user) > 1:
+            yield f"left out is what {pool.leave_out} of {', '.join(user)} satisfied"
     elif name in ("reward", "tokens") and not wanted.turn:
         for turn, value in enumerate(own.rewards if name == "reward" else own.tokens, 1):
             at = replace(id_of(DiscoverId(wanted.run), own), turn=turn, measure=name)
