@@ -195,8 +195,8 @@ def six_rules() -> str:
 ## Six rules of the game
 
 1. **A wish is ○ undiscovered, ◆ emerging or ● discovered**, and never goes back. A reply that meets it, by building
-   it or by naming exactly it in a question, makes it ● at once. Every wish that becomes ● earns the reply +1; one that
-   becomes ◆ earns nothing yet. One that is built is *satisfied*, too (✓).
+   it or by naming exactly it in a question (an open question names nothing), makes it ● at once. Every wish
+   that becomes ● earns the reply +1; one that becomes ◆ earns nothing yet. One that is built is *satisfied*, too (✓).
 2. **Close helps a little.** Where a fox is wanted, an owl and a cat are two *near misses*, other values of the same
    kind, of weight p = {rules.p:g} each: {two.score:g} in all. Every wish has a threshold θ, drawn once between 0 and 1
    and told to nobody; here it is {two.theta:g}. It is passed, so the wish moves one state, ○ → ◆ (a second time
@@ -209,8 +209,8 @@ def six_rules() -> str:
    nobody weighs everything at once, so showing everything in one reply does not earn everything.
 4. **Broad before narrow.** “A fox” can move only once “an animal” is discovered, though one reply may do both. Wishes
    side by side in a tree come in any order.
-5. **What a person says is what they know.** Discovered wishes first, plainly; then emerging ones, as hints; else at
-   most that something is missing, and where (“something about the colours”). What is ○ is never put into words, and an
+5. **What a person says is what they know.** Discovered wishes first, plainly; then emerging ones, as hints; beyond
+   these at most that something is missing, and where (“something about the colours”). What is ○ is never put into words, and an
    assistant is told nothing but these messages.
 6. **Length costs, at most {rules.penalty_cap:g}.** {rules.tau:g} tokens are free, each further one costs
    {rules.lam:g}: of two replies that discover the same, the shorter one is better. A reply that makes one wish

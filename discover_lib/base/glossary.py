@@ -63,7 +63,7 @@ TERMS = _by_name(
     Term("near-miss weight", "What one near miss counts against the threshold.", "section 3.2", "p"),
     Term(
         "threshold",
-        "How much near misses must add up to for an intent to move up one state; drawn once, then starts anew.",
+        "What near misses must add up to for an intent to move up; after a move it stands at its first value again.",
         "section 3.2",
         "θ",
     ),
