@@ -210,8 +210,8 @@ def six_rules() -> str:
 4. **Broad before narrow.** “A fox” can move only once “an animal” is discovered, though one reply may do both. Wishes
    side by side in a tree come in any order.
 5. **What a person says is what they know.** Discovered wishes first, plainly; then emerging ones, as hints; beyond
-   these at most that something is missing, and where (“something about the colours”). What is ○ is never put into words, and an
-   assistant is told nothing but these messages.
+   these at most that something is missing, and where (“something about the colours”). What is ○ is never put into
+   words, and an assistant is told nothing but these messages.
 6. **Length costs, at most {rules.penalty_cap:g}.** {rules.tau:g} tokens are free, each further one costs
    {rules.lam:g}: of two replies that discover the same, the shorter one is better. A reply that makes one wish
    discovered never falls below 0.
