@@ -445,28 +445,19 @@ def within_reach(run: LaidOut) -> str:
 def caveats(run: LaidOut) -> list[str]:
     """What a run cannot find out, worth knowing before it costs anything."""
     from discover_lib.engines.miniature.assistants import SCRIPTED
-    from discover_lib.engines.miniature.judge import requirement
-
-    def is_known(text: str, domain: str) -> bool:
-        try:
-            return bool(requirement(text, domain))
-        except JudgeError:
-            return False
 
     notes = []
     if run.configuration.get("kind") == "evaluate" and len(run.options.assistants) == 1:
         notes.append("eq. 4 compares assistants: with one alone it is not defined; name a second --assistant")
     scripted = [name for name in run.options.assistants if name in SCRIPTED]
     if scripted and run.options.trees is not None:
-        hidden = [
-            (tree.text(each), domain)
-            for domain, tree in run.trees.values()
-            for each in tree.intents.keys() - set(tree.initially_discovered)
-        ]
-        unknown = sum(not is_known(text, domain) for text, domain in hidden)
+        hidden = unknown = 0
+        for domain, tree in run.trees.values():
+            hidden += len(tree) - len(tree.initially_discovered)
+            unknown += sum(key not in tree.initially_discovered for key, _ in _undecidable(domain, tree))
         if unknown:
             notes.append(
-                f"{unknown} of {counted(len(hidden), 'hidden intent')} use words that {', '.join(scripted)} do not "
+                f"{unknown} of {counted(hidden, 'hidden intent')} use words that {', '.join(scripted)} do not "
                 "know: scripted assistants speak the miniature's words alone; for these trees name a language model"
             )
     return notes
@@ -527,13 +518,19 @@ def _domain_of(tree: IntentTree, options: RunOptions) -> str:
 
 
 def _check_decidable(path: Path, domain: str, tree: IntentTree) -> None:
+    for key, error in _undecidable(domain, tree):
+        raise RunOptionsError(f"{path}: intent {key!r}: {error}") from None
+
+
+def _undecidable(domain: str, tree: IntentTree) -> Iterator[tuple[str, JudgeError]]:
+    """The intents in whose words the miniature knows nothing, and what its judge says of each."""
     from discover_lib.engines.miniature.judge import requirement
 
     for intent in tree.intents.values():
         try:
             requirement(intent.text, domain)
         except JudgeError as error:
-            raise RunOptionsError(f"{path}: intent {intent.id!r}: {error}") from None
+            yield intent.id, error
 
 
 def _check_assistants(options: RunOptions, domain: str) -> None:

@@ -526,10 +526,8 @@ def _weighed(run: LaidOut, rehearsal: Rehearsal) -> Scale:
     scale = Scale()
     client = cast("LLMClient", scale)
     prompts = PromptSet(run.options.prompts) if run.options.prompts else default_prompts()
-    judge, voice = (
-        LLMJudge(client, "model", prompts=prompts),
-        LLMVoice(client, "model", prompts=prompts, manner=run.options.manner),
-    )
+    judge = LLMJudge(client, "model", prompts=prompts)
+    voice = LLMVoice(client, "model", prompts=prompts, manner=run.options.manner)
     check = LeakCheck(client, "model", prompts=prompts)
     scorer = LLMScorer(client, "model", prompts=prompts, interactivity=run.options.interactivity)
     names = [name for name in run.options.assistants if _models_of([name])]

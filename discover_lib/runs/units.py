@@ -58,17 +58,16 @@ class Unit:
     def setting(self) -> dict[str, Any]:
         """What the conversation's record says about how it came about."""
         window = {"look_ahead": self.look_ahead, "reward_assistant": self.reward_assistant} if self.look_ahead else {}
-        return (
-            window
-            | ({"manner": self.manner.name} if self.manner else {})
-            | {
-                "engine": self.engine,
-                "domain": self.domain,
-                "artifact": self.artifact_id,
-                "assistants": list(self.assistants),
-                "trial": self.trial,
-            }
-        )
+        manner = {"manner": self.manner.name} if self.manner else {}
+        return {
+            **window,
+            **manner,
+            "engine": self.engine,
+            "domain": self.domain,
+            "artifact": self.artifact_id,
+            "assistants": list(self.assistants),
+            "trial": self.trial,
+        }
 
 
 def seed_of(run_seed: int, artifact_id: str, trial: int) -> int:

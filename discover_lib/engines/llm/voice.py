@@ -126,10 +126,14 @@ class LLMVoice:
         return (*prompt[:-1], {**prompt[-1], "content": f"{prompt[-1]['content']}\n\n{added['content']}"})
 
     def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
-        found = [flaw.kind for flaw in find_flaws(message, view, messages, self._longest)]
+        found = [flaw.kind for flaw in self._visible(message, view, messages)]
         if "leak" not in found and self._paraphrases(message, view, messages):
             found.append("leak")
         return tuple(found)
+
+    def _visible(self, message: str, view: UserView, messages: Sequence[Message]) -> list[Flaw]:
+        """The flaws that words show; paraphrases are the leak check's."""
+        return find_flaws(message, view, messages, self._longest)
 
     def _asked(self, request: Request, view: UserView, messages: Sequence[Message]) -> tuple[str, str | None]:
         """The message and what came back word for word, which is None where no message without a flaw came."""
@@ -137,7 +141,7 @@ class LLMVoice:
 
         def check(answer: UserMessage) -> str | None:
             heard.append(plain(answer.message))
-            found = find_flaws(heard[-1], view, messages, self._longest)
+            found = self._visible(heard[-1], view, messages)
             return "; ".join(flaw.line for flaw in found) or None
 
         try:
@@ -146,9 +150,7 @@ class LLMVoice:
             usable = [said for said in reversed(heard) if not BREAKS_ROLE.search(said)]
             if not usable:
                 raise
-            return min(
-                usable, key=lambda said: len(find_flaws(said, view, messages, self._longest))
-            ), None  # a later one on a tie
+            return min(usable, key=lambda said: len(self._visible(said, view, messages))), None  # a later one on a tie
         return plain(answer.value.message), answer.raw[-1]
 
     def _paraphrases(self, message: str, view: UserView, messages: Sequence[Message]) -> bool:
