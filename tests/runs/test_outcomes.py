@@ -18,7 +18,8 @@ from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.rows import Origin, RowOptions, examples
 from discover_lib.engines.llm.calls.records import Answered, Completion, Request
 from discover_lib.metrics.scores import ScoringFailure, leaked, scores_of
-from discover_lib.runs.evaluation import RESULTS_FILE
+from discover_lib.runs.evaluation import RESULTS_FILE, lay_out_evaluation
+from discover_lib.runs.options import RunOptions, caveats, lay_out
 from discover_lib.runs.outcomes import Outcomes, closing_lines, cost_line
 from discover_lib.runs.store import BEFORE_ANSWERS, FILE, RunStore, Spent, turn_row
 
@@ -252,3 +253,19 @@ def test_a_cap_on_near_misses_is_stored_only_where_it_is_given(tmp_path: Path) -
         assert capped.rules.near_miss_cap == 1 and capped.conversation(0).rules == capped.rules
     other = discover(*asked, "--run", tmp_path / "capped")
     assert other.returncode == 2 and "another configuration" in other.stderr
+
+
+# -- what is said before anything is spent -----------------------------------------------------------------------------
+
+
+def test_what_a_run_cannot_find_out_is_said_before_it_costs(tmp_path: Path) -> None:
+    (tmp_path / "trees").mkdir()
+    root = {"id": "1", "text": "Has a canopy", "children": [{"id": "1.1", "text": "Has eight ribs", "children": []}]}
+    tree = {"artifact_type": "svg drawing", "topic": "umbrella", "initial_request": "an umbrella, please"}
+    tree |= {"initially_discovered": [], "roots": [root]}
+    (tmp_path / "trees" / "umbrella.json").write_text(json.dumps(tree), "utf-8")
+    options = RunOptions(("adaptive",), trees=tmp_path / "trees", engine="openai/any", artifacts=1, trials=1)
+    scripted, alone = caveats(lay_out_evaluation(options))[::-1]
+    assert scripted.startswith("2 of 2 hidden intents use words that adaptive do not know")
+    assert alone.startswith("eq. 4 compares assistants")
+    assert caveats(lay_out(dataclasses.replace(options, assistants=("openai/any",)))) == []
