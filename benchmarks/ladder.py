@@ -1,6 +1,7 @@
 """The experiments of docs/ladder.md: where do DPO and GRPO add to imitation, in the miniature?
 
     .venv/bin/python benchmarks/ladder.py run --seeds 1 2 3 4 5 [--arms a.] [--folder outputs/ladder]
+    .venv/bin/python benchmarks/ladder.py run --seeds 6 7 8 9 10 --arms d.
     .venv/bin/python benchmarks/ladder.py write    # docs/results/ladder.json, and the tables in docs/ladder.md
 
 Every arm (one stage of training, or one assistant measured) is a file of its own: what is done is skipped, a killed run
@@ -49,6 +50,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE, KEPT = REPOSITORY / "docs" / "ladder.md", REPOSITORY / "docs" / "results" / "ladder.json"
 START, END = "<!-- ladder: made by benchmarks/ladder.py -->", "<!-- end of ladder -->"
 SEEDS = (1, 2, 3, 4, 5)
+FRESH = (6, 7, 8, 9, 10)  # of (d), which was registered when the others had been seen
 TRAIN_ARTIFACTS, USERS, TURNS = 200, 100, 5  # artifacts per domain, and turns
 LEAST_GAIN, LEVEL = 0.25, 0.05
 SWITCHING, STUBBORN = ("draft", "adaptive"), ("options", "draft")
@@ -58,6 +60,7 @@ IN_FLIGHT = 128
 GRPO = {"learning_rate": 1e-3, "max_steps": 96, "batch": 64, "per_device": 64, "probe_users": 60, "save_steps": 24}
 SEVERAL = {**GRPO, "batch": 24, "per_device": 24, "multi_turn": 3, "reward_to_go": True}
 AHEAD = {**GRPO, "look_ahead": 2}
+LARGE = {**GRPO, "batch": 192, "per_device": 96}
 
 
 @dataclass(frozen=True)
@@ -79,13 +82,13 @@ class Arm:
     gift: bool = True
 
 
-def ladder(prefix: str, **named: Any) -> tuple[Arm, ...]:
+def ladder(prefix: str, grpo: Mapping[str, Any] = GRPO, **named: Any) -> tuple[Arm, ...]:
     """SFT, DPO on it, GRPO on that."""
     sft, both = f"{prefix}.sft", f"{prefix}.sft+dpo"
     return (
         Arm(sft, "sft", **named),
         Arm(both, "dpo", sft, **named),
-        Arm(f"{prefix}.sft+dpo+grpo", "grpo", both, GRPO, **named),
+        Arm(f"{prefix}.sft+dpo+grpo", "grpo", both, grpo, **named),
     )
 
 
@@ -106,6 +109,7 @@ ARMS = (
     Arm("b.several", "grpo", "a.sft+dpo", SEVERAL),
     *ladder("plain", gift=False),
     *(arm for steps in (20, 70, 40, 102) for arm in stubborn(steps)),
+    *ladder("d", LARGE),
 )
 ARM = {arm.name: arm for arm in ARMS}
 BASES = {"base": True, "plain.base": False}  # whether it has the gift
@@ -381,15 +385,15 @@ def gathered(folder: Path) -> dict[str, Any]:
     return {"format": "discover-ladder/1", "users_per_domain": USERS, "measured": measured, "trained": trained}
 
 
-def values_of(kept: Mapping[str, Any], who: str, taste: bool) -> Values:
+def values_of(kept: Mapping[str, Any], who: str, taste: bool, seeds: Sequence[int] = SEEDS) -> Values:
     return {
         each["seed"]: each["discovered"]
         for each in kept["measured"]
-        if (each["who"], each["taste"]) == (who, taste) and each["seed"] in SEEDS
+        if (each["who"], each["taste"]) == (who, taste) and each["seed"] in seeds
     }
 
 
-# The family of claims, in the order in which they were registered: (claim, ours, theirs, with a taste).
+# Two families of claims, in the order in which they were registered: (claim, ours, theirs, with a taste).
 CLAIMS = (
     ("(a) GRPO − SFT+DPO", "a.sft+dpo+grpo", "a.sft+dpo", True),
     ("(a) DPO − SFT", "a.sft+dpo", "a.sft", True),
@@ -405,69 +409,84 @@ CLAIMS = (
         )
     ),
 )
+LATER_CLAIMS = (
+    ("(d) GRPO of 192 replies − SFT+DPO", "d.sft+dpo+grpo", "d.sft+dpo", True),
+    ("(d) GRPO of 192 replies − best teacher", "d.sft+dpo+grpo", "adaptive", True),
+)
 UNCLAIMED = (
-    ("without the gift: GRPO − SFT+DPO", "plain.sft+dpo+grpo", "plain.sft+dpo", True),
-    ("without the gift: DPO − SFT", "plain.sft+dpo", "plain.sft", True),
-    ("without the gift: GRPO − best teacher", "plain.sft+dpo+grpo", "adaptive", True),
-    ("ceiling: adaptive that knows − adaptive", "knowing", "adaptive", True),
+    ("without the gift: GRPO − SFT+DPO", "plain.sft+dpo+grpo", "plain.sft+dpo", True, SEEDS),
+    ("without the gift: DPO − SFT", "plain.sft+dpo", "plain.sft", True, SEEDS),
+    ("without the gift: GRPO − best teacher", "plain.sft+dpo+grpo", "adaptive", True, SEEDS),
+    ("ceiling: adaptive that knows − adaptive", "knowing", "adaptive", True, SEEDS),
+    ("(d) DPO − SFT", "d.sft+dpo", "d.sft", True, FRESH),
+    ("(d) ceiling: adaptive that knows − adaptive", "knowing", "adaptive", True, FRESH),
 )
 
 
 def claim_rows(kept: Mapping[str, Any]) -> Iterator[str]:
-    """Every claim whose arms were run, by the seeds that were."""
-    told = [(name, contrast(values_of(kept, a, t), values_of(kept, b, t)), (a, b, t)) for name, a, b, t in CLAIMS]
-    tested = [(name, each, arms) for name, each, arms in told if each is not None]
-    adjusted = iter(holm([each.p for _, each, _ in tested if each.p is not None]))
+    """Every claim whose arms were run, by the seeds that were; Holm's correction within a family."""
     yield "| claim | all domains | " + " | ".join(DOMAINS) + " | seeds, users | each seed | p (Holm) | met |"
     yield "|---" * (len(DOMAINS) + 6) + "|"
-    for name, each, (a, b, t) in tested:
-        p = next(adjusted) if each.p is not None else None
-        clear = each.low is not None and each.low > 0
-        met = "yes" if clear and each.mean >= LEAST_GAIN and p is not None and p < LEVEL else "no"
-        met = met if len(each.seeds) == len(SEEDS) else f"open: {len(each.seeds)} of {len(SEEDS)} seeds"
-        yield row(name, each, kept, (a, b, t)) + f" {'' if p is None else f'{p:.4f}'} | {met} |"
-    for name, a, b, t in UNCLAIMED:
-        if each := contrast(values_of(kept, a, t), values_of(kept, b, t)):
-            yield row(name, each, kept, (a, b, t)) + " not a claim | |"
-    if missing := [name for name, each, _ in told if each is None]:
+    missing = []
+    for claims, seeds in ((CLAIMS, SEEDS), (LATER_CLAIMS, FRESH)):
+        contrasts = [
+            contrast(values_of(kept, ours, taste, seeds), values_of(kept, theirs, taste, seeds))
+            for _, ours, theirs, taste in claims
+        ]
+        adjusted = iter(holm([each.p for each in contrasts if each is not None and each.p is not None]))
+        for (name, *arms), each in zip(claims, contrasts, strict=True):
+            if each is None:
+                missing.append(name)
+                continue
+            p = next(adjusted) if each.p is not None else None
+            clear = each.low is not None and each.low > 0
+            met = "yes" if clear and each.mean >= LEAST_GAIN and p is not None and p < LEVEL else "no"
+            met = met if len(each.seeds) == len(seeds) else f"open: {len(each.seeds)} of {len(seeds)} seeds"
+            yield row(name, each, kept, arms, seeds) + f" {'' if p is None else f'{p:.4f}'} | {met} |"
+    for name, *arms, seeds in UNCLAIMED:
+        if each := contrast(*(values_of(kept, who, arms[2], seeds) for who in arms[:2])):
+            yield row(name, each, kept, arms, seeds) + " not a claim | |"
+    if missing:
         yield f"\nNot run: {'; '.join(missing)}."
 
 
-def row(name: str, each: Contrast, kept: Mapping[str, Any], arms: tuple[str, str, bool]) -> str:
-    ours, theirs, taste = arms
-    parts = [contrast(values_of(kept, ours, taste), values_of(kept, theirs, taste), [one]) for one in DOMAINS]
-    seeds = ", ".join(map(signed, each.seeds))
-    return f"| {name} | {each} | " + " | ".join(map(str, parts)) + f" | {len(each.seeds)}, {each.users} | {seeds} |"
+def row(name: str, each: Contrast, kept: Mapping[str, Any], arms: Sequence[Any], seeds: Sequence[int]) -> str:
+    ours, theirs = (values_of(kept, who, arms[2], seeds) for who in arms[:2])
+    parts = [contrast(ours, theirs, [domain]) for domain in DOMAINS]
+    by_seed = ", ".join(map(signed, each.seeds))
+    return f"| {name} | {each} | " + " | ".join(map(str, parts)) + f" | {len(each.seeds)}, {each.users} | {by_seed} |"
 
 
 def assistant_rows(kept: Mapping[str, Any]) -> Iterator[str]:
-    """Means of every assistant, by world."""
+    """Means of every assistant, by world and the seeds of a family."""
     yield "| world | assistant | discovered | seeds, users | shown again in vain | broken | tokens |"
     yield "|---|---|---|---|---|---|---|"
     names = dict.fromkeys((each["taste"], each["who"]) for each in kept["measured"])
-    for taste, who in sorted(names, key=lambda name: (not name[0], -mean_of(kept, *name))):
-        each = [
-            one for one in kept["measured"] if (one["taste"], one["who"], one["seed"] in SEEDS) == (taste, who, True)
-        ]
-        if not each:
-            continue
-        by_user = {
-            f"{one['seed']} {name} {place}": [value]
-            for one in each
-            for name, values in one["discovered"].items()
-            for place, value in enumerate(values)
-        }
-        total = {key: sum(one[key] for one in each) for key in ("again", "shown", "broken", "replies", "tokens")}
-        again = f"{100 * total['again'] / total['shown']:.1f} %" if total["shown"] else ""
-        broken = f"{100 * total['broken'] / total['replies']:.1f} %"
-        yield (
-            f"| {'taste' if taste else 'even'} | {who} | {bootstrap_mean(by_user)} | {len(each)}, {len(by_user)} "
-            f"| {again} | {broken} | {total['tokens'] / len(by_user):.0f} |"
-        )
+    for seeds in (SEEDS, FRESH):
+        for taste, who in sorted(names, key=lambda name: (not name[0], -mean_of(kept, *name, seeds))):
+            records = [one for one in kept["measured"] if (one["taste"], one["who"]) == (taste, who)]
+            records = [one for one in records if one["seed"] in seeds]
+            if not records:
+                continue
+            by_user = {
+                f"{one['seed']} {name} {place}": [value]
+                for one in records
+                for name, values in one["discovered"].items()
+                for place, value in enumerate(values)
+            }
+            total = {key: sum(one[key] for one in records) for key in ("again", "shown", "broken", "replies", "tokens")}
+            again = f"{100 * total['again'] / total['shown']:.1f} %" if total["shown"] else ""
+            broken = f"{100 * total['broken'] / total['replies']:.1f} %"
+            world = f"{'taste' if taste else 'even'}, seeds {seeds[0]} to {seeds[-1]}"
+            yield (
+                f"| {world} | {who} | {bootstrap_mean(by_user)} "
+                f"| {len(records)}, {len(by_user)} | {again} | {broken} | {total['tokens'] / len(by_user):.0f} |"
+            )
 
 
-def mean_of(kept: Mapping[str, Any], taste: bool, who: str) -> float:
-    every = [value for each in values_of(kept, who, taste).values() for values in each.values() for value in values]
+def mean_of(kept: Mapping[str, Any], taste: bool, who: str, seeds: Sequence[int]) -> float:
+    by_seed = values_of(kept, who, taste, seeds)
+    every = [value for each in by_seed.values() for values in each.values() for value in values]
     return fmean(every) if every else 0.0
 
 
