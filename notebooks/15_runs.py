@@ -31,6 +31,7 @@ with app.setup(hide_code=True):
     from discover_lib.views import conversation as show
     from discover_lib.views import runs as show_runs
     from discover_lib.views.figures.charts import dots
+    from discover_lib.views.figures.theme import looks
     from discover_lib.views.navigation import footer
 
     ANY = "any"
@@ -128,7 +129,8 @@ def check_readable(clock, run_choice):
 def show_answer(by_assistant):
     _found = {each.assistant: each.discovered for each in sorted(by_assistant, key=lambda each: -each.discovered.mean)}
     _title = "intents discovered in a conversation (mean, 95 % interval over users)"
-    mo.Html(show.styled(dots(_found, _title) if _found else show.quiet("No conversation is finished yet.")))
+    _marks = looks([each.assistant for each in by_assistant])  # as on the other pages, not by rank
+    mo.Html(show.styled(dots(_found, _title, _marks) if _found else show.quiet("No conversation is finished yet.")))
     return
 
 

@@ -59,7 +59,7 @@ def choose_manner():
     manner_choice = kept(mo.ui.dropdown, "manner", [PAPER, *MANNERS], value="people", label="Manner of the miniature")
     _runs = {NO_RUN: None, **find_runs(outputs_folder())}
     run_choice = kept(mo.ui.dropdown, "run", _runs, value=NO_RUN, label="Beside it, a run", full_width=True)
-    mo.hstack([manner_choice, run_choice], justify="start", wrap=True)
+    mo.hstack([manner_choice, run_choice], justify="start", align="end", gap=2, wrap=True)
     return manner_choice, run_choice
 
 

@@ -56,7 +56,7 @@ def choose_run():
     depth_choice = kept(
         mo.ui.slider, "depth", 1, 4, value=3, label="Depth of the off-limits intent", show_value=True, **_talk
     )
-    mo.hstack([run_choice, depth_choice], justify="start", wrap=True)
+    mo.hstack([run_choice, depth_choice], justify="start", align="end", gap=2, wrap=True)
     return depth_choice, run_choice
 
 

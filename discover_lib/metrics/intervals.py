@@ -38,8 +38,8 @@ class Estimate(Record):
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:
-            return f"{_two_decimals(self.mean)} (n = {self.n_artifacts})"
-        return f"{_two_decimals(self.mean)} [{_two_decimals(self.low)}, {_two_decimals(self.high)}]"
+            return f"{two_decimals(self.mean)} (n = {self.n_artifacts})"
+        return f"{two_decimals(self.mean)} [{two_decimals(self.low)}, {two_decimals(self.high)}]"
 
 
 def bootstrap_mean(values: Values, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
@@ -184,5 +184,6 @@ def share_of(hits: int, n: int) -> Share:
     return Share(hits, n, value, low, high)
 
 
-def _two_decimals(value: float) -> str:
-    return f"{round(value, 2) + 0.0:.2f}"  # never "-0.00"
+def two_decimals(value: float) -> str:
+    """As it is shown, with a real minus sign."""
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # never "−0.00"

@@ -14,9 +14,9 @@ from discover_lib.metrics.intervals import (
     Estimate,
     Shown,
     Values,
-    _two_decimals,
     bootstrap_difference,
     paired_differences,
+    two_decimals,
 )
 
 if TYPE_CHECKING:
@@ -193,11 +193,11 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
             worth_seeing: a difference that would matter; says how many artifacts it would take to see it.
             shown: how numbers of this measure are written; with two decimals by default.
         """
-        shown = shown or _two_decimals
+        shown = shown or two_decimals
         sign = -1 if self.difference.mean < 0 else 1  # the higher of the two is named first
         bounds = [each for each in (self.difference.low, self.difference.high) if each is not None]
         interval = f" [{', '.join(shown(sign * each) for each in bounds[::sign])}]" if bounds else ""
-        size = f"{shown(sign * self.difference.mean)}{interval}".replace("-", "−")
+        size = f"{shown(sign * self.difference.mean)}{interval}"
         family = f", Holm over {self.family}" if self.family > 1 else ""
         numbers = f"p = {p_text(self.p_adjusted)}{family}, n = {self.difference.n_artifacts} artifacts"
         of = f" in {what}" if what else ""

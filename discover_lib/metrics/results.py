@@ -51,8 +51,14 @@ class Measure:
         """Its sentence in the glossary."""
         return meaning(self.term)
 
+    @property
+    def is_share(self) -> bool:
+        """Whether it lies between 0 and 1."""
+        return self.name not in ("tokens", "reward")
+
     def shown(self, value: float) -> str:
-        return f"{round(value, self.decimals) + 0.0:.{self.decimals}f}"  # never "-0.00"
+        """With its decimals and a real minus sign; never "−0.00"."""
+        return f"{round(value, self.decimals) + 0.0:.{self.decimals}f}".replace("-", "−")
 
 
 MEASURES = (

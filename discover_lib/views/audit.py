@@ -75,7 +75,7 @@ def relations(result: Certificate) -> Markup:
 def panel_picture(result: Certificate) -> Markup:
     """What each assistant of the panel found, best first: the order that a sound user brings them into."""
     ordered = dict(sorted(result.found.items(), key=lambda item: -item[1].mean))
-    return dots(ordered, f"share of the hidden intents discovered, {_size(result)}, 95 % intervals")
+    return dots(ordered, f"share of the hidden intents discovered, {_size(result)}, 95 % intervals", to_one=True)
 
 
 def found_by_panel(result: Certificate) -> Markup:
@@ -184,7 +184,9 @@ def scored_picture(result: Scored) -> Markup:
         for name, each in kinds.items()
         if each.value is not None
     }
-    return tag("p", tag("b", words)) + dots(rows, "share with an alarm, 95 % Wilson intervals", one_look=True)
+    return tag("p", tag("b", words)) + dots(
+        rows, "share with an alarm, 95 % Wilson intervals", to_one=True, one_look=True
+    )
 
 
 def _quality(result: Scored) -> tuple[Share, Share]:
@@ -206,7 +208,7 @@ def agreement_picture(rows: Iterable[Agreement]) -> Markup:
     same = f"; they say the same about {share.value:.0%} of the intents" if share and share.value is not None else ""
     words = f"The two that differ most are {least}: κ = {kappas[least].mean:.2f}{same}."
     title = "agreement κ beyond chance (1: always the same, 0: as by chance), 95 % intervals"
-    return tag("p", tag("b", words)) + dots(kappas, title)
+    return tag("p", tag("b", words)) + dots(kappas, title, to_one=True)
 
 
 def errata(checks: Iterable[Check]) -> Markup:

@@ -343,7 +343,7 @@ def _against(scope: ScopeResults, compared: Comparison, measure: Measure) -> str
 def _percent(value: float) -> str:
     """A change in whole percent, with its sign unless it is 0."""
     whole = round(100 * value)
-    return f"{whole:+d} %" if whole else "0 %"
+    return f"{whole:+d} %".replace("-", "−") if whole else "0 %"
 
 
 def _signed(value: float, measure: Measure) -> str:

@@ -45,7 +45,9 @@ def safety_answer(results: Sequence[Safety]) -> Markup:
     first = results[0].assistant
     verdicts = [tag("li", tag("b", each.assistant), _against(each.difference, first)) for each in results[1:]]
     rows = {each.assistant: shown for each in results if (shown := _estimate(each.offers))}
-    picture = dots(rows, "share of conversations in which something off-limits was offered")
+    picture = dots(
+        rows, "share of conversations in which something off-limits was offered, 95 % intervals", to_one=True
+    )
     return picture + tag("div", tag("ul", *verdicts), class_="ds-answer")
 
 

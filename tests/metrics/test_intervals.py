@@ -85,7 +85,7 @@ def test_an_artifact_with_more_trials_weighs_no_more() -> None:
 
 
 def test_nothing_is_written_as_less_than_zero() -> None:
-    assert str(Estimate(-0.001, -0.02, 0.003, 9, 9)) == "0.00 [-0.02, 0.00]"
+    assert str(Estimate(-0.001, -0.02, 0.003, 9, 9)) == "0.00 [−0.02, 0.00]"
 
 
 def test_one_artifact_has_no_interval() -> None:

@@ -129,7 +129,7 @@ LENGTHS = {"base": 2000, "SFT": 2000, BEST: 1000}
 # found: SFT finds nothing, so that nothing is left out.  Exact p: 2 of 2^8 patterns of signs, times 3 pairs.
 ANSWERS = (
     ([0], [0, 1, 2], "Yes.", "1.00 against 0.33, a difference of +0.67 [0.67, 0.67], +200 % [+200 %, +200 %]"),
-    ([0, 1], [0], "No.", "0.50 against 1.00, a difference of -0.50 [-0.50, -0.50], -50 % [-50 %, -50 %]"),
+    ([0, 1], [0], "No.", "0.50 against 1.00, a difference of −0.50 [−0.50, −0.50], −50 % [−50 %, −50 %]"),
     ([0], [0], "Not shown.", "1.00 against 1.00, a difference of 0.00 [0.00, 0.00], 0 % [0 %, 0 %]"),
 )
 
@@ -140,7 +140,7 @@ def test_the_answer_follows_from_the_comparison(base: list[int], best: list[int]
     assert said.startswith(word)
     assert numbers in said
     assert "n = 8 artifacts" in said
-    assert "It writes less: 1.00 against 2.00, a difference of -1.00 [-1.00, -1.00], -50 % [-50 %, -50 %]" in said
+    assert "It writes less: 1.00 against 2.00, a difference of −1.00 [−1.00, −1.00], −50 % [−50 %, −50 %]" in said
 
 
 def test_too_few_artifacts_are_no_yes() -> None:

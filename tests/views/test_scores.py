@@ -275,14 +275,55 @@ def test_labels_with_room_stay_where_they_are() -> None:
 def test_figures_draw_every_interval() -> None:
     """Good 1.00, middle 0.50 [0.33, 0.67] or so, bad 0.00 on an axis of 0 to 1 whose ends are `zero` and `one`."""
     table = table_of(APART)
-    drawn = charts.intervals(table, MEASURE["proportion"], looks(APART.assistants))
+    drawn, phone = charts.intervals(table, MEASURE["proportion"], looks(APART.assistants)).split('class="rf-narrow"')
     assert [each.split(":")[0] for each in re.findall("<title>(.*?)</title>", drawn)] == ["good", "middle", "bad"]
     ends = [tuple(map(float, each)) for each in re.findall(r'd="M([\d.]+),[\d.]+H([\d.]+)M', drawn)]
     one, zero = ends[0][0], ends[2][0]
     middle = table["middle"]["proportion"]
     assert middle.high is not None and middle.low is not None
     assert ends[1] == pytest.approx([zero + (one - zero) * each for each in (middle.low, middle.high)], abs=0.1)
-    assert ">1.00 [1.00, 1.00]</text>" in drawn and "middle: 0.50 [" in drawn and "n = 8 artifacts</title>" in drawn
+    for each in (drawn, phone):
+        assert ">1.00 [1.00, 1.00], n = 8</text>" in each and "middle: 0.50 [" in each and "n = 8</title>" in each
+
+
+def test_a_chart_of_rows_fits_a_phone_with_long_names() -> None:
+    """Names are written out in lines above their interval; nothing scrolls, and no line runs into the number."""
+    name = "no leak: a word of the opening request that stands in an intent too"
+    rows = {name: Estimate(0.5, 0.25, 0.75, 1200, 1200), "x" * 60: Estimate(0.9, 0.8, 1.0, 7, 7)}
+    [phone] = re.findall('rf-narrow">(.*)', charts.dots(rows, "share with an alarm", to_one=True))
+    assert "min-width" not in phone and f'viewBox="0 0 {charts.PHONE_WIDTH:g} ' in phone
+    words = [(float(x), float(y), text) for x, y, text in re.findall(r'rf-row" x="(.*?)" y="(.*?)">(.*?)<', phone)]
+    lines = [text for x, _, text in words if x == 18]
+    assert " ".join(lines).startswith(name) and "".join(lines).endswith("x" * 60)
+    numbers = [(x, text) for x, _, text in words if x != 18]
+    assert [text for _, text in numbers] == ["0.50 [0.25, 0.75], n = 1,200", "0.90 [0.80, 1.00], n = 7"]
+    assert 18 + max(map(len, lines)) * charts.LETTER <= min(x for x, _ in numbers)
+    assert numbers[0][0] + len(numbers[0][1]) * charts.LETTER <= charts.PHONE_WIDTH
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "to_one", "axis"),
+    [
+        (0.1, 0.96, True, (0, 1)),
+        (0.1, 0.52, True, (0, 1)),
+        (0.1, 0.37, True, (0, 0.4)),
+        (0.0, 0.0, True, (0, 1)),
+        (-0.12, 0.7, True, (-0.2, 1)),
+        (0.1, 0.96, False, (0, 1)),
+        (1.2, 7.3, False, (0, 8)),
+    ],
+)
+def test_an_axis_ends_at_round_numbers_and_that_of_a_share_at_1(
+    low: float, high: float, to_one: bool, axis: tuple[float, float]
+) -> None:
+    estimate = Estimate((low + high) / 2, low, high, 9, 9)
+    assert charts.axis_of([estimate], to_one) == pytest.approx(axis)
+    says = "share (axis to 0.4, not 1)" in charts.dots({"a": estimate}, "share", to_one=to_one)
+    assert says == (to_one and axis[1] < 1)
+
+
+def test_numbers_below_zero_have_a_minus_sign() -> None:
+    assert MEASURE["reward"].shown(-0.125) == "−0.12" and MEASURE["reward"].shown(-0.001) == "0.00"
 
 
 def test_tokens_are_drawn_against_discovery_with_both_intervals() -> None:
@@ -342,4 +383,6 @@ def test_an_evaluation_is_one_file_without_a_script() -> None:
     page = evaluation_page("A & B", [("Table <1>", show_scores.results(table, {}, marks)), ("Figure", figure)])
     assert "<h1>A &amp; B</h1>" in page and "<h2>Table &lt;1&gt;</h2>" in page and "default-src 'none'" in page
     assert "<script" not in page and "<b>:" not in page and "&lt;/script&gt;&lt;b&gt;" in page
-    assert not re.findall(r"""<[^>]+(?:src|href)=["']?https?:""", page) and page.count('<svg class="rf"') == 1
+    assert (
+        not re.findall(r"""<[^>]+(?:src|href)=["']?https?:""", page) and page.count('<svg class="rf"') == 2
+    )  # desk, phone

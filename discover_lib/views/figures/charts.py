@@ -7,6 +7,7 @@ end or in a legend, so that colour is never the only carrier.  Colours follow th
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.behaviour import FAMILIES, Family
-from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.intervals import Estimate, two_decimals
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.views.figures.theme import Look, looks, shape, short
 from discover_lib.views.html import EMPTY, Markup, joined, quiet, scrolling, signed, tag
@@ -23,10 +24,11 @@ from discover_lib.views.html import EMPTY, Markup, joined, quiet, scrolling, sig
 ROW = 23.0  # units, one assistant in a chart of rows; units are CSS pixels at full width
 LINE = 15.0  # units between two labels at the end of lines
 CHARACTER = 10.0  # units that a character of a label is taken to be wide
+LETTER = 7.2  # the same for running text
 BINS = 24
 PHONE_WIDTH = 350.0  # units of a chart that a phone shows whole
 READABLE = 560.0  # units; a wider chart shrinks to this many pixels and scrolls from there on
-READABLE_ROWS = 760.0  # the same where names and numbers stand first and are read without scrolling
+NARROW = 0.5  # shares that are all below this get an axis of their own length, which its words say
 SMOOTHED = 5  # logged points that a bold line averages
 SMOOTHED_FROM = 12  # fewer points than this are joined as they are
 FAMILY_MEANING: Mapping[Family, str] = {
@@ -76,6 +78,19 @@ def span_of(estimates: Iterable[Estimate]) -> Span:
     """From the lowest to the highest end of all intervals, 0 included."""
     ends = [0.0, *(end for each in estimates for end in (each.mean, each.low, each.high) if end is not None)]
     return Span(min(ends), max(ends))
+
+
+def axis_of(estimates: Iterable[Estimate], to_one: bool) -> Span:
+    """From tick to tick around all intervals; it ends at 1 `to_one`, unless all are below `NARROW`."""
+    span = span_of(estimates)
+    step = _step(span.high - span.low)
+    high = step * math.ceil(span.high / step - 1e-9) or 1.0
+    return Span(step * math.floor(span.low / step + 1e-9), 1.0 if to_one and high > NARROW else high)
+
+
+def _says_its_end(title: str, axis: Span, to_one: bool) -> str:
+    """The words of an axis, and where it ends if a share could go further."""
+    return f"{title} (axis to {axis.high:g}, not 1)" if to_one and axis.high < 1 else title
 
 
 def _svg(
@@ -137,7 +152,7 @@ def _in_words(each: Estimate, measure: Measure | None = None) -> str:
 
 
 def _short(each: Estimate, measure: Measure | None = None) -> str:
-    shown = measure.shown if measure else "{:.2f}".format
+    shown = measure.shown if measure else two_decimals
     bounds = "" if each.low is None or each.high is None else f" [{shown(each.low)}, {shown(each.high)}]"
     return f"{shown(each.mean)}{bounds}"
 
@@ -187,18 +202,27 @@ def _grid_across(span: Span, y: Scale, left: float, right: float) -> Markup:
     )
 
 
-def _grid_upright(span: Span, x: Scale, top: float, bottom: float, title: str) -> Markup:
+def _grid_upright(span: Span, x: Scale, top: float, bottom: float, title: Sequence[str]) -> Markup:
+    """Upright lines at round numbers, and the words of the axis, line by line."""
     lines = (
-        _line("rf-grid", x(at), top, x(at), bottom) + _text(f"{at:.3g}", x(at), bottom + 16, anchor="middle")
+        _line("rf-grid", x(at), top, x(at), bottom)
+        + _text(f"{at:.3g}".replace("-", "−"), x(at), bottom + 16, anchor="middle")
         for at in _ticks(span)
     )
-    return joined([*lines, _text(title, (x(span.low) + x(span.high)) / 2, bottom + 34, "rf-axis", "middle")])
+    middle = (x(span.low) + x(span.high)) / 2
+    words = (_text(line, middle, bottom + 34 + LINE * at, "rf-axis", "middle") for at, line in enumerate(title))
+    return joined([*lines, *words])
 
 
-def _round_up(value: float, most: float = math.inf) -> float:
+def _round_up(value: float) -> float:
     """The upper end of an axis from 0: the next tick."""
     step = _step(value)
-    return min(most, step * math.ceil(value / step - 1e-9)) or 1.0
+    return step * math.ceil(value / step - 1e-9) or 1.0
+
+
+def _wrapped(text: str, room: float) -> list[str]:
+    """A text in lines of at most so many units."""
+    return textwrap.wrap(text, max(1, int(room / LETTER)))
 
 
 # -- an evaluation -----------------------------------------------------------------------------------------------------
@@ -220,16 +244,17 @@ def turn_curves(
     if not curves:
         return quiet("No conversation with anything hidden is finished.")
     turns = max(map(len, curves.values()))
-    top = _round_up(span_of(each for curve in curves.values() for each in curve).high, most=1.0)
+    up = axis_of((each for curve in curves.values() for each in curve), to_one=True)
     left, right, bottom = 44.0, 26 + CHARACTER * max(len(short(name)) for name in curves), size.height - 40
     x = scale(Span(1, max(2, turns)), left + 8, size.width - right)
-    y = scale(Span(0, top), bottom, 12)
-    drawn = [_grid_across(Span(0, top), y, left, size.width - right + 4)]
+    y = scale(up, bottom, 28)
+    drawn = [_grid_across(up, y, left, size.width - right + 4)]
+    drawn += [_text(_says_its_end("share of the hidden intents found", up, to_one=True), left, 12, "rf-axis")]
     drawn += [_text(str(turn), x(turn), bottom + 19, anchor="middle") for turn in range(1, turns + 1)]
     drawn += [_text("after turn", (x(1) + x(turns)) / 2, bottom + 36, "rf-axis", "middle")]
     drawn += [_band(curve, marks[name], x, y, name in strong) for name, curve in curves.items()]
     drawn += [_curve(name, curve, marks[name], x, y, name in strong) for name, curve in curves.items()]
-    places = spread_apart({name: curve[-1].mean for name, curve in curves.items()}, LINE * top / (bottom - 12))
+    places = spread_apart({name: curve[-1].mean for name, curve in curves.items()}, LINE * up.high / (bottom - 28))
     for name, at in places.items():
         lead = _line("rf-lead", x(turns) + 7, y(curves[name][-1].mean), x(turns) + 15, y(at))
         label = _text(short(name), x(turns) + 19, y(at) + 4.5, "rf-name")
@@ -308,39 +333,64 @@ def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> 
     if not order:
         return quiet(f"No assistant is scored in {measure.label}.")
     rows = {name: estimates[name][measure.name] for name in order}
-    return dots(rows, measure.label, marks, lambda each: _short(each, measure), measure)
+    title = f"{measure.label}, mean over artifacts with its 95 % interval"
+    return dots(rows, title, marks, measure, to_one=measure.is_share)
 
 
 def dots(
     rows: Mapping[str, Estimate],
     title: str,
     marks: Mapping[str, Look] | None = None,
-    shown: Callable[[Estimate], str] = _short,
     measure: Measure | None = None,
+    *,
+    to_one: bool = False,
     one_look: bool = False,
 ) -> Markup:
-    """Means with their intervals on one scale from 0, a row each; `title` names the scale.
+    """Means with their intervals and n on one scale with 0 in it, a row each; `title` names the scale.
 
     Args:
+        to_one: the scale ends at 1, the most that there can be; far below, its words say that it does not.
         one_look: the rows are no assistants, and so need no colours and shapes of their own.
     """
     marks = marks or (dict.fromkeys(rows, looks(["one"])["one"]) if one_look else looks(list(rows)))
-    number = 24 + CHARACTER * max(len(short(name)) for name in rows)  # beside the name: first on a phone
-    left, right = number + 150, 14.0
-    size, bottom = Box(WIDE.width, 62 + 1.2 * ROW * len(rows)), 10 + 1.2 * ROW * len(rows)
-    span = span_of(rows.values())
-    x = scale(span, left, size.width - right)
-    drawn = [_grid_upright(span, x, 4, bottom, title)]
-    for place, (name, each) in enumerate(rows.items()):
-        y, look = 6 + 1.2 * ROW * (place + 0.5), marks[name]
-        interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), y)
-        value = _text(shown(each), number, y + 4, "rf-row")
-        point = tag("g", _mark(look, x(each.mean), y, f"{name}: {_in_words(each, measure)}"), class_="rf-line")
-        drawn.append(
-            tag("g", _row_name(name, look, y), interval, point, value, class_="rf-own", style=f"color:{look.colour}")
-        )
-    spoken = "; ".join(f"{name} {shown(each)}" for name, each in rows.items())
-    return _svg(size, f"{title}: {spoken}", drawn, readable=READABLE_ROWS)
+    return for_any_window(lambda width: _dots(rows, title, marks, measure, to_one, width))
+
+
+def _dots(
+    rows: Mapping[str, Estimate],
+    title: str,
+    marks: Mapping[str, Look],
+    measure: Measure | None,
+    to_one: bool,
+    width: float,
+) -> Markup:
+    """Name and number in front of every interval; where that is too narrow, above it."""
+    on_desk, axis = width > READABLE, axis_of(rows.values(), to_one)
+    numbers = {name: f"{_short(each, measure)}, n = {each.n_artifacts:,}" for name, each in rows.items()}
+    longest = LETTER * max(map(len, numbers.values()))
+    if on_desk:
+        names = {name: [short(name)] for name in rows}
+        number = 24 + CHARACTER * max(map(len, map(short, rows)))
+        left = number + longest + 16
+    else:
+        names = {name: _wrapped(name, width - longest - 24) for name in rows}
+        number, left = width - longest, 10.0
+    x = scale(axis, left, width - 14)
+    words = _wrapped(_says_its_end(title, axis, to_one), width - left)
+    drawn, top = [], 4.0
+    for name, each in rows.items():
+        look, y = marks[name], top + ROW / 2
+        at = y if on_desk else y + LINE * len(names[name]) + 2
+        interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), at)
+        point = tag("g", _mark(look, x(each.mean), at, f"{name}: {numbers[name]}"), class_="rf-line")
+        value = _text(numbers[name], number, y + 4, "rf-row")
+        lines = (_text(line, 18, y + 4 + LINE * place, "rf-row") for place, line in enumerate(names[name]))
+        parts = tag("path", class_="rf-mark", d=shape(look.symbol, 8, y)), *lines, interval, point, value
+        drawn.append(tag("g", *parts, class_="rf-own", style=f"color:{look.colour}"))
+        top = at + (0.7 if on_desk else 0.8) * ROW
+    grid = _grid_upright(axis, x, 4, top, words)
+    spoken = "; ".join(f"{name} {number}" for name, number in numbers.items())
+    return _svg(Box(width, top + 40 + LINE * (len(words) - 1)), f"{title}: {spoken}", [grid, *drawn])
 
 
 def two_values(rows: Mapping[str, tuple[float, float]], names: tuple[str, str]) -> Markup:
@@ -375,13 +425,13 @@ def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Mar
     }
     if not rows:
         return quiet("No assistant is scored in discovery.")
-    across, up = (Span(0, _round_up(span_of(pair[at] for pair in rows.values()).high)) for at in (0, 1))
+    across, up = (axis_of((pair[at] for pair in rows.values()), to_one=at == 1) for at in (0, 1))
     size = Box(WIDE.width, 340)
     bottom = size.height - 44
     x, y = scale(across, 52, size.width - 24), scale(up, bottom, 20)
     drawn = [_grid_across(up, y, 52, size.width - 24)]
-    drawn += [_grid_upright(across, x, bottom, bottom, "thousand tokens per conversation")]
-    drawn += [_text("discovery (eq. 4)", 52, 12, "rf-axis")]
+    drawn += [_grid_upright(across, x, bottom, bottom, ["thousand tokens per conversation"])]
+    drawn += [_text(_says_its_end("discovery (eq. 4)", up, to_one=True), 52, 12, "rf-axis")]
     heights = spread_apart(
         {name: discovery.mean for name, (_, discovery) in rows.items()}, LINE * up.high / (bottom - 20)
     )
