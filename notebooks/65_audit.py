@@ -93,11 +93,13 @@ def choose_user():
 
     _runs, _trouble = _found_or_made()
     _users = {**labelled(list(_runs.values())), RECORDED: None}
-    run_choice = kept(mo.ui.dropdown, "run", _users, value=next(iter(_users)), label="Whose user", searchable=True)
+    run_choice = kept(
+        mo.ui.dropdown, "run", _users, value=next(iter(_users)), label="Whose user", searchable=True, full_width=True
+    )
     _shown = [run_choice]
     if _trouble:
         _shown.append(mo.Html(show.styled(show.error_line(_trouble))))
-    mo.vstack(_shown)
+    mo.vstack(_shown, align="start")
     return (run_choice,)
 
 

@@ -216,10 +216,10 @@ def behind_a_number() -> Markup:
 def messages() -> Markup:
     """Messages of a user; those that give a wish away are marked."""
     right = next(each for each in ([2, 5],) if trusting.find_the_leak(each).passed)
-    marks = []
+    marks, unit = [], (WIDTH - 24) / max(map(len, trusting.MESSAGES))
     for place, message in enumerate(trusting.MESSAGES, 1):
         y = 8 + (place - 1) * 20
-        marks.append(rect(12, y, len(message) * 3.2, 13, "loss" if place in right else "fog-box"))
+        marks.append(rect(12, y, len(message) * unit, 13, "loss" if place in right else "fog-box"))
     return joined(marks)
 
 

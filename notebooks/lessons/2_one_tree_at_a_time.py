@@ -20,6 +20,7 @@ with app.setup(hide_code=True):
     from discover_lib.core.advance import focus, initial_state
     from discover_lib.core.rules import Rules
     from discover_lib.views import conversation as show
+    from discover_lib.views.html import tag
     from discover_lib.views.navigation import footer
 
 
@@ -74,7 +75,8 @@ def do_two_replies(opened, two_replies):
     _tree, _rules = first_trees(STEPPED, 2), Rules.paper()
     _state = initial_state(_tree, _rules, STEPPED)
     _outline = show.outline(_tree, _state, _rules, (), focus(_tree, _state, _rules))
-    _panel = show.panel(f"“{_tree.initial_request}”: two of their trees", show.state_legend(), _outline)
+    _trees = tag("div", _outline, class_="le-two")
+    _panel = show.panel(f"“{_tree.initial_request}”: two of their trees", show.state_legend(), _trees)
     _replies = cards.answer_of("two-replies", two_replies.value) if two_replies.value else []
     _talk = answered(STEPPED, [reply for reply in _replies if reply.strip()][:2])
     _said = show.more("What they answered", show.chat(_talk)) if _replies else show.EMPTY

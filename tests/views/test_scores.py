@@ -292,13 +292,13 @@ def test_a_chart_of_rows_fits_a_phone_with_long_names() -> None:
     rows = {name: Estimate(0.5, 0.25, 0.75, 1200, 1200), "x" * 60: Estimate(0.9, 0.8, 1.0, 7, 7)}
     [phone] = re.findall('rf-narrow">(.*)', charts.dots(rows, "share with an alarm", to_one=True))
     assert "min-width" not in phone and f'viewBox="0 0 {charts.PHONE_WIDTH:g} ' in phone
-    words = [(float(x), float(y), text) for x, y, text in re.findall(r'rf-row" x="(.*?)" y="(.*?)">(.*?)<', phone)]
-    lines = [text for x, _, text in words if x == 18]
+    words = re.findall(r'rf-row" x="([\d.]+)" y="[\d.]+"( text-anchor="end")?>(.*?)<', phone)
+    lines = [text for x, at_right, text in words if not at_right]
     assert " ".join(lines).startswith(name) and "".join(lines).endswith("x" * 60)
-    numbers = [(x, text) for x, _, text in words if x != 18]
+    numbers = [(float(x), text) for x, at_right, text in words if at_right]
     assert [text for _, text in numbers] == ["0.50 [0.25, 0.75], n = 1,200", "0.90 [0.80, 1.00], n = 7"]
-    assert 18 + max(map(len, lines)) * charts.LETTER <= min(x for x, _ in numbers)
-    assert numbers[0][0] + len(numbers[0][1]) * charts.LETTER <= charts.PHONE_WIDTH
+    end = 18 + max(map(len, lines)) * charts.LETTER
+    assert all(end <= x - len(text) * charts.LETTER and x <= charts.PHONE_WIDTH for x, text in numbers)
 
 
 @pytest.mark.parametrize(

@@ -374,7 +374,7 @@ def _dots(
         left = number + longest + 16
     else:
         names = {name: _wrapped(name, width - longest - 24) for name in rows}
-        number, left = width - longest, 10.0
+        number, left = width - 2, 10.0
     x = scale(axis, left, width - 14)
     words = _wrapped(_says_its_end(title, axis, to_one), width - left)
     drawn, top = [], 4.0
@@ -383,7 +383,7 @@ def _dots(
         at = y if on_desk else y + LINE * len(names[name]) + 2
         interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), at)
         point = tag("g", _mark(look, x(each.mean), at, f"{name}: {numbers[name]}"), class_="rf-line")
-        value = _text(numbers[name], number, y + 4, "rf-row")
+        value = _text(numbers[name], number, y + 4, "rf-row", None if on_desk else "end")
         lines = (_text(line, 18, y + 4 + LINE * place, "rf-row") for place, line in enumerate(names[name]))
         parts = tag("path", class_="rf-mark", d=shape(look.symbol, 8, y)), *lines, interval, point, value
         drawn.append(tag("g", *parts, class_="rf-own", style=f"color:{look.colour}"))

@@ -253,6 +253,12 @@ export default {
     send.type = "submit";
     const hints = make("div", "st-hints");
     own.append(label, send, hints);
+    let trying = own;
+    if (model.get("suspense")) { // a lesson's step fits a screen
+      trying = make("details", "st-try");
+      trying.append(make("summary", "", label.firstChild.textContent), own);
+      label.firstChild.textContent = "Your reply";
+    }
     own.addEventListener("submit", (event) => {
       event.preventDefault();
       if (!text.value.trim()) return text.focus();
@@ -293,7 +299,7 @@ export default {
       paint();
     };
 
-    el.append(top, tabs, grid, bar, captions, own, status);
+    el.append(top, tabs, grid, bar, captions, trying, status);
     el.addEventListener("keydown", (event) => {
       if (event.target.closest("textarea, input")) return;
       if (event.key === "ArrowLeft") (stop(), go(turn - 1));
