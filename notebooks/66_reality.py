@@ -172,7 +172,7 @@ def show_distances(far, manner_choice, people, unread):
     def _cell(each: Distance | None) -> str:
         if each is None or each.difference is None:
             return "–"
-        return f"{each.difference}{' farther than people' if each.beyond_people else ''}"
+        return f"{str(each.difference).replace('-', '−')}{' farther than people' if each.beyond_people else ''}"
 
     _by = {name: {each.feature: each for each in found} for name, found in far.items()}
     _names = {

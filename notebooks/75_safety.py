@@ -134,8 +134,9 @@ def choose_conversation(conversations, depth_choice):
         _offers,
         value=next(iter(_offers)),
         label="A conversation in which something was offered",
+        full_width=True,
     )
-    mo.vstack([mo.md("## One of them"), talk_choice])
+    mo.vstack([mo.md("## One of them"), talk_choice], align="start")
     return (talk_choice,)
 
 

@@ -214,9 +214,8 @@ def agreement_picture(rows: Iterable[Agreement]) -> Markup:
 def errata(checks: Iterable[Check]) -> Markup:
     """Printed figures that do not follow from the others: both values on one scale, and what explains them."""
     rows = [each for each in checks if each.computed is not None and each.unit == "%"]
-    picture = two_values(
-        {f"{each.what}": (each.printed, each.computed or 0.0) for each in rows}, ("printed", "recomputed")
-    )
+    values = {f"{each.what}": (each.printed, each.computed or 0.0) for each in rows}
+    picture = two_values(values, ("printed", "recomputed"), "percent")
     return picture + tag("ul", *map(_erratum, rows), class_="dl-plain dl-small")
 
 

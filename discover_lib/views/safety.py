@@ -37,7 +37,14 @@ SIX_MEANING = (
 
 def six_row(row: SafetyRow) -> list[str]:
     smallest = [f"±{value:.1f}" for value in row.smallest]
-    return [row.base, row.benchmark, f"{row.before:g}", f"{row.after:g}", f"{row.change:+.1f}", *smallest]
+    return [
+        row.base,
+        row.benchmark,
+        f"{row.before:g}",
+        f"{row.after:g}",
+        f"{row.change:+.1f}".replace("-", "−"),
+        *smallest,
+    ]
 
 
 def safety_answer(results: Sequence[Safety]) -> Markup:
@@ -73,7 +80,7 @@ def both_sides(results: Sequence[Safety]) -> Markup:
         for each in results
         if each.offers.value is not None and each.over_refusal.value is not None
     }
-    return two_values(rows, ("offered although off-limits", "refused although allowed"))
+    return two_values(rows, ("offered although off-limits", "refused although allowed"), "share of conversations")
 
 
 def safety_table(results: Sequence[Safety]) -> Markup:

@@ -393,29 +393,38 @@ def _dots(
     return _svg(Box(width, top + 40 + LINE * (len(words) - 1)), f"{title}: {spoken}", [grid, *drawn])
 
 
-def two_values(rows: Mapping[str, tuple[float, float]], names: tuple[str, str]) -> Markup:
+def two_values(rows: Mapping[str, tuple[float, float]], names: tuple[str, str], title: str) -> Markup:
     """Two values of each row on one scale, joined: hollow for the first, filled for the second, both with numbers."""
     if not rows:
         return EMPTY
-    left, high = 20 + 7.5 * max(map(len, rows)), 1.3 * ROW
-    size = Box(WIDE.width, high * len(rows) + 34)
-    ends = [value for pair in rows.values() for value in pair]
-    x = scale(Span(min(0.0, *ends), max(ends)), left + 40, size.width - 60)
-    drawn = [
-        _line("rf-grid", x(0), 0, x(0), high * len(rows)),
-        _text("0 %", x(0), high * len(rows) + 16, anchor="middle"),
-    ]
-    for place, (name, (first, second)) in enumerate(rows.items()):
-        y = high * (place + 0.5)
-        drawn += [_text(name, left, y + 4, "rf-row", "end"), _line("rf-lead", x(first), y, x(second), y)]
-        drawn.append(tag("circle", class_="rf-hollow", cx=f"{x(first):.1f}", cy=f"{y:.1f}", r=5))
-        drawn.append(tag("circle", class_="rf-filled", cx=f"{x(second):.1f}", cy=f"{y:.1f}", r=5))
-        for value, other in ((first, second), (second, first)):
-            side, anchor = (9, "start") if value >= other else (-9, "end")
-            drawn.append(_text(f"{value:.4g}", x(value) + side, y + 4, anchor=anchor))
     spoken = "; ".join(f"{name}: {names[0]} {first:g}, {names[1]} {second:g}" for name, (first, second) in rows.items())
     key = tag("p", f"○ {names[0]}  ● {names[1]}", class_="dl-quiet dl-small")
-    return _svg(size, spoken, drawn) + key
+    return for_any_window(lambda width: _two_values(rows, title, spoken, width)) + key
+
+
+def _two_values(rows: Mapping[str, tuple[float, float]], title: str, spoken: str, width: float) -> Markup:
+    """The name in front of its values; where that is too narrow, above them."""
+    on_desk = width > READABLE
+    left = 20 + 7.5 * max(map(len, rows)) if on_desk else 0.0
+    ends = [0.0, *(value for pair in rows.values() for value in pair)]
+    span = Span(min(ends), max(ends))
+    x = scale(span, left + 48, width - 60)
+    drawn, top = [], 0.0
+    for name, (first, second) in rows.items():
+        lines = [name] if on_desk else _wrapped(name, width)
+        y = top + 0.65 * ROW
+        at = y if on_desk else y + LINE * len(lines) + 2
+        for place, line in enumerate(lines):
+            drawn.append(_text(line, left, y + 4 + LINE * place, "rf-row", "end" if on_desk else None))
+        drawn.append(_line("rf-lead", x(first), at, x(second), at))
+        drawn.append(tag("circle", class_="rf-hollow", cx=f"{x(first):.1f}", cy=f"{at:.1f}", r=5))
+        drawn.append(tag("circle", class_="rf-filled", cx=f"{x(second):.1f}", cy=f"{at:.1f}", r=5))
+        for value, other in ((first, second), (second, first)):
+            side, anchor = (9, "start") if value >= other else (-9, "end")
+            drawn.append(_text(f"{value:.4g}".replace("-", "−"), x(value) + side, at + 4, anchor=anchor))
+        top = at + 0.65 * ROW
+    grid = _grid_upright(span, x, 0, top, [title])
+    return _svg(Box(width, top + 40), spoken, [grid, *drawn])
 
 
 def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Markup:
@@ -659,7 +668,11 @@ def lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look]) -> M
     Args:
         rows: name → words of every message, or quantiles of them; none empty.
     """
-    ticks, left, right, row = (1, 2, 5, 10, 20, 50, 100), 8.0, SMALL.width - 30, 52.0
+    return for_any_window(lambda width: _lengths(rows, marks, min(width, SMALL.width)))
+
+
+def _lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look], width: float) -> Markup:
+    ticks, left, right, row = (1, 2, 5, 10, 20, 50, 100), 8.0, width - 30, 52.0
     bottom = 14 + row * len(rows)
     log = scale(Span(0, math.log(120)), left + 6, right)
 

@@ -299,6 +299,7 @@ export default {
       paint();
     };
 
+    el.dataset.suspense = String(Boolean(model.get("suspense")));
     el.append(top, tabs, grid, bar, captions, trying, status);
     el.addEventListener("keydown", (event) => {
       if (event.target.closest("textarea, input")) return;
