@@ -100,11 +100,10 @@ def _svg(
     *,
     stretched: bool = False,
     class_: str = "rf",
-    readable: float = READABLE,
 ) -> Markup:
     view = f"0 0 {size.width:g} {size.height:g}"
     ratio = "none" if stretched else None
-    least = None if stretched or size.width < readable else f"min-width:{readable:g}px"
+    least = None if stretched or size.width < READABLE else f"min-width:{READABLE:g}px"
     words = {"role": "img", "aria_label": spoken}
     svg = tag("svg", *drawn, class_=class_, style=least, viewBox=view, preserveAspectRatio=ratio, **words)
     return scrolling(svg) if least else svg
@@ -698,8 +697,7 @@ def _lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look], wid
         )
         drawn.append(tag("g", *parts, class_="rf-line", style=f"color:{look.colour}"))
         spoken.append(told)
-    chart = _svg(Box(SMALL.width, bottom + 44), "; ".join(spoken), drawn, readable=SMALL.width + 1)
-    return tag("div", chart, style="max-width:44rem")
+    return tag("div", _svg(Box(width, bottom + 44), "; ".join(spoken), drawn), style="max-width:36rem")
 
 
 def _plain(value: float) -> str:
