@@ -7,6 +7,7 @@ arrives, so it does not matter which node ran it, or how often: Ray runs what wa
 from __future__ import annotations
 
 import hashlib
+import os
 import socket
 import time
 import warnings
@@ -27,7 +28,8 @@ from discover_lib.runs.units import CHUNK
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-LOCAL = "ray"
+LOCAL, REMOTE = "ray", "ray://"
+FOUND_BY_RAY = ("", "auto", "local")  # what RAY_ADDRESS may say in place of an address
 PROBE_SECONDS = 2.0  # for an address to answer
 WAIT_SECONDS = 0.5
 LOOK_SECONDS = 2.0  # between looks at which nodes are alive
@@ -48,10 +50,11 @@ def cluster(where: str) -> Iterator[Cluster]:
             "ray://HOST:PORT": another one, through its client port.
 
     Raises:
-        ClusterError: no Ray here, no cluster there, or another version of Ray, Python or this package on a node.
+        ClusterError: no Ray here, no cluster there or at RAY_ADDRESS, or another version of Ray, Python or this
+            package on a node.
     """
-    address = where if where.startswith("ray://") else None
-    if where != LOCAL and (address is None or not address[6:].rpartition(":")[2].isdigit()):
+    address = where if where.startswith(REMOTE) else None
+    if where != LOCAL and (address is None or not _has_port(address)):
         raise ClusterError(
             f"invalid place {where!r} to run on; write ray, or ray://HOST:PORT, or slurm, or slurm:FILE.yaml"
         )
@@ -60,8 +63,8 @@ def cluster(where: str) -> Iterator[Cluster]:
     except ImportError as error:
         raise ClusterError(f"running on Ray needs ray ({error}): pip install 'discover-lib[ray]'") from None
     joined = ray.is_initialized()
-    if address and not joined:
-        _probe(address)
+    if not joined:
+        _probe(address or _address_here())
     try:
         if not joined:
             with warnings.catch_warnings(action="ignore"):  # the error says the same
@@ -78,9 +81,28 @@ def cluster(where: str) -> Iterator[Cluster]:
             ray.shutdown()
 
 
+def _address_here() -> str:
+    """The address that RAY_ADDRESS gives; "" where there is none, or Ray is to find the cluster itself.
+
+    Raises:
+        ClusterError: it is no address.
+    """
+    address = os.environ.get("RAY_ADDRESS", "")
+    if address in FOUND_BY_RAY or _has_port(address):
+        return "" if address in FOUND_BY_RAY else address
+    raise ClusterError(f"invalid address {address!r} in RAY_ADDRESS; write HOST:PORT, or ray://HOST:PORT, or unset it")
+
+
+def _has_port(address: str) -> bool:
+    host, _, port = address.removeprefix(REMOTE).rpartition(":")
+    return bool(host) and port.isdigit()
+
+
 def _probe(address: str) -> None:
     """Ray itself waits half a minute and more for an address where nobody answers."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not address:
+        return
+    host, _, port = address.removeprefix(REMOTE).rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS).close()
     except (OSError, OverflowError) as error:

@@ -134,7 +134,7 @@ def _sleep(seconds: float) -> float:
     return seconds
 
 
-@pytest.mark.parametrize("where", ["slurm", "ray:", "ray://", "ray://host", "10.0.0.1:6379"])
+@pytest.mark.parametrize("where", ["slurm", "ray:", "ray://", "ray://host", "ray://:1", "10.0.0.1:6379"])
 def test_a_place_that_is_none_is_named(where: str) -> None:
     with pytest.raises(ClusterError, match=r"invalid place .* write ray, or ray://HOST:PORT"), cluster(where):
         raise AssertionError
@@ -146,12 +146,27 @@ def test_without_ray_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch
         raise AssertionError
 
 
-def test_a_cluster_that_nobody_answers_for_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("where", "variable"), [("{}", ""), ("{}", "127.0.0.1:1"), ("ray", "{}"), ("ray", "127.0.0.1:{port}")]
+)
+def test_a_cluster_that_nobody_answers_for_is_named_at_once(
+    where: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))  # is not asked to connect
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    told = rf"no Ray cluster to run on at ray://127\.0\.0\.1:{port}: nobody answers there"
-    with pytest.raises(ClusterError, match=told), cluster(f"ray://127.0.0.1:{port}"):
+    address = f"ray://127.0.0.1:{port}"
+    monkeypatch.setenv("RAY_ADDRESS", variable.format(address, port=port))
+    told = rf"no Ray cluster to run on at \S*127\.0\.0\.1:{port}: nobody answers there"
+    with pytest.raises(ClusterError, match=told), cluster(where.format(address)):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("variable", ["head", "head:", ":6379", "http://head", "ray://head"])
+def test_an_invalid_address_in_the_environment_is_named(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    monkeypatch.setenv("RAY_ADDRESS", variable)
+    with pytest.raises(ClusterError, match=f"invalid address '{variable}' in RAY_ADDRESS"), cluster("ray"):
         raise AssertionError
 
 
