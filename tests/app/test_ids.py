@@ -38,6 +38,7 @@ from discover_lib.views.figures.theme import looks
 from discover_lib.views.html import EMPTY
 from discover_lib.views.pages import evaluation_page, scores_csv
 from discover_lib.views.scores import report_parts, sentence
+from discover_lib.views.transcript import COLUMNS
 
 NUMBER = re.compile(r"[−+-]?\d+(?:\.\d+)?")
 DOMAINS = ("svg_drawing", "creative_writing")
@@ -437,6 +438,30 @@ def test_a_measure_of_one_conversation_is_shown_with_what_it_is_made_of(
         turns = [line.split("\t") for line in shown(measure)[2:]]
         assert [float(value) for value, _ in turns] == of_turn
         assert [next(iter(resolve(DiscoverId.parse(id)).values.values())) for _, id in turns] == of_turn
+
+
+def test_a_conversation_is_read_by_its_id_and_by_its_run_artifact_and_trial(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = id_of_run(folder)
+
+    def shown(*words: str) -> str:
+        app(["show", *words], standalone_mode=False)
+        return capsys.readouterr().out
+
+    told = shown(f"{run}/svg_drawing-eval-001/ask/1")
+    assert told.startswith("user       ") and max(map(len, told.splitlines()[:-3])) <= COLUMNS
+    assert (
+        told
+        == shown(run.run, "svg_drawing-eval-001", "ask", "1")
+        == shown(str(folder), "svg_drawing-eval-001", "ask", "1")
+    )
+    several = shown(str(folder), "svg_drawing-eval-001", "1").splitlines()
+    assert several[:3] == [f"{run}/svg_drawing-eval-001/{who}/1" for who in OPTIONS.assistants]
+    for wrong in (["a"], ["a", "one"], ["a", "b", "c", "1"]):
+        assert app(["show", str(folder), *wrong], standalone_mode=False) == 2
+        told = capsys.readouterr().err
+        assert told.endswith("or RUN ARTIFACT [ASSISTANTS] TRIAL\n") and told.count("\n") == 1
 
 
 def test_a_page_opens_what_an_id_stands_on(folder: Path) -> None:

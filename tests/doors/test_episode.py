@@ -51,7 +51,7 @@ def test_the_steps_are_the_record() -> None:
 @pytest.mark.parametrize("role", ["engine", "judge", "voice"])
 def test_a_missing_key_is_said_before_anybody_talks(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(RunOptionsError, match="^gpt-4o-mini: OPENAI_API_KEY is not set") as told:
+    with pytest.raises(RunOptionsError, match=r"^gpt-4o-mini: OPENAI_API_KEY is not set") as told:
         Episode(artifacts=1, **{role: "gpt-4o-mini"})
     assert "\n" not in str(told.value)
 
