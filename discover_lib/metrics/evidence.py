@@ -8,7 +8,10 @@ from dataclasses import replace
 from discover_lib.base.ids import DiscoverId
 from discover_lib.metrics.results import ALL, MEASURE, ScopeResults
 
-CEILING, BROKEN = "ceiling", "broken"  # measures that are no column: per artifact; replies that broke, and all of them
+# Measures that are no column.
+CEILING = "ceiling"  # per artifact
+BROKEN = "broken"  # replies that broke a model's notation, and all of them
+SHARE = "share of hidden"  # intents that were discovered, those still emerging left out
 
 
 def ids_of_results(scopes: Iterable[ScopeResults], run: DiscoverId) -> dict[str, str]:

@@ -101,7 +101,9 @@ def test_a_plan_names_the_scorer_only_where_something_is_scored(scored):
         role_options=RoleOptions.read(max_tokens=["300"]),
     )
     run = lay_out_evaluation(asked, ["svg_drawing"]) if scored else lay_out(asked)
-    named = [line.split(":")[0] for line in plan_run(run).assumptions if line.startswith("as asked for")]
+    named = [
+        line.split(":")[0] for line in plan_run(run, settings=settings()).assumptions if line.startswith("as asked for")
+    ]
     assert named == [f"as asked for, {role}" for role in ("judge", "voice", *["scorer"] * scored)]
 
 
