@@ -101,7 +101,8 @@ def resolve(id: DiscoverId) -> Resolved:
             chosen = list(with_steps(chosen, store))
         broken = [broken_replies(store.conversation(each.place)) for each in chosen] if id.measure == BROKEN else []
     pool, run = Pool(members, id.leave_out or "none"), DiscoverId(id.run)  # type: ignore[arg-type]
-    values = dict(zip((id_of(run, each) for each in chosen), broken, strict=False)) or _values(id, pool, chosen)
+    counted = zip((id_of(run, each) for each in chosen), broken, strict=False)
+    values: dict[DiscoverId, Any] = dict(counted) or _values(id, pool, chosen)
     estimate = None
     if id.measure in (*BY_LABEL, SHARE) and len({each.assistant for each in chosen}) == 1 and len(chosen) > 1:
         by_artifact: dict[str, list[float]] = {}
@@ -157,8 +158,8 @@ def _values(id: DiscoverId, pool: Pool, chosen: list[ConversationScores]) -> dic
     if id.turn:
         return {id_of(run, each): _after(id, each) for each in chosen if id.measure == "found" or each.turns >= id.turn}
     if id.measure == SHARE:
-        theirs = {each.unit: _share(each) for each in pool.scores if each.assistant == id.against}
-        return {id_of(run, each): _share(each) - theirs.get(each.unit, 0.0) for each in chosen}
+        others = {each.unit: _share(each) for each in pool.scores if each.assistant == id.against}
+        return {id_of(run, each): _share(each) - others.get(each.unit, 0.0) for each in chosen}
     alone = None not in (id.artifact, id.assistants, id.trial) and not id.against
     if measure and not (alone and id.measure in CSV_COLUMNS):
         per_user = pool.per_user(measure.name)

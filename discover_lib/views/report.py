@@ -227,7 +227,7 @@ def _listed(of_part: Mapping[str, Markup]) -> list[Markup]:
     return [tag("span", f"{name}: ", line) for name, line in of_part.items()]
 
 
-def _pair(measure: str, ours: str, theirs: str) -> dict[str, str]:
+def _pair(measure: str, ours: str, theirs: str) -> dict[str, Any]:
     """A paired difference, as an id names it."""
     return {"measure": MEASURE[measure].label, "assistants": ours, "against": theirs}
 

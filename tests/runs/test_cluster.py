@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from discover_lib.runs import cluster as clusters
-from discover_lib.runs.cluster import ClusterError, cluster
+from discover_lib.runs.cluster import ClusterError, cluster, pieces_of_a_task
 from discover_lib.runs.evaluation import assess, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, check_spreads, execute, lay_out
 from discover_lib.runs.store import RunStore
@@ -125,13 +125,29 @@ def _divide(number: int) -> float:
 def test_fifty_milliseconds_a_piece_on_two_workers_cost_little_more_than_half(spread: Any) -> None:
     list(spread.map(_sleep, [0.0] * 8, chunk=1))  # the workers have begun
     began = time.monotonic()
-    assert sum(spread.map(_sleep, [0.05] * 400, chunk=8)) == pytest.approx(20)
+    assert sum(spread.map(_sleep, [0.05] * 400)) == pytest.approx(20)
     assert time.monotonic() - began < 10 * 1.5  # measured alone: see docs/scale.md; other tests run beside it here
 
 
 def _sleep(seconds: float) -> float:
     time.sleep(seconds)
     return seconds
+
+
+@pytest.mark.parametrize(
+    ("seconds", "left", "at_once", "pieces"),
+    [
+        (0.0, 1000, 4, 1),  # nothing has come back: one each
+        (0.05, 1000, 4, 10),  # half a second of work
+        (0.005, 100_000, 4, 64),  # no more than this, however fast
+        (5.0, 1000, 4, 1),  # slow ones one by one: little is lost with a node, and progress is seen
+        (0.05, 12, 4, 3),  # at the end every worker gets its share
+        (0.05, 3, 4, 1),
+        (0.05, 1000, 400, 2),
+    ],
+)
+def test_a_task_takes_half_a_second_and_less_at_the_end(seconds: float, left: int, at_once: int, pieces: int) -> None:
+    assert pieces_of_a_task(seconds, left, at_once) == pieces
 
 
 @pytest.mark.parametrize("where", ["slurm", "ray:", "ray://", "ray://host", "ray://:1", "10.0.0.1:6379"])
