@@ -13,9 +13,10 @@ import os
 import resource
 import shutil
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,6 +51,31 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+class Everyone(threading.Thread):
+    """Memory and processor time of this process and all below it, Ray's own and its workers, every two seconds."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.peak, self.cpu, self.over = 0, {}, threading.Event()
+
+    def run(self) -> None:
+        import psutil  # Ray needs it too
+
+        own = psutil.Process()
+        while not self.over.wait(2):
+            shared_once = 0
+            for process in (own, *own.children(recursive=True)):
+                with suppress(psutil.Error):
+                    self.cpu[process.pid] = sum(process.cpu_times()[:2])
+                    shared_once += process.memory_full_info().pss
+            self.peak = max(self.peak, shared_once)
+
+    def __str__(self) -> str:
+        return (
+            f"all {len(self.cpu)} processes: {sum(self.cpu.values()):.0f} s, peak {self.peak / 2**20:.0f} MB together"
+        )
+
+
 def conversations(number: int, folder: Path) -> None:
     clock = Clock()
     run = lay_out(replace(OPTIONS, artifacts=ARTIFACTS, trials=number // ARTIFACTS))
@@ -57,17 +83,18 @@ def conversations(number: int, folder: Path) -> None:
     import ray
 
     ray.init(num_cpus=2, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
-    clock, told = Clock(), [0]
+    clock, told, everyone = Clock(), [0], Everyone()
+    everyone.start()
 
     def on_progress(snapshot: object) -> None:
         finished = snapshot.counts.finished  # type: ignore[attr-defined]
         if finished - told[0] >= number // 10:
             told[0] = finished
-            print(f"  {finished:,} in the store: {clock}, peak {peak_megabytes():.0f} MB", flush=True)
+            print(f"  {finished:,} in the store: {clock}, peak {peak_megabytes():.0f} MB; {everyone}", flush=True)
 
     with cluster("ray") as nodes:
         execute(run, folder, spread=nodes, on_progress=on_progress)
-        print(f"on Ray: {clock}, peak {peak_megabytes():.0f} MB\n{nodes.line}", flush=True)
+        print(f"on Ray: {clock}, peak {peak_megabytes():.0f} MB; {everyone}\n{nodes.line}", flush=True)
     ray.shutdown()
     opened(folder)
 
@@ -155,11 +182,12 @@ def kills(number: int, folder: Path) -> None:
 def overhead(_: int, folder: Path) -> None:
     with two_nodes(), cluster("ray") as nodes:
         list(nodes.map(time.sleep, [0.0] * 16, chunk=1))
-        for chunk in (8, 1):
+        for chunk in (8, 1, None):  # None: as conversations go
             began, clock = time.monotonic(), Clock()
             list(nodes.map(time.sleep, [0.05] * 400, chunk=chunk))
             over = (time.monotonic() - began) / 10 - 1
-            print(f"400 × 50 ms on two workers by {chunk}: {over:.1%} over the ideal 10 s; driver {clock}", flush=True)
+            by = chunk or "expected seconds"
+            print(f"400 × 50 ms on two workers by {by}: {over:.1%} over the ideal 10 s; driver {clock}", flush=True)
 
 
 if __name__ == "__main__":

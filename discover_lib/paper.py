@@ -24,20 +24,21 @@ import dataclasses
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from discover_lib.audit.certificate import certify_run, lay_out_panel, read_certificate
+from discover_lib.audit.certificate import certify_run, lay_out_panel, panel_folder, read_certificate
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import rounded, write_json
+from discover_lib.base.ids import LabelledId
 from discover_lib.base.records import Record
 from discover_lib.engines.local.dialect import read_card
-from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
-from discover_lib.metrics.results import results_by_scope
+from discover_lib.metrics.evidence import BROKEN, ids_at, ids_of_results
+from discover_lib.metrics.results import ScopeResults, results_by_scope
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.runs.evaluation import (
     assess,
@@ -48,7 +49,8 @@ from discover_lib.runs.evaluation import (
     load_scores,
 )
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out_together
-from discover_lib.runs.store import RunStore
+from discover_lib.runs.resolve import broken_replies
+from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.train import Progress, jobs
 from discover_lib.train.jobs import TrainingJob
 from discover_lib.train.recipes import Recipe, Stage
@@ -397,7 +399,23 @@ def evaluation_results(folder: Path, labels: Mapping[str, str]) -> dict[str, Any
         "ceilings": {scope: each.to_dict() for scope, each in ceilings.items()},
         "certificate": certificate.to_dict() if certificate else None,
         "broken": broken_shares(folder, labels),
+        "ids": evaluation_ids(folder, labels, scopes.values()),
     }
+
+
+def evaluation_ids(folder: Path, labels: Mapping[str, str], scopes: Iterable[ScopeResults]) -> dict[str, str]:
+    """What the numbers of `evaluation_results` stand on, as `ids_of_results`; a certificate's on its panel's run."""
+    run = labelled_id(folder, labels)
+    ids = ids_of_results(scopes, run)
+    for label in labels.values():
+        ids |= ids_at(dataclasses.replace(run, assistants=label, measure=BROKEN), "broken", label)
+    panel = panel_folder(folder)
+    return ids | (ids_at(id_of_run(panel), "certificate") if panel else {})
+
+
+def labelled_id(folder: Path, labels: Mapping[str, str]) -> LabelledId:
+    """The id of an evaluation, whose assistants are called by their labels."""
+    return LabelledId(id_of_run(folder).run, named={label: name for name, label in labels.items()})
 
 
 def labelled_scores(folder: Path, labels: Mapping[str, str]) -> list[ConversationScores]:
@@ -414,10 +432,9 @@ def broken_shares(folder: Path, labels: Mapping[str, str]) -> dict[str, dict[str
         for conversation in store.conversations():
             [name] = dict.fromkeys(conversation.setting["assistants"])
             counts = shares.setdefault(labels.get(name, name), {"broken": 0, "replies": 0})
-            replies = [turn.reply for turn in conversation.turns]
-            replies += [conversation.final.reply] if conversation.final else []
-            counts["broken"] += sum(map(is_broken, replies))
-            counts["replies"] += len(replies)
+            broken, replies = broken_replies(conversation)
+            counts["broken"] += broken
+            counts["replies"] += replies
     return shares
 
 

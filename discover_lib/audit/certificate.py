@@ -34,6 +34,7 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean
 from discover_lib.runs.options import LaidOut, RunOptions, as_in, execute, lay_out, manner_in
 from discover_lib.runs.runner import Progress
+from discover_lib.runs.store import FILE as STORE
 from discover_lib.runs.store import RunStore, StoreError, to_json
 
 if TYPE_CHECKING:
@@ -299,6 +300,12 @@ def certify_run(
         certificate = certify(store.conversations(), subject, seed=panel.options.seed, domains=domains)
     write_certificate(folder, certificate)
     return certificate
+
+
+def panel_folder(folder: Path) -> Path | None:
+    """Where the panel's conversations lie that a run was last certified with; None where it was not."""
+    stores = sorted((folder / PANEL_FOLDER).glob(f"run-*/{STORE}"), key=lambda path: path.stat().st_mtime)
+    return stores[-1].parent if stores else None
 
 
 def _panel_name(panel: LaidOut) -> str:

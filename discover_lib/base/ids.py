@@ -8,7 +8,8 @@ is the mean reward of `adaptive`, which stands on every conversation that it had
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -89,4 +90,21 @@ class DiscoverId:
         return cls(**values | {name: int(values[name]) for name in numbers})
 
 
-QUERY = tuple(field.name for field in fields(DiscoverId) if field.name not in PATH)
+@dataclass(frozen=True)
+class LabelledId(DiscoverId):
+    """An id in a report that calls assistants by labels; it is written with the names that the run has for them.
+
+    Attributes:
+        named: label → name in the run; others keep theirs.
+    """
+
+    named: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        given = {name: getattr(self, name) for name in (*PATH, *QUERY)}
+        for part in ("assistants", "against"):
+            given[part] = self.named.get(given[part], given[part])
+        return str(DiscoverId(**given | {"pool": tuple(self.named.get(who, who) for who in self.pool)}))
+
+
+QUERY = tuple(each.name for each in fields(DiscoverId) if each.name not in PATH)

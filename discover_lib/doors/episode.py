@@ -22,7 +22,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES
 from discover_lib.engines.spec import RoleEngines
-from discover_lib.runs.options import RunOptions, lay_out
+from discover_lib.runs.options import RunOptions, check_models, lay_out
 from discover_lib.runs.store import to_json
 from discover_lib.runs.units import Unit, seed_of, simulator_of, user_of
 
@@ -68,7 +68,8 @@ class Episode:
 
     Raises:
         DoorError: an option is none of its kind.
-        RunOptionsError and others of `discover_lib.runs.options.lay_out`: naming what cannot be done.
+        RunOptionsError and others of `discover_lib.runs.options.lay_out`: naming what cannot be done, or the variable
+            of a model's key that is missing.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Episode:
         self.options = RunOptions((assistant,), domain=domain, **_checked(options))
         self._units = _units(self.options)
         self._waits = bool(self.options.spec.models())
-        self._own_client = _client() if self._waits and client is None else None
+        self._own_client = _client(self.options) if self._waits and client is None else None
         self._engines = RoleEngines(self.options.spec, client or self._own_client)
         self._user: UserSimulator | None = None
 
@@ -250,7 +251,9 @@ def _units(options: RunOptions) -> dict[str, Unit]:
     return {unit.artifact_id: unit for unit in lay_out(options).units if unit.trial == 0}
 
 
-def _client() -> LLMClient:
+def _client(options: RunOptions) -> LLMClient:
+    """A client for the models of these options, all of which can be asked."""
     from discover_lib.engines.llm.calls.client import LLMClient
 
+    check_models(options.spec.models(), None)
     return LLMClient()

@@ -51,16 +51,16 @@ class Summary:
     turns_leaking: int  # user messages that said what the user could not know
     why_no_score: str = ""  # in words, where eq. 4 is not defined
 
-    COLUMNS: ClassVar = ("assistant", "discovered", "share of hidden", "eq. 4", "reward per turn", "tokens", "leaks")
+    COLUMNS: ClassVar = ("assistant", "discovered", "share of hidden", "discovery", "reward", "kTok", "leaks")
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers in plain form."""
         return {name: value for name, value in dataclasses.asdict(self).items() if name != "why_no_score"}
 
     def row(self) -> tuple[str, ...]:
-        """The summary as the cells of a table, under `COLUMNS`."""
+        """The summary as the cells of a table, under `COLUMNS`, which call what an evaluation has, too, as it does."""
         score = "not defined" if self.score is None else f"{self.score:.2f}"
-        tokens = f"{self.tokens.mean:.0f}"
+        tokens = f"{self.tokens.mean / 1000:.2f}"
         shares = (str(self.discovered), str(self.share))
         return (self.assistant, *shares, score, str(self.reward), tokens, str(self.turns_leaking))
 
@@ -129,16 +129,11 @@ def _summary(name: str, group: Sequence[ConversationScores], score: float | None
         discovered=_estimate(group, lambda each: each.discovered),
         share=_estimate(group, lambda each: each.discovered / len(each.moves) if each.moves else math.nan),
         score=score,
-        reward=_estimate(group, _reward),
+        reward=_estimate(group, lambda each: math.nan if each.reward is None else each.reward),
         tokens=_estimate(group, lambda each: sum(each.tokens)),
         turns_leaking=sum(each.leaks for each in group),
         why_no_score=why,
     )
-
-
-def _reward(each: ConversationScores) -> float:
-    """Per turn; NaN where no turn was judged."""
-    return math.nan if each.reward is None else sum(filter(None, each.rewards)) / each.turns
 
 
 def _estimate(group: Sequence[T], number: Callable[[T], float]) -> Estimate:

@@ -7,6 +7,7 @@ arrives, so it does not matter which node ran it, or how often: Ray runs what wa
 from __future__ import annotations
 
 import hashlib
+import os
 import socket
 import time
 import warnings
@@ -15,24 +16,25 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from discover_lib.base import VERSION
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import counted
-from discover_lib.runs.units import CHUNK
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-LOCAL = "ray"
+LOCAL, REMOTE = "ray", "ray://"
+FOUND_BY_RAY = ("", "auto", "local")  # what RAY_ADDRESS may say in place of an address
 PROBE_SECONDS = 2.0  # for an address to answer
 WAIT_SECONDS = 0.5
 LOOK_SECONDS = 2.0  # between looks at which nodes are alive
 CHECK_SECONDS = 60.0  # for a node to say which version it has
-AHEAD = 2  # chunks in flight per processor
+AHEAD = 2  # tasks in flight per processor
+TASK_SECONDS = 0.5  # of a task: to hand one out and take its results back costs some 15 ms
+MOST = 64  # pieces of a task, whose results of 33 kB each travel together
 
 
 class ClusterError(DiscoverError):
@@ -48,10 +50,11 @@ def cluster(where: str) -> Iterator[Cluster]:
             "ray://HOST:PORT": another one, through its client port.
 
     Raises:
-        ClusterError: no Ray here, no cluster there, or another version of Ray, Python or this package on a node.
+        ClusterError: no Ray here, no cluster there or at RAY_ADDRESS, or another version of Ray, Python or this
+            package on a node.
     """
-    address = where if where.startswith("ray://") else None
-    if where != LOCAL and (address is None or not address[6:].rpartition(":")[2].isdigit()):
+    address = where if where.startswith(REMOTE) else None
+    if where != LOCAL and (address is None or not _has_port(address)):
         raise ClusterError(
             f"invalid place {where!r} to run on; write ray, or ray://HOST:PORT, or slurm, or slurm:FILE.yaml"
         )
@@ -60,8 +63,8 @@ def cluster(where: str) -> Iterator[Cluster]:
     except ImportError as error:
         raise ClusterError(f"running on Ray needs ray ({error}): pip install 'discover-lib[ray]'") from None
     joined = ray.is_initialized()
-    if address and not joined:
-        _probe(address)
+    if not joined:
+        _probe(address or _address_here())
     try:
         if not joined:
             with warnings.catch_warnings(action="ignore"):  # the error says the same
@@ -78,9 +81,28 @@ def cluster(where: str) -> Iterator[Cluster]:
             ray.shutdown()
 
 
+def _address_here() -> str:
+    """The address that RAY_ADDRESS gives; "" where there is none, or Ray is to find the cluster itself.
+
+    Raises:
+        ClusterError: it is no address.
+    """
+    address = os.environ.get("RAY_ADDRESS", "")
+    if address in FOUND_BY_RAY or _has_port(address):
+        return "" if address in FOUND_BY_RAY else address
+    raise ClusterError(f"invalid address {address!r} in RAY_ADDRESS; write HOST:PORT, or ray://HOST:PORT, or unset it")
+
+
+def _has_port(address: str) -> bool:
+    host, _, port = address.removeprefix(REMOTE).rpartition(":")
+    return bool(host) and port.isdigit()
+
+
 def _probe(address: str) -> None:
     """Ray itself waits half a minute and more for an address where nobody answers."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not address:
+        return
+    host, _, port = address.removeprefix(REMOTE).rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS).close()
     except (OSError, OverflowError) as error:
@@ -152,23 +174,27 @@ class Cluster(Spread):
                 )
 
     def map(
-        self, function: Callable[[Item], Result], items: Sequence[Item], chunk: int = CHUNK
+        self, function: Callable[[Item], Result], items: Sequence[Item], chunk: int | None = None
     ) -> Generator[Result, None, None]:
-        """As of `Spread`, `chunk` pieces a task."""
+        """As of `Spread`, `chunk` pieces a task; by default as many as those before let expect in `TASK_SECONDS`."""
         work = self._ray.remote(max_retries=-1, scheduling_strategy="SPREAD")(_work)
-        rest = iter(items)
         flying: list[Any] = []
-        looked = time.monotonic()
+        looked, begun, expected = time.monotonic(), 0, 0.0
         try:
             while True:
-                room = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1))) - len(flying)
-                flying += [work.remote(function, part) for _ in range(room) if (part := list(islice(rest, chunk)))]
+                at_once = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+                while begun < len(items) and len(flying) < at_once:
+                    size = chunk or pieces_of_a_task(expected, len(items) - begun, at_once)
+                    flying.append(work.remote(function, items[begun : begun + size]))
+                    begun += size
                 if not flying:
                     return
                 ready, flying = self._ray.wait(flying, timeout=WAIT_SECONDS)
                 for reference in ready:
-                    node, results = self._result(reference)
+                    node, seconds, results = self._result(reference)
                     self.done[node] += len(results)
+                    lately = seconds / len(results)
+                    expected = (expected + lately) / 2 if expected else lately
                     yield from results
                 if time.monotonic() - looked > LOOK_SECONDS:
                     self._look()
@@ -200,6 +226,17 @@ class Cluster(Spread):
         }
 
 
+def pieces_of_a_task(seconds: float, left: int, at_once: int) -> int:
+    """How many pieces go out together: what takes `TASK_SECONDS`, and at the end little, so that all end together.
+
+    Args:
+        seconds: that a piece is expected to take; 0 where none has come back.
+        left: pieces that have not gone out.
+        at_once: tasks in flight.
+    """
+    return max(1, min(MOST, int(TASK_SECONDS / seconds), left // at_once)) if seconds else 1
+
+
 @cache
 def version_here() -> str:
     """This package's version and a digest of its source, which decides results more often than the number changes."""
@@ -218,10 +255,12 @@ def _version_there() -> str:
     return version_here()
 
 
-def _work(function: Callable[[Item], Result], items: Sequence[Item]) -> tuple[str, list[Result]]:
-    """One chunk, and the node that did it."""
+def _work(function: Callable[[Item], Result], items: Sequence[Item]) -> tuple[str, float, list[Result]]:
+    """One chunk, the node that did it, and its seconds."""
     import ray
 
+    began = time.monotonic()
     context = ray.get_runtime_context()
     name = f"{ray.util.get_node_ip_address()}/{context.get_node_id()[:6]}"
-    return name, [function(item) for item in items]
+    results = [function(item) for item in items]
+    return name, time.monotonic() - began, results

@@ -27,6 +27,7 @@ from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.engines.llm.calls.records import ENDS_THE_RUN
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
 from discover_lib.metrics.ceiling import ceiling, ceiling_over
+from discover_lib.metrics.evidence import ids_of_results
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.paired import TEST
 from discover_lib.metrics.rescore import SensitivityMap, sensitivity
@@ -50,7 +51,7 @@ from discover_lib.runs.options import (
 )
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.runner import Halt, ParallelMap, Progress, Report, beside, failed_call, failure_of
-from discover_lib.runs.store import RunStore, StoreError, to_json
+from discover_lib.runs.store import RunStore, StoreError, id_of_run, to_json
 from discover_lib.runs.units import map_in_processes
 
 if TYPE_CHECKING:
@@ -478,6 +479,7 @@ def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]
         spent, outcomes = store.spent(), Outcomes.of_run(store)
         ceilings = ceilings_of(store)
     scopes = results_by_scope(scores, leave_out)
+    omitted = "" if leave_out == "none" else leave_out
     in_reach = ceilings_by_scope(scopes, scores, ceilings)
     return {
         "format": RESULTS_FORMAT,
@@ -494,6 +496,7 @@ def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]
         "measures": {measure.name: measure.meaning for measure in MEASURES},
         "ceilings": {scope: each.to_dict() for scope, each in in_reach.items()},
         "scopes": [each.to_dict() for each in scopes.values()],
+        "ids": ids_of_results(scopes.values(), dataclasses.replace(id_of_run(folder), leave_out=omitted)),
     }
 
 

@@ -262,6 +262,8 @@ def plan_run(
         price = price_of(model, settings.prices, settings.address_of(model))
         stages.append(Stage(purpose, model, count, length, price, limits))
     players = run.options.spec.players(run.options.everyone) | ({"builder": "builder"} if builder else {})
+    if run.configuration.get("kind") != "evaluate":
+        players.pop("scorer", None)
     options = run.options.role_options.lines(players)
     assumptions = (*_assumptions(stages), *(f"as asked for, {line}" for line in options), within_reach(run))
     return Plan(units, turns, tuple(stages), _minutes(stages, run, concurrency, settings), assumptions)

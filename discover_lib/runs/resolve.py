@@ -14,7 +14,9 @@ from typing import Any, get_args
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId, IdError
 from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.metrics.ceiling import ceiling_over
+from discover_lib.metrics.evidence import BROKEN, CEILING, SHARE
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, tidy_rows
@@ -25,7 +27,7 @@ from discover_lib.runs.evaluation import ceilings_of
 from discover_lib.runs.store import FILE, RunStore
 
 BY_LABEL = {measure.label: measure for measure in MEASURES}  # those that tables average go by their heading
-CEILING, NEAR_MISSES = "ceiling", "near misses"  # measures that are no column: per artifact; steps, see `NearMisses`
+NEAR_MISSES = "near misses"  # no column: steps, see `NearMisses`
 
 LISTED = 8  # names of what there is, where one is not
 
@@ -97,10 +99,12 @@ def resolve(id: DiscoverId) -> Resolved:
             raise IdError(f"{id}: that conversation has no intent {id.intent!r}")
         if id.measure == NEAR_MISSES:
             chosen = list(with_steps(chosen, store))
-    pool = Pool(members, id.leave_out or "none")  # type: ignore[arg-type]
-    values = _values(id, pool, chosen)
+        broken = [broken_replies(store.conversation(each.place)) for each in chosen] if id.measure == BROKEN else []
+    pool, run = Pool(members, id.leave_out or "none"), DiscoverId(id.run)  # type: ignore[arg-type]
+    counted = zip((id_of(run, each) for each in chosen), broken, strict=False)
+    values: dict[DiscoverId, Any] = dict(counted) or _values(id, pool, chosen)
     estimate = None
-    if id.measure in BY_LABEL and len({each.assistant for each in chosen}) == 1 and len(chosen) > 1:
+    if id.measure in (*BY_LABEL, SHARE) and len({each.assistant for each in chosen}) == 1 and len(chosen) > 1:
         by_artifact: dict[str, list[float]] = {}
         for each, value in values.items():
             if value is not None:
@@ -153,6 +157,9 @@ def _values(id: DiscoverId, pool: Pool, chosen: list[ConversationScores]) -> dic
         return {id_of(run, each): each.steps for each in chosen}
     if id.turn:
         return {id_of(run, each): _after(id, each) for each in chosen if id.measure == "found" or each.turns >= id.turn}
+    if id.measure == SHARE:
+        others = {each.unit: _share(each) for each in pool.scores if each.assistant == id.against}
+        return {id_of(run, each): _share(each) - others.get(each.unit, 0.0) for each in chosen}
     alone = None not in (id.artifact, id.assistants, id.trial) and not id.against
     if measure and not (alone and id.measure in CSV_COLUMNS):
         per_user = pool.per_user(measure.name)
@@ -163,10 +170,20 @@ def _values(id: DiscoverId, pool: Pool, chosen: list[ConversationScores]) -> dic
             if each.unit in per_user.get(each.assistant, {})
         }
     if id.measure not in CSV_COLUMNS:
-        names = dict.fromkeys((*BY_LABEL, *CSV_COLUMNS, CEILING, NEAR_MISSES))
+        names = dict.fromkeys((*BY_LABEL, *CSV_COLUMNS, CEILING, NEAR_MISSES, BROKEN, SHARE))
         raise IdError(f"{id}: unknown measure {id.measure!r}; those known are {', '.join(names)}")
     rows_of = {row["place"]: row for row in tidy_rows(pool)}
     return {id_of(run, each): rows_of[each.place][id.measure] for each in chosen}
+
+
+def broken_replies(talk: Conversation) -> tuple[int, int]:
+    """Replies that broke a trained model's notation, and all replies; the final piece counts, too."""
+    replies = [turn.reply for turn in talk.turns] + ([talk.final.reply] if talk.final else [])
+    return sum(map(is_broken, replies)), len(replies)
+
+
+def _share(each: ConversationScores) -> float:
+    return each.discovered / len(each.moves) if each.moves else 0.0
 
 
 def _after(id: DiscoverId, each: ConversationScores) -> float | None:

@@ -6,26 +6,28 @@ put into words and in which order stands in `static/report_page.html`.  What is 
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from discover_lib.audit.certificate import Certificate
+from discover_lib.audit.certificate import Certificate, panel_folder
 from discover_lib.audit.tables import beside, our_results
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
+from discover_lib.base.ids import DiscoverId, LabelledId
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
+from discover_lib.metrics.evidence import BROKEN, SHARE
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, Comparison, p_text
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
-from discover_lib.paper import BASE, FORMAT, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
-from discover_lib.runs.store import RunStore
+from discover_lib.paper import BASE, FORMAT, RESULTS, TIMES, VARIANTS, PaperOptions, Variant, labelled_id
+from discover_lib.runs.store import RunStore, id_of_run
+from discover_lib.train.files import METRICS
 from discover_lib.train.jobs import JobError, TrainingJob, standing_lines
 from discover_lib.views import audit as show_audit
 from discover_lib.views import conversation as show
@@ -34,7 +36,7 @@ from discover_lib.views.figures.charts import SMALL, WIDE, Box, families, turn_c
 from discover_lib.views.figures.theme import Look, looks, named
 from discover_lib.views.html import EMPTY, Markup, chip, hidden, joined, quiet, tag
 from discover_lib.views.pages import page
-from discover_lib.views.scores import captioned, cell, measure_head, pairs, pools, row
+from discover_lib.views.scores import captioned, cell, measure_head, pairs, pools, row, stands_on
 
 FILE = "report.html"
 BEST = VARIANTS[-1]
@@ -62,11 +64,17 @@ class Part:
     scopes: Mapping[str, ScopeResults]
     certificate: Certificate | None
     broken: Mapping[str, Share]
-    ceilings: Mapping[str, Estimate] = field(default_factory=dict)  # scope → what could be found at all
+    ceilings: Mapping[str, Estimate]  # scope → what could be found at all
+    ids: LabelledId  # of all that was measured in it
+    panel: DiscoverId | None  # of what its certificate stands on
 
     @property
     def whole(self) -> ScopeResults:
         return self.scopes[ALL] if ALL in self.scopes else next(iter(self.scopes.values()))
+
+    def ids_of(self, scope: ScopeResults) -> LabelledId:
+        """Of all that a scope's numbers stand on."""
+        return replace(self.ids, domain="" if scope.scope == ALL else scope.scope)
 
     @property
     def kinds(self) -> list[ScopeResults]:
@@ -97,7 +105,7 @@ class PaperRun:
             if results.get("format") != FORMAT:
                 raise ReportError(f"{path} has the format {results.get('format')!r}, not {FORMAT!r}; make it anew")
             parts = {
-                name: _part(folder / name, results[name])
+                name: _part(folder / name, results[name], results["labels"])
                 for name in ("evaluation", "generalisation")
                 if name in results
             }
@@ -122,7 +130,10 @@ class PaperRun:
         return next((name for name in best_first(scope.table) if name in self.scripted), None)
 
 
-def _part(folder: Path, results: Mapping[str, Any]) -> Part:
+def _part(folder: Path, results: Mapping[str, Any], labels: Sequence[str]) -> Part:
+    with RunStore.read(folder) as store:
+        ids = labelled_id(folder, dict(zip(store.configuration["assistants"], labels, strict=True)))
+    panel = panel_folder(folder)
     scopes = [ScopeResults.from_dict(each) for each in results["scopes"]]
     certificate = results.get("certificate")
     return Part(
@@ -131,6 +142,8 @@ def _part(folder: Path, results: Mapping[str, Any]) -> Part:
         Certificate.from_dict(certificate) if certificate else None,
         {name: share_of(each["broken"], each["replies"]) for name, each in results["broken"].items()},
         {scope: Estimate.from_dict(each) for scope, each in results.get("ceilings", {}).items()},
+        ids,
+        id_of_run(panel) if panel else None,
     )
 
 
@@ -160,12 +173,24 @@ def report_html(folder: Path) -> str:
         unseen=_unseen(run, run.generalisation) if run.generalisation else None,
         base=_base(run),
         stages=[_stage(run, each) for each in VARIANTS],
-        exchanges={_plain(domain): _exchange(talks) for domain, talks in first_talks(run).items()},
+        exchanges={_plain(domain): _exchange(talks, run.evaluation.ids) for domain, talks in first_talks(run).items()},
         broken=_broken(run, finished),
-        broken_more=_listed({name: breaks_more(part.broken) for name, part in finished.items()}),
-        satisfaction=_listed({name: not_below(part.whole) for name, part in finished.items()}),
-        certificates={name: _certificate(part.certificate) for name, part in finished.items()},
-        pools=pools(run.evaluation.whole.table, run.evaluation.whole.pools, run.marks),
+        broken_more=_listed(
+            {
+                name: stands_on(line, part.ids, measure=BROKEN)
+                for name, part in finished.items()
+                if (line := breaks_more(part.broken))
+            }
+        ),
+        satisfaction=_listed(
+            {
+                name: stands_on(not_below(part.whole), part.ids, **_pair("satisfaction", BEST.label, BASE))
+                for name, part in finished.items()
+            }
+        ),
+        certificates={name: _certificate(part) for name, part in finished.items()},
+        pools=pools(run.evaluation.whole.table, run.evaluation.whole.pools, run.marks, run.evaluation.ids),
+        ids=[str(part.ids) for part in parts.values() if part],
         theirs=_theirs(run),
         times=_times(run),
         command=command(run.options),
@@ -198,14 +223,20 @@ def _unbroken(text: str) -> str:
     return _EQUATION.sub("\\1\u00a0=\u00a0", text).replace(" %", "\u00a0%")
 
 
-def _listed(of_part: Mapping[str, str]) -> list[str]:
-    return [_unbroken(f"{name}: {line}") for name, line in of_part.items() if line]
+def _listed(of_part: Mapping[str, Markup]) -> list[Markup]:
+    return [tag("span", f"{name}: ", line) for name, line in of_part.items()]
 
 
-def _estimate(each: Estimate | None, measure: Measure, mark: Markup = EMPTY) -> Markup:
+def _pair(measure: str, ours: str, theirs: str) -> dict[str, Any]:
+    """A paired difference, as an id names it."""
+    return {"measure": MEASURE[measure].label, "assistants": ours, "against": theirs}
+
+
+def _estimate(each: Estimate | None, measure: Measure, mark: Markup, id: DiscoverId) -> Markup:
     if each is None:
         return tag("td", tag("span", "not scored", class_="dl-quiet"))
-    return tag("td", tag("b", measure.shown(each.mean)), mark, tag("small", _bounds(each, measure) or "no interval"))
+    interval = tag("small", _bounds(each, measure) or "no interval")
+    return tag("td", tag("b", measure.shown(each.mean)), mark, interval, data_id=str(id))
 
 
 def _bounds(each: Estimate, measure: Measure) -> str:
@@ -223,7 +254,7 @@ def facing(compared: Comparison, ours: str) -> Comparison:
         None if end is None else 0.0 - end for end in (difference.high, difference.low)
     )  # 0.0 − 0.0 is not −0.0
     turned = Estimate(0.0 - difference.mean, low, high, difference.n_artifacts, difference.n_trials)
-    return dataclasses.replace(compared, ours=ours, theirs=compared.ours, difference=turned)
+    return replace(compared, ours=ours, theirs=compared.ours, difference=turned)
 
 
 def _between(scope: ScopeResults, measure: Measure, ours: str, theirs: str | None) -> Comparison | None:
@@ -231,10 +262,14 @@ def _between(scope: ScopeResults, measure: Measure, ours: str, theirs: str | Non
     return None if compared is None else facing(compared, ours)
 
 
-def _sentences(scope: ScopeResults, asked: Sequence[Asked]) -> list[str]:
+def _sentences(part: Part, scope: ScopeResults, asked: Sequence[Asked]) -> list[Markup]:
     """Verdicts in words, where there are any."""
     compared = ((MEASURE[name], _between(scope, MEASURE[name], ours, theirs)) for name, ours, theirs in asked)
-    return [_unbroken(_verdict(each, measure)) for measure, each in compared if each is not None]
+    return [
+        stands_on(_unbroken(_verdict(each, measure)), part.ids_of(scope), **_pair(measure.name, each.ours, each.theirs))
+        for measure, each in compared
+        if each is not None
+    ]
 
 
 def _verdict(compared: Comparison, measure: Measure) -> str:
@@ -255,7 +290,7 @@ def _mark(compared: Comparison | None, measure: Measure) -> Markup:
     return tag("span", sign, hidden(f" {word}"), class_="rp-mark", data_tone=tone, title=verdict)
 
 
-def _difference(compared: Comparison | None, measure: Measure) -> Markup:
+def _difference(compared: Comparison | None, measure: Measure, ids: DiscoverId) -> Markup:
     """A paired difference with its interval and its verdict in words."""
     if compared is None:
         return cell("–")
@@ -267,6 +302,7 @@ def _difference(compared: Comparison | None, measure: Measure) -> Markup:
         _mark(compared, measure),
         f" {_bounds(each, measure)}",
         tag("small", f"{verdict}, p = {p_text(compared.p_adjusted)}"),
+        data_id=str(replace(ids, **_pair(measure.name, compared.ours, compared.theirs))),
     )
 
 
@@ -289,15 +325,17 @@ def _answer(run: PaperRun) -> dict[str, Any]:
     measures += [(name, BEST.label, BEST.after) for name in ("discovery", "tokens")]
     measures += [("discovery", BEST.label, run.best_scripted(whole))]
     return {
-        "headline": headline(whole),
+        "headline": tag(
+            "div", headline(whole), data_id=str(replace(run.evaluation.ids, **_pair("discovery", BEST.label, BASE)))
+        ),
         "doubt": _doubt(run.evaluation),
-        "measures": _sentences(whole, measures),
-        "stages": _sentences(whole, [("discovery", each.label, BASE) for each in VARIANTS[:-1]]),
+        "measures": _sentences(run.evaluation, whole, measures),
+        "stages": _sentences(run.evaluation, whole, [("discovery", each.label, BASE) for each in VARIANTS[:-1]]),
         "by_domain": [
-            f"{_plain(scope.scope)}: {line}"
+            tag("span", f"{_plain(scope.scope)}: ", line)
             for scope in run.evaluation.kinds
             if scope is not whole
-            for line in _sentences(scope, [("discovery", BEST.label, BASE)])
+            for line in _sentences(run.evaluation, scope, [("discovery", BEST.label, BASE)])
         ],
     }
 
@@ -369,29 +407,35 @@ def _scores(run: PaperRun) -> dict[str, Any]:
     comparisons = whole.comparisons.get(DISCOVERY.name, ())
     return {
         "tables": {
-            _plain(scope.scope).capitalize(): score_table(run, scope) for scope in run.evaluation.scopes.values()
+            _plain(scope.scope).capitalize(): score_table(run, run.evaluation, scope)
+            for scope in run.evaluation.scopes.values()
         },
         "meanings": [f"{each.label}: {each.meaning}" for each in MEASURES],
-        "pairs": pairs(whole.table, comparisons, DISCOVERY, run.marks, pressable=False),
+        "pairs": pairs(whole.table, comparisons, DISCOVERY, run.marks, pressable=False, ids=run.evaluation.ids),
     }
 
 
-def score_table(run: PaperRun, scope: ScopeResults) -> Markup:
+def score_table(run: PaperRun, part: Part, scope: ScopeResults) -> Markup:
     """Assistants × measures as in table 1, with intervals, n, and verdicts against the base and the best scripted."""
     scripted = run.best_scripted(scope)
     against = [BASE, *([scripted] if scripted else [])]
-    ceiling, why = run.evaluation.ceilings.get(scope.scope), scope.why_no_eq_4
+    ceiling, why, ids = part.ceilings.get(scope.scope), scope.why_no_eq_4, part.ids_of(scope)
     head: list[str] = ["assistant"]
-    head += [measure_head(each, scope.table, scope.users_of, ceiling, why) for each in MEASURES]
+    head += [measure_head(each, scope.table, scope.users_of, ceiling, why, ids) for each in MEASURES]
     head += [f"discovery − {BASE}"]
     head += [tag("span", f"discovery − {scripted}", tag("small", "the best scripted one"))] if scripted else []
     rows = []
     for name in run.results["labels"]:
         cells = [
-            _estimate(scope.table[name].get(each.name), each, _mark(_between(scope, each, name, BASE), each))
+            _estimate(
+                scope.table[name].get(each.name),
+                each,
+                _mark(_between(scope, each, name, BASE), each),
+                replace(ids, assistants=name, measure=each.label),
+            )
             for each in MEASURES
         ]
-        cells += [_difference(_between(scope, DISCOVERY, name, other), DISCOVERY) for other in against]
+        cells += [_difference(_between(scope, DISCOVERY, name, other), DISCOVERY, ids) for other in against]
         kind = "trained" if name in LADDER else "scripted"
         apart = "rp-apart" if run.scripted[:1] == (name,) else None
         rows.append(row(named(name, run.marks[name]), cells, data_kind=kind, class_=apart))
@@ -399,18 +443,25 @@ def score_table(run: PaperRun, scope: ScopeResults) -> Markup:
         f"Means over {scope.artifacts} artifacts with 95 % intervals; {scope.users:,} users; {scope.same_for_all} of "
         f"them left out of eq. 4 because all assistants found the same."
     )
-    return captioned(head, rows, caption, "rp-table")
+    return tag("div", captioned(head, rows, caption, "rp-table"), data_id=str(ids))
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------
 
 
 def _behaviour(run: PaperRun) -> dict[str, Any]:
-    manners = run.evaluation.whole.manners
+    manners, ids = run.evaluation.whole.manners, replace(run.evaluation.ids, measure="behaviour")
     return {
+        "id": str(ids),
         "families": families(manners, run.marks),
         "shares": [
-            _unbroken(f"{name}: {each.divergent} of its turns open up (n = {each.divergent.n_artifacts} artifacts)")
+            stands_on(
+                _unbroken(
+                    f"{name}: {each.divergent} of its turns open up (n = {each.divergent.n_artifacts} artifacts)"
+                ),
+                ids,
+                assistants=name,
+            )
             for name, each in manners.items()
             if name in LADDER and each.divergent
         ],
@@ -422,12 +473,23 @@ def _curves(run: PaperRun) -> dict[str, Any]:
     part = run.evaluation
     whole = part.whole
     turns = max(map(len, whole.curves.values()), default=0)
+    ids = replace(part.ids, measure=MEASURE["proportion"].label)
     rows = [
-        row(named(name, run.marks[name]), (cell(text) for text in [*map(str, curve), *["–"] * (turns - len(curve))]))
+        row(
+            named(name, run.marks[name]),
+            [
+                *(
+                    tag("td", str(each), data_id=str(replace(ids, assistants=name, turn=at)))
+                    for at, each in enumerate(curve, 1)
+                ),
+                *[cell("–")] * (turns - len(curve)),
+            ],
+        )
         for name, curve in whole.curves.items()
     ]
     head = ["assistant", *(f"turn {at}" for at in range(1, turns + 1))]
     return {
+        "id": str(ids),
         "wide": _curve(run, whole, WIDE),
         "slim": _curve(run, whole, SMALL),
         "by_domain": [_curve(run, scope, SMALL) for scope in part.kinds] if len(part.scopes) > 1 else [],
@@ -449,24 +511,26 @@ def _unseen(run: PaperRun, part: Part) -> dict[str, Any]:
     head.append(tag("span", "thousand tokens", tag("small", f"{BEST.label} − {BASE}")))
     rows = []
     for scope in part.scopes.values():
+        ids = part.ids_of(scope)
         cells = [
             _estimate(
                 scope.table[name].get(DISCOVERY.name),
                 DISCOVERY,
                 _mark(_between(scope, DISCOVERY, name, BASE), DISCOVERY),
+                replace(ids, assistants=name, measure=DISCOVERY.label),
             )
             for name in LADDER
         ]
-        cells += [_difference(_between(scope, each, BEST.label, BASE), each) for each in (DISCOVERY, TOKENS)]
+        cells += [_difference(_between(scope, each, BEST.label, BASE), each, ids) for each in (DISCOVERY, TOKENS)]
         size = tag("small", f"n = {scope.artifacts} artifacts, {scope.users} users")
-        title = tag("span", _plain(scope.scope), size)
+        title = tag("span", _plain(scope.scope), size, data_id=str(ids))
         rows.append(row(title, cells, data_kind=None if scope.scope == ALL else "kind"))
     asked: list[Asked] = [(name, BEST.label, BASE) for name in ("discovery", "proportion", "satisfaction", "tokens")]
     return {
         "pretraining": _pretraining(run),
-        "sentences": _sentences(part.whole, [*asked, ("discovery", BEST.label, BEST.after)]),
+        "sentences": _sentences(part, part.whole, [*asked, ("discovery", BEST.label, BEST.after)]),
         "table": captioned(head, rows, "Discovery (eq. 4) with 95 % intervals, marks against the base", "rp-table"),
-        "every_measure": score_table(run, part.whole),
+        "every_measure": score_table(run, part, part.whole),
     }
 
 
@@ -498,6 +562,7 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
         lines, total, facts = [], None, f"{facts}; its log is gone ({error})"
     return {
         "label": variant.label,
+        "file": f"{variant.folder}/{METRICS}",
         "facts": facts,
         "probes": _probes(lines, known.get("kept_round")),
         "curves": show_training.curves(lines, total) if lines else quiet("No line of its log is there."),
@@ -565,13 +630,19 @@ def first_talks(run: PaperRun) -> dict[str, dict[str, Conversation]]:
 OUTCOME_COLUMNS = ("", "turns", "hidden intents discovered", "tokens", "mean reward")
 
 
-def _exchange(talks: Mapping[str, Conversation]) -> dict[str, Any]:
+def _exchange(talks: Mapping[str, Conversation], ids: DiscoverId) -> dict[str, Any]:
     finals = {
         label: show.rich_text(talk.final.reply.text) if talk.final else quiet("None was had.")
         for label, talk in talks.items()
     }
-    rows = [row(tag("b", label), map(cell, _outcome(talk))) for label, talk in talks.items()]
+    setting = talks[BASE].setting
+    user = replace(ids, artifact=setting["artifact"], trial=setting["trial"])
+    rows = [
+        row(tag("b", label), map(cell, _outcome(talk)), data_id=str(replace(user, assistants=label)))
+        for label, talk in talks.items()
+    ]
     return {
+        "id": str(user),
         "request": show.rich_text(talks[BASE].tree.initial_request),
         "replies": show_training.replies({label: talk.turns[0].candidate for label, talk in talks.items()}),
         "outcomes": captioned(OUTCOME_COLUMNS, rows, "How it went on", "rp-table rp-narrow"),
@@ -593,7 +664,14 @@ def _outcome(talk: Conversation) -> list[str]:
 
 def _broken(run: PaperRun, parts: Mapping[str, Part]) -> Markup:
     rows = [
-        row(named(name, run.marks[name]), [_share(part.broken.get(name)) for part in parts.values()]) for name in LADDER
+        row(
+            named(name, run.marks[name]),
+            [
+                _share(part.broken.get(name), replace(part.ids, assistants=name, measure=BROKEN))
+                for part in parts.values()
+            ],
+        )
+        for name in LADDER
     ]
     caption = (
         "Replies that cannot be read as the models’ notation, of all replies with the finished piece; 95 % Wilson "
@@ -602,13 +680,13 @@ def _broken(run: PaperRun, parts: Mapping[str, Part]) -> Markup:
     return captioned(["", *parts], rows, caption, "rp-table rp-narrow")
 
 
-def _share(share: Share | None) -> Markup:
+def _share(share: Share | None, id: DiscoverId) -> Markup:
     if share is None or share.value is None or share.low is None or share.high is None:
         return cell("–")
     value, interval = (
         text.replace("%", " %") for text in (f"{share.value:.1%}", f" [{share.low:.1%}, {share.high:.1%}]")
     )
-    return tag("td", tag("b", value), interval, tag("small", f"{share.hits:,} of {share.n:,}"))
+    return tag("td", tag("b", value), interval, tag("small", f"{share.hits:,} of {share.n:,}"), data_id=str(id))
 
 
 def breaks_more(broken: Mapping[str, Share]) -> str:
@@ -641,15 +719,23 @@ def not_below(scope: ScopeResults) -> str:
 # -- can the numbers be trusted ----------------------------------------------------------------------------------------
 
 
-def _certificate(certificate: Certificate | None) -> dict[str, Any] | None:
+def _certificate(part: Part) -> dict[str, Any] | None:
+    certificate = part.certificate
     if certificate is None:
         return None
-    shown = MEASURE["proportion"]
+    shown, panel = MEASURE["proportion"], part.panel or part.ids
     rows = [
         row(
             each.relation.text,
             [
-                tag("td", tag("b", _signed(each.difference.mean, shown)), f" {_bounds(each.difference, shown)}"),
+                tag(
+                    "td",
+                    tag("b", _signed(each.difference.mean, shown)),
+                    f" {_bounds(each.difference, shown)}",
+                    data_id=str(
+                        replace(panel, assistants=each.relation.better, against=each.relation.worse, measure=SHARE)
+                    ),
+                ),
                 cell(each.holds),
                 cell(each.relation.why),
             ],
@@ -660,6 +746,7 @@ def _certificate(certificate: Certificate | None) -> dict[str, Any] | None:
     head = ("relation", "difference", "verdict", "argued for by")
     return {
         "tone": {"passed": "known", "failed": "warn", "undecided": "open"}[certificate.result],
+        "id": str(panel),
         "verdict": certificate.result.capitalize(),
         "line": certificate.line,
         "relations": captioned(head, rows, size, "rp-table rp-wrap"),

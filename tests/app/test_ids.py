@@ -6,7 +6,8 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,18 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discover_lib.app.carried import opened_by
+from discover_lib.app.cli.common import console
 from discover_lib.app.cli.main import app
+from discover_lib.app.cli.show import print_results, write_and_print_results
 from discover_lib.base.ids import DiscoverId, IdError
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.dataset.hub import write_folder
 from discover_lib.metrics.ceiling import ceiling_over
+from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.metrics.paired import compare
-from discover_lib.metrics.results import MEASURE, MEASURES, Pool, table_of, values_of
+from discover_lib.metrics.results import MEASURE, MEASURES, Pool, ScopeResults, table_of, values_of
 from discover_lib.metrics.satisfaction import SATISFIED
 from discover_lib.metrics.scorer import InteractivityRating
-from discover_lib.runs.evaluation import ceilings_of, evaluate, lay_out_evaluation, load_scores
+from discover_lib.runs.evaluation import ceilings_of, evaluate, lay_out_evaluation, load_scores, write_evaluation
 from discover_lib.runs.options import RunOptions
 from discover_lib.runs.resolve import BY_LABEL, Resolved, resolve
 from discover_lib.runs.store import RunStore, id_of_run
@@ -34,6 +38,7 @@ from discover_lib.views.figures.theme import looks
 from discover_lib.views.html import EMPTY
 from discover_lib.views.pages import evaluation_page, scores_csv
 from discover_lib.views.scores import report_parts, sentence
+from discover_lib.views.transcript import COLUMNS
 
 NUMBER = re.compile(r"[−+-]?\d+(?:\.\d+)?")
 DOMAINS = ("svg_drawing", "creative_writing")
@@ -48,6 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         made = outputs / "group" / "first run"
         made.mkdir(parents=True)
         evaluate(lay_out_evaluation(OPTIONS, DOMAINS), made)
+        write_evaluation(made)
         yield made
 
 
@@ -286,6 +292,90 @@ def test_every_number_of_the_table_of_scores_resolves_and_comes_out_the_same(fol
             assert row[column] == "" if value is None else math.isclose(float(row[column]), value, abs_tol=1e-12)
 
 
+ACCOUNTS = {  # of results.json: what was asked for, and what the run took; no measurement of a conversation
+    *("format", "run", "rules", "conversations", "failures_by_role", "unassessed", "spent", "answers"),
+    *("interval", "test", "measures"),
+}
+
+
+def numbers_of(data: object, pointer: str = "") -> Iterator[tuple[str, float]]:
+    """Every number of plain data with its JSON pointer."""
+    if isinstance(data, dict):
+        for name, value in data.items():
+            yield from numbers_of(value, f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}")
+    elif isinstance(data, list):
+        for place, value in enumerate(data):
+            yield from numbers_of(value, f"{pointer}/{place}")
+    elif isinstance(data, int | float) and not isinstance(data, bool):
+        yield pointer, data
+
+
+def users_in(values: Mapping[DiscoverId, object]) -> int:
+    return len({(each.artifact, each.trial) for each in values})
+
+
+def expected_of(stored: Resolved, parts: list[str]) -> float | None:
+    """The number below the pointer `parts` once more, of what its id stands on; None where that is no plain count."""
+    kind, name, counts = parts[0], parts[-1], Counter(stored.values.values())
+    if kind in ("table", "curves", "ceilings") or (kind == "comparisons" and parts[-2] == "difference"):
+        estimate = stored.comparison.difference if stored.comparison else stored.estimate
+        return getattr(estimate, name)
+    if kind == "comparisons":
+        return getattr(stored.comparison, name)
+    if kind == "pools" and parts[2] == "means":
+        assert stored.estimate
+        return stored.estimate.mean
+    if kind in ("same_for_all", "pools"):  # users on whom eq. 4 is not defined
+        return 8 * (1 if stored.id.domain else 2) - users_in(stored.values)
+    if kind in ("users", "users_of"):
+        return users_in(stored.values)
+    if kind == "artifacts":
+        return len({each.artifact for each in stored.values})
+    if kind in ("stops", "unscored"):
+        return counts[name]
+    if kind == "leaks":
+        return sum(stored.values.values())
+    if kind == "manners" and parts[2] == "patterns":
+        return counts[name]
+    if kind == "manners" and parts[2:] == ["divergent", "mean"]:
+        by_artifact: dict[str | None, list[float]] = {}
+        for each, letters in stored.values.items():
+            by_artifact.setdefault(each.artifact, []).append(letters.count("D") / sum(map(letters.count, "DC")))
+        return statistics.fmean(map(statistics.fmean, by_artifact.values()))
+    return None
+
+
+def test_every_number_of_the_results_resolves_and_comes_out_the_same(folder: Path) -> None:
+    results = json.loads((folder / "results.json").read_text())
+    ids, resolved, compared = results.pop("ids"), dict[str, Resolved](), Counter[str]()
+    assert {name for name in results if name not in ACCOUNTS} == {"ceilings", "leaves_left_out", "scopes"}
+    for pointer, number in numbers_of({name: results[name] for name in ("ceilings", "scopes")}):
+        path = pointer.split("/")
+        at = next("/".join(path[:end]) for end in range(len(path), 1, -1) if "/".join(path[:end]) in ids)
+        stored = resolved.setdefault(at, resolve(DiscoverId.parse(ids[at])))
+        assert stored.values, pointer
+        parts = path[3:] if path[1] == "scopes" else path[1:]
+        if (expected := expected_of(stored, parts)) is not None:
+            assert number == pytest.approx(expected, abs=1e-9), (pointer, ids[at])
+            compared[parts[0]] += 1
+    assert {*compared} >= {"table", "comparisons", "curves", "pools", "ceilings", "stops", "leaks", "users", "manners"}
+    assert compared["table"] == 3 * 3 * 6 * 5  # scopes, assistants, measures; mean, two ends and two n
+
+
+def test_what_evaluate_prints_is_made_of_its_results_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_and_print_results(folder, "none", sensitivity=False)
+    *told, choices, _, stands_on = capsys.readouterr().out.splitlines()
+    held = json.loads((folder / "results.json").read_text())
+    scopes = {each["scope"]: ScopeResults.from_dict(each) for each in held["scopes"]}
+    ceilings = {scope: Estimate.from_dict(each) for scope, each in held["ceilings"].items()}
+    print_results(console(), scopes, held["rules"]["name"], held["leaves_left_out"], ceilings)
+    assert capsys.readouterr().out.splitlines() == told  # whose numbers the test above resolves
+    assert not NUMBER.search(choices)
+    best = resolve(DiscoverId.parse(stands_on.split("'")[1]))
+    assert best.estimate and f"│ {best.id.assistants}" in "\n".join(told) and str(best.estimate) in "\n".join(told)
+    assert '"ids"' in stands_on and held["ids"]["/scopes/0/table/adaptive/discovery"] == str(best.id)
+
+
 def test_the_rows_of_the_hub_carry_ids(folder: Path, tmp_path: Path) -> None:
     with RunStore.read(folder) as store:
         write_folder(tmp_path, store)
@@ -348,6 +438,30 @@ def test_a_measure_of_one_conversation_is_shown_with_what_it_is_made_of(
         turns = [line.split("\t") for line in shown(measure)[2:]]
         assert [float(value) for value, _ in turns] == of_turn
         assert [next(iter(resolve(DiscoverId.parse(id)).values.values())) for _, id in turns] == of_turn
+
+
+def test_a_conversation_is_read_by_its_id_and_by_its_run_artifact_and_trial(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = id_of_run(folder)
+
+    def shown(*words: str) -> str:
+        app(["show", *words], standalone_mode=False)
+        return capsys.readouterr().out
+
+    told = shown(f"{run}/svg_drawing-eval-001/ask/1")
+    assert told.startswith("user       ") and max(map(len, told.splitlines()[:-3])) <= COLUMNS
+    assert (
+        told
+        == shown(run.run, "svg_drawing-eval-001", "ask", "1")
+        == shown(str(folder), "svg_drawing-eval-001", "ask", "1")
+    )
+    several = shown(str(folder), "svg_drawing-eval-001", "1").splitlines()
+    assert several[:3] == [f"{run}/svg_drawing-eval-001/{who}/1" for who in OPTIONS.assistants]
+    for wrong in (["a"], ["a", "one"], ["a", "b", "c", "1"]):
+        assert app(["show", str(folder), *wrong], standalone_mode=False) == 2
+        told = capsys.readouterr().err
+        assert told.endswith("or RUN ARTIFACT [ASSISTANTS] TRIAL\n") and told.count("\n") == 1
 
 
 def test_a_page_opens_what_an_id_stands_on(folder: Path) -> None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -370,6 +373,15 @@ def test_openenv_tells_what_cannot_be_in_its_line_over_http() -> None:
     with openenv_server(artifacts=2) as url:
         told = httpx.post(f"{url}/reset", json={"seed": 0, "artifact": "nobody"})
     assert told.status_code == 409 and "no artifact 'nobody'" in told.json()["detail"]
+
+
+def test_serve_says_that_a_key_is_missing_and_serves_nothing() -> None:
+    needs("openenv.core.env_server", "openenv")
+    served = [sys.executable, "-m", "discover_lib.app.cli.main", "serve", "--engine", "gpt-4o-mini"]
+    without_key = {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
+    done = subprocess.run(served, capture_output=True, text=True, check=False, timeout=100, env=without_key)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith("discover: gpt-4o-mini: OPENAI_API_KEY is not set") and done.stderr.count("\n") == 1
 
 
 def test_the_client_of_the_manual_talks_to_the_server(capsys: pytest.CaptureFixture[str]) -> None:

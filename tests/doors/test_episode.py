@@ -48,6 +48,14 @@ def test_the_steps_are_the_record() -> None:
     assert all(json.loads(json.dumps(step.info)) == step.info for step in steps)
 
 
+@pytest.mark.parametrize("role", ["engine", "judge", "voice"])
+def test_a_missing_key_is_said_before_anybody_talks(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(RunOptionsError, match=r"^gpt-4o-mini: OPENAI_API_KEY is not set") as told:
+        Episode(artifacts=1, **{role: "gpt-4o-mini"})
+    assert "\n" not in str(told.value)
+
+
 def test_a_restored_episode_goes_on_as_if_nothing_had_been() -> None:
     episode, other = Episode(artifacts=2), Episode("creative_writing", artifacts=1)
     episode.reset(3, 1)

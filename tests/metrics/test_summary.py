@@ -2,8 +2,12 @@
 
 import pytest
 
-from discover_lib.metrics.summary import summarise_listing
+from discover_lib.metrics.results import MEASURES, Pool, table_of, values_of
+from discover_lib.metrics.scores import scores_of
+from discover_lib.metrics.summary import Summary, summarise, summarise_listing
+from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.runs.store import Listed
+from discover_lib.runs.units import run_units
 
 
 def row(artifact: str, assistants: tuple[str, ...], stop: str | None, turns: int, discovered: int, reward: float):
@@ -30,3 +34,16 @@ def test_a_listing_is_summed_up_over_artifacts() -> None:
     assert ask.reward.mean == pytest.approx(0.75)  # of 1.5 and 0
     assert ask.tokens.mean == pytest.approx(400)  # of 300 and 500
     assert ask.row()[:2] == ("ask", "3") and len(ask.row()) == len(ask.COLUMNS)
+
+
+def test_a_column_that_an_evaluation_has_too_goes_by_its_name_and_holds_its_number() -> None:
+    run = lay_out(RunOptions(("adaptive", "draft"), domain="svg_drawing", artifacts=3, turns=3))
+    scores = [scores_of(talk, place) for place, talk in enumerate(run_units(run.units))]
+    pool = Pool(scores)
+    table = table_of(values_of(pool), pool.assistants)
+    shared = {measure.label: measure for measure in MEASURES if measure.label in Summary.COLUMNS}
+    assert [*shared] == ["discovery", "kTok", "reward"]
+    for summary in summarise(scores):
+        cells = dict(zip(Summary.COLUMNS, summary.row(), strict=True))
+        for label, measure in shared.items():
+            assert cells[label].split(" ")[0] == f"{table[summary.assistant][measure.name].mean:.2f}"

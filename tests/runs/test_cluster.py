@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from discover_lib.runs import cluster as clusters
-from discover_lib.runs.cluster import ClusterError, cluster
+from discover_lib.runs.cluster import ClusterError, cluster, pieces_of_a_task
 from discover_lib.runs.evaluation import assess, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, check_spreads, execute, lay_out
 from discover_lib.runs.store import RunStore
@@ -125,7 +125,7 @@ def _divide(number: int) -> float:
 def test_fifty_milliseconds_a_piece_on_two_workers_cost_little_more_than_half(spread: Any) -> None:
     list(spread.map(_sleep, [0.0] * 8, chunk=1))  # the workers have begun
     began = time.monotonic()
-    assert sum(spread.map(_sleep, [0.05] * 400, chunk=8)) == pytest.approx(20)
+    assert sum(spread.map(_sleep, [0.05] * 400)) == pytest.approx(20)
     assert time.monotonic() - began < 10 * 1.5  # measured alone: see docs/scale.md; other tests run beside it here
 
 
@@ -134,7 +134,23 @@ def _sleep(seconds: float) -> float:
     return seconds
 
 
-@pytest.mark.parametrize("where", ["slurm", "ray:", "ray://", "ray://host", "10.0.0.1:6379"])
+@pytest.mark.parametrize(
+    ("seconds", "left", "at_once", "pieces"),
+    [
+        (0.0, 1000, 4, 1),  # nothing has come back: one each
+        (0.05, 1000, 4, 10),  # half a second of work
+        (0.005, 100_000, 4, 64),  # no more than this, however fast
+        (5.0, 1000, 4, 1),  # slow ones one by one: little is lost with a node, and progress is seen
+        (0.05, 12, 4, 3),  # at the end every worker gets its share
+        (0.05, 3, 4, 1),
+        (0.05, 1000, 400, 2),
+    ],
+)
+def test_a_task_takes_half_a_second_and_less_at_the_end(seconds: float, left: int, at_once: int, pieces: int) -> None:
+    assert pieces_of_a_task(seconds, left, at_once) == pieces
+
+
+@pytest.mark.parametrize("where", ["slurm", "ray:", "ray://", "ray://host", "ray://:1", "10.0.0.1:6379"])
 def test_a_place_that_is_none_is_named(where: str) -> None:
     with pytest.raises(ClusterError, match=r"invalid place .* write ray, or ray://HOST:PORT"), cluster(where):
         raise AssertionError
@@ -146,12 +162,27 @@ def test_without_ray_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch
         raise AssertionError
 
 
-def test_a_cluster_that_nobody_answers_for_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("where", "variable"), [("{}", ""), ("{}", "127.0.0.1:1"), ("ray", "{}"), ("ray", "127.0.0.1:{port}")]
+)
+def test_a_cluster_that_nobody_answers_for_is_named_at_once(
+    where: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))  # is not asked to connect
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    told = rf"no Ray cluster to run on at ray://127\.0\.0\.1:{port}: nobody answers there"
-    with pytest.raises(ClusterError, match=told), cluster(f"ray://127.0.0.1:{port}"):
+    address = f"ray://127.0.0.1:{port}"
+    monkeypatch.setenv("RAY_ADDRESS", variable.format(address, port=port))
+    told = rf"no Ray cluster to run on at \S*127\.0\.0\.1:{port}: nobody answers there"
+    with pytest.raises(ClusterError, match=told), cluster(where.format(address)):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("variable", ["head", "head:", ":6379", "http://head", "ray://head"])
+def test_an_invalid_address_in_the_environment_is_named(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    monkeypatch.setenv("RAY_ADDRESS", variable)
+    with pytest.raises(ClusterError, match=f"invalid address '{variable}' in RAY_ADDRESS"), cluster("ray"):
         raise AssertionError
 
 

@@ -10,6 +10,7 @@ from llm_server import FakeServer
 
 from discover_lib.base.tokens import count_tokens
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
+from discover_lib.engines.options import RoleOptions
 from discover_lib.metrics.satisfaction import FINAL_REQUEST
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
@@ -88,6 +89,22 @@ def test_an_evaluation_asks_for_the_finished_piece_and_three_scores(changes, cal
     for name, count in calls.items():
         again = 1.0 if name in ("assistant", FINAL) else 1.02
         assert stages[name].calls.expected == pytest.approx(count * again)
+
+
+@pytest.mark.parametrize("scored", [False, True])
+def test_a_plan_names_the_scorer_only_where_something_is_scored(scored):
+    asked = RunOptions(
+        ("draft",),
+        domain="svg_drawing",
+        engine="openai/x",
+        artifacts=1,
+        role_options=RoleOptions.read(max_tokens=["300"]),
+    )
+    run = lay_out_evaluation(asked, ["svg_drawing"]) if scored else lay_out(asked)
+    named = [
+        line.split(":")[0] for line in plan_run(run, settings=settings()).assumptions if line.startswith("as asked for")
+    ]
+    assert named == [f"as asked for, {role}" for role in ("judge", "voice", *["scorer"] * scored)]
 
 
 def test_a_model_on_this_machine_takes_no_calls():

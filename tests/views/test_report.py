@@ -6,7 +6,9 @@ import dataclasses
 import html
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,15 @@ from playwright.sync_api import Page
 
 from discover_lib.audit.certificate import certify_run, lay_out_panel
 from discover_lib.base.files import write_json
+from discover_lib.base.ids import DiscoverId
 from discover_lib.metrics.intervals import Estimate, share_of
-from discover_lib.metrics.paired import Comparison
+from discover_lib.metrics.paired import Comparison, p_text
 from discover_lib.metrics.results import Pool, ScopeResults, results_of
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.paper import RESULTS, TIMES, VARIANTS, Paper, PaperOptions
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions
+from discover_lib.runs.resolve import BY_LABEL, Resolved, resolve
 from discover_lib.views import report as report_page
 from discover_lib.views.figures.charts import Box, turn_curves
 from discover_lib.views.figures.theme import SHAPES, looks, shape
@@ -97,6 +101,85 @@ def changed(folder: Path, to: Path, **changes: Any) -> Path:
     results = json.loads((folder / RESULTS).read_text()) | changes
     write_json(to / RESULTS, {name: value for name, value in results.items() if value is not None})
     return to
+
+
+# -- what its numbers stand on -----------------------------------------------------------------------------------------
+
+METHOD = re.compile(r"95 %|eq\. 4|\(Fig [37]\)|table 1|θ", re.IGNORECASE)  # names of the method, no measurement
+NUMBER = re.compile(r"\d")
+
+
+class Crawler(HTMLParser):
+    """Every text with a number: the nearest id, or file, above it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str | None, str, str]] = []  # id or file, the element that bears it, text
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("br", "img", "input", "meta", "link", "hr"):
+            self.open.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        tags = {tag for tag, _ in self.open}
+        plain = METHOD.sub("", data.replace("\u00a0", " "))
+        if not {"style", "title", "h1", "h2", "nav", "legend"} & tags and NUMBER.search(plain):
+            bears = [(has.get("data-id") or has.get("data-file"), tag) for tag, has in reversed(self.open)]
+            stands_on, element = next(((on, tag) for on, tag in bears if on), (None, ""))
+            self.texts.append((stands_on, element, data))
+
+
+def test_every_number_of_the_report_stands_on_what_is_stored(finished: Path, page_text: str) -> None:
+    crawler = Crawler()
+    crawler.feed(page_text)
+    assert len(crawler.texts) > 400
+    resolved, compared = dict[str, Resolved](), Counter[str]()
+    for stands_on, element, text in crawler.texts:
+        assert stands_on is not None, f"{text!r} stands on nothing"
+        if not stands_on.startswith("discover://"):
+            assert (finished / stands_on).is_file(), stands_on
+            continue
+        stored = resolved.setdefault(stands_on, resolve(DiscoverId.parse(stands_on)))
+        assert stored.values
+        measure = BY_LABEL.get("found" if stored.id.measure == "share of hidden" else stored.id.measure)
+        if element != "td" or not measure or not NUMBER.search(text):
+            continue
+        if stored.comparison:  # the difference, its interval, or its verdict with p; from either side
+            difference = stored.comparison.difference
+            numbers = [difference.mean, *(end for end in (difference.low, difference.high) if end is not None)]
+            shown = {measure.shown(abs(each)) for each in numbers} | {p_text(stored.comparison.p_adjusted)}
+        else:
+            assert stored.estimate
+            numbers = [
+                each for each in (stored.estimate.mean, stored.estimate.low, stored.estimate.high) if each is not None
+            ]
+            shown = {measure.shown(abs(each)) for each in numbers}
+        told = re.findall(r"\d+\.\d+|\d+", text)
+        assert {*told} <= shown, (text, stands_on)
+        compared["pair" if stored.comparison else "mean"] += 1
+    assert compared["mean"] > 100 and compared["pair"] > 20
+    broken = next(each for id, each in resolved.items() if id.endswith("?measure=broken") and "/*/adaptive?" in id)
+    hits, replies = map(sum, zip(*broken.values.values(), strict=True))
+    assert f"{hits:,} of {replies:,}" in page_text
+
+
+def test_the_numbers_of_the_results_carry_their_ids(finished: Path) -> None:
+    results = json.loads((finished / RESULTS).read_text())
+    for name in ("evaluation", "generalisation"):
+        ids = results[name]["ids"]
+        for label in results["labels"]:
+            stored = resolve(DiscoverId.parse(ids[f"/scopes/0/table/{label}/discovery"]))
+            assert stored.estimate
+            assert results[name]["scopes"][0]["table"][label]["discovery"]["mean"] == pytest.approx(
+                stored.estimate.mean
+            )
+            assert resolve(DiscoverId.parse(ids[f"/broken/{label}"])).values
+    assert resolve(DiscoverId.parse(results["evaluation"]["ids"]["/certificate"])).values
 
 
 # -- the answer --------------------------------------------------------------------------------------------------------

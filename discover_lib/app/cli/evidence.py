@@ -5,28 +5,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from discover_lib.app.cli.common import console
-from discover_lib.base.ids import FORM, DiscoverId
+from discover_lib.base.ids import FORM, SCHEME, DiscoverId, IdError
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.metrics.results import met_leaves
 from discover_lib.metrics.satisfaction import counted_leaves
 from discover_lib.metrics.scores import EMERGING, scores_of
 from discover_lib.runs.resolve import BY_LABEL, Resolved, id_of, resolve
-from discover_lib.runs.store import RunStore
+from discover_lib.runs.store import FILE, RunStore, id_of_run
 
 SHOWN = 50  # conversations listed before the rest is counted
 
 
 def show_id(
-    id: Annotated[str, typer.Argument(help=f"{FORM}, * for all of a kind.")],
+    id: Annotated[str, typer.Argument(help=f"{FORM}, * for all of a kind; or a run, and:", metavar="ID|RUN")],
+    of_run: Annotated[
+        list[str] | None,
+        typer.Argument(help="ARTIFACT [ASSISTANTS] TRIAL of the run.", metavar="[ARTIFACT [ASSISTANTS] TRIAL]"),
+    ] = None,
 ) -> None:
-    """Show what a number stands on, by its discover:// id: the conversations of a mean, or a turn and its verdicts."""
-    wanted = DiscoverId.parse(id)
+    """Show what a number stands on, by its discover:// id: the conversations of a mean, a conversation, or a turn."""
+    wanted = _id_in(id, of_run or [])
     stored = resolve(wanted)
     if stored.turn and not wanted.measure:
         _show_turn(stored, stored.turn)
@@ -34,6 +39,21 @@ def show_id(
         _show_conversation(stored)
     else:
         _show_values(stored)
+
+
+def _id_in(first: str, rest: list[str]) -> DiscoverId:
+    """The id that the words of the command are, or name.
+
+    Raises:
+        IdError: they are none.
+    """
+    if not rest:
+        return DiscoverId.parse(first)
+    artifact, *assistants, trial = rest if len(rest) in (2, 3) else ("", "")
+    if first.startswith(SCHEME) or not trial.isdecimal():
+        raise IdError(f"invalid {' '.join([first, *rest])!r}; write {FORM}, or RUN ARTIFACT [ASSISTANTS] TRIAL")
+    run = id_of_run(Path(first)) if (Path(first) / FILE).is_file() else DiscoverId(first)
+    return replace(run, artifact=artifact, assistants="".join(assistants) or None, trial=int(trial))
 
 
 def _show_values(stored: Resolved) -> None:
@@ -86,14 +106,15 @@ def _made_of(stored: Resolved) -> Iterator[str]:
 
 def _show_conversation(stored: Resolved) -> None:
     from discover_lib.app.cli.show import print_ending
+    from discover_lib.views.transcript import transcript
 
     talk = stored.conversation
     assert talk is not None
-    for message in talk.messages():
-        typer.echo(f"{message.role}\n{message.content}\n")
     with RunStore.read(stored.folder) as store:
-        if (assessment := store.assessment(stored.places[0])) and assessment["final"]:
-            typer.echo(f"finished piece\n{assessment['final']['reply']['text']}\n")
+        assessment = store.assessment(stored.places[0])
+    final = assessment["final"]["reply"]["text"] if assessment and assessment["final"] else None
+    for line in transcript(talk, final):
+        typer.echo(line)
     print_ending(console(), talk)
     levels = scores_of(talk, 0).levels()
     at = Counter(levels.values())
@@ -102,6 +123,7 @@ def _show_conversation(stored: Resolved) -> None:
 
 def _show_turn(stored: Resolved, turn: Turn) -> None:
     """The messages, what the judge said, what moved, and the reward; of one intent alone where the id names it."""
+    from discover_lib.views.transcript import reward_line
     from discover_lib.views.transitions import in_words, level_name
 
     talk, candidate, wanted = stored.conversation, turn.candidate, stored.id.intent
@@ -120,12 +142,8 @@ def _show_turn(stored: Resolved, turn: Turn) -> None:
     if wanted is not None:
         before, after = (level_name(state[wanted]) for state in (turn.before, turn.after))
         typer.echo(f"{_named(talk, wanted)}: {before} before, {after} after")
-    elif candidate.reward is None:
-        typer.echo(f"unscored: {candidate.error or 'no judgement'}")
     else:
-        reward = candidate.reward
-        parts = f"{reward.discovered:+.0f} discovered, {reward.penalty:+.3f} for {reward.n_tokens} tokens"
-        typer.echo(f"reward {reward.total:+.3f} ({parts})")
+        typer.echo(reward_line(turn))
 
 
 def _named(talk: Conversation, intent: str) -> str:

@@ -111,7 +111,7 @@ COMMANDS = {
     "show": Entry(
         "evidence",
         "show_id",
-        "Show what a number stands on, by its discover:// id: the conversations of a mean, or a turn and its verdicts.",
+        "Show what a number stands on, by its discover:// id: the conversations of a mean, a conversation, or a turn.",
     ),
     "serve": Entry(
         "doors",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from discover_lib.runs.options import LaidOut, within_reach
 from discover_lib.runs.outcomes import closing_lines
 from discover_lib.runs.runner import Halt, Report, Snapshot
 from discover_lib.runs.runner import Progress as OnProgress
-from discover_lib.runs.store import RunStore, Spent
+from discover_lib.runs.store import RunStore, Spent, id_of_run
 from discover_lib.views.transitions import in_words
 
 if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules takes as long as sixty turns
@@ -412,7 +413,7 @@ def print_sensitivity(screen: Console, changes: SensitivityMap) -> None:
 
 def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
     """Write the results of a run beside it and print them."""
-    from discover_lib.metrics.results import results_by_scope
+    from discover_lib.metrics.results import ALL, MEASURES, results_by_scope
     from discover_lib.metrics.satisfaction import choices_of
     from discover_lib.runs.evaluation import (
         RESULTS_FILE,
@@ -436,3 +437,5 @@ def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: b
         print_sensitivity(screen, write_sensitivity(folder))
         written.append(SENSITIVITY_FILE)
     typer.echo(f"results → {', '.join(str(folder / name) for name in written)}")
+    first = replace(id_of_run(folder), assistants=_best_first(results[ALL])[0], measure=MEASURES[0].label)
+    typer.echo(f"what a number stands on: its id in {RESULTS_FILE} under \"ids\", as discover show '{first}'")

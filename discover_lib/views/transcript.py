@@ -1,0 +1,67 @@
+"""A conversation as plain text of 100 columns, for a terminal or a mail: what was said, what it found and earned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from textwrap import wrap
+
+from discover_lib.base.words import counted
+from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.core.intents import IntentTree
+from discover_lib.views.transitions import in_words
+
+COLUMNS = 100
+MARGIN = 11  # of who speaks
+_DRAWING = re.compile(r"\n\s*```svg\s*\n(.*?)\n?```|\n?(<svg\b.*?</svg>)", re.DOTALL)
+_TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
+
+
+def transcript(talk: Conversation, final: str | None = None) -> Iterator[str]:
+    """The lines of a conversation; a drawing is its title and length, for a terminal cannot draw it.
+
+    Args:
+        final: the finished piece, where the user was given one.
+    """
+    yield from _said("user", talk.tree.initial_request)
+    for turn in talk.turns:
+        several = f", the best of {len(turn.candidates)} candidates" if len(turn.candidates) > 1 else ""
+        yield from ("", f"turn {turn.index}{several}")
+        yield from _said("assistant", turn.reply.text)
+        yield from _outcome(talk.tree, turn)
+        if turn.user_message is not None:
+            yield from _said("user", turn.user_message)
+    if final is not None:
+        yield from ("", *_said("finished", final))
+
+
+def _outcome(tree: IntentTree, turn: Turn) -> Iterator[str]:
+    """What moved in the user's mind, and the reward."""
+    changes = [each for each in turn.candidate.transitions if each.moved or each.satisfied]
+    for each in changes:
+        yield from _said("", f"* {each.intent_id} ({tree.text(each.intent_id)}): {in_words(each)}")
+    yield from _said("", f"= {'' if changes else 'nothing changed; '}{reward_line(turn)}")
+
+
+def reward_line(turn: Turn) -> str:
+    """ "reward +1.000 (+1 discovered, +0.000 for 80 tokens)", or why there is none."""
+    reward = turn.candidate.reward
+    if reward is None:
+        return f"unscored: {turn.candidate.error or 'no judgement'}"
+    tokens = counted(reward.n_tokens, "token")
+    return f"reward {reward.total:+.3f} ({reward.discovered:+.0f} discovered, {reward.penalty:+.3f} for {tokens})"
+
+
+def _said(who: str, text: str) -> Iterator[str]:
+    """A message beside who says it."""
+    margin = who.ljust(MARGIN)
+    for line in _DRAWING.sub(_named, "\n" + text).strip("\n").splitlines() or [""]:
+        for part in wrap(line, COLUMNS - MARGIN) or [""]:
+            yield (margin + part).rstrip()
+            margin = " " * MARGIN
+
+
+def _named(drawing: re.Match[str]) -> str:
+    code = drawing[1] or drawing[2]
+    title = _TITLE.search(code)
+    return f"\n[a drawing{f': {title[1].strip()}' if title else ''}, {len(code):,} characters of SVG]"
