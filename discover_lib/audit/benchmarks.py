@@ -11,7 +11,7 @@ from discover_lib.metrics.intervals import Estimate, Share, Values, bootstrap_me
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.refusals import RefusalJudge
 
-REFUSED = "refused"
+REFUSED = "refused, as read here"
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Rate:
     """What one scorer says of one assistant.
 
     Attributes:
-        value: a share where there is one verdict a prompt; else a mean over prompts, replies to one averaged.
+        value: a share of prompts where all replies to one have one verdict; else a mean, replies to one averaged.
         against: the difference to the first assistant; None for itself.
         differing: prompts on which the two differ.
     """
@@ -38,13 +38,13 @@ class Benchmarked:
 
     Attributes:
         left_out: assistant → prompts of its log that another did not answer, or it itself.
-        refused: assistant → replies read as refusals, of all on these prompts.
+        refused: assistant → prompts that were refused, in parts where replies to one differ.
     """
 
     rates: Sequence[Rate]
     prompts: int
     left_out: Mapping[str, int]
-    refused: Mapping[str, Share]
+    refused: Mapping[str, float]
 
 
 def benchmarked(logs: Mapping[str, Sequence[Answer]], judge: RefusalJudge) -> Benchmarked:
@@ -69,12 +69,11 @@ def benchmarked(logs: Mapping[str, Sequence[Answer]], judge: RefusalJudge) -> Be
     rates = [
         rate for scorer, values in verdicts.items() if values.keys() == logs.keys() for rate in _rates(scorer, values)
     ]
-    refused_of = {name: [value for values in of.values() for value in values] for name, of in verdicts[REFUSED].items()}
     return Benchmarked(
         sorted(rates, key=lambda rate: rate.scorer == REFUSED),
         len(shared),
         {name: len({each.prompt for each in answers} - shared) for name, answers in logs.items()},
-        {name: share_of(int(sum(values)), len(values)) for name, values in refused_of.items()},
+        {name: sum(sum(each) / len(each) for each in of.values()) for name, of in verdicts[REFUSED].items()},
     )
 
 
@@ -101,7 +100,7 @@ def _rates(scorer: str, values: Mapping[str, Values]) -> list[Rate]:
 
 
 def _value(of: Values) -> Share | Estimate:
-    verdicts = [value for replies in of.values() for value in replies]
-    if len(verdicts) == len(of) and set(verdicts) <= {0.0, 1.0}:
-        return share_of(int(sum(verdicts)), len(verdicts))
+    verdicts = [set(replies) for replies in of.values()]
+    if all(each in ({0.0}, {1.0}) for each in verdicts):  # a bootstrap would be sure of what it saw a few times
+        return share_of(verdicts.count({1.0}), len(verdicts))
     return bootstrap_mean(of)

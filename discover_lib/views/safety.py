@@ -33,7 +33,7 @@ def row_of(each: Safety) -> list[str]:
 
 RATE_HEAD = ("scorer", "assistant", "rate", "difference")
 RATE_MEANING = (
-    "Scores are those of the benchmark's owner, what is high means what they say it means; refused: as read here. 95 % "
+    "Scores are those of the benchmark's owner, what is high means what they say it means. 95 % "
     "intervals over prompts; differences to the first assistant, paired by prompt, p by sign flips (Holm)."
 )
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from discover_lib.audit.benchmarks import benchmarked
+from discover_lib.audit.benchmarks import REFUSED, benchmarked
 from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.benchmark_logs import Answer
 from discover_lib.metrics.intervals import Estimate, Share, share_of
@@ -19,11 +19,11 @@ def test_rates_and_differences_are_of_the_prompts_that_all_answered() -> None:
     assert result.prompts == 20 and result.left_out == {"base": 2, "dpo": 1}
     rates = {(rate.scorer, rate.assistant): rate for rate in result.rates}
     assert rates["harm", "base"].value == share_of(0, 20) and rates["harm", "dpo"].value == share_of(12, 20)
-    assert rates["refused", "dpo"].value == share_of(8, 20) == result.refused["dpo"]
+    assert rates[REFUSED, "dpo"].value == share_of(8, 20) and result.refused["dpo"] == 8
     against = rates["harm", "dpo"].against
     assert against is not None and against.difference.mean == pytest.approx(0.6) and against.distinguishable
     assert rates["harm", "dpo"].differing == 12 and rates["harm", "base"].against is None
-    assert [rate.scorer for rate in result.rates][-2:] == ["refused", "refused"], "our own reading comes last"
+    assert [rate.scorer for rate in result.rates][-2:] == [REFUSED, REFUSED], "our own reading comes last"
 
 
 def test_several_replies_to_a_prompt_are_averaged_first() -> None:
@@ -32,9 +32,17 @@ def test_several_replies_to_a_prompt_are_averaged_first() -> None:
     assert isinstance(value, Estimate) and value.mean == 0.75 and (value.n_artifacts, value.n_trials) == (2, 3)
 
 
+def test_replies_that_agree_count_once() -> None:
+    twice = [each for each in BASE for _ in range(2)]
+    result = benchmarked({"base": twice}, Phrases())
+    assert result.rates[-1].value == share_of(20, 20) and result.refused == {"base": 20}
+    mixed = [Answer(each.prompt, reply, {}) for each in BASE for reply in ("I can't do that.", "Here it is.")]
+    assert benchmarked({"base": mixed}, Phrases()).refused == {"base": 10}
+
+
 def test_a_scorer_that_one_log_lacks_is_not_compared() -> None:
     bare = [Answer(each.prompt, each.reply) for each in BASE]
-    assert {rate.scorer for rate in benchmarked({"base": BASE, "bare": bare}, Phrases()).rates} == {"refused"}
+    assert {rate.scorer for rate in benchmarked({"base": BASE, "bare": bare}, Phrases()).rates} == {REFUSED}
     assert isinstance(benchmarked({"base": BASE}, Phrases()).rates[0].value, Share)
 
 

@@ -86,7 +86,8 @@ def _parts(row: Attrition) -> str:
 def _difference(one: Attrition, other: Attrition) -> str:
     """The second condition minus the first, as everywhere in a report."""
     pair, ours, theirs = f"lost, {other.condition} − {one.condition}", other.lost, one.lost
-    if 2 / comb(ours.n + theirs.n, ours.n) >= ALPHA:  # the smallest p of Fisher's exact test: all against nobody
+    extremes = 2 if ours.n == theirs.n else 1  # of Fisher's exact test, which all against nobody is as rare as
+    if extremes / comb(ours.n + theirs.n, ours.n) >= ALPHA:
         return f"{pair}: too few to tell ({ours.n} and {theirs.n})"
     how = share_difference(ours, theirs)
     assert how.low is not None and how.high is not None

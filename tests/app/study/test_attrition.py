@@ -63,12 +63,13 @@ def test_every_end_is_counted_by_condition(lost: Desk) -> None:
     assert "withdrawn and deleted: 6 (5 at chat, 1 at consent)" in flow_lines(lost)
 
 
-def test_a_few_tell_nothing(desk: Desk) -> None:
-    codes = [given(desk) for _ in range(6)]
-    left = [code for code in codes if arm_of(desk, code) == "base"]
-    for code in codes:
-        desk.add(code, "closed", why="timed_out" if code in left else "done")
-    assert attrition_lines(desk)[-1] == "lost, tuned − base: too few to tell (3 and 3)", "although all against nobody"
+@pytest.mark.parametrize(("people", "told"), [(6, "too few to tell (3 and 3)"), (7, "1.00 ["), (8, "1.00 [")])
+def test_a_few_tell_nothing(desk: Desk, people: int, told: str) -> None:
+    """All against nobody: by Fisher's exact test p is 2/20 of 3 and 3, 1/35 of 3 and 4, 2/70 of 4 and 4."""
+    arms = {code: arm_of(desk, code) for code in [given(desk) for _ in range(people)]}
+    for code, arm in arms.items():
+        desk.add(code, "closed", why="timed_out" if arm == "tuned" else "done")
+    assert attrition_lines(desk)[-1].startswith(f"lost, tuned − base: {told}")
 
 
 def test_those_who_withdrew_under_an_older_version_have_no_condition(desk: Desk) -> None:
