@@ -96,7 +96,7 @@ def found(via: str) -> Tool:
     if via not in TOOLS:
         raise DiscoverError(
             f"{via}: its command writes to its own memory, and none exports that; run it there, export the "
-            "conversations as JSON, and give --log ASSISTANT=FILE for each"
+            "conversations as JSON (docs/safety.md), and give --log ASSISTANT=FILE for each"
         )
     tool = TOOLS[via]
     if _path_of(tool) is None or (tool.module and importlib.util.find_spec(tool.module) is None):

@@ -109,7 +109,7 @@ def _garak(path: Path) -> Iterator[Answer]:
     attempts: dict[str, _Attempt] = {}
     for where, line in json_lines(path):
         if not isinstance(line, dict) or "entry_type" not in line:
-            raise FormatError(f"{where} is no entry of a garak report (report.jsonl)")
+            raise FormatError(f"{where} is not an entry of garak's report.jsonl")
         if line["entry_type"] == "attempt":
             attempt = parse(_Attempt, line, where)
             if attempt.status == COMPLETE or attempt.uuid not in attempts:

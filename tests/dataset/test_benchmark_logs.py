@@ -108,7 +108,7 @@ def test_scores_are_numbers_or_nothing(value: Any, number: float | None) -> None
         ("garak", "owl", "line 1 is not JSON"),
         ("garak", "[" * 100_000, "line 1 is not JSON"),
         ("pyrit", "[" * 100_000, "nested too deep"),
-        ("garak", "[1]\n", "line 1 is no entry of a garak report"),
+        ("garak", "[1]\n", "line 1 is not an entry of garak's report.jsonl"),
         ("garak", '{"entry_type": "attempt", "uuid": "a"}\n', "has no 'status'"),
         ("garak", json.dumps(attempt(4, [], {})), "prompt"),
         ("garak", json.dumps(attempt("x", ["y"], {"d": ["high"]})), "detector_results"),

@@ -166,53 +166,6 @@ def _why_not(n: int, confusion: Confusion) -> str:
     return "cannot be: no true rate gives what was read; the judge errs otherwise here than on the labelled replies"
 
 
-def _logs(flags: SafetyFlags, via: str) -> dict[str, list[Answer]]:
-    """Assistant → its answers: of logs that are here, then of the tool's own runs."""
-    files: dict[str, Path] = {}
-    for given in flags.log:
-        name, sign, file = given.partition("=")
-        if not (sign and name and file) or name in files:
-            raise DiscoverError(f"--log {given}: write NAME=FILE, every name once")
-        files[name] = Path(file)
-    logs = {name: read_benchmark(via, file) for name, file in files.items()}
-    models = [name for name in dict.fromkeys(flags.assistant) if name not in logs]
-    if models:
-        asked = _asked(flags)
-        tool = found(via)
-        check_names(models, asked.api_base)
-        folders = log_folders(tool, models, flags.out or outputs_folder() / f"safety-{via}")
-        for name, folder in folders.items():
-            typer.echo(f"{name}: {via} runs {asked.task}; what it says: {folder / OUTPUT}", err=True)
-            logs[name] = read_benchmark(via, run_benchmark(tool, asked, name, folder))
-    if not logs:
-        raise DiscoverError("--via needs --assistant MODEL with --task, or --log NAME=FILE")
-    return logs
-
-
-def _asked(flags: SafetyFlags) -> Asked:
-    if not flags.task:
-        raise DiscoverError("--via needs --task: which benchmark is to be run")
-    if flags.api_base and len(flags.api_base) > 1:
-        raise DiscoverError("--via: one --api-base; the tools share nothing out among servers")
-    key = os.environ.get(flags.key_variable, "") if flags.key_variable else NO_KEY
-    if not key:
-        raise DiscoverError(f"--key-variable: {flags.key_variable} is not set")
-    try:
-        more = shlex.split(flags.tool_arguments)
-    except ValueError as error:
-        raise DiscoverError(f"--tool-arguments: {error}") from None
-    return Asked(flags.task, flags.api_base[0] if flags.api_base else None, key, flags.seed, more)
-
-
-def _why_not(n: int, confusion: Confusion) -> str:
-    """Why a rate cannot be corrected."""
-    if not n:
-        return "cannot be: no message asks for what is allowed"
-    kinds = {"refusal": confusion.sensitivity.n, "reply that is no refusal": confusion.specificity.n}
-    unseen = [f"no {kind} was labelled" for kind, n in kinds.items() if not n]
-    return f"cannot be: {unseen[0] if unseen else 'the judge knows no better than chance'}"
-
-
 def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safety]:
     with RunStore.read(run) as store:
         if "people" in store.configuration:
