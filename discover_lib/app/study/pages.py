@@ -126,9 +126,7 @@ def _until(study: Study) -> str:
     if not study.rights:
         return "the data are published"
     until = study.rights.withdraw_until or _placeholder("withdraw_until")
-    return (
-        f"{until}. Then nothing is left but a count of those who left; what is published by then cannot be called back"
-    )
+    return f"{until}; only a count of those who left remains. What is published by then cannot be called back"
 
 
 def _placeholder(name: str) -> str:

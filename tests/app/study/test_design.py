@@ -76,7 +76,7 @@ def test_what_the_information_sheet_must_say_is_named_until_it_is_filled_in(tmp_
     assert any("after data.keep_until" in hint for hint in hints(load_study(file)))
     sheet = information(load_study(file))
     assert {"Legal basis", "Your rights", "Complaints", "If something troubles you", "Contact"} <= sheet.keys()
-    assert "until 2031-12-31; what is published" in sheet["Voluntary"]
+    assert "until 2031-12-31; only a count of those who left remains. What is published" in sheet["Voluntary"]
 
 
 def test_a_study_from_before_there_were_rights_keeps_its_version_and_its_sheet(tmp_path: Path) -> None:
