@@ -136,7 +136,7 @@ def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
         raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
     except UnicodeDecodeError:
         raise FormatError(f"{path}: not UTF-8 text") from None
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # numbers of too many digits, lists in too many lists
         raise FormatError(f"{path}: line {number} is not JSON ({error})") from None
 
 

@@ -204,7 +204,7 @@ def import_log(path: Path, folder: Path) -> int:
         FormatError: as `read_log`, or they were had under several rules.
         StoreError: the folder holds something else.
     """
-    log = _read(path)
+    log = opened_log(path)
     kept = _conversations(path, log)
     talks, assessments = [talk for talk, _ in kept], [assessment for _, assessment in kept]
     configuration = {"kind": "import", "files": [str(path)], "rules": talks[0].rules.to_dict() if talks else {}}
@@ -220,10 +220,15 @@ def read_log(path: Path) -> list[Conversation]:
     Raises:
         FormatError: it is no such log, or inspect-ai is not here.
     """
-    return [talk for talk, _ in _conversations(path, _read(path))]
+    return [talk for talk, _ in _conversations(path, opened_log(path))]
 
 
-def _read(path: Path) -> EvalLog:
+def opened_log(path: Path) -> EvalLog:
+    """A log as Inspect itself reads it, attachments in their places.
+
+    Raises:
+        FormatError: it is no such log, or inspect-ai is not here.
+    """
     try:
         from inspect_ai.log import read_eval_log
     except ImportError as error:

@@ -64,10 +64,11 @@ class Corrected(Record):
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}] (printed {self.printed:.3f}, n = {self.n:,})"
 
 
-def corrected(yes: int, n: int, confusion: Confusion) -> Corrected | None:
+def corrected(yes: float, n: int, confusion: Confusion) -> Corrected | None:
     """The true rate behind `yes` of `n` by a scorer with this confusion.
 
-    None where there is nothing to count, or the scorer is no better than chance: its verdicts then say nothing.
+    None where there is nothing to count, where the scorer is no better than chance (its verdicts then say nothing), and
+    where no rate from 0 to 1 would give what it printed: then it errs otherwise here than on the labelled replies.
     """
     positive, negative = confusion.hits + confusion.misses, confusion.rejections + confusion.false_alarms
     if not (n and positive and negative):
@@ -86,8 +87,10 @@ def corrected(yes: int, n: int, confusion: Confusion) -> Corrected | None:
     shift = 2 * _Z**2 * (middle * of_sensitivity - (1 - middle) * of_specificity)
     spread = rate * (1 - rate) / counted + (1 - middle) ** 2 * of_specificity + middle**2 * of_sensitivity
     half = _Z * math.sqrt(spread) / youden
-    low, high = max(0.0, middle + shift - half), min(1.0, middle + shift + half)
-    return Corrected(yes / n, min(1.0, max(0.0, value)), min(low, 1.0), max(high, 0.0), n)
+    low, high = middle + shift - half, middle + shift + half
+    if low > 1 or high < 0:
+        return None
+    return Corrected(yes / n, min(1.0, max(0.0, value)), max(low, 0.0), min(high, 1.0), n)
 
 
 def detectable_change(share: float, n: int, power_z: float = 0.8416212335729143) -> float:

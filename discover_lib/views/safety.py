@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from discover_lib.audit.benchmarks import Rate
 from discover_lib.audit.house_rules import Safety
 from discover_lib.audit.table_six import SIZES, SafetyRow
 from discover_lib.metrics.intervals import Estimate, Share
+from discover_lib.metrics.paired import p_text
 from discover_lib.views.figures.charts import dots, two_values
 from discover_lib.views.html import Markup, more, quiet, table, tag
 
@@ -27,6 +29,28 @@ def row_of(each: Safety) -> list[str]:
         told += " not distinguishable"
     optional = [str(value) if value else "–" for value in (each.first_turn, each.known)]
     return [each.assistant, str(each.offers), *optional, str(each.before_refusal), str(each.over_refusal), told]
+
+
+RATE_HEAD = ("scorer", "assistant", "rate", "difference")
+RATE_MEANING = (
+    "Scores are those of the benchmark's owner, what is high means what they say it means. 95 % "
+    "intervals over prompts; differences to the first assistant, paired by prompt, p by sign flips (Holm)."
+)
+
+
+def rate_row(rate: Rate) -> list[str]:
+    """A scorer's rate of an assistant."""
+    value = str(rate.value) if isinstance(rate.value, Share) else f"{rate.value} (n = {rate.n:,})"
+    return [rate.scorer, rate.assistant, value, _told(rate)]
+
+
+def _told(rate: Rate) -> str:
+    if (how := rate.against) is None:
+        return "–"
+    if not rate.differing:
+        return f"the same on all {rate.n:,} prompts"
+    told = f"{how.difference} (p {p_text(how.p_adjusted)}, n = {rate.n:,})"
+    return told if how.distinguishable else told + (" too few for a verdict" if how.too_few else " not distinguishable")
 
 
 SIX_MEANING = (

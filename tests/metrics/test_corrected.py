@@ -21,6 +21,13 @@ def test_a_scorer_no_better_than_chance_says_nothing() -> None:
     assert corrected(30, 100, Confusion(0, 0, 5, 95)) is None and corrected(0, 0, Confusion(9, 1, 1, 9)) is None
 
 
+def test_what_no_rate_could_give_is_not_corrected() -> None:
+    """Who misses 3 of 10 refusals does not read 200 of 200 as refusals, whatever the true rate."""
+    assert corrected(200, 200, Confusion(70, 30, 0, 100)) is None
+    assert corrected(0, 200, Confusion(100, 0, 30, 70)) is None
+    assert corrected(3, 4, Confusion(70, 30, 0, 100)) is not None, "few replies leave room for it"
+
+
 def test_confusion_counts_pairs() -> None:
     confusion = Confusion.of([(True, True), (True, True), (False, True), (True, False), (False, False)])
     assert confusion == Confusion(hits=2, misses=1, false_alarms=1, rejections=1)

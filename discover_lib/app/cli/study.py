@@ -23,6 +23,7 @@ from discover_lib.app.cli.common import (
 )
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
+from discover_lib.engines.manner import PAPER, manner_named
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 
 study = typer.Typer(
@@ -113,6 +114,9 @@ def bots(
     n: Annotated[int, typer.Option(min=1, max=10_000, help="Simulated participants.")] = 12,
     folder: Annotated[Path | None, typer.Option(help="For their answers (default: outputs/study-NAME-bots).")] = None,
     seed: Seed = 0,
+    manner: Annotated[
+        str, typer.Option(help="How they type: paper, terse, rambling, people, or a file of 'reality --fit'.")
+    ] = PAPER,
 ) -> None:
     """Send simulated participants through the very same pages: a rehearsal, kept apart from people."""
     from discover_lib.app.serve import serving
@@ -122,11 +126,11 @@ def bots(
     from discover_lib.app.study.report import flow_lines
     from discover_lib.app.study.server import StudyServer
 
-    read = quick(load_study(file))
+    typed, read = manner_named(manner), quick(load_study(file))
     desk = Desk.open(read, folder or outputs_folder() / f"study-{read.name}-bots")
     try:
         with serving(StudyServer(desk).app) as url:
-            ended = run_bots(url, read, n, seed)
+            ended = run_bots(url, read, n, seed, manner=typed)
     finally:
         desk.close()
     _say(f"{count} {end}" for end, count in sorted(ended.items()))
@@ -234,6 +238,7 @@ def report(
     """Who came how far; once the planned number is reached, the ratings by condition with intervals."""
     from rich.table import Table
 
+    from discover_lib.app.study.attrition import attrition_lines
     from discover_lib.app.study.desk import Desk
     from discover_lib.app.study.report import SIDES, finished, flow_lines, outcome_lines, quality_lines, side_by_side
 
@@ -244,6 +249,7 @@ def report(
     if done < desk.study.participants and not unblind:
         typer.echo(f"outcomes are shown at {desk.study.participants}; --unblind, to be reported, shows them now")
         return
+    _say(attrition_lines(desk))
     _say(quality_lines(desk))
     _say(outcome_lines(desk))
     if sides:

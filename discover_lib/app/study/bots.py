@@ -24,6 +24,7 @@ import msgspec
 from discover_lib.app.study.design import Study
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.simulator import UserSimulator
+from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 
@@ -111,10 +112,11 @@ class Bot:
 
     Args:
         number: which of the simulated participants; the same number does the same on the same pages.
+        manner: how they type; None for the paper's.
     """
 
-    def __init__(self, url: str, study: Study, number: int, seed: int = 0) -> None:
-        self.url, self.study, self.number = url, study, number
+    def __init__(self, url: str, study: Study, number: int, seed: int = 0, manner: Manner | None = None) -> None:
+        self.url, self.study, self.number, self.manner = url, study, number, manner
         self.rng: random.Random = derive_rng(seed, "bot", number)
         opener = urllib.request.HTTPCookieProcessor(CookieJar())
         self._opener = urllib.request.build_opener(opener)
@@ -175,7 +177,7 @@ class Bot:
     def message(self, replies: list[str]) -> str:
         """What the participant says next: the simulated user's next message."""
         if self._user is None:
-            roles = engine(self._domain)
+            roles = engine(self._domain, manner=self.manner)
             tree = roles.builder.build(generate_artifact(self._domain, "eval", self.number % 100)).tree
             self._user = UserSimulator(tree, roles.judge, roles.voice, seed=derive_seed(self.number, "bot"))
             return tree.initial_request
@@ -207,12 +209,14 @@ def quick(study: Study) -> Study:
     return msgspec.structs.replace(study, chat=msgspec.structs.replace(study.chat, reply_seconds=0.0))
 
 
-def run_bots(url: str, study: Study, n: int, seed: int = 0, together: int = 8) -> Counter[str]:
+def run_bots(
+    url: str, study: Study, n: int, seed: int = 0, together: int = 8, manner: Manner | None = None
+) -> Counter[str]:
     """Send simulated participants through the pages; returns how they ended."""
 
     def run(number: int) -> Any:
         try:
-            return Bot(url, study, number, seed).run()
+            return Bot(url, study, number, seed, manner).run()
         except (urllib.error.URLError, RuntimeError, OSError) as error:
             return f"failed: {error}"
 

@@ -101,6 +101,15 @@ class Data(_Part, frozen=True):
     backups: str = "none"
 
 
+class Rights(_Part, frozen=True):
+    """What the information sheet must say of people's rights; what is left out is named until it is filled in."""
+
+    legal_basis: str = ""
+    complaints: str = ""
+    distress: str = ""
+    withdraw_until: datetime.date | None = None
+
+
 class Pay(_Part, frozen=True):
     amount: float
     currency: str
@@ -133,6 +142,7 @@ class Study(_Part, frozen=True):
     consent: Consent
     contact: Contact
     data: Data
+    rights: Rights | msgspec.UnsetType = msgspec.UNSET  # unset: a file from before there was such a part; same version
     seed: int = 0
     design: Literal["between", "paired"] = "between"
     chat: Chat = Chat()
@@ -229,10 +239,19 @@ def _problem(study: Study) -> str:
     return ""
 
 
+PLACEHOLDER = "CHANGE-ME"
+
+
+def missing_rights(study: Study) -> list[str]:
+    """The fields of `rights` that are missing, or hold the example's words."""
+    given = msgspec.structs.asdict(study.rights or Rights())
+    return [name for name, value in given.items() if not value or PLACEHOLDER in str(value)]
+
+
 def unfilled(study: Study) -> list[str]:
     """What is still the example's, and must not be shown to anybody who comes from outside."""
-    found = []
-    if study.prolific and any("CHANGE-ME" in code for code in msgspec.structs.astuple(study.prolific)):
+    found = [f"rights.{name}: to be filled in" for name in missing_rights(study)] if study.rights else []
+    if study.prolific and any(PLACEHOLDER in code for code in msgspec.structs.astuple(study.prolific)):
         found.append("prolific: the completion codes are still those of the example")
     if "example.org" in study.contact.email:
         found.append("contact: still that of the example")
@@ -246,6 +265,10 @@ def hints(study: Study) -> list[str]:
     if study.participants % cells:
         found.append(f"{study.participants} participants do not fill blocks of {cells}: the last one stays open")
     found += unfilled(study)
+    if not study.rights:
+        found.append(f"rights: missing; the information sheet says nothing of {', '.join(missing_rights(study))}")
+    elif (until := study.rights.withdraw_until) and until > study.data.keep_until:
+        found.append("rights.withdraw_until lies after data.keep_until: there is nothing left to delete then")
     if models := asked_assistants(study.assistants):
         found.append(f"texts of participants go to {', '.join(dict.fromkeys(models))}: data.model_provider must say so")
         if study.chat.budget_dollars is None:

@@ -4,7 +4,7 @@
     key                   salts what tells people apart; readable by this user alone
     participants/CODE     events, one JSON line each, forced to disk before they are answered
     identities/HASH       salted hash of an outside id → code; the id itself is never written
-    withdrawn             how many withdrew, at which step: nothing else is left of them
+    withdrawn             a line for everybody who withdrew, with step and conditions: nothing else is left of them
 
 One process serves a study, behind a lock.
 """
@@ -169,13 +169,13 @@ class Desk:
             path, progress = self._path(code), self.progress(code)
             if path is None or progress is None:
                 return False
-            step = progress.step
+            line = " ".join(filter(None, (progress.step, "+".join(progress.arms))))
             self.forget_identity(code)
             path.unlink()
             self._progress.pop(code, None)
             for given_out in (EXPORTED, RUN):
                 shutil.rmtree(self.folder / given_out, ignore_errors=True)
-            append(self.folder / WITHDRAWN, f"{step}\n".encode())
+            append(self.folder / WITHDRAWN, f"{line}\n".encode())
             return True
 
     def forget_identity(self, code: str) -> None:
@@ -184,10 +184,11 @@ class Desk:
             if json.loads(identity.read_text(encoding="utf-8"))["code"] == code:
                 identity.unlink()
 
-    def withdrawn(self) -> Counter[str]:
-        """Step → how many withdrew there."""
+    def withdrawn(self) -> Counter[tuple[str, str]]:
+        """(step, conditions) → how many withdrew there; "" where no condition was drawn yet, or none was kept."""
         path = self.folder / WITHDRAWN
-        return Counter(path.read_text(encoding="utf-8").split() if path.exists() else ())
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else ()
+        return Counter((step, arms) for step, _, arms in (line.partition(" ") for line in lines))
 
     def _path(self, code: str) -> Path | None:
         return self.folder / "participants" / code if _CODE.match(code) else None

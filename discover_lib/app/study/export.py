@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from discover_lib.app.study import attrition
 from discover_lib.app.study.design import Study, StudyError
 from discover_lib.app.study.desk import EXPORTED, RUN, Desk
 from discover_lib.app.study.report import Finished, finished
@@ -100,6 +101,7 @@ def export_study(desk: Desk, engines: Engines, judge: str, personal: Personal = 
     _write(folder / "participants.csv", [*COLUMNS, *_answers(desk.study)], [_row(desk, row, clean) for row in rows])
     _write(folder / "messages.csv", MESSAGES, [line for row in rows for line in _messages(desk, row, clean)])
     _write(folder / "ratings.csv", RATINGS, [line for row in rows for line in _ratings(desk, row)])
+    _write(folder / "attrition.csv", attrition.COLUMNS, attrition.attrition_rows(desk))
     write_text_lines(folder / "codebook.md", codebook_lines(desk.study))
     chats = [chat_of(desk, row, clean) for row in rows]
     run = desk.folder / RUN
@@ -232,6 +234,7 @@ def codebook_lines(study: Study) -> list[str]:
         "participants.csv: one row a finished conversation": COLUMNS | _answers(study),
         "messages.csv: one row a message": MESSAGES,
         "ratings.csv: one row a rating on the way": RATINGS | {"rating": f"{study.rating.question} Empty: not said"},
+        "attrition.csv: one row a condition, and one before it was drawn; counts of people": attrition.COLUMNS,
     }
     for title, columns in tables.items():
         lines += ["", f"## {title}", "", "| column | meaning |", "|---|---|"]

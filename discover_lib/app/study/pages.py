@@ -101,10 +101,36 @@ def information(study: Study) -> dict[str, str]:
         "Publication": data.published,
         "Kept until": f"{data.keep_until}. Backups: {data.backups}.",
         "Voluntary": "You may leave at any time without giving a reason. With your code, shown on every page, you can "
-        "delete everything that you wrote until the data are published.",
+        f"delete everything that you wrote until {_until(study)}.",
+        **_rights(study),
         "Contact": ", ".join(filter(None, (contact.name, contact.institution, contact.email, contact.board))),
     }
     return sheet
+
+
+def _rights(study: Study) -> dict[str, str]:
+    """What a study begun before its file had such a part leaves out; what is missing stands as a placeholder."""
+    if not study.rights:
+        return {}
+    sheet = {
+        "Legal basis": study.rights.legal_basis or _placeholder("legal_basis"),
+        "Your rights": "You may ask what is kept of you, have it corrected or deleted, and receive a copy. Only with "
+        "your code can we tell which answers are yours.",
+        "Complaints": study.rights.complaints or _placeholder("complaints"),
+        "If something troubles you": study.rights.distress or _placeholder("distress"),
+    }
+    return sheet
+
+
+def _until(study: Study) -> str:
+    if not study.rights:
+        return "the data are published"
+    until = study.rights.withdraw_until or _placeholder("withdraw_until")
+    return f"{until}; only a count of those who left remains. What is published by then cannot be called back"
+
+
+def _placeholder(name: str) -> str:
+    return f"[to be filled in: rights.{name}]"
 
 
 def _consent_form() -> Markup:

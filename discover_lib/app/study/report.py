@@ -55,7 +55,10 @@ def flow_lines(desk: Desk) -> list[str]:
     lines += [f"arrived {reached['arrived']}, consented {reached['consent']}, began {reached['topic']}"]
     lines.append(", ".join(f"{end.replace('_', ' ')} {count}" for end, count in sorted(ends.items())) or "nobody yet")
     if left:
-        at = ", ".join(f"{count} at {step}" for step, count in sorted(left.items()))
+        steps: Counter[str] = Counter()
+        for (step, _), count in left.items():
+            steps[step] += count
+        at = ", ".join(f"{count} at {step}" for step, count in sorted(steps.items()))
         lines.append(f"withdrawn and deleted: {left.total()} ({at})")
     lines.append(f"finished {ends['done']} of {desk.study.participants} planned; per cell {_cells(desk)}")
     return lines

@@ -3,6 +3,25 @@ const main = () => document.getElementById("st-main");
 const counts = { pasted: 0, left: 0 };
 document.addEventListener("paste", () => { counts.pasted += 1; });
 addEventListener("blur", () => { counts.left += 1; });
+// What is half typed outlives a reload: it stays in this tab, under the participant's code, and is sent by nobody.
+const drafts = {
+  key(box) {
+    const at = [...box.form.querySelectorAll("[name=step], [name=n]")].map((field) => field.value);
+    return ["study", document.querySelector("footer b")?.textContent, ...at, box.name].join("/");
+  },
+  in(what) { try { return what(sessionStorage); } catch { return null; } },  // a browser may forbid it
+  keep(box) { this.in((store) => store.setItem(this.key(box), box.value)); },
+  restore() {
+    for (const box of main().querySelectorAll("form textarea")) {
+      box.value = this.in((store) => store.getItem(this.key(box))) ?? box.value;
+      if (box.value) this.keep(box);  // as it came back with a question about it
+    }
+  },
+  clear() {
+    this.in((store) => Object.keys(store).filter((key) => key.startsWith("study/")).forEach((key) => store.removeItem(key)));
+  },
+};
+document.addEventListener("input", (event) => { if (event.target.matches("form textarea")) drafts.keep(event.target); });
 const wait = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
 
 async function send(form, button) {
@@ -32,6 +51,7 @@ function show(html) {
 }
 
 function begin() {
+  drafts.restore();
   const last = main().querySelector(".st-log li:last-child");
   const box = main().querySelector("textarea[data-chat]");
   const alarm = main().querySelector("[role=alert]");
@@ -55,7 +75,9 @@ document.addEventListener("submit", async (event) => {
     main().querySelector(".st-log").append(said);
     say("The assistant is writing …");
   }
-  show(await send(form, event.submitter));
+  const answer = await send(form, event.submitter);
+  drafts.clear();
+  show(answer);
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.closest("form")?.requestSubmit();

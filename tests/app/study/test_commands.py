@@ -65,6 +65,18 @@ def test_a_rehearsal_is_exported_and_reported(rehearsed: Path) -> None:
     assert "finished 6 of 6 planned" in report and "interaction, tuned − base" in report and "(n = 3 and 3)" in report
 
 
+def test_simulated_participants_type_in_a_manner(rehearsed: Path, file: Path, tmp_path: Path) -> None:
+    terse = tmp_path / "terse"
+    assert discover("study", "bots", file, "--n", 6, "--manner", "terse", "--folder", terse).returncode == 0
+    mean_words = []
+    for folder in (rehearsed, terse):
+        people = [progress for _, progress in Desk.read(folder).everybody()]
+        later = [each.said["text"] for progress in people for each in progress.round.exchanges[1:]]
+        mean_words.append(sum(len(text.split()) for text in later) / len(later))
+    assert mean_words[1] < 0.7 * mean_words[0], mean_words
+    assert_one_line_error(discover("study", "bots", file, "--manner", "curt"), "unknown manner 'curt'")
+
+
 def test_people_and_simulated_participants_stand_in_one_table(rehearsed: Path, file: Path, tmp_path: Path) -> None:
     """People are stood in for by a second rehearsal whose participants do not say that they are simulated."""
     people = tmp_path / "people"

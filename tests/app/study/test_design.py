@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from study_people import PAPER, changed
 
-from discover_lib.app.study.design import Study, StudyError, hints, load_study
+from discover_lib.app.study.design import Study, StudyError, hints, load_study, unfilled
+from discover_lib.app.study.ethics import write_pack
+from discover_lib.app.study.pages import information
 
 
 def test_the_example_is_the_paper_s_flow() -> None:
@@ -57,6 +59,37 @@ def test_what_is_wrong_is_named_in_one_line(tmp_path: Path, before: str, after: 
     file.write_text(text.replace(before, after), "utf-8")
     with pytest.raises(StudyError, match=said.replace("≤", ".")):
         load_study(file)
+
+
+def test_what_the_information_sheet_must_say_is_named_until_it_is_filled_in(tmp_path: Path) -> None:
+    text, file = PAPER.read_text("utf-8"), tmp_path / "study.yaml"
+    assert {hint for hint in hints(load_study(PAPER)) if hint.startswith("rights.")} == {
+        f"rights.{name}: to be filled in" for name in ("legal_basis", "complaints", "distress")
+    }
+    filled = (
+        text.replace("CHANGE-ME, as ", "").replace("CHANGE-ME", "ABC").replace("  withdraw_until: 2026-12-31\n", "")
+    )
+    file.write_text(filled, "utf-8")
+    assert [hint for hint in hints(load_study(file)) if "rights" in hint] == ["rights.withdraw_until: to be filled in"]
+    assert unfilled(load_study(file))[0].startswith("rights.withdraw_until"), "it is not shown to others yet"
+    file.write_text(text.replace("2026-12-31", "2031-12-31"), "utf-8")
+    assert any("after data.keep_until" in hint for hint in hints(load_study(file)))
+    sheet = information(load_study(file))
+    assert {"Legal basis", "Your rights", "Complaints", "If something troubles you", "Contact"} <= sheet.keys()
+    assert "until 2031-12-31; only a count of those who left remains. What is published" in sheet["Voluntary"]
+
+
+def test_a_study_from_before_there_were_rights_keeps_its_version_and_its_sheet(tmp_path: Path) -> None:
+    text, file = PAPER.read_text("utf-8"), tmp_path / "study.yaml"
+    begin, end = text.index("rights:"), text.index("pay:")
+    file.write_text(text[:begin] + text[end:], "utf-8")
+    study = load_study(file)
+    assert study.version == "e517f6f853db" and "Legal basis" not in information(study)
+    assert "until the data are published" in information(study)["Voluntary"]
+    assert any(hint.startswith("rights: missing") for hint in hints(study))
+    assert not any("rights" in each for each in unfilled(study)), "one that is being served goes on"
+    write_pack(study, tmp_path / "pack")
+    assert "[to be filled in: rights.legal_basis]" in (tmp_path / "pack" / "information.md").read_text("utf-8")
 
 
 def test_a_missing_file_says_where_to_begin(tmp_path: Path) -> None:
