@@ -2,6 +2,7 @@
 
     .venv/bin/python benchmarks/ladder.py run --seeds 1 2 3 4 5 [--arms a.] [--folder outputs/ladder]
     .venv/bin/python benchmarks/ladder.py run --seeds 6 7 8 9 10 --arms d.
+    .venv/bin/python benchmarks/ladder.py run --seeds 11 12 13 14 15 --arms e.
     .venv/bin/python benchmarks/ladder.py write    # docs/results/ladder.json, and the tables in docs/ladder.md
 
 Every arm (one stage of training, or one assistant measured) is a file of its own: what is done is skipped, a killed run
@@ -51,7 +52,9 @@ PAGE, KEPT = REPOSITORY / "docs" / "ladder.md", REPOSITORY / "docs" / "results" 
 START, END = "<!-- ladder: made by benchmarks/ladder.py -->", "<!-- end of ladder -->"
 SEEDS = (1, 2, 3, 4, 5)
 FRESH = (6, 7, 8, 9, 10)  # of (d), which was registered when the others had been seen
+ALONE, ONE = (11, 12, 13, 14, 15), "svg_drawing"  # of (e), registered later still, and its one domain
 TRAIN_ARTIFACTS, USERS, TURNS = 200, 100, 5  # artifacts per domain, and turns
+TRAIN_ALONE, TRIALS_ALONE = 500, 3  # artifacts of the one domain, and conversations about each of the held-out ones
 LEAST_GAIN, LEVEL = 0.25, 0.05
 SWITCHING, STUBBORN = ("draft", "adaptive"), ("options", "draft")
 IN_FLIGHT = 128
@@ -110,6 +113,7 @@ ARMS = (
     *ladder("plain", gift=False),
     *(arm for steps in (20, 70, 40, 102) for arm in stubborn(steps)),
     *ladder("d", LARGE),
+    *ladder("e"),
 )
 ARM = {arm.name: arm for arm in ARMS}
 BASES = {"base": True, "plain.base": False}  # whether it has the gift
@@ -177,6 +181,10 @@ class Work:
     def taste(self, taste: bool) -> int:
         return self.seed if taste else 0
 
+    @property
+    def domains(self) -> Sequence[str]:
+        return domains_of(self.seed)
+
     # -- training --------------------------------------------------------------------------------------------------
 
     def base(self, gift: bool) -> Path:
@@ -199,12 +207,12 @@ class Work:
             options = RunOptions(
                 arm.teachers,
                 split="train",
-                artifacts=TRAIN_ARTIFACTS,
+                artifacts=TRAIN_ALONE if self.seed in ALONE else TRAIN_ARTIFACTS,
                 candidates=1,
                 seed=self.seed,
                 taste=self.taste(arm.taste),
             )
-            run = lay_out_together(options, DOMAINS)
+            run = lay_out_together(options, self.domains)
             for ended in (execute(run, folder), assess(run, folder)):
                 assert ended.halted is None, ended
             (folder / "done").touch()
@@ -241,7 +249,7 @@ class Work:
             return
         found: dict[str, list[int]] = {}
         counts = {"again": 0, "shown": 0, "broken": 0, "replies": 0, "tokens": 0}
-        for domain in DOMAINS:
+        for domain in self.domains:
             plays, assistant = engine(domain), self.assistant(who, domain, taste)
             trees = [plays.builder.build(each).tree for each in self.users(domain, taste)]
 
@@ -271,7 +279,8 @@ class Work:
         write_json(path, {"who": who, "taste": taste, "seed": self.seed, "discovered": found, **counts, **made})
 
     def users(self, domain: str, taste: bool) -> Sequence[Any]:
-        return generate_artifacts(domain, "eval", USERS, self.taste(taste))
+        artifacts = generate_artifacts(domain, "eval", USERS, self.taste(taste))
+        return artifacts * (TRIALS_ALONE if self.seed in ALONE else 1)
 
     def assistant(self, who: str, domain: str, taste: bool) -> Any:
         if who == "knowing":
@@ -280,6 +289,10 @@ class Work:
         if who in BASES:
             return roles.assistant(f"hf:{self.base(BASES[who])}", domain)
         return roles.assistant(f"hf:{self.adapter(who)}" if who in ARM else who, domain)
+
+
+def domains_of(seed: int) -> Sequence[str]:
+    return (ONE,) if seed in ALONE else DOMAINS
 
 
 def on_progress(line: Any) -> None:
@@ -338,20 +351,31 @@ class Contrast:
         return f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
 
 
+def by_artifact(seed: int, values: Sequence[int]) -> dict[str, list[float]]:
+    """One value a user, by the artifact that they want."""
+    artifacts: dict[str, list[float]] = {}
+    for place, value in enumerate(values):
+        artifacts.setdefault(f"{place % USERS if seed in ALONE else place:03d}", []).append(value)
+    return artifacts
+
+
 def contrast(ours: Values, theirs: Values, domains: Sequence[str] = DOMAINS) -> Contrast | None:
     """`ours − theirs`, paired by user; the unit is the seed, with which users, taste and training change."""
     from scipy import stats
 
     seeds = sorted(set(ours) & set(theirs))
     pairs = {
-        seed: [a - b for name in domains for a, b in zip(ours[seed][name], theirs[seed][name], strict=True)]
+        seed: [
+            a - b
+            for name in domains
+            if name in domains_of(seed)
+            for a, b in zip(ours[seed][name], theirs[seed][name], strict=True)
+        ]
         for seed in seeds
     }
-    if not pairs:
+    if not any(pairs.values()):
         return None
-    estimates = tuple(
-        bootstrap_mean({f"{place:03d}": [each] for place, each in enumerate(one)}) for one in pairs.values()
-    )
+    estimates = tuple(bootstrap_mean(by_artifact(seed, values)) for seed, values in pairs.items())
     means = [each.mean for each in estimates]
     mean, users = fmean(means), sum(map(len, pairs.values()))
     if len(means) == 1:
@@ -393,7 +417,7 @@ def values_of(kept: Mapping[str, Any], who: str, taste: bool, seeds: Sequence[in
     }
 
 
-# Two families of claims, in the order in which they were registered: (claim, ours, theirs, with a taste).
+# Three families of claims, in the order in which they were registered: (claim, ours, theirs, with a taste).
 CLAIMS = (
     ("(a) GRPO − SFT+DPO", "a.sft+dpo+grpo", "a.sft+dpo", True),
     ("(a) DPO − SFT", "a.sft+dpo", "a.sft", True),
@@ -413,6 +437,11 @@ LATER_CLAIMS = (
     ("(d) GRPO of 192 replies − SFT+DPO", "d.sft+dpo+grpo", "d.sft+dpo", True),
     ("(d) GRPO of 192 replies − best teacher", "d.sft+dpo+grpo", "adaptive", True),
 )
+ALONE_CLAIMS = (
+    ("(e) one domain: GRPO − SFT+DPO", "e.sft+dpo+grpo", "e.sft+dpo", True),
+    ("(e) one domain: DPO − SFT", "e.sft+dpo", "e.sft", True),
+    ("(e) one domain: GRPO − best teacher", "e.sft+dpo+grpo", "adaptive", True),
+)
 UNCLAIMED = (
     ("without the gift: GRPO − SFT+DPO", "plain.sft+dpo+grpo", "plain.sft+dpo", True, SEEDS),
     ("without the gift: DPO − SFT", "plain.sft+dpo", "plain.sft", True, SEEDS),
@@ -420,6 +449,7 @@ UNCLAIMED = (
     ("ceiling: adaptive that knows − adaptive", "knowing", "adaptive", True, SEEDS),
     ("(d) DPO − SFT", "d.sft+dpo", "d.sft", True, FRESH),
     ("(d) ceiling: adaptive that knows − adaptive", "knowing", "adaptive", True, FRESH),
+    ("(e) ceiling: adaptive that knows − adaptive", "knowing", "adaptive", True, ALONE),
 )
 
 
@@ -428,7 +458,7 @@ def claim_rows(kept: Mapping[str, Any]) -> Iterator[str]:
     yield "| claim | all domains | " + " | ".join(DOMAINS) + " | seeds, users | each seed | p (Holm) | met |"
     yield "|---" * (len(DOMAINS) + 6) + "|"
     missing = []
-    for claims, seeds in ((CLAIMS, SEEDS), (LATER_CLAIMS, FRESH)):
+    for claims, seeds in ((CLAIMS, SEEDS), (LATER_CLAIMS, FRESH), (ALONE_CLAIMS, ALONE)):
         contrasts = [
             contrast(values_of(kept, ours, taste, seeds), values_of(kept, theirs, taste, seeds))
             for _, ours, theirs, taste in claims
@@ -454,7 +484,11 @@ def row(name: str, each: Contrast, kept: Mapping[str, Any], arms: Sequence[Any],
     ours, theirs = (values_of(kept, who, arms[2], seeds) for who in arms[:2])
     parts = [contrast(ours, theirs, [domain]) for domain in DOMAINS]
     by_seed = ", ".join(map(signed, each.seeds))
-    return f"| {name} | {each} | " + " | ".join(map(str, parts)) + f" | {len(each.seeds)}, {each.users} | {by_seed} |"
+    return (
+        f"| {name} | {each} | "
+        + " | ".join(str(part or "") for part in parts)
+        + f" | {len(each.seeds)}, {each.users} | {by_seed} |"
+    )
 
 
 def assistant_rows(kept: Mapping[str, Any]) -> Iterator[str]:
@@ -462,7 +496,7 @@ def assistant_rows(kept: Mapping[str, Any]) -> Iterator[str]:
     yield "| world | assistant | discovered | seeds, users | shown again in vain | broken | tokens |"
     yield "|---|---|---|---|---|---|---|"
     names = dict.fromkeys((each["taste"], each["who"]) for each in kept["measured"])
-    for seeds in (SEEDS, FRESH):
+    for seeds in (SEEDS, FRESH, ALONE):
         for taste, who in sorted(names, key=lambda name: (not name[0], -mean_of(kept, *name, seeds))):
             records = [one for one in kept["measured"] if (one["taste"], one["who"]) == (taste, who)]
             records = [one for one in records if one["seed"] in seeds]
