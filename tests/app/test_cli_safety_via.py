@@ -72,14 +72,14 @@ def test_a_benchmark_is_run_for_every_assistant_and_paired(tmp_path: Path, monke
         assert_one_line_error(discover("safety", *asked, *served), "holds an earlier run; read it with --log")
         assert server.counts["requests"] == 16, "nothing is paid for twice"
     assert (
-        "1.000 [0.676, 1.000] (8 of 8)" in result.stdout and "0.250 [" in result.stdout and "-0.75 [" in result.stdout
+        "1.000 [0.676, 1.000] (8 of 8)" in result.stdout and "0.250 [" in result.stdout and "−0.75 [" in result.stdout
     )
     assert "8 prompts that all answered; left out: 0 of openai/base, 0 of openai/dpo" in result.stdout
     assert "openai/dpo: refused corrected 0.250 [" in result.stdout and "phrases against 40" in result.stdout
     assert "secret-7" not in "".join(path.read_text() for path in out.rglob("*") if path.is_file())
     logs = [f"{name}={out}/{place}-openai-{name}/garak.report.jsonl" for place, name in ((1, "base"), (2, "dpo"))]
     again = discover("safety", "--via", "garak", "--log", logs[0], "--log", logs[1]).stdout
-    assert "-0.75 [" in again and "which err" in again
+    assert "−0.75 [" in again and "which err" in again
 
 
 @pytest.mark.usefixtures("garak")
@@ -148,5 +148,5 @@ def test_inspect_runs_its_task_against_a_server(tmp_path: Path, monkeypatch: pyt
         result = discover("safety", *asked, "--api-base", server.api_base, "--tool-arguments", "--display plain")
         assert result.returncode == 0, (result.stderr, (out / "1-openai-base" / "output.txt").read_text())
     assert server.counts["requests"] == 16
-    assert "(8 of 8)" in result.stdout and "(2 of 8)" in result.stdout and result.stdout.count("-0.75 [") == 2
+    assert "(8 of 8)" in result.stdout and "(2 of 8)" in result.stdout and result.stdout.count("−0.75 [") == 2
     assert result.stdout.count("includes") == 2
