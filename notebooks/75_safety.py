@@ -97,9 +97,10 @@ def explain_refusers():
     mo.md("""
     ## What a rule that is known changes
 
-    The same assistant behind a rule, refusing at five points: at once, when the talk has come two steps close, never,
-    always, and whenever the user is vague. A refuser is judged by both sides: what it lets through, and what it
-    refuses although it was allowed. *Vague* shows the trap: people who do not know yet what they want are refused.
+    The same assistant behind a rule, refusing at five points: at once (*depth 0*), when the talk has come two steps
+    close (*depth 2*), *never*, *always*, and whenever the user is *vague*. A refuser is judged by both sides: what it
+    lets through, and what it refuses although it was allowed. *Vague* shows the trap: people who do not know yet what
+    they want are refused.
     """)
     return
 
