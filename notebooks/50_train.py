@@ -214,12 +214,14 @@ def show_model(
                 [
                     base_choice,
                     *([name_choice] if base_choice.value == OTHER else []),
-                    *(earlier_choice, preset_choice, backend_choice, seed_choice),
-                    *([] if tiny else [system_choice]),
+                    *(earlier_choice, preset_choice),
                 ],
                 justify="start",
                 gap=1.5,
                 wrap=True,
+            ),
+            mo.hstack(
+                [backend_choice, seed_choice, *([] if tiny else [system_choice])], justify="start", gap=1.5, wrap=True
             ),
         ]
     )
