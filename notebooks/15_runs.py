@@ -197,8 +197,8 @@ def filter_conversations(run_choice):
 @app.cell(hide_code=True)
 def show_filters(discovered_filter, filter_row, flag_row):
     _low, _high = discovered_filter.value
-    _span = mo.hstack([discovered_filter, mo.md(f"{_low} to {_high}")], justify="start", align="center", gap=0.5)
-    _row = mo.hstack([*filter_row, _span, *flag_row], justify="start", align="center", gap=1.5, wrap=True)
+    _controls = [*filter_row, discovered_filter, mo.md(f"{_low} to {_high}"), *flag_row]
+    _row = mo.hstack(_controls, justify="start", align="center", gap=1.5, wrap=True)
     mo.vstack([mo.md("## The conversations"), _row])
     return
 
