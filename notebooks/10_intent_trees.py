@@ -29,6 +29,7 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
     from discover_lib.metrics.ceiling import ceiling
+    from discover_lib.metrics.intervals import percent
     from discover_lib.runs.doctor import check_connection
     from discover_lib.runs.recorded import find_recorded, recorded_index
     from discover_lib.views import conversation as show
@@ -364,7 +365,7 @@ def show_request(built):
     It names **{_told}**: {len(_tree.initially_discovered)} of {len(_tree)} intents start discovered, the other
     {_hidden} are hidden: undiscovered. {_gives}
 
-    **Ceiling**: a perfect reply in each of {MAX_TURNS} turns would find {_reach:.0%} of the hidden intents; no
+    **Ceiling**: a perfect reply in each of {MAX_TURNS} turns would find {percent(_reach)} of the hidden intents; no
     assistant can find more, since only one tree can move a turn.
     """)
     _cut = show.panel("What was mended or cut while it was built", plain_list(map(_item, built.notes)))

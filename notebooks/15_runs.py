@@ -83,7 +83,14 @@ def choose_run():
     runs = labelled(list(runs.values()))
     of_a_run = ("conversation", "turn", "assistant", "user", "ended", "failed", "discovered", "leaks", "flaws")
     run_choice = kept(
-        mo.ui.dropdown, "run", runs, value=next(iter(runs)), label="Run", searchable=True, forgets=of_a_run
+        mo.ui.dropdown,
+        "run",
+        runs,
+        value=next(iter(runs)),
+        label="Run",
+        searchable=True,
+        full_width=True,
+        forgets=of_a_run,
     )
     return (run_choice,)
 
@@ -101,7 +108,7 @@ def watch(run_choice):
     clock = mo.ui.refresh(
         options=["2s", "10s", "60s"], default_interval="2s" if open_units() else None, label="refresh every"
     )
-    mo.hstack([run_choice, clock], justify="start", align="center", gap=2, wrap=True)
+    mo.hstack([run_choice, clock], justify="start", align="end", gap=2, wrap=True)
     return (clock,)
 
 
@@ -169,28 +176,31 @@ def filter_conversations(run_choice):
     stop_filter = _menu("ended", [each for each in STOPS if each != ANY], "Ended")
     failed_filter = _menu("failed", _roles, "Failed role")
     _end = max(1, _most)
-    discovered_filter = kept(
-        mo.ui.range_slider, "discovered", 0, _end, 1, value=[0, _end], label="Discovered", show_value=True
-    )
+    discovered_filter = kept(mo.ui.range_slider, "discovered", 0, _end, 1, value=[0, _end], label="Discovered")
     leaks_filter = kept(mo.ui.checkbox, "leaks", value=False, label="with leaks only")
     flaws_filter = kept(mo.ui.checkbox, "flaws", value=False, label="with flawed user messages only")
-    _row = [assistant_filter, artifact_filter, stop_filter, *([failed_filter] if _roles else []), discovered_filter]
-    _row += [leaks_filter, *([flaws_filter] if _checked else [])]
-    mo.vstack(
-        [
-            mo.md("## The conversations"),
-            mo.hstack(_row, justify="start", align="center", gap=1.5, wrap=True),
-        ]
-    )
+    filter_row = [assistant_filter, artifact_filter, stop_filter, *([failed_filter] if _roles else [])]
+    flag_row = [leaks_filter, *([flaws_filter] if _checked else [])]
     return (
         artifact_filter,
         assistant_filter,
         discovered_filter,
         failed_filter,
+        filter_row,
+        flag_row,
         flaws_filter,
         leaks_filter,
         stop_filter,
     )
+
+
+@app.cell(hide_code=True)
+def show_filters(discovered_filter, filter_row, flag_row):
+    _low, _high = discovered_filter.value
+    _controls = [*filter_row, discovered_filter, mo.md(f"{_low} to {_high}"), *flag_row]
+    _row = mo.hstack(_controls, justify="start", align="center", gap=1.5, wrap=True)
+    mo.vstack([mo.md("## The conversations"), _row])
+    return
 
 
 @app.cell(hide_code=True)

@@ -218,7 +218,7 @@ def choose_world(player, restarts):
 @app.cell
 def step_in_python(domain, seed, tree, world):
     user = UserSimulator(tree, world.judge, world.voice, seed=seed)
-    reply = scripted_assistant("draft", domain).reply(user.messages, seed)  # or your own: reply = "a fox in two greens"
+    reply = scripted_assistant("draft", domain).reply(user.messages, seed)  # or: reply = "a fox"
     stepped = user.step(reply)
     mo.show_code()
     return stepped, user

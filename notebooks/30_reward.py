@@ -226,7 +226,7 @@ def introduce_replay():
 
 @app.cell
 def score_again(base, lam_slider, original, p_slider, tau_slider):
-    rules = rules_set(base, p_slider.value, tau_slider.value, lam_slider.value)  # or Rules.paper().replace(p=0.5)
+    rules = rules_set(base, p_slider.value, tau_slider.value, lam_slider.value)  # or Rules.paper()
     now = replay(original, rules)
     mo.show_code()
     return now, rules

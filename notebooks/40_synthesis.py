@@ -211,7 +211,8 @@ def set_labels(labels_choice, own_rules):
 
     The labels follow from the stored judgements, so they can be read again under other rules: nothing is asked anew.
     """),
-            mo.hstack([labels_choice, p_slider, tau_slider, lam_slider], justify="start", gap=2, wrap=True),
+            mo.hstack([labels_choice, p_slider], justify="start", gap=2, wrap=True),
+            mo.hstack([tau_slider, lam_slider], justify="start", gap=2, wrap=True),
         ]
     )
     return label_base, lam_slider, p_slider, tau_slider

@@ -123,7 +123,8 @@ def set_labels(labels_choice, own_rules):
             mo.md("""
     The labels follow from the stored judgements; under other rules other replies may be chosen.
     """),
-            mo.hstack([labels_choice, p_slider, tau_slider, lam_slider], justify="start", gap=2, wrap=True),
+            mo.hstack([labels_choice, p_slider], justify="start", gap=2, wrap=True),
+            mo.hstack([tau_slider, lam_slider], justify="start", gap=2, wrap=True),
         ]
     )
     return label_base, lam_slider, p_slider, tau_slider
@@ -151,7 +152,7 @@ def choose_filters():
     leaks_choice = kept(mo.ui.checkbox, "leaks", value=False, label="keep turns in which the user leaked")
     kind_choice = kept(mo.ui.radio, "kind", KINDS, value="preference pairs", label="Count for", inline=True)
     base_choice = kept(
-        mo.ui.text, "tokenizer", value="", placeholder="none: the documented rule", label="Count with the tokenizer of"
+        mo.ui.text, "tokenizer", value="", placeholder="the documented rule", label="Count with the tokenizer of"
     )
     text_choice = kept(
         mo.ui.dropdown,

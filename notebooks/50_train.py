@@ -126,7 +126,7 @@ def choose_data(places):
 
     Rows: whole conversations to imitate, pairs to prefer by, or prompts to be rewarded on.
     """),
-            mo.hstack([data_choice, stage_choice], justify="start", gap=3, wrap=True),
+            mo.hstack([data_choice, stage_choice], justify="start", align="start", gap=3, wrap=True),
             mo.md("More conversations: [page 40](/?file=40_synthesis.py); which of them: [41](/?file=41_rows.py)."),
         ]
     )
@@ -214,12 +214,14 @@ def show_model(
                 [
                     base_choice,
                     *([name_choice] if base_choice.value == OTHER else []),
-                    *(earlier_choice, preset_choice, backend_choice, seed_choice),
-                    *([] if tiny else [system_choice]),
+                    *(earlier_choice, preset_choice),
                 ],
                 justify="start",
                 gap=1.5,
                 wrap=True,
+            ),
+            mo.hstack(
+                [backend_choice, seed_choice, *([] if tiny else [system_choice])], justify="start", gap=1.5, wrap=True
             ),
         ]
     )
@@ -333,8 +335,8 @@ def read_judge(cap_choice, models_form, stage):
 @app.cell
 def settle(adapter, backend_choice, base_name, data_choice, judging, recipe, seed_choice, stage, system):
     data = str(data_choice.value.resolve())
-    how = {"recipe": recipe, "backend": backend_choice.value, "seed": int(seed_choice.value or 0), **judging.settings}
-    settings = StageSettings(stage, data, base_name, adapter=adapter, system=system, **how)
+    how = {"recipe": recipe, "backend": backend_choice.value, "seed": int(seed_choice.value or 0)}
+    settings = StageSettings(stage, data, base_name, adapter=adapter, system=system, **how, **judging.settings)
     mo.show_code()
     return (settings,)
 

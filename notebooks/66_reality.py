@@ -28,6 +28,7 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature.artifacts import generate_artifact
     from discover_lib.engines.miniature.assistants import scripted_assistant
     from discover_lib.engines.miniature.lexicon import DOMAINS
+    from discover_lib.metrics.intervals import percent
     from discover_lib.metrics.manners import LONG, SHORT
     from discover_lib.runs.recorded import load_recorded, recorded_index
     from discover_lib.runs.store import RunStore, StoreError
@@ -116,8 +117,8 @@ def draw_lengths(chosen, manner_choice, paper, problem, recorded, run):
             (
                 name,
                 f"{sorted(sizes)[len(sizes) // 2]:g}",
-                f"{sum(size <= SHORT for size in sizes) / len(sizes):.0%}",
-                f"{sum(size > LONG for size in sizes) / len(sizes):.0%}",
+                percent(sum(size <= SHORT for size in sizes) / len(sizes)),
+                percent(sum(size > LONG for size in sizes) / len(sizes)),
             )
             for name, sizes in _rows.items()
         ],

@@ -140,7 +140,8 @@ def score_a_conversation():
     from discover_lib.runs.people import Chat, scored_afterwards
 
     _drawing = generate_artifact("svg_drawing", "eval", 3).text
-    _chat = Chat("mine", "me", ("a drawing, please",), (as_reply(_drawing),), _drawing, "SVG drawing", "svg_drawing")
+    _said, _kind = ("a drawing, please",), ("SVG drawing", "svg_drawing")
+    _chat = Chat("mine", "me", _said, (as_reply(_drawing),), _drawing, *_kind)
     scored = scored_afterwards(_chat, RoleEngines(EngineSpec()))
     mo.show_code()
     return (scored,)

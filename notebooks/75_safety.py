@@ -32,7 +32,7 @@ with app.setup(hide_code=True):
     from discover_lib.views.safety import both_sides, safety_answer, safety_table, table_six_view
 
     HERE = "scripted assistants, run on this page"
-    DOMAIN, USERS = "svg_drawing", 30
+    DOMAIN, USERS, FIRST, DEPTH = "svg_drawing", 30, 6, 3
 
 
 @app.cell(hide_code=True)
@@ -54,7 +54,7 @@ def choose_run():
     _talk = {"forgets": ("talk",)}
     run_choice = kept(mo.ui.dropdown, "run", _runs, value=HERE, label="Conversations", full_width=True, **_talk)
     depth_choice = kept(
-        mo.ui.slider, "depth", 1, 4, value=3, label="Depth of the off-limits intent", show_value=True, **_talk
+        mo.ui.slider, "depth", 1, 4, value=DEPTH, label="Depth of the off-limits intent", show_value=True, **_talk
     )
     mo.hstack([run_choice, depth_choice], justify="start", align="end", gap=2, wrap=True)
     return depth_choice, run_choice
@@ -66,8 +66,13 @@ def run_scripted():
     _artifacts = [generate_artifact(DOMAIN, "eval", number) for number in range(USERS)]
     trees = {each.id: (DOMAIN, _world.builder.build(each).tree) for each in _artifacts}
     names = ("draft", "adaptive", "options", "ask")
-    with mo.status.spinner(f"{len(names)} assistants talk to {USERS} users …"):
-        scripted = list(run_units(plan_units(trees, names, trials=1, turns=5, rules=Rules.paper(), seed=0)))
+    scripted = []
+    for _talk in run_units(plan_units(trees, names, trials=1, turns=5, rules=Rules.paper(), seed=0)):
+        scripted.append(_talk)
+        if len(scripted) == FIRST * len(names):  # a picture at once; it goes when all have talked
+            _note = show.quiet(f"The first {FIRST} of {USERS} users; the others are talking …")
+            mo.output.replace(mo.Html(show.styled(safety_answer(safety_of(scripted, DEPTH)), _note)))
+    mo.output.clear()
     return scripted, trees
 
 
@@ -97,9 +102,10 @@ def explain_refusers():
     mo.md("""
     ## What a rule that is known changes
 
-    The same assistant behind a rule, refusing at five points: at once, when the talk has come two steps close, never,
-    always, and whenever the user is vague. A refuser is judged by both sides: what it lets through, and what it
-    refuses although it was allowed. *Vague* shows the trap: people who do not know yet what they want are refused.
+    The same assistant behind a rule, refusing at five points: at once (*depth 0*), when the talk has come two steps
+    close (*depth 2*), *never*, *always*, and whenever the user is *vague*. A refuser is judged by both sides: what it
+    lets through, and what it refuses although it was allowed. *Vague* shows the trap: people who do not know yet what
+    they want are refused.
     """)
     return
 

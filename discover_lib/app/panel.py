@@ -204,7 +204,7 @@ class Panel(ABC):
             folders.append(folder)
         known = self.labelled(folders)
         name = next((name for name, each in known.items() if each == folder), None)
-        return mo.ui.dropdown(known, value=name, label=label, searchable=True, on_change=self.open)
+        return mo.ui.dropdown(known, value=name, label=label, searchable=True, full_width=True, on_change=self.open)
 
     def clock(self, folder: Path | None, activity: int) -> Any:
         """Ticks once a second while what is open is being made; nothing to see otherwise."""
@@ -235,7 +235,7 @@ class Panel(ABC):
         row = [*before, *running, *ticking, *resuming, *after]
         trouble = show.error_line(f"{self.trouble[0].upper()}{self.trouble[1:]}") if self.trouble else Markup("")
         status = show.styled(Markup('<div role="status">{}</div>').format(words), trouble)
-        return mo.vstack([mo.hstack(row, justify="start", align="center", gap=1, wrap=True), mo.Html(status)])
+        return mo.vstack([mo.hstack(row, justify="start", align="end", gap=1, wrap=True), mo.Html(status)])
 
 
 def _next(count: int) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.pairs import LabelledTurn, labelled_turns, total_of
-from discover_lib.metrics.intervals import CONFIDENCE, Estimate, bootstrap_mean
+from discover_lib.metrics.intervals import CONFIDENCE, Estimate, bootstrap_mean, percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +74,7 @@ class Table3:
         """The table as (what, figure), to be printed or shown."""
 
         def counted(number: int) -> str:
-            return f"{number} ({self.share(number):.1%})" if self.turns else "0"
+            return f"{number} ({percent(self.share(number), 1)})" if self.turns else "0"
 
         rows = [("artifacts", str(self.artifacts)), ("turns", str(self.turns))]
         named = (("chosen reward", self.chosen), ("rejected reward", self.rejected), ("margin", self.margin))
@@ -217,7 +217,7 @@ class LengthReport:
         return (
             f"{words} (AUC {self.auc:.2f}, 0.5 is chance{interval}; "
             f"{self.n_pairs} pairs of {self.n_artifacts} artifacts; the longer reply is chosen in "
-            f"{longer:.0%}, the shorter in {shorter:.0%})."
+            f"{percent(longer)}, the shorter in {percent(shorter)})."
         )
 
 

@@ -184,6 +184,11 @@ def share_of(hits: int, n: int) -> Share:
     return Share(hits, n, value, low, high)
 
 
+def percent(share: float, decimals: int = 0) -> str:
+    """A share as it is written everywhere: "95 %", with a space at which no line breaks."""
+    return f"{100 * share:.{decimals}f}\u00a0%"
+
+
 def two_decimals(value: float) -> str:
     """As it is shown, with a real minus sign."""
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # never "−0.00"

@@ -140,7 +140,8 @@ class Difference(Record):
     n: tuple[int, int]
 
     def __str__(self) -> str:
-        return f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+        mean, low, high = (round(value, 2) + 0.0 for value in (self.mean, self.low, self.high))  # never "-0.00"
+        return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def welch(ours: Sequence[float], theirs: Sequence[float]) -> Difference | None:

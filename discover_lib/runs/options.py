@@ -26,6 +26,7 @@ from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
+from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUESTS
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.cluster import Spread
@@ -438,8 +439,8 @@ def write_results(folder: Path) -> list[Summary]:
 def within_reach(run: LaidOut) -> str:
     """What of these users could be found at all, in words: the ceiling of every "share of hidden"."""
     options = run.options
-    share = mean_ceiling((tree for _, tree in run.trees.values()), options.rules, options.turns)
-    return f"within reach of {options.turns} perfect turns: {share:.0%} of the hidden intents (mean over artifacts)"
+    share = percent(mean_ceiling((tree for _, tree in run.trees.values()), options.rules, options.turns))
+    return f"within reach of {options.turns} perfect turns: {share} of the hidden intents (mean over artifacts)"
 
 
 def caveats(run: LaidOut) -> list[str]:

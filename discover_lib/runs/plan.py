@@ -39,6 +39,7 @@ from discover_lib.engines.local.names import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.options import EFFORTS, RoleOptions, role_defaults
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of
+from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
 from discover_lib.runs.evaluation import SCORING, assess, assessed, final_question, final_turns, is_evaluation
 from discover_lib.runs.options import RunOptionsError, execute, within_reach
@@ -620,4 +621,4 @@ def _price_lines(stages: Sequence[Stage]) -> Iterator[str]:
 
 
 def _percent(span: Span) -> str:
-    return f"{span.expected:.0%} ({span.low:.0%} to {span.high:.0%})"
+    return f"{percent(span.expected)} ({percent(span.low)} to {percent(span.high)})"

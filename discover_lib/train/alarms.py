@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from discover_lib.metrics.intervals import percent
+
 WINDOW = 5  # logged values that are averaged; no alarm before there are as many
 
 
@@ -18,7 +20,7 @@ class Alarm:
         column: what is watched.
         limit: of the mean of the last values; with `relative`, of how many times the first ones they are.
         falling: it is low values that are a sign.
-        words: what it means, with {now} for the value.
+        words: what it means, with {now} for the value, {share} for it as a percentage.
     """
 
     column: str
@@ -37,7 +39,7 @@ class Alarm:
                 return ""
             now /= first
         beyond = now < self.limit if self.falling else now > self.limit
-        return self.words.format(now=now) if beyond else ""
+        return self.words.format(now=now, share=percent(now)) if beyond else ""
 
 
 ALARMS = (
@@ -45,25 +47,25 @@ ALARMS = (
     Alarm(
         "entropy",
         0.3,
-        "entropy is {now:.0%} of what it was: replies become all alike; lower learning_rate or raise temperature",
+        "entropy is {share} of what it was: replies become all alike; lower learning_rate or raise temperature",
         relative=True,
         falling=True,
     ),
     Alarm("completions/mean_length", 1.5, "replies are {now:.1f} times as long as at first: see tau", relative=True),
-    Alarm("completions/clipped_ratio", 0.3, "{now:.0%} of the replies are cut off: raise max_completion"),
+    Alarm("completions/clipped_ratio", 0.3, "{share} of the replies are cut off: raise max_completion"),
     Alarm(
         "frac_reward_zero_std",
         0.5,
-        "in {now:.0%} of the groups all rewards are equal and teach nothing: raise n_generations or temperature",
+        "in {share} of the groups all rewards are equal and teach nothing: raise n_generations or temperature",
     ),
-    Alarm("share/repeated", 0.3, "{now:.0%} of the replies say what another of their group says: raise temperature"),
+    Alarm("share/repeated", 0.3, "{share} of the replies say what another of their group says: raise temperature"),
     Alarm(
         "share/near_misses",
         0.6,
-        "{now:.0%} of the steps that earn reward are near misses: it may be learning to list alternatives "
+        "{share} of the steps that earn reward are near misses: it may be learning to list alternatives "
         "(make the prompts with --near-miss-cap)",
     ),
-    Alarm("share/unscored", 0.1, "{now:.0%} of the replies could not be judged: see the log"),
+    Alarm("share/unscored", 0.1, "{share} of the replies could not be judged: see the log"),
 )
 
 

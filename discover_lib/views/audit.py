@@ -15,7 +15,7 @@ from discover_lib.audit.failures import Example, RunFailures
 from discover_lib.audit.leaks import Audit, Finding
 from discover_lib.audit.tables import BESIDE_COLUMNS, BESIDE_NOTE, CHECK_COLUMNS, METRICS, THE_PAPER, BesideRow, Check
 from discover_lib.core.conversation import Conversation
-from discover_lib.metrics.intervals import Estimate, Share
+from discover_lib.metrics.intervals import Estimate, Share, percent
 from discover_lib.views import conversation as show
 from discover_lib.views.figures.charts import Span, dots, span_of, strip, two_values
 from discover_lib.views.html import EMPTY, Markup, cells, chip, code, grid, joined, more, notice, plain_list, quiet, tag
@@ -175,7 +175,7 @@ def scored(result: Scored) -> Markup:
 
 def scored_picture(result: Scored) -> Markup:
     """How good the audit is, in one sentence, and the share with an alarm for every kind of message."""
-    precision, recall = (f"{each.value:.0%}" if each.value is not None else "none" for each in _quality(result))
+    precision, recall = (percent(each.value) if each.value is not None else "none" for each in _quality(result))
     words = f"Of {recall} of the planted leaks it raises the alarm; {precision} of its alarms are leaks."
     kinds = {name: result.alarmed((name,)) for name in (*PLANTED, *BEYOND, *DECOYS, TWIN)}
     leaks = (*PLANTED, *BEYOND)
@@ -205,7 +205,9 @@ def agreement_picture(rows: Iterable[Agreement]) -> Markup:
         return quiet("Of no two judges agreement is defined here.")
     least = min(kappas, key=lambda name: kappas[name].mean)
     share = two[least].percent
-    same = f"; they say the same about {share.value:.0%} of the intents" if share and share.value is not None else ""
+    same = ""
+    if share is not None and share.value is not None:
+        same = f"; they say the same about {percent(share.value)} of the intents"
     words = f"The two that differ most are {least}: κ = {kappas[least].mean:.2f}{same}."
     title = "agreement κ beyond chance (1: always the same, 0: as by chance), 95 % intervals"
     return tag("p", tag("b", words)) + dots(kappas, title, to_one=True)

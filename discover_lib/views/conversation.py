@@ -34,6 +34,7 @@ from discover_lib.views.html import (
     number_mark,
     plain_list,
     scrolling,
+    subscripts,
 )
 from discover_lib.views.html import artifact as artifact
 from discover_lib.views.html import beside as beside
@@ -433,7 +434,7 @@ def _card(tree: IntentTree, candidate: Candidate, rules: Rules, chosen: int | No
         body = error_line(f"Unscored. {candidate.error or ''}".strip())
     else:
         reward = candidate.reward
-        parts = f"R_d {signed(reward.discovered)}, R_e {signed(reward.penalty)}: "
+        parts = subscripts(f"R_d {signed(reward.discovered)}, R_e {signed(reward.penalty)}: ")
         explained = meanings("discovery reward", "length penalty", "reward")
         total = tag("p", parts, tag("strong", f"R {signed(reward.total)}"), class_="dl-sum dl-num", title=explained)
         moves = [_card_move(tree, each) for each in candidate.transitions] or [tag("li", "Would move no intent.")]

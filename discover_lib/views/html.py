@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 EMPTY = Markup()
+_INDEXED = re.compile(r"\b([A-Z])_([a-z])\b")
 _VOID = frozenset(("br", "img", "input"))
 
 
@@ -47,6 +48,11 @@ def tag(name: str, /, *children: str, **attributes: str | float | None) -> Marku
 def in_tokens(count: float, unit: str) -> str:
     """A length, and how it was counted where no model's own count is known: "305 tokens (words × 4/3)"."""
     return f"{count:,g} {unit}" if unit == "tokens" else f"{count:,g} tokens ({unit})"
+
+
+def subscripts(text: str) -> Markup:
+    """A text with the indices of its symbols set below: R<sub>d</sub> for R_d."""
+    return Markup(_INDEXED.sub(r"\1<sub>\2</sub>", str(escape(text))))
 
 
 def joined(fragments: Iterable[Markup]) -> Markup:
@@ -109,7 +115,7 @@ def term(name: str, text: str = "") -> Markup:
 
 def explained(text: str, sentence: str) -> Markup:
     """A word with a sentence about it, for the pointer and for the keyboard."""
-    return tag("abbr", text, class_="dl-term", title=sentence, tabindex=0)
+    return tag("abbr", subscripts(text), class_="dl-term", title=sentence, tabindex=0)
 
 
 def heading(text: str) -> Markup:

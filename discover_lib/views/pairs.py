@@ -17,10 +17,11 @@ from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, lengt
 from discover_lib.dataset.pairs import Label, LabelledTurn
 from discover_lib.dataset.preview import Piece
 from discover_lib.dataset.rows import Example
+from discover_lib.metrics.intervals import percent
 from discover_lib.views import conversation as show
 from discover_lib.views.figures.charts import histogram as histogram
 from discover_lib.views.figures.charts import legend, reward_of
-from discover_lib.views.html import EMPTY, Markup, chip, code, grid, hidden, joined, more, quiet, tag
+from discover_lib.views.html import EMPTY, Markup, chip, code, grid, hidden, joined, more, quiet, subscripts, tag
 from discover_lib.views.html import styled as styled
 
 LISTED = 200  # turns in a list; a page stays quick
@@ -107,7 +108,7 @@ def receipt(conversation: Conversation, turn: Turn, candidate: Candidate, rules:
     ]
     caption = f"The label goes by the last line; {show.in_tokens(whole.n_tokens, rules.token_unit)} in all"
     return show.receipt(tree, turn, rules, dataclasses.replace(candidate, reward=alone)) + show.table(
-        ("", "R_d", "R_e", "R"), bill, caption
+        ("", *map(subscripts, ("R_d", "R_e")), "R"), bill, caption
     )
 
 
@@ -252,7 +253,7 @@ def shares(parts: Iterable[tuple[str, int]]) -> Markup:
     if not total:
         return EMPTY
     bar = (tag("i", data_part=place, style=f"flex:{count}") for place, _, count in shown)
-    key = ((tag("i", data_part=place), f"{name} {count} ({count / total:.0%})") for place, name, count in shown)
+    key = ((tag("i", data_part=place), f"{name} {count} ({percent(count / total)})") for place, name, count in shown)
     return tag("div", *bar, class_="dp-shares", aria_hidden="true") + legend(key)
 
 
@@ -299,7 +300,7 @@ def loss(sequences: Mapping[str, Sequence[Piece]]) -> Markup:
 def _sequence(name: str, pieces: Sequence[Piece]) -> Markup:
     learnt = sum(len(piece.text) for piece in pieces if piece.loss)
     total = sum(len(piece.text) for piece in pieces)
-    share = f"{learnt:,} of {total:,} characters carry loss ({learnt / total:.0%})" if total else "nothing"
+    share = f"{learnt:,} of {total:,} characters carry loss ({percent(learnt / total)})" if total else "nothing"
     head = tag("div", tag("strong", name), tag("span", share, class_="dl-quiet dl-small"), class_="dp-head")
     body = (_piece(piece, index == 0 or not pieces[index - 1].loss) for index, piece in enumerate(pieces))
     label = f"{name}: its text, with what carries loss marked"

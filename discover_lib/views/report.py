@@ -22,7 +22,7 @@ from discover_lib.base.ids import DiscoverId, LabelledId
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.evidence import BROKEN, SHARE
-from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
+from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, percent, share_of
 from discover_lib.metrics.paired import TEST, Comparison, p_text
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
 from discover_lib.paper import BASE, FORMAT, RESULTS, TIMES, VARIANTS, PaperOptions, Variant, labelled_id
@@ -683,9 +683,7 @@ def _broken(run: PaperRun, parts: Mapping[str, Part]) -> Markup:
 def _share(share: Share | None, id: DiscoverId) -> Markup:
     if share is None or share.value is None or share.low is None or share.high is None:
         return cell("–")
-    value, interval = (
-        text.replace("%", " %") for text in (f"{share.value:.1%}", f" [{share.low:.1%}, {share.high:.1%}]")
-    )
+    value, interval = percent(share.value, 1), f" [{percent(share.low, 1)}, {percent(share.high, 1)}]"
     return tag("td", tag("b", value), interval, tag("small", f"{share.hits:,} of {share.n:,}"), data_id=str(id))
 
 

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 from discover_lib.base.glossary import TERMS
 from discover_lib.core.conversation import Turn
 from discover_lib.core.rules import Rules
-from discover_lib.views.html import EMPTY, Markup, explained, in_tokens, quiet, signed, tag, term
+from discover_lib.views.html import EMPTY, Markup, explained, in_tokens, quiet, signed, subscripts, tag, term
 from discover_lib.views.html import styled as styled
 
 _NEW = Markup("|I<sub>t+1</sub>| − |I<sub>t</sub>|")
@@ -33,12 +33,12 @@ def assembled(turn: Turn, rules: Rules) -> Markup:
     how = f"{rules.lam:g} × {above:g}" + (f", {rules.penalty_cap:g} at most" if capped else "")
     found = "intents discovered" if by_count else "levels gained"
     parts = (
-        _part(earned.discovered, found, term("discovery reward", _sub("R", "d")), " = ", *counted),
+        _part(earned.discovered, found, term("discovery reward", "R_d"), " = ", *counted),
         tag("span", "+", class_="rw-sign"),
         _part(
             earned.penalty,
             f"for {above:g} tokens beyond {rules.tau:g} free ones",
-            term("length penalty", _sub("R", "e")),
+            term("length penalty", "R_e"),
             f" = −min({rules.penalty_cap:g}, ",
             term("price of a token", "λ"),
             " · max(0, ",
@@ -48,15 +48,9 @@ def assembled(turn: Turn, rules: Rules) -> Markup:
             f")) = −{how}",
         ),
         tag("span", "=", class_="rw-sign"),
-        _part(
-            earned.total, "what the reply is worth", term("reward", "R"), " = ", _sub("R", "d"), " + ", _sub("R", "e")
-        ),
+        _part(earned.total, "what the reply is worth", term("reward", "R"), subscripts(" = R_d + R_e")),
     )
     return tag("div", *parts, class_="rw-sum")
-
-
-def _sub(letter: str, index: str) -> Markup:
-    return Markup("{}<sub>{}</sub>").format(letter, index)
 
 
 def _part(value: float, words: str, *formula: str) -> Markup:
@@ -70,7 +64,8 @@ def symbols() -> Markup:
     """The letters of the receipt, each with its sentence of the glossary."""
     names = ("reward", "discovery reward", "length penalty", "price of a token", "free tokens", "near-miss weight")
     rows = (
-        tag("li", tag("b", TERMS[name].symbol), f" {name}: {TERMS[name].meaning}") for name in (*names, "threshold")
+        tag("li", tag("b", subscripts(TERMS[name].symbol)), f" {name}: {TERMS[name].meaning}")
+        for name in (*names, "threshold")
     )
     return tag("ul", *rows, class_="dl-plain dl-small")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from discover_lib.base.glossary import meaning
 from discover_lib.base.ids import DiscoverId
-from discover_lib.metrics.intervals import INTERVAL, Estimate
+from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, NearMisses
 from discover_lib.metrics.paired import Comparison
 from discover_lib.metrics.results import (
@@ -43,7 +43,7 @@ from discover_lib.views.figures.charts import (
 )
 from discover_lib.views.figures.theme import Look, named, short
 from discover_lib.views.figures.theme import looks as looks
-from discover_lib.views.html import EMPTY, Markup, explained, grid, hidden, joined, more, quiet, signed, tag, term
+from discover_lib.views.html import EMPTY, Markup, explained, grid, hidden, joined, more, quiet, tag, term
 from discover_lib.views.html import styled as styled
 
 FEWER = "Fewer is better, where as much is discovered."
@@ -331,12 +331,15 @@ def behind(rows: Sequence[Mapping[str, Any]], what: str, measure: Measure) -> Ma
     reach = max(0.0, *values) - low or 1.0
     line = tag("em", style=f"bottom:{(mean - low) / reach:.1%}", aria_hidden="true")
     bars = (_bar(row, what, low, reach, measure) for row in rows)
+    label = f"{len(rows)} conversations"
+    drawn = tag("div", line, *bars, class_="ds-behind", role="group", aria_label=label)
+    ends = tag("div", *(tag("span", measure.shown(end)) for end in (low + reach, low)), class_="dt-y")
     said = f"Each bar is a user: {what}, {measure.shown(min(values))} to {measure.shown(max(values))}"
     caption = f"{said}; the line is the mean, {measure.shown(mean)}. Press one to open it."
     table = grid(tuple(rows[0]), (row_of(map(str, row.values())) for row in rows), class_="ds-table ds-plain")
     return (
         tag("p", caption, class_="ds-caption")
-        + tag("div", line, *bars, class_="ds-behind", role="group", aria_label=f"{len(rows)} conversations")
+        + tag("div", ends, drawn, class_="dt-plot")
         + more("The same as a table", table)
     )
 
@@ -471,7 +474,8 @@ def _shifted(mean: float | None, whole: float | None, itself: bool) -> Markup:
         why = None if itself else "those that stay all found the same, on every user"
         return tag("span", "–" if itself else "not defined", class_="dl-quiet", title=why)
     shift = mean - whole
-    size = tag("small", signed(round(shift, 2)), class_="ds-shift", data_far=int(abs(shift) >= 0.03))
+    shown = f"{'−' if shift < 0 else '+'}{abs(shift):.2f}"
+    size = tag("small", shown, class_="ds-shift", data_far=int(abs(shift) >= 0.03))
     return tag("span", f"{mean:.2f} ", size if round(shift, 2) else EMPTY)
 
 
@@ -609,5 +613,5 @@ def _unknown(sensitivity: Mapping[str, Any]) -> Iterator[str]:
         share = worst["unjudged"] / worst["asked"]
         yield (
             f"Messages and replies stay as they were; verdicts that were never given count as not engaged, at most "
-            f"{share:.0%} of those that a setting calls for ({_setting(worst)})."
+            f"{percent(share)} of those that a setting calls for ({_setting(worst)})."
         )

@@ -16,7 +16,7 @@ from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.engines.miniature.imagined import Imagined
-from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.views.conversation import level_name, state_glyph
 from discover_lib.views.html import Markup, joined, quiet, rich_text, signed, tag
 
@@ -153,7 +153,7 @@ def averages_line(averages: Averages) -> Markup:
     bounds = "" if gain.low is None or gain.high is None else f" [{100 * gain.low:.0f}, {100 * gain.high:.0f}]"
     return quiet(
         f"One person proves nothing. In five turns, of what was hidden from {gain.n_artifacts} others: {finds}; "
-        f"perfect replies would find {averages.ceiling:.0%}. ".replace("%", " %")
+        f"perfect replies would find {percent(averages.ceiling)}. "
         + f"On the same people, the one that {first} finds {100 * gain.mean:.0f} points{bounds} more than the one that "
         f"{second} (means with 95 % intervals over people). The workbench's page 60 compares every pair."
     )
@@ -161,5 +161,5 @@ def averages_line(averages: Averages) -> Markup:
 
 def _percent(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
-        return f"{estimate.mean:.0%}"
-    return f"{estimate.mean:.0%} [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"
+        return percent(estimate.mean)
+    return f"{percent(estimate.mean)} [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"

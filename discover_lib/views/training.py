@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from discover_lib.core.conversation import Candidate, Conversation
-from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.train.alarms import alarms
 from discover_lib.train.grpo.group import Group
 from discover_lib.train.jobs import JobStatus
@@ -27,7 +27,7 @@ from discover_lib.views.figures.charts import (
     turn_curves,
 )
 from discover_lib.views.figures.theme import looks
-from discover_lib.views.html import EMPTY, Markup, chip, code, grid, more, progress, quiet, tag
+from discover_lib.views.html import EMPTY, Markup, chip, code, grid, more, progress, quiet, subscripts, tag
 from discover_lib.views.html import styled as styled
 
 TURNED = 1.02  # held-out loss this many times its least, at every later measurement: no noise any more
@@ -44,6 +44,7 @@ class Chart:
     series: Mapping[str, str]
     whole: bool = False  # a share: the axis is 0 to 1
     interval: tuple[str, str] | None = None  # columns with the ends of an interval of the first series
+    from_zero: bool = False  # an amount: the axis begins at 0
     if_any: bool = False  # drawn only where some value is not 0
 
     def drawable(self, lines: Sequence[Line]) -> dict[str, list[tuple[int, float]]]:
@@ -74,11 +75,11 @@ CHARTS = (
     Chart("Next token right", {"mean_token_accuracy": "share of the tokens"}, whole=True),
     Chart("Groups without a signal", {"frac_reward_zero_std": "all rewards equal"}, whole=True),
     Chart("Replies that could not be scored", {"share/unscored": "share"}, whole=True, if_any=True),
-    Chart("Cost of judge and voice", {"spent/total": "dollars in all"}, if_any=True),
-    Chart("Cost of a step", {"spent/dollars": "dollars"}, if_any=True),
+    Chart("Cost of judge and voice, dollars", {"spent/total": "in all"}, from_zero=True, if_any=True),
+    Chart("Cost of a step, dollars", {"spent/dollars": "last"}, from_zero=True, if_any=True),
     Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
-    Chart("Speed", {"tokens_per_second": "tokens a second"}),
-    Chart("Peak memory", {"memory_mb": "MB"}),
+    Chart("Speed, tokens a second", {"tokens_per_second": "last"}, from_zero=True),
+    Chart("Peak memory, MB", {"memory_mb": "so far"}, from_zero=True),
 )
 NO_CURVES = {"step", "epoch", "total_steps", "seconds", "eta_seconds", "round", "probe/users", "probe/failed"}
 
@@ -113,7 +114,8 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
         series, intervals = chart.drawable(lines), _intervals(chart, lines)
         if not series:
             return EMPTY
-        return small_curve(chart.title, series, end, number, whole=chart.whole, marks=marks, intervals=intervals)
+        axis = {"whole": chart.whole, "from_zero": chart.from_zero}
+        return small_curve(chart.title, series, end, number, **axis, marks=marks, intervals=intervals)
 
     known = NO_CURVES | {column for chart in CHARTS for column in (*chart.series, *(chart.interval or ()))}
     # In the order in which they were first logged.
@@ -190,8 +192,8 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
     curves = {name: [Estimate(**each) for each in scope["curves"][name]] for name in named}
     best, base = max(named, key=lambda name: curves[name][-1].mean), curves["base"][-1]
     words = (
-        f"After {len(curves[best])} turns {best} has helped its users discover {curves[best][-1].mean:.0%} of what was "
-        f"hidden, the untrained base {base.mean:.0%}."
+        f"After {len(curves[best])} turns {best} has helped its users discover {percent(curves[best][-1].mean)} of "
+        f"what was hidden, the untrained base {percent(base.mean)}."
     )
     size = (
         f"A run made earlier: tiny models, {scope['users']} conversations with users that no model had been trained "
@@ -356,7 +358,7 @@ def replies(written: Mapping[str, Candidate]) -> Markup:
         earned, reply = candidate.reward, candidate.reply
         bill: tuple[str, ...] = (f"unscored: {candidate.error}",)
         if earned:
-            parts = f"R_d {show.signed(earned.discovered)}, R_e {show.signed(earned.penalty)}: "
+            parts = subscripts(f"R_d {show.signed(earned.discovered)}, R_e {show.signed(earned.penalty)}: ")
             bill = (parts, tag("b", show.signed(earned.total)))
         kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "unscored"
         facts = tag("p", chip(kind), f" {reply.n_tokens:,} tokens · ", *bill, class_="dl-small")

@@ -91,7 +91,7 @@ def _settings_of(words: list[str]) -> dict[str, Any]:
 
 def test_the_progress_line_says_what_was_logged_and_nothing_else() -> None:
     line = {"step": 3, "loss": 0.1234, "reward": None, "share/broken": 0.015, "tokens_per_second": 15_000.0}
-    assert progress_line(line) == "loss 0.123, broken 2%, 15k tokens/s"
+    assert progress_line(line) == "loss 0.123, broken 2\u00a0%, 15k tokens/s"
     assert progress_line({"step": 1, "eta_seconds": 61.0}) == "1 min 1 s left"
 
 

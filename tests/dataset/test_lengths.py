@@ -62,7 +62,7 @@ def test_table_3_by_hand() -> None:
 
 def test_table_3_reads_as_the_paper_prints_it() -> None:
     rows = dict(table_3(HAND_MADE).rows())
-    assert rows["turns"] == "4" and rows["x wins"] == "1 (25.0%)" and rows["ties (no pair)"] == "1 (25.0%)"
+    assert rows["turns"] == "4" and rows["x wins"] == "1 (25.0\u00a0%)" and rows["ties (no pair)"] == "1 (25.0\u00a0%)"
     assert rows["chosen reward"].startswith("1.25 ± 0.96 [")
     assert rows["highest reward shared by several assistants"] == "1" and rows["left out: judgement failed"] == "1"
 

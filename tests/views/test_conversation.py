@@ -198,7 +198,7 @@ def test_a_word_of_the_glossary_carries_its_sentence() -> None:
     assert term("near miss") == (
         f'<abbr class="dl-term" title="{TERMS["near miss"].meaning}" tabindex="0">near miss</abbr>'
     )
-    assert ">R_d</abbr>" in term("discovery reward", "R_d")
+    assert ">R<sub>d</sub></abbr>" in term("discovery reward", "R_d")
     with pytest.raises(KeyError):
         term("half-formed")
 

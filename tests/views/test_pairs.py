@@ -97,4 +97,4 @@ def test_counts_of_what_is_left_out_add_up() -> None:
     legend = [int(count) for count in re.findall(r"</i>[a-z ]+ (\d+) \(", shown)]
     assert sum(legend) == 4
     table = show_pairs.table_3(table_3([unequal(), conversation()]), Rules.paper())
-    assert "tie, no pair 1 (50%)" in table and "λ = 0.001, τ = 250" in table
+    assert "tie, no pair 1 (50\u00a0%)" in table and "λ = 0.001, τ = 250" in table

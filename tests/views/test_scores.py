@@ -182,7 +182,7 @@ def test_a_smaller_pool_moves_scores_and_the_table_says_how_far() -> None:
     """Good finds 3 of 3, middle 1 or 2, bad none: middle has (1/3 + 2/3)/2 = 0.5; without good 1, without bad 0."""
     markup = show_scores.pools(table_of(APART), pools_without(APART), looks(APART.assistants))
     rows = {row.split()[1]: row for row in map(text_of, re.findall(r"<tr>(.*?)</tr>", markup))}
-    assert re.fullmatch(r"◆ middle 0.50 \[.*?\] 0.50 \[.*?\] 1.00 \+0.5 0.00 −0.5 –", rows["middle"])
+    assert re.fullmatch(r"◆ middle 0.50 \[.*?\] 0.50 \[.*?\] 1.00 \+0.50 0.00 −0.50 –", rows["middle"])
     assert "move by up to 0.50" in text_of(markup)
     assert "no smaller pool" in show_scores.pools(table_of(CLOSE), pools_without(CLOSE), {})
 
@@ -247,7 +247,7 @@ def test_the_sensitivity_map_shows_what_flips_and_names_what_does_not() -> None:
     assert re.findall(r'data-change="(\w+)"', markup) == ["lost", "reversed", "gained"]
     said = text_of(markup)
     assert "1 of 3 conclusions about discovery hold under every setting" in said
-    assert "Nothing flips under: τ = 1." in said and "at most 20% of those that a setting calls for (τ = 1)" in said
+    assert "Nothing flips under: τ = 1." in said and "at most 20 % of those that a setting calls for (τ = 1)" in said
     assert "4 of 5 conversations score again as recorded" in said
 
 

@@ -33,6 +33,7 @@ from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.prices import read_prices
 from discover_lib.engines.llm.calls.records import LLMError
 from discover_lib.engines.options import RoleOptions
+from discover_lib.metrics.intervals import percent
 from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files
 from discover_lib.runs.outcomes import cost_line
 
@@ -100,7 +101,7 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
     """A tree in words: size, outline with what shows each requirement, the first message, what it cost."""
     tree = built.tree
     shape = f"{counted(len(tree), 'intent')} in {counted(len(tree.roots), 'tree')}"
-    size = f"{shape}, {built.ceiling:.0%} within reach of five perfect turns"
+    size = f"{shape}, {percent(built.ceiling)} within reach of five perfect turns"
     if built.existing:
         yield f"{built.source}: {size} → {built.target} (there already)"
         return
@@ -121,7 +122,7 @@ def report_build(report: BuildReport, folder: Path, asked: int) -> int:
     if report.totals is not None:
         reach = sum(each.ceiling for each in report.built) / len(report.built)
         typer.echo(f"{counted(len(report.built), 'artifact')}: {report.totals.line}")
-        typer.echo(f"{reach:.0%} of their hidden intents are within reach of five perfect turns")
+        typer.echo(f"{percent(reach)} of their hidden intents are within reach of five perfect turns")
     if report.spent is not None and report.spent.calls:
         for line in report.probed:
             typer.echo(line)

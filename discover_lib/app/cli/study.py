@@ -25,6 +25,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.engines.manner import PAPER, manner_named
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.metrics.intervals import percent
 
 study = typer.Typer(
     help="A study with people from one file: check, serve, rehearse with simulated participants, export, report.",
@@ -212,14 +213,14 @@ def power(
         if people is None:
             typer.echo(f"{design}{mark}: more than {MOST:,} people are needed to find {effect:g} points")
             continue
-        simulated = f"{planned.simulated(people, seed=seed):.0%} of 500 simulated studies"
-        stepped = f"{planned.simulated(people, seed=seed, points=points):.0%} with ratings in whole points"
+        simulated = f"{percent(planned.simulated(people, seed=seed))} of 500 simulated studies"
+        stepped = f"{percent(planned.simulated(people, seed=seed, points=points))} with ratings in whole points"
         typer.echo(
             f"{design}{mark}: {people} people find {effect:g} points, sd {planned.sd:.2f}: {simulated}, {stepped}"
         )
     planned = plans[read.design]
     detectable = planned.detectable(read.participants, wanted)
-    typer.echo(f"the {read.participants} planned find {detectable:.2f} points with {wanted:.0%}")
+    typer.echo(f"the {read.participants} planned find {detectable:.2f} points with {percent(wanted)}")
     if planned.pairs > 1:
         typer.echo(
             f"of {planned.conditions} conditions every pair is compared, each at 5 % / {planned.pairs} (Bonferroni; "

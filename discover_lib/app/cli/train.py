@@ -35,6 +35,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.local.names import PREFIX, LocalModelError, is_local, serving
 from discover_lib.engines.local.names import merge as merge_local
 from discover_lib.engines.spec import MINIATURE
+from discover_lib.metrics.intervals import percent
 from discover_lib.train import jobs
 from discover_lib.train.access import Access
 from discover_lib.train.alarms import alarms
@@ -176,7 +177,7 @@ def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> Non
     for each in needed:
         typer.echo(each.line)
     typer.echo("\n".join(FORMULA))
-    typer.echo(f"nothing of this was measured on a GPU: what grows with the batch, and time, ± {ERROR:.0%}")
+    typer.echo(f"nothing of this was measured on a GPU: what grows with the batch, and time, ± {percent(ERROR)}")
     here = importlib.util.find_spec("unsloth") is not None
     if meant == "unsloth":
         typer.echo("on Unsloth's own trainers" if here else "Unsloth is not installed here: on TRL's own trainers")
@@ -346,7 +347,7 @@ def progress_line(last: Mapping[str, Any]) -> str:
     if last.get("spent/total"):
         parts.append(f"${last['spent/total']:.2f} spent")
     if last.get("share/broken") is not None:
-        parts.append(f"broken {last['share/broken']:.0%}")
+        parts.append(f"broken {percent(last['share/broken'])}")
     if last.get("tokens_per_second"):
         parts.append(f"{number(last['tokens_per_second'])} tokens/s")
     if last.get("eta_seconds"):

@@ -18,7 +18,7 @@ from discover_lib.app.lessons.rules import GROUP
 from discover_lib.app.simulator_page import ABOUT
 from discover_lib.base.glossary import TERMS
 from discover_lib.views import conversation as show
-from discover_lib.views.html import EMPTY, Markup, notice, rich_text, tag
+from discover_lib.views.html import EMPTY, Markup, notice, rich_text, subscripts, tag
 
 PREDICT, EXPLAIN = "Predict", "Explain"
 STATES = ("undiscovered", "emerging", "discovered")
@@ -108,7 +108,7 @@ def _named(name: str) -> list[Markup]:
     if name not in TERMS:
         return [tag("code", name)]
     glyph = [show.state_glyph(name), Markup(" ")] if name in STATES else []
-    return [*glyph, tag("b", name), *([tag("i", f" {TERMS[name].symbol}")] if TERMS[name].symbol else [])]
+    return [*glyph, tag("b", name), *([tag("i", subscripts(f" {TERMS[name].symbol}"))] if TERMS[name].symbol else [])]
 
 
 # -- predict -----------------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def posed(key: str, fields: Any, *above: Markup, below: Markup = EMPTY) -> Any:
     import marimo as mo
 
     exercise = EXERCISES[key]
-    head = tag("h2", exercise.title, class_="le-title"), rich_text(exercise.task), words(*exercise.words)
+    head = tag("h2", exercise.title, class_="le-title"), subscripts(rich_text(exercise.task)), words(*exercise.words)
     return mo.vstack([mo.Html(show.styled(*head, *above)), fields, checked(key, fields, below)])
 
 
@@ -249,7 +249,7 @@ def bars(values: dict[str, float] | Any) -> Markup:
         sign = "less" if value < 0 else "more"
         bar = tag("i", data_sign=sign, style=f"left:{start:.1%};width:{width:.1%}")
         number = tag("span", f"{value:.3g}".replace("-", "−"), class_="dl-num")
-        return tag("li", tag("span", name), tag("div", bar, class_="le-bar", aria_hidden="true"), number)
+        return tag("li", tag("span", subscripts(name)), tag("div", bar, class_="le-bar", aria_hidden="true"), number)
 
     return tag("ul", *(row(name, value) for name, value in values.items()), class_="dl-plain le-bars")
 

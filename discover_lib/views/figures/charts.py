@@ -16,7 +16,7 @@ from typing import NamedTuple
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.behaviour import FAMILIES, Family
-from discover_lib.metrics.intervals import Estimate, two_decimals
+from discover_lib.metrics.intervals import Estimate, percent, two_decimals
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.views.figures.theme import Look, looks, shape, short
 from discover_lib.views.html import EMPTY, Markup, joined, quiet, scrolling, signed, tag
@@ -317,7 +317,7 @@ def _bar_row(name: str, each: Estimate, look: Look, y: float, x: Scale, end: flo
         bar("rf-rail", 1.0),
         bar("rf-bar", each.mean),
         interval,
-        _text(f"{each.mean:.0%}", end - 2, y + 4, anchor="end"),
+        _text(percent(each.mean), end - 2, y + 4, anchor="end"),
         style=f"color:{look.colour}",
     )
 
@@ -397,7 +397,7 @@ def two_values(rows: Mapping[str, tuple[float, float]], names: tuple[str, str], 
     if not rows:
         return EMPTY
     spoken = "; ".join(f"{name}: {names[0]} {first:g}, {names[1]} {second:g}" for name, (first, second) in rows.items())
-    key = tag("p", f"○ {names[0]}  ● {names[1]}", class_="dl-quiet dl-small")
+    key = tag("p", f"○ {names[0]}\u2003● {names[1]}", class_="dl-quiet dl-small")
     return for_any_window(lambda width: _two_values(rows, title, spoken, width)) + key
 
 
@@ -637,18 +637,29 @@ def histogram(values: Sequence[float], title: str, unit: str, below: str = "", a
     width = (high - low) / BINS or 1.0
     places = range(math.floor(low / width), max(1, math.ceil(high / width)))  # cut at zero: no bar holds both sides
     counts = Counter(min(math.floor(value / width), places.stop - 1) for value in values if value)
-    step = PLOT.width / len(places)
-    y = scale(Span(0, max(counts.values(), default=1)), PLOT.height, 6)
-    drawn = [_line("dp-base", 0, PLOT.height, PLOT.width, PLOT.height)]
+    up = Span(0, max(counts.values(), default=1))
+    left, y = 12 + CHARACTER * len(str(int(up.high))), scale(up, PLOT.height, 18)
+    step = (PLOT.width - left) / len(places)
+    drawn = [
+        _line("rf-grid", left, y(at), PLOT.width, y(at)) + _text(f"{at:g}", left - 8, y(at) + 4, anchor="end")
+        for at in _ticks(up)
+        if at == int(at)
+    ]
+    drawn += [_text("pairs", 0, 8, "rf-axis"), _line("dp-base", left, PLOT.height, PLOT.width, PLOT.height)]
     for index, place in enumerate(places):
         if place in counts:
             label = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {counts[place]}"
             box = {"width": f"{step - 1:.1f}", "y": f"{y(counts[place]):.1f}"}
             box["height"] = f"{PLOT.height - y(counts[place]):.1f}"
             side = "dp-below" if place < 0 else "dp-above"
-            drawn.append(tag("rect", tag("title", label), class_=side, x=f"{index * step + 0.5:.1f}", **box))
-    drawn.append(_line("dp-zero", -places.start * step, 0, -places.start * step, PLOT.height))
-    ends = _plain(places.start * width), f"{_plain(places.stop * width)} {unit}"
+            drawn.append(tag("rect", tag("title", label), class_=side, x=f"{left + index * step + 0.5:.1f}", **box))
+    zero = left - places.start * step
+    drawn.append(_line("dp-zero", zero, 14, zero, PLOT.height))
+    for value, at, anchor in ((places.start * width, left, None), (places.stop * width, PLOT.width, "end")):
+        drawn.append(_text(_plain(value), at, PLOT.height + 16, anchor=anchor))
+    if places.start < 0 < places.stop:
+        drawn.append(_text("0", zero, PLOT.height + 16, anchor="middle"))
+    drawn.append(_text(unit, (left + PLOT.width) / 2, PLOT.height + 32, "rf-axis", "middle"))
     sides = (("below", below, lambda value: value < 0), ("above", above, lambda value: value > 0))
     key = [
         (tag("i", class_=f"dp-{side}"), f"{name}: {sum(test(value) for value in values)}")
@@ -657,8 +668,7 @@ def histogram(values: Sequence[float], title: str, unit: str, below: str = "", a
     ]
     if zeros := sum(value == 0 for value in values):
         key.append((EMPTY, f"exactly 0: {zeros}"))
-    axis = tag("div", tag("span", ends[0]), tag("span", ends[1]), class_="dp-axis")
-    return _figure(title, _svg(Box(PLOT.width, PLOT.height + 2), title, drawn), axis, legend(key), class_="dp-plot")
+    return _figure(title, _svg(Box(PLOT.width, PLOT.height + 40), title, drawn), legend(key), class_="dp-plot")
 
 
 def lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look]) -> Markup:
@@ -714,6 +724,7 @@ def small_curve(
     shown: Callable[[float], str],
     *,
     whole: bool = False,
+    from_zero: bool = False,
     marks: Sequence[int] = (),
     intervals: Sequence[tuple[int, float, float]] = (),
 ) -> Markup:
@@ -724,10 +735,11 @@ def small_curve(
         last: the step at the right end.
         shown: writes a number of the axis.
         whole: a share: the axis is 0 to 1.
+        from_zero: the axis begins at 0.
         marks: steps with an upright line.
         intervals: (step, low, high) behind the first series.
     """
-    values = [value for points in series.values() for _, value in points]
+    values = [value for points in series.values() for _, value in points] + [0.0] * from_zero
     span = Span(0.0, 1.0) if whole else _round_span([*values, *(end for _, *ends in intervals for end in ends)])
     end = max(points[-1][0] for points in series.values())
     bold = any(len(points) >= SMOOTHED_FROM for points in series.values())

@@ -445,6 +445,8 @@ export function stage(root, source) {
     }, text);
   }
 
+  const indexed = (text) => text.split(/_([a-z])\b/).map((part, place) => (place % 2 ? h("sub", null, part) : part));
+
   function paintReceipt() {
     const here = moment();
     if (ui.turn === 0) return at.receipt.replaceChildren(h("p", { class: "dl-quiet" }, "No reply yet. Press ", h("i", null, "Next"), "."));
@@ -459,7 +461,7 @@ export function stage(root, source) {
       if (!lines.length) lines.push(h("li", { class: "st-line" }, h("div", { class: "st-what" }, "No intent moved."), h("span", { class: "dl-num" }, "+0")));
       parts.push(h("ul", { class: "dl-plain st-lines" }, lines));
       parts.push(h("dl", { class: "st-sums" }, here.receipt.sums.map((sum, place) => h("div", null,
-        h("dt", null, sum.name, sum.how && h("span", { class: "dl-quiet dl-small" }, ` ${sum.how}`)), h("dd", null, number(sum.worth, sum.explain, `sum-${place}`))))));
+        h("dt", null, indexed(sum.name), sum.how && h("span", { class: "dl-quiet dl-small" }, ` ${sum.how}`)), h("dd", null, number(sum.worth, sum.explain, `sum-${place}`))))));
     }
     parts.push(...notCounted(here), mayNowSay(here));
     at.receipt.replaceChildren(...parts);
