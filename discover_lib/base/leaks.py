@@ -83,6 +83,7 @@ _IRREGULAR = {
         "hear": "heard",
         "hide": "hid hidden",
         "hold": "held",
+        "intervene": "intervened intervening intervention",  # and no "interval"
         "kneel": "knelt",
         "knife": "knives",
         "lead": "led",

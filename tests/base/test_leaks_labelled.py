@@ -39,13 +39,16 @@ def test_most_leaks_by_words_are_noticed_and_hardly_an_innocent_message(
         "mouse mice",
         "break broke broken",
         "overhear overhears overheard",
+        "intervene intervenes intervened intervening intervention interventions",
     ],
 )
 def test_irregular_forms_share_a_root(family: str) -> None:
     assert len({root(word) for word in family.split()}) == 1
 
 
-@pytest.mark.parametrize("pair", ["left leave", "rose rise", "saw see", "ground grind", "found find", "leaves leaf"])
+@pytest.mark.parametrize(
+    "pair", ["left leave", "rose rise", "saw see", "ground grind", "found find", "leaves leaf", "intervention interval"]
+)
 def test_forms_that_are_words_of_their_own_do_not(pair: str) -> None:
     one, other = map(root, pair.split())
     assert one != other
