@@ -20,6 +20,7 @@ from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.train.grpo.reward import RewardError, Scorer, SimulatorReward, Users
 from discover_lib.train.grpo.rollouts import difference_text
 from discover_lib.train.recipes import GrpoRecipe, Recipe
+from discover_lib.train.recorder import peak_memory_mb
 from discover_lib.train.stage import StageError, StageResult, StageSettings, problems, run_stage
 
 Train = Callable[..., StageResult]
@@ -385,7 +386,8 @@ def test_grpo_measures_whole_conversations_and_keeps_the_best_round(train: Train
     assert all(prompts) and {row["domain"] for found in prompts for row in found} == {DOMAIN}
     steps = [line for line in lines(result.folder) if "reward" in line]
     assert [line["step"] for line in steps] == [1, 2] and all(0 < line["simulator/share"] < 1 for line in steps)
-    assert all(line["memory_mb"] < 2000 for line in steps) and result.peak_memory_mb < 2000
+    peaks = [line["memory_mb"] for line in steps] + [result.peak_memory_mb, peak_memory_mb() + 0.1]
+    assert peaks == sorted(peaks) and peaks[0] > 100  # of the whole process, so of all tests before this one, too
     sample = lines(result.folder, "samples.jsonl")[0]
     assert sample["prompt"][0]["role"] == "user" and len(sample["replies"]) == 4
 
