@@ -814,7 +814,7 @@ class RunStore:
         counted = {(purpose, outcome): count for purpose, outcome, count in outcomes}
         return counted, dict(remarks), int(before[0]) if before else self._calls_before
 
-    def answers_with(self, remark: str, limit: int) -> list[tuple[str, str]]:
+    def answers_with(self, remark: str, limit: int = -1) -> list[tuple[str, str]]:
         """(purpose, text) of the first answers in which that was seen."""
         rows = self._all(
             """SELECT answers.purpose, reply FROM answers JOIN calls USING (key), json_each(remarks) AS each

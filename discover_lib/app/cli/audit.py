@@ -28,6 +28,7 @@ from discover_lib.app.cli.common import (
     with_flags,
 )
 from discover_lib.audit.agreement import (
+    ENOUGH,
     Agreement,
     JudgeFactory,
     Label,
@@ -43,7 +44,7 @@ from discover_lib.audit.agreement import (
 )
 from discover_lib.audit.certificate import ARTIFACTS, certificate_warning, certify_run, lay_out_panel, trust_in
 from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, load_corpus, score
-from discover_lib.audit.failures import failures_of_run
+from discover_lib.audit.failures import failures_of_run, overruled_in
 from discover_lib.audit.leaks import audit, finished_conversations
 from discover_lib.audit.tables import CHECK_COLUMNS, derived, does_not_follow, paper_checks
 from discover_lib.base.errors import DiscoverError
@@ -128,7 +129,7 @@ def audit_run(flags: AuditFlags) -> None:
         result["failures"], result["near misses"] = _print_failures(flags.run), _print_near_misses(flags.run)
         result["certificate"], certified = _certificate(flags.run, flags)
         if flags.judge or flags.labels:
-            result["agreement"] = _print_agreement(few if flags.judge else talks, flags)
+            result["agreement"] = _print_agreement(flags.run, few if flags.judge else talks, flags)
         code = ALARM if alarmed else DONE if certified else UNFINISHED
     if flags.out is not None:
         write_json(flags.out, result)
@@ -257,23 +258,32 @@ def _certificate(run: Path, flags: AuditFlags) -> tuple[dict[str, Any] | None, b
 # -- agreement --------------------------------------------------------------------------------------------------------
 
 
-def _print_agreement(talks: Mapping[str, Conversation], flags: AuditFlags) -> dict[str, Any]:
-
-    labels: list[Label] = recorded_labels(talks)
+def _print_agreement(run: Path, talks: Mapping[str, Conversation], flags: AuditFlags) -> dict[str, Any]:
+    with RunStore.read(run) as store:
+        labels: list[Label] = recorded_labels(talks, overruled=overruled_in(store))
     moments = moments_of(talks)
     for path in flags.labels:
         labels += read_labels(path, moments)
     labels += _labels_of_judges(talks, flags)
     measured, changed, disputed = agreements(labels), flips(labels), disagreements(labels)
+    contradicted = [label for label in labels if label.said is not None]
     title = "agreement of first answers; 95 % intervals bootstrapped over conversations"
     _table(title, Agreement.COLUMNS, (each.row() for each in measured))
+    if few := ", ".join(dict.fromkeys(f"{each.group} (n = {each.n})" for each in measured if each.too_few)):
+        typer.echo(f"too few to tell how far judges agree (under {ENOUGH} things, or one conversation alone): {few}")
+    if contradicted:
+        typer.echo(f"{counted(len(contradicted), 'verdict')} contradicted by the same answer, not counted as said:")
+    for label in contradicted[:FINDINGS_SHOWN]:
+        where = f"{label.conversation}, turn {label.turn}, [{label.intent}]"
+        typer.echo(f"  {where}: {label.judge} said missed ({label.said}), read as met ({label.reason})")
     for flip in changed:
         typer.echo(f"{flip.judge}, asked {flip.repeats} times, changed its first answer: {flip.share}")
-    typer.echo(f"{len(disputed)} disagreements" + (", for example:" if disputed else ""))
+    typer.echo(counted(len(disputed), "disagreement") + (", for example:" if disputed else ""))
     for dispute in disputed[:FINDINGS_SHOWN]:
         typer.echo(f"  {dispute.conversation}, turn {dispute.turn}, {dispute.line}")
     return {
         "agreement": [dict(zip(Agreement.COLUMNS, each.row(), strict=True)) for each in measured],
+        "contradicted": [vars(label) for label in contradicted],
         "flips": [{"judge": each.judge, "repeats": each.repeats, **vars(each.share)} for each in changed],
         "disagreements": [
             {
