@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -164,6 +165,24 @@ def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path)
     assert len(list((tmp_path / "out").glob("*.json"))) == 3
     assert "  user: " in done.stdout and "within reach of five perfect turns" in done.stdout
     assert " out, $0.0" in done.stdout and "3 artifacts: 18 calls" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_command_that_comes_next_reaches_the_same_models(tmp_path: Path) -> None:
+    files = write_artifacts(tmp_path / "in", 1)
+    prices = tmp_path / "own prices.yaml"
+    prices.write_text(f"as_of: 2026-01-01\ndollars_per_million_tokens:\n  {MODEL}: {{input: 1, output: 1}}\n")
+    with FakeServer(Contrary()) as server:
+        reached = ["--api-base", server.api_base, "--prices", str(prices)]
+        asked = ["--max-tokens", "9000", "--temperature", "voice=0.1"]
+        options = [*reached, *asked, "--max-tokens", "builder=8000", "--out", tmp_path / "my trees"]
+        built = discover("build", *files, "--type", "field guide", "--engine", MODEL, *options)
+        (then,) = [line for line in built.stdout.splitlines() if line.startswith("simulate them with: ")]
+        words = shlex.split(then)[3:]
+        assert words[:2] == ["discover", "simulate"] and words[words.index("--assistant") + 1] == MODEL
+        assert words[-len(reached + asked) :] == reached + asked
+        words[words.index("--assistant") + 1] = "draft"  # who answers here plays no assistant
+        assert discover(*words[1:]).returncode == 0
 
 
 @pytest.mark.slow
