@@ -59,7 +59,7 @@ from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
 from discover_lib.metrics.scores import leaked
 from discover_lib.runs.digests import stored_scores, with_steps
-from discover_lib.runs.options import check_prices, is_model
+from discover_lib.runs.options import check_prices, is_model, unpriced
 from discover_lib.runs.outcomes import Outcomes, cost_line
 from discover_lib.runs.plan import plan_run
 from discover_lib.runs.store import RunStore, Spent
@@ -235,14 +235,16 @@ def _certificate(run: Path, flags: AuditFlags) -> tuple[dict[str, Any] | None, b
         if panel.models:
             plan = plan_run(panel, settings=settings, concurrency=IN_FLIGHT)
             cost = f"${plan.cost.expected:.2f} ({plan.cost.low:.2f} to {plan.cost.high:.2f})"
-            unpriced = f"what {', '.join(plan.unpriced)} costs (unknown: see --prices)" if plan.unpriced else ""
+            unknown = f"what {', '.join(plan.unpriced)} costs (unknown: see --prices)" if plan.unpriced else ""
             typer.echo(
                 f"the panel: {plan.conversations} conversations, {plan.calls.expected:,.0f} calls "
                 f"({plan.calls.low:,.0f} to {plan.calls.high:,.0f}), "
-                + " and ".join(filter(None, (cost if plan.cost.high or not unpriced else "", unpriced)))
+                + " and ".join(filter(None, (cost if plan.cost.high or not unknown else "", unknown)))
             )
             if budget is None:
-                raise DiscoverError("nothing was spent; give --budget to run the panel, --artifacts for a smaller one")
+                how = _how_to_pay(panel.models, settings)
+                raise DiscoverError(f"nothing was spent; {how} to run the panel, --artifacts for a smaller one")
+            check_prices(panel.models, settings, budget, needed=True)
         certify_run(run, panel, concurrency=IN_FLIGHT if panel.models else 1, settings=settings, budget_dollars=budget)
     warning, trust = certificate_warning(run), trust_in(run)
     for certificate in trust.certificates:
@@ -310,12 +312,12 @@ def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> l
     calls = len(models) * repeats * sum(map(len, by_domain.values()))
     if models and budget is None:
         raise DiscoverError(
-            f"{calls:,} calls to {', '.join(models)} would be made; give --budget to make them, "
-            "--conversations for fewer"
+            f"{calls:,} calls to {', '.join(models)} would be made; {_how_to_pay(models, flags.settings)} "
+            "to make them, --conversations for fewer"
         )
     if MINIATURE in names and "" in by_domain:
         raise DiscoverError("the miniature cannot judge artifacts outside its domains; name a model with --judge")
-    check_prices(models, flags.settings, budget)
+    check_prices(models, flags.settings, budget, needed=True)
     with _client(flags.settings, budget if models else None) as client:
         labels: list[Label] = []
         for domain, moments in by_domain.items():
@@ -333,6 +335,13 @@ def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> l
             )
             typer.echo(f"asked now: {cost_line(cost)}; {said.line}")
         return labels
+
+
+def _how_to_pay(models: Sequence[str], settings: ClientSettings) -> str:
+    """What has to be given for models to be asked."""
+    unknown = ", ".join(unpriced(models, settings))
+    prices = f" and --prices FILE with the price of {unknown} (0 for your own machine; docs/commands.md)"
+    return f"give --budget DOLLARS{prices if unknown else ''}"
 
 
 def _factory(name: str, domain: str, client: LLMClient | None, options: RoleOptions) -> JudgeFactory:
