@@ -92,7 +92,7 @@ class DiscoverId:
 
 def _unescaped(parts: Sequence[str | None]) -> str:
     """What to write where the name of an assistant seems to hold a slash."""
-    _, _, assistants, trial, *_ = (*parts, *[None] * len(PATH))
+    assistants, trial = [*parts, *[None] * len(PATH)][2:4]
     if not assistants or not trial or trial.isdigit():
         return ""
     return f"; for {assistants}/{trial} write {quote(f'{assistants}/{trial}', safe='')}"

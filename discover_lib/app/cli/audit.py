@@ -6,6 +6,7 @@ Registered in `discover_lib.app.cli.main`, which turns the errors that a person 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -46,6 +47,7 @@ from discover_lib.audit.certificate import ARTIFACTS, certificate_warning, certi
 from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, load_corpus, score
 from discover_lib.audit.failures import failures_of_run, overruled_in
 from discover_lib.audit.leaks import audit, finished_conversations
+from discover_lib.audit.refused import refusals, refused_in
 from discover_lib.audit.tables import CHECK_COLUMNS, derived, does_not_follow, paper_checks
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
@@ -126,6 +128,7 @@ def audit_run(flags: AuditFlags) -> None:
             _write_sheet(few, flags.label_sheet)
             return
         result["leaks"], alarmed = _print_leaks(talks)
+        result["refused"] = _print_refused(flags.run, talks)
         result["failures"], result["near misses"] = _print_failures(flags.run), _print_near_misses(flags.run)
         result["certificate"], certified = _certificate(flags.run, flags)
         if flags.judge or flags.labels:
@@ -171,6 +174,23 @@ def _print_leaks(talks: Mapping[str, Conversation]) -> tuple[dict[str, Any], boo
         what = f"{counted(len(beyond), 'more message')} that the voice’s own check calls a leak, beyond words"
         typer.echo(f"  {what}: " + ", ".join(f"{name} turn {turn.index}" for name, turn in beyond[:FINDINGS_SHOWN]))
     return leaks.to_dict(), bool(leaks.alarms)
+
+
+def _print_refused(run: Path, talks: Mapping[str, Conversation]) -> list[dict[str, Any]]:
+    """On which checks the user's messages stand, and which were refused before they were said."""
+    with RunStore.read(run) as store:
+        checker, again = store.configuration.get("leak_check"), refusals(store)
+    read_by = f"{checker} read each message for paraphrases, too" if checker else "no model read for paraphrases"
+    typer.echo(f"  these are leaks by the rule about words; {read_by}")
+    refused = {name: messages for name, talk in talks.items() if (messages := refused_in(talk, again))}
+    if refused:
+        checks = Counter(each.check for messages in refused.values() for each in messages)
+        by_check = ", ".join(f"{check} {count}" for check, count in checks.most_common())
+        typer.echo(f"{counted(checks.total(), 'message')} refused and asked for again ({by_check})")
+    lines = [f"  {name}, {each.line}" for name, messages in refused.items() for each in messages]
+    for line in lines[:FINDINGS_SHOWN]:
+        typer.echo(line)
+    return [{"conversation": name, **each.to_dict()} for name, messages in refused.items() for each in messages]
 
 
 def _print_failures(run: Path) -> dict[str, Any]:

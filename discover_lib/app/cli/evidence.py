@@ -113,15 +113,19 @@ def _short(value: object) -> str:
 
 def _show_conversation(stored: Resolved) -> None:
     from discover_lib.app.cli.show import print_ending
+    from discover_lib.audit.refused import refusals, refused_in
     from discover_lib.views.transcript import transcript
 
     talk = stored.conversation
     assert talk is not None
     with RunStore.read(stored.folder) as store:
         assessment = store.assessment(stored.places[0])
+        refused = refused_in(talk, refusals(store))
     final = assessment["final"]["reply"]["text"] if assessment and assessment["final"] else None
     for line in transcript(talk, final):
         typer.echo(line)
+    for each in refused:
+        typer.echo(f"the user's message was asked for again: {each.line}")
     print_ending(console(), talk)
     levels = scores_of(talk, 0).levels()
     at = Counter(levels.values())
