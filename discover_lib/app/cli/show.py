@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from discover_lib.app.cli.common import DONE, NO_ACCESS, UNFINISHED, code_of_halt, console, one_line
+from discover_lib.base.glossary import meaning
 from discover_lib.base.words import counted, price_line
 from discover_lib.core.conversation import Artifact, Conversation, Turn
 from discover_lib.core.intents import IntentTree
@@ -371,6 +372,8 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
         if behaviour.divergent is not None:
             families = "".join(f", {family} {share}" for family, share in behaviour.families.items())
             yield f"behaviour of {name}: share of divergent turns {behaviour.divergent}{families}"
+    if any(behaviour.families for behaviour in scope.manners.values()):
+        yield "; ".join(f"{word}: {meaning(word)}" for word in ("CCC", "alternating"))
 
 
 def print_assessment(ended: Assessed) -> int:
