@@ -160,7 +160,7 @@ def _evaluation(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
         call.answer, answers.ResponseEvaluation, lambda each: judge.defect(each, shown, tree, state, RULES)
     )
     stray = [f"stray id {each}" for each in judge.stray(result.value, tree, state, RULES)]
-    denied = [f"contradicted {each}" for each in judge.contradicted(result.value, tree, shown)]
+    denied = [f"contradicted {each.id}" for each in judge.contradicted(result.value, tree, shown)]
     return result, (*stray, *denied)
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.words import price_line
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import BuiltTree, Recognised, RoleError
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
@@ -51,10 +52,8 @@ class Calls:
         if not done:
             return ""
         unknown = sum(each.cost is None for each in done)
-        cost = f"${sum(each.cost or 0.0 for each in done):.4f}"
-        if unknown:
-            cost = "price unknown" if unknown == len(done) else f"{cost} and {unknown} of unknown price"
-        return f"{len(done)} calls to models, {cost}"
+        price = price_line(sum(each.cost or 0.0 for each in done), unknown, len(done))
+        return f"{len(done)} calls to models, {price}"
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 """Agreement between judges, and with people: percent, Cohen's κ, Krippendorff's α.
 
-Judges get recorded turns one by one: the conversation, the frozen state, the reply.  Compared are the kind of the reply
-and, for every intent that both judged, whether it is engaged.  A judge walks further below what it finds engaged, so
+Judges get recorded turns one by one: the conversation, the frozen state, the reply.  Compared are the kind of the
+reply, for every intent that both judged whether it is engaged, and for every one that both call missed whether anything
+came close: near misses move a user's mind, too.  A judge walks further below what it finds engaged, so
 two judges need not reach the same intents; what only one of them reached is counted and left out.  A judgement that
-failed is missing, never a "no".
+failed is missing, never a "no".  A "no" above something that is met is read as met (`Label.said` keeps it).
 """
 
 from __future__ import annotations
@@ -25,10 +26,13 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import Judge, JudgeError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
+from discover_lib.engines.llm.judge import Judged, LLMJudge
 from discover_lib.metrics.intervals import Share, share_of
 
 KIND = ""  # in place of an intent's id: the kind of the reply
+NEAR_MISSES = "near misses"
 RESAMPLES = 1_000
+ENOUGH = 10  # things in more than one conversation, before a measure of agreement tells anything
 YES, NO = "yes", "no"
 COLUMNS = ("judge", "conversation", "turn", "intent", "label")
 
@@ -60,6 +64,8 @@ class Label:
         value: "yes" or "no" (engaged), "artifact" or "dialogue_act"; None where the judgement failed.
         depth: of the intent, 1 for a root; 0 for the kind.
         repeat: how many times this judge had been asked before.
+        near_misses: how many were named; None of people, who are not asked for them, and of the kind.
+        said: why the judge called it missed, where it is read as met since something more specific is met.
     """
 
     judge: str
@@ -70,6 +76,8 @@ class Label:
     depth: int = 0
     repeat: int = 0
     reason: str = ""
+    near_misses: int | None = None
+    said: str | None = None
 
     @property
     def item(self) -> tuple[str, int, str]:
@@ -86,14 +94,25 @@ def moments_of(conversations: Mapping[str, Conversation]) -> list[Moment]:
     ]
 
 
-def recorded_labels(conversations: Mapping[str, Conversation], judge: str = "as recorded") -> list[Label]:
-    """The judgements that the conversations hold already, as those of one more judge."""
+def recorded_labels(
+    conversations: Mapping[str, Conversation],
+    judge: str = "as recorded",
+    overruled: Mapping[tuple[str, str], str] | None = None,
+) -> list[Label]:
+    """The judgements that the conversations hold already, as those of one more judge.
+
+    Args:
+        overruled: intent id and the reason it counts as met → why its judge called it missed.
+    """
     moments = {(each.conversation, each.turn): each for each in moments_of(conversations)}
     labels: list[Label] = []
     for name, conversation in conversations.items():
         for turn in conversation.turns:
             evaluation = turn.candidate.evaluation
-            labels += _labels(judge, 0, moments[name, turn.index], evaluation)
+            verdicts = evaluation.verdicts if evaluation else ()
+            keys = {each.intent_id: (each.intent_id, each.reason) for each in verdicts}
+            said = {key: overruled[place] for key, place in keys.items() if overruled and place in overruled}
+            labels += _labels(judge, 0, moments[name, turn.index], evaluation, said)
     return labels
 
 
@@ -109,18 +128,27 @@ def ask_judges(moments: Sequence[Moment], judges: Mapping[str, JudgeFactory], re
             judge = factory(repeat)
             for each in moments:
                 try:
-                    evaluation = judge.evaluate(each.tree, each.state, each.messages, each.reply, each.rules)
+                    read = _judged(judge, each)
                 except JudgeError:
-                    evaluation = None
-                yield from _labels(name, repeat, each, evaluation)
+                    yield from _labels(name, repeat, each, None, {})
+                else:
+                    yield from _labels(name, repeat, each, read.evaluation, read.overruled)
 
 
-def _labels(judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None) -> Iterator[Label]:
+def _judged(judge: Judge, moment: Moment) -> Judged:
+    asked = moment.tree, moment.state, moment.messages, moment.reply, moment.rules
+    return judge.judged(*asked) if isinstance(judge, LLMJudge) else Judged(judge.evaluate(*asked), {})
+
+
+def _labels(
+    judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None, said: Mapping[str, str]
+) -> Iterator[Label]:
     kind, reason = (evaluation.kind, evaluation.kind_reason) if evaluation else (None, "the judgement failed")
     yield Label(judge, moment.conversation, moment.turn, KIND, kind, 0, repeat, reason)
     for each in evaluation.verdicts if evaluation else ():
         value, depth = YES if each.engaged else NO, moment.tree.depth(each.intent_id)
-        yield Label(judge, moment.conversation, moment.turn, each.intent_id, value, depth, repeat, each.reason)
+        where, near = (moment.conversation, moment.turn, each.intent_id), len(each.near_misses)
+        yield Label(judge, *where, value, depth, repeat, each.reason, near, said.get(each.intent_id))
 
 
 class NoisyJudge:
@@ -226,10 +254,11 @@ class Agreement:
     """How far judges agree on one group of things.
 
     Attributes:
-        group: "kind of reply", "all intents" or "depth 2".
+        group: "kind of reply", "all intents", "depth 2", or "near misses": whether any are named.
         judges: whose labels were compared; two, or all of them for α.
         n: things labelled by both (by at least two, for more judges), in `conversations` conversations.
-        one_sided: things that only one of them labelled; left out.
+        one_sided: things that only one of them labelled (or called missed, of near misses); left out.
+        contradicted: verdicts of them that were read as met although they say "missed" (see `Label.said`).
         percent, kappa: of two judges; None for more.
     """
 
@@ -241,19 +270,25 @@ class Agreement:
     percent: Interval | None
     kappa: Interval | None
     alpha: Interval
+    contradicted: int = 0
 
-    COLUMNS = ("group", "judges", "n", "talks", "left out", "agreement", "κ", "α")
+    COLUMNS = ("group", "judges", "n", "conversations", "left out", "contradicted", "agreement", "κ", "α")
+
+    @property
+    def too_few(self) -> bool:
+        """Whether nothing can be told from so few things, or from one conversation alone."""
+        return self.n < ENOUGH or self.conversations < 2
 
     def row(self) -> tuple[str, ...]:
         """As the cells of a table, under `COLUMNS`."""
         percent, kappa = (str(each) if each else "for two only" for each in (self.percent, self.kappa))
         who = " / ".join(self.judges)
-        numbers = (f"{self.n:,}", f"{self.conversations:,}", f"{self.one_sided:,}")
+        numbers = (f"{each:,}" for each in (self.n, self.conversations, self.one_sided, self.contradicted))
         return (self.group, who, *numbers, percent, kappa, str(self.alpha))
 
 
 def agreements(labels: Iterable[Label], seed: int = 0) -> list[Agreement]:
-    """Agreement of every two judges, and of all where there are more: the kind, all intents, and by depth.
+    """Agreement of every two judges, and of all where there are more: the kind, all intents, near misses, by depth.
 
     Only first answers are compared; `flips` compares repeats.
     """
@@ -265,12 +300,24 @@ def agreements(labels: Iterable[Label], seed: int = 0) -> list[Agreement]:
         ("all intents", lambda each: each.intent != KIND),
         *((f"depth {depth}", lambda each, depth=depth: each.depth == depth) for depth in depths),  # type: ignore[misc]
     ]
+    near = [
+        dataclasses.replace(each, value=YES if each.near_misses else NO, said=None)
+        for each in first
+        if each.near_misses is not None and each.value == NO
+    ]
+    name_them = {each.judge for each in first if each.near_misses is not None}
     pools = [*itertools.combinations(judges, 2), *([judges] if len(judges) > 2 else [])]
-    return [
+    measured = [
         _agreement(group, who, [each for each in first if belongs(each) and each.judge in who], seed)
         for group, belongs in groups
         for who in pools
     ]
+    measured[2 * len(pools) : 2 * len(pools)] = [
+        _agreement(NEAR_MISSES, who, [each for each in near if each.judge in who], seed)
+        for who in pools
+        if name_them.issuperset(who)
+    ]
+    return measured
 
 
 def _agreement(group: str, judges: tuple[str, ...], labels: Sequence[Label], seed: int) -> Agreement:
@@ -294,6 +341,7 @@ def _agreement(group: str, judges: tuple[str, ...], labels: Sequence[Label], see
         _interval(whole, drawn, percent_agreement) if two else None,
         _interval(whole, drawn, cohen_kappa) if two else None,
         _interval(whole, drawn, krippendorff_alpha),
+        sum(each.said is not None for each in labels),
     )
 
 

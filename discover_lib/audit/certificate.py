@@ -320,12 +320,11 @@ def _trees_of(store: RunStore, limit: int) -> dict[str, tuple[str, IntentTree]]:
         if row.domain and row.artifact not in trees and len(trees) < limit:
             trees[row.artifact] = row.domain, store.conversation(row.place).tree
     if not trees:
-        raise CertificateError(
-            "the scripted panel knows the miniature's domains only, and this run has no artifact of one"
-        )
+        raise CertificateError(OUTSIDE)
     return trees
 
 
+OUTSIDE = "the scripted panel knows the miniature's domains only, and this run has no artifact of one"
 _PROMPTS = {"judge": "response_evaluation", "voice": "user_reply"}
 
 
@@ -425,7 +424,9 @@ def trust_in(folder: Path) -> Trust:
         fitting = [_largest(known, subject, group) for group in groups]
         if domains and all(fitting):
             return Trust(tuple(each for each in fitting if each is not None))
-    how = "make one with 'discover audit RUN --certify' or in notebook 65"
+    how = f"none can be made: {OUTSIDE}"
+    if domains:
+        how = "make one with 'discover audit RUN --certify' or in notebook 65"
     if own is not None:
         return Trust(missing=f"The certificate is of another simulator (its {', '.join(changed)} differ); {how}.")
     return Trust(

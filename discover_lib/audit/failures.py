@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from discover_lib.base.records import Record
 from discover_lib.base.words import counted
-from discover_lib.engines.llm.answers import ResponseEvaluation
+from discover_lib.engines.llm.answers import JudgedIntent, ResponseEvaluation
 from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
+from discover_lib.engines.llm.judge import met_below
 from discover_lib.engines.llm.prompting import one_line
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import Failure, RunStore
@@ -92,18 +93,34 @@ def _examples(store: RunStore, failures: list[tuple[int, Failure]]) -> Iterator[
 
 def contradiction(text: str) -> str:
     """What an answer says against itself: of an intent that it is missed, of one below it that it is met."""
+    for broad, narrow in _contradictions(text):
+        return (
+            f"[{broad.id}] is said to be missed ({one_line(broad.reason)}), "
+            f"[{narrow.id}] below it to be met ({one_line(narrow.reason)})"
+        )
+    return "the answer as it came"
+
+
+def overruled_in(store: RunStore) -> dict[tuple[str, str], str]:
+    """Intent id and the reason it counts as met → why the run's judge called it missed, of contradicted verdicts."""
+    return {
+        (broad.id, met_below(one_line(narrow.reason))): one_line(broad.reason)
+        for purpose, text in store.answers_with("contradicted")
+        if purpose == "judge"
+        for broad, narrow in _contradictions(text)
+    }
+
+
+def _contradictions(text: str) -> Iterator[tuple[JudgedIntent, JudgedIntent]]:
+    """The entries of an answer of which the first is said to be missed, and the second, below it, to be met."""
     try:
         answer = read_answer(text, ResponseEvaluation, lambda _: None).value
     except UnusableError:
-        return "the answer as it came"
+        return
     for broad in answer.intents:
         for narrow in answer.intents:
             if narrow.engaged and not broad.engaged and narrow.id.startswith(f"{broad.id}."):
-                return (
-                    f"[{broad.id}] is said to be missed ({one_line(broad.reason)}), "
-                    f"[{narrow.id}] below it to be met ({one_line(narrow.reason)})"
-                )
-    return "the answer as it came"
+                yield broad, narrow
 
 
 def _listed(counts: Mapping[str, int]) -> str:

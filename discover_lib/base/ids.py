@@ -8,7 +8,7 @@ is the mean reward of `adaptive`, which stands on every conversation that it had
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
@@ -86,8 +86,16 @@ class DiscoverId:
             or parts[0] is None
             or not all(values[name].isascii() and values[name].isdigit() for name in numbers)
         ):
-            raise IdError(f"invalid id {text!r}; write {FORM}, * for all")
+            raise IdError(f"invalid id {text!r}; write {FORM}, * for all{_unescaped(parts)}")
         return cls(**values | {name: int(values[name]) for name in numbers})
+
+
+def _unescaped(parts: Sequence[str | None]) -> str:
+    """What to write where the name of an assistant seems to hold a slash."""
+    assistants, trial = [*parts, *[None] * len(PATH)][2:4]
+    if not assistants or not trial or trial.isdigit():
+        return ""
+    return f"; for {assistants}/{trial} write {quote(f'{assistants}/{trial}', safe='')}"
 
 
 @dataclass(frozen=True)

@@ -61,3 +61,10 @@ def content_words(text: str) -> frozenset[str]:
 def counted(number: int, one: str, many: str = "") -> str:
     """A number with its noun: ``1 tree``, ``1,200 trees``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def price_line(dollars: float, unpriced: int, calls: int) -> str:
+    """What calls cost, those of unknown price counted apart: ``$0.5000 + 2 calls of unknown price``."""
+    if unpriced == calls > 0 and not dollars:
+        return "price unknown"
+    return f"${dollars:.4f}" + (f" + {counted(unpriced, 'call')} of unknown price" if unpriced else "")

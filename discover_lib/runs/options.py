@@ -318,23 +318,31 @@ def check_models(models: Sequence[str], settings: ClientSettings | None) -> None
                 raise RunOptionsError(str(error)) from error
 
 
-def check_prices(models: Sequence[str], settings: ClientSettings | None, budget_dollars: float | None) -> None:
+def check_prices(
+    models: Sequence[str], settings: ClientSettings | None, budget_dollars: float | None, *, needed: bool = False
+) -> None:
     """Check that a budget can hold: that the price of every model is known.
+
+    Args:
+        needed: nothing is asked without a budget.
 
     Raises:
         RunOptionsError: naming those whose price is not.
     """
-    if budget_dollars is None or not models:
-        return
+    if budget_dollars is not None and (unknown := unpriced(models, settings)):
+        raise RunOptionsError(
+            f"a budget cannot hold: the price of {', '.join(unknown)} is not known; "
+            f"give it with --prices (0 for your own machine){'' if needed else ', or leave the budget out'}"
+        )
+
+
+def unpriced(models: Sequence[str], settings: ClientSettings | None) -> list[str]:
+    """The models whose price is not known."""
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.engines.llm.calls.prices import price_of
 
     how = settings or ClientSettings()
-    if unknown := [each for each in models if price_of(each, how.prices, how.address_of(each)) is None]:
-        raise RunOptionsError(
-            f"a budget cannot hold: the price of {', '.join(unknown)} is not known; "
-            "give it with --prices (0 for your own machine), or leave the budget out"
-        )
+    return [each for each in models if price_of(each, how.prices, how.address_of(each)) is None]
 
 
 def check_spreads(run: LaidOut) -> None:

@@ -11,22 +11,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from discover_lib.base.records import Record
-from discover_lib.base.words import counted
+from discover_lib.base.words import counted, price_line
 from discover_lib.runs.store import RunStore, Spent
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.records import Usage
 
-Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, reasked or failed → answers
+Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, tidied, reasked or failed → answers
 
 
 @dataclass(frozen=True)
 class Outcomes(Record, derived=("line",), omit=("leaks",)):
     """What became of the structured answers of a run; parts that are nothing are not spoken of.
 
+    The parts of `line` before its semicolon add up to the answers; what was seen in them follows.
+
     Attributes:
         answers: purpose → outcome → how many answers; "failed" are those that were no better when asked for again.
-        remarks: what was seen in answers, and how often: "cut" by their limit, "stray ids", "contradicted".
+        remarks: what was seen in answers, and how often: "cut" by their limit, "stray ids", "contradicted" ...
         unscored: candidates whose judgement failed, and parts of assessments that could not be had.
         calls_before: calls of an earlier version, whose answers were not noted.
         leaks: messages of users that give away what they cannot know, and were kept.
@@ -50,28 +52,34 @@ class Outcomes(Record, derived=("line",), omit=("leaks",)):
     @classmethod
     def of_usage(cls, usage: Usage) -> Outcomes:
         """Of what one client did, where nothing is kept."""
+        from discover_lib.engines.llm.calls.probe import PURPOSE as PROBE
+
         remarks: Counter[str] = Counter()
-        for seen in usage.remarks.values():
-            remarks.update(seen)
+        for purpose, seen in usage.remarks.items():
+            remarks.update(seen if purpose != PROBE else {})
         return cls(usage.structured_by_purpose, dict(remarks))
 
     @property
     def line(self) -> str:
         """In words; "" where no model was asked."""
-        stray = self.remarks.get("stray ids", 0)
-        parts = [
+        stray, between = self.remarks.get("stray ids", 0), self.remarks.get("between steps", 0)
+        became = [
             _counted(self._total("clean"), "clean"),
             _counted(self._total("repaired"), "repaired"),
+            _counted(self._total("tidied"), "tidied"),
             self._by_role("reasked", "asked again"),
             self._by_role("failed", "no better when asked again"),
+        ]
+        seen = [
             _counted(self.remarks.get("contradicted", 0), "contradicted"),
             _counted(self.remarks.get("cut", 0), "cut"),
             f"{counted(stray, 'stray id')} left out" if stray else "",
+            f"{counted(between, 'score')} between two steps kept" if between else "",
             _counted(self.remarks.get("unchecked", 0), "not checked for paraphrases"),
             f"{counted(self.leaks, 'leak')} kept" if self.leaks else "",
             _counted(self.unscored, "unscored"),
         ]
-        said = ", ".join(filter(None, parts))
+        said = "; ".join(filter(None, (", ".join(filter(None, part)) for part in (became, seen))))
         earlier = f" (an earlier version made {self.calls_before:,} calls, and noted nothing of them)"
         return f"answers: {said or 'none noted'}{earlier if self.calls_before else ''}" if said or self.asked else ""
 
@@ -97,9 +105,8 @@ def _counted(number: int, words: str) -> str:
 
 def cost_line(spent: Spent) -> str:
     """What all finished calls took, those of the scorers included; calls of unknown price are counted apart."""
-    unknown = f" + {counted(spent.unpriced, 'call')} of unknown price" if spent.unpriced else ""
     tokens = f"{spent.prompt_tokens:,} tokens in, {spent.completion_tokens:,} out"
-    return f"{counted(spent.calls, 'call')}, {tokens}, ${spent.cost:.4f}{unknown}"
+    return f"{counted(spent.calls, 'call')}, {tokens}, {price_line(spent.cost, spent.unpriced, spent.calls)}"
 
 
 def probed_lines(store: RunStore) -> list[str]:

@@ -68,7 +68,7 @@ def folder_of(id: DiscoverId) -> Path:
     """
     folder = outputs_folder() / id.run  # which a path from the root replaces
     if not (folder / FILE).is_file():
-        raise IdError(f"{id}: no run {id.run} in {outputs_folder()}")
+        raise IdError(f"{id}: no run {id.run} in {outputs_folder()}; give its name there, or its folder's path")
     return folder
 
 

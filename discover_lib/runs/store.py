@@ -805,16 +805,25 @@ class RunStore:
             pass
 
     def answers(self) -> tuple[dict[tuple[str, str], int], dict[str, int], int]:
-        """(purpose, outcome) → answers; remark → how often; calls of an earlier version, which noted nothing."""
+        """(purpose, outcome) → answers; remark → how often; calls of an earlier version, which noted nothing.
+
+        Versions before the outcome "tidied" noted such answers as clean or repaired.
+        """
+        from discover_lib.engines.llm.calls.records import AS_THEY_CAME, TIDYING
+
+        as_they_came, tidied = (", ".join("?" * len(names)) for names in (AS_THEY_CAME, TIDYING))
         outcomes = self._all(
-            "SELECT purpose, outcome, count(*) FROM answers WHERE outcome IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
+            f"""SELECT purpose, CASE WHEN outcome IN ({as_they_came}) AND EXISTS
+                (SELECT 1 FROM json_each(remarks) AS each WHERE each.key IN ({tidied})) THEN 'tidied' ELSE outcome END
+            AS became, count(*) FROM answers WHERE outcome IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2""",
+            (*AS_THEY_CAME, *TIDYING),
         )
         remarks = self._all("SELECT each.key, sum(each.value) FROM answers, json_each(remarks) AS each GROUP BY 1")
         before = self._one("SELECT value FROM run WHERE name = ?", (BEFORE_ANSWERS,))
         counted = {(purpose, outcome): count for purpose, outcome, count in outcomes}
         return counted, dict(remarks), int(before[0]) if before else self._calls_before
 
-    def answers_with(self, remark: str, limit: int) -> list[tuple[str, str]]:
+    def answers_with(self, remark: str, limit: int = -1) -> list[tuple[str, str]]:
         """(purpose, text) of the first answers in which that was seen."""
         rows = self._all(
             """SELECT answers.purpose, reply FROM answers JOIN calls USING (key), json_each(remarks) AS each

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from discover_lib.base.words import price_line
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import Counts, Failure, Listed, Spent
 from discover_lib.views.html import EMPTY, Markup, code, more, plain_list, quiet, signed, table, tag
@@ -39,9 +40,9 @@ def _how_far(counts: Counts) -> str:
 def _cost(spent: Spent) -> str:
     if not spent.calls:
         return "no model was called"
-    unknown = f" and {spent.unpriced} calls of unknown price" if spent.unpriced else ""
+    price = price_line(spent.cost, spent.unpriced, spent.calls)
     tokens = f"{spent.prompt_tokens:,} tokens in, {spent.completion_tokens:,} out"
-    return f"{spent.calls:,} calls ({spent.attempts:,} attempts), {tokens}, ${spent.cost:.4f}{unknown}"
+    return f"{spent.calls:,} calls ({spent.attempts:,} attempts), {tokens}, {price}"
 
 
 def listing(rows: Sequence[Listed], flawed: Mapping[int, int], limit: int = LISTED) -> Markup:

@@ -6,6 +6,7 @@ A few runs are processes of their own, as a person starts them; the many ways of
 import json
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -48,10 +49,10 @@ def test_build_writes_trees_that_simulate_runs(tmp_path):
     assert built.returncode == 0, built.stderr
     trees = sorted((tmp_path / "trees").glob("*.json"))
     assert [load_tree(path).artifact_type for path in trees] == ["short story"] * 2
-    run = tmp_path / "run"
-    result = discover("simulate", "--trees", tmp_path / "trees", "--assistant", "adaptive", "--run", run)
+    (then,) = [line for line in built.stdout.splitlines() if line.startswith("simulate them with: ")]
+    result = discover(*shlex.split(then)[4:])
     assert result.returncode == 0, result.stderr
-    assert len((run / "conversations.jsonl").read_text("utf-8").splitlines()) == 2
+    assert len((tmp_path / "trees-run" / "conversations.jsonl").read_text("utf-8").splitlines()) == 2
 
 
 @pytest.mark.slow

@@ -1,15 +1,23 @@
 """Agreement: measures against examples worked by hand and published ones, and the desk around them."""
 
 import io
+import json
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
 import pytest
+from command_line import discover
 from hypothesis import given
 from hypothesis import strategies as st
+from llm_contrary import Contrary, contradicts_itself
+from llm_server import FakeServer
 
 from discover_lib.audit.agreement import (
+    ENOUGH,
     KIND,
+    NEAR_MISSES,
+    Interval,
     Label,
     LabelError,
     NoisyJudge,
@@ -179,6 +187,47 @@ def test_three_judges_get_an_alpha_of_all_and_kappas_of_two() -> None:
     assert found["x", "y", "z"].kappa is None
     # values: 2 yes, 4 no of n = 6; D_o: unit a has 4 unequal ordered pairs / 2; 1 − 5 · 2 / 16
     assert found["x", "y", "z"].alpha.value == pytest.approx(1 - 5 * 2 / 16)
+
+
+def test_near_misses_are_compared_where_both_judges_call_an_intent_missed() -> None:
+    def said(judge: str, intent: str, value: str, near: int | None) -> Label:
+        return Label(judge, "a", 1, intent, value, 1, near_misses=near)
+
+    ours = [said("x", "1", "no", 2), said("x", "2", "no", 0), said("x", "3", "no", 1), said("x", "4", "yes", 0)]
+    theirs = [said("y", "1", "no", 1), said("y", "2", "no", 1), said("y", "3", "yes", 0), said("y", "4", "yes", 0)]
+    near = next(each for each in agreements([*ours, *theirs]) if each.group == NEAR_MISSES)
+    # Of 1 both name some, of 2 one does; 3 only x calls missed, and 4 nobody.
+    assert (near.n, near.one_sided, near.percent) == (2, 1, Interval(0.5, None, None))
+    assert near.too_few
+    person = [said("p", "1", "no", None)]
+    assert not any(each.group == NEAR_MISSES for each in agreements([*ours, *person])), "people name none"
+
+
+@pytest.mark.slow
+def test_verdicts_read_otherwise_than_said_stand_beside_the_agreement(tmp_path: Path) -> None:
+    model = "openai/miniature:technical_writing"
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(f"as_of: 2026-01-01\ndollars_per_million_tokens:\n  {model}: {{input: 0, output: 0}}\n")
+    with FakeServer(brain=Contrary((contradicts_itself,))) as server:
+        how = ["--api-base", server.api_base, "--prices", prices]
+        made = ["simulate", "--assistant", "draft", "--domain", "technical_writing", "--engine", model, *how]
+        discover(*made, "--artifacts", 1, "--turns", 2, "--run", tmp_path / "run")
+        out = tmp_path / "audit.json"
+        told = discover("audit", tmp_path / "run", "--judge", model, "--budget", 1, "--out", out, *how).stdout
+    found = json.loads(out.read_text("utf-8"))["agreement"]
+    contradicted = found["contradicted"]
+    by_judge = Counter(each["judge"] for each in contradicted)
+    assert by_judge[model] == by_judge["as recorded"] > 0, "the same judge says the same again"
+    assert {each["value"] for each in contradicted} == {"yes"}
+    intents = next(each for each in found["agreement"] if each["group"] == "all intents")
+    assert intents["agreement"].startswith("1.00") and intents["contradicted"] == str(len(contradicted))
+    lines = " ".join(told.split())
+    assert f"{len(contradicted)} verdicts contradicted by the same answer, not counted as said:" in lines
+    one = contradicted[0]
+    where = f"{one['conversation']}, turn {one['turn']}, [{one['intent']}]: {one['judge']}"
+    assert f"{where} said missed ({one['said']}), read as met (met with something more specific: " in lines
+    assert f"too few to tell how far judges agree (under {ENOUGH} things, or one conversation alone): " in lines
+    assert "near misses (n = " in lines and "talks" not in told
 
 
 # -- labels by people ------------------------------------------------------------------------------------------------

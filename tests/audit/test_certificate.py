@@ -44,6 +44,7 @@ from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import plan_units, run_unit
 from discover_lib.views import audit as show_audit
 
@@ -203,6 +204,22 @@ def test_a_run_is_warned_of_until_its_user_is_certified(run: Path) -> None:
         assert certificate_warning(run) is None and "certified user" in show_audit.certificate_line(run)
     else:
         assert "is not certified" in (certificate_warning(run) or "")
+
+
+def test_where_the_panel_cannot_be_made_nobody_is_told_to_make_it(tmp_path: Path) -> None:
+    root = {"id": "1", "text": "Says when to meet", "children": []}
+    tree = {"artifact_type": "business email", "topic": "meeting", "initial_request": "an email, please"}
+    (tmp_path / "trees").mkdir()
+    (tmp_path / "trees" / "email.json").write_text(json.dumps(tree | {"initially_discovered": [], "roots": [root]}))
+    run = lay_out(RunOptions(("openai/any",), trees=tmp_path / "trees", engine="openai/any", artifacts=1, trials=1))
+    (tmp_path / "run").mkdir()
+    with RunStore.write(tmp_path / "run", run.configuration) as store:
+        store.put_answers()
+    told = certificate_warning(tmp_path / "run") or ""
+    assert told.endswith(
+        "none can be made: the scripted panel knows the miniature's domains only, and this run has no artifact of one."
+    )
+    assert "--certify" not in told
 
 
 def test_a_failed_certificate_and_one_of_another_user_are_told(run: Path, sound: Certificate) -> None:

@@ -32,7 +32,7 @@ def scored(tmp_path: Path) -> Path:
         arguments += ["--trials", 1, "--turns", 2, "--api-base", server.api_base, "--run", tmp_path / "run"]
         done = discover(*arguments)
     assert done.returncode == 1
-    assert "1 no better when asked again (satisfaction 1), 1 unscored" in done.stdout.splitlines()[-1]
+    assert "1 no better when asked again (satisfaction 1); 1 unscored" in done.stdout.splitlines()[-1]
     return tmp_path / "run"
 
 

@@ -281,7 +281,14 @@ def test_the_command_audits_certifies_and_compares(run: Path, tmp_path: Path) ->
 def test_the_command_refuses_in_one_line(run: Path, tmp_path: Path) -> None:
     assert_one_line_error(discover("audit"), "give a run's folder, or --corpus")
     assert_one_line_error(discover("audit", tmp_path), "no run here")
-    assert_one_line_error(discover("audit", run, "--judge", "openai/x"), "give --budget")
+    asked = ["audit", run, "--judge", "openai/x"]
+    both = "give --budget DOLLARS and --prices FILE with the price of openai/x "
+    assert_one_line_error(discover(*asked), both)
+    known = ["audit", run, "--judge", "openai/gpt-4.1"]
+    assert_one_line_error(discover(*known), "give --budget DOLLARS to make them")
+    unpriced = discover(*asked, "--budget", 1)
+    assert_one_line_error(unpriced, "give it with --prices ")
+    assert "leave the budget out" not in unpriced.stderr
     assert_one_line_error(discover("audit", run, "--judge", "nobody"), "unknown judge 'nobody'")
     (tmp_path / "labels.csv").write_text("judge\n")
     assert_one_line_error(discover("audit", run, "--labels", tmp_path / "labels.csv"), "no column conversation")

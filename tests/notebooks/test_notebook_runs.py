@@ -67,7 +67,7 @@ def test_failures_are_told_with_what_came_back(outputs: Path) -> None:
     assert defined["counts"].failed == 1
     page = "".join(shown)
     assert "can&#39;t help with that" in page and "what came back" in page and "ended the conversation" in page
-    assert "calls of unknown price" in page and "judge" in page
+    assert "price unknown" in page and "judge" in page
 
 
 def test_a_run_that_is_still_going_and_one_that_was_imported(outputs: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,6 +18,9 @@ from llm_contrary import Contrary, contrary, sees_leaks
 from llm_server import FakeServer
 
 from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.llm.calls.records import Completion, Request
+from discover_lib.engines.llm.calls.structured import again
+from discover_lib.engines.llm.calls.totals import CountingClient
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.runs.building import CALLS, CONFIGURATION, BuildOptions, BuildReport, build_files, target_files
 from discover_lib.runs.files import load_tree
@@ -102,13 +106,33 @@ def test_a_second_build_into_a_folder_is_told_of_the_first(tmp_path: Path) -> No
 def test_answers_sent_back_for_their_content_were_asked_again_and_not_clean(tmp_path: Path) -> None:
     files = write_artifacts(tmp_path / "in", 2)
     with FakeServer(Contrary(habits=(sees_leaks,))) as server:
-        said = [build(files, tmp_path / "out", server).outcomes.answers]
+        first = build(files, tmp_path / "out", server)
+        said = [first.outcomes.answers]
         for tree in (tmp_path / "out").glob("*.json"):
             tree.unlink()
         said.append(build(files, tmp_path / "out", server).outcomes.answers)
     assert said[0] == said[1], "the same line when everything is read again"
     assert said[0]["builder: initial request"] == {"reasked": 2}
+    assert first.totals is not None and first.totals.asked_again == 2, "one count of what was asked again"
+    assert "(2 answers asked for again)" in first.totals.line
     assert said[0]["builder: synthesis"] == {"clean": 2}
+
+
+def test_a_question_asked_three_times_is_one_answer_asked_for_again() -> None:
+    class Says:
+        def complete(self, request: Request) -> Completion:
+            return Completion("so", 1, 1)
+
+        def count_structured(self, purpose: str, outcome: str) -> None: ...
+
+        def remark(self, purpose: str, what: str, times: int = 1) -> None: ...
+
+    client = CountingClient(Says())
+    first, other = (Request("m", ({"role": "user", "content": text},), "judge") for text in ("?", "??"))
+    for request in (first, first, again(first, "a", "no"), again(first, "b", "not that"), other):
+        client.complete(request)
+    assert (client.totals.calls, client.totals.asked_again) == (4, 1)
+    assert client.totals.line == "4 calls (1 answer asked for again), 4 tokens in, 4 out, price unknown"
 
 
 def test_a_failed_artifact_keeps_its_calls_and_is_tried_again_by_the_same_command(tmp_path: Path) -> None:
@@ -141,6 +165,24 @@ def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path)
     assert len(list((tmp_path / "out").glob("*.json"))) == 3
     assert "  user: " in done.stdout and "within reach of five perfect turns" in done.stdout
     assert " out, $0.0" in done.stdout and "3 artifacts: 18 calls" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_command_that_comes_next_reaches_the_same_models(tmp_path: Path) -> None:
+    files = write_artifacts(tmp_path / "in", 1)
+    prices = tmp_path / "own prices.yaml"
+    prices.write_text(f"as_of: 2026-01-01\ndollars_per_million_tokens:\n  {MODEL}: {{input: 1, output: 1}}\n")
+    with FakeServer(Contrary()) as server:
+        reached = ["--api-base", server.api_base, "--prices", str(prices)]
+        asked = ["--max-tokens", "9000", "--temperature", "voice=0.1"]
+        options = [*reached, *asked, "--max-tokens", "builder=8000", "--out", tmp_path / "my trees"]
+        built = discover("build", *files, "--type", "field guide", "--engine", MODEL, *options)
+        (then,) = [line for line in built.stdout.splitlines() if line.startswith("simulate them with: ")]
+        words = shlex.split(then)[3:]
+        assert words[:2] == ["discover", "simulate"] and words[words.index("--assistant") + 1] == MODEL
+        assert words[-len(reached + asked) :] == reached + asked
+        words[words.index("--assistant") + 1] = "draft"  # who answers here plays no assistant
+        assert discover(*words[1:]).returncode == 0
 
 
 @pytest.mark.slow

@@ -81,3 +81,19 @@ def test_doctor_asks_the_models_that_it_is_given() -> None:
     assert bad.exit_code == 1 and "✗" in bad.stdout
     wrong = CliRunner().invoke(app, ["doctor", "--api-base", "here"], catch_exceptions=False)
     assert wrong.exit_code == 2 and "api_base is a URL" in wrong.stderr
+
+
+def test_what_all_roles_have_in_common_is_said_once() -> None:
+    with FakeServer() as server:
+        pass
+    arguments = ["doctor", "--api-base", server.api_base, "--engine", "openai/one", "--assistant", "openai/one"]
+    told = CliRunner().invoke(app, arguments, catch_exceptions=False).stdout
+    assert told.count("no answer from") == 1 and "tree builder, judge, voice, assistant" in told
+
+
+def test_where_nobody_is_reached_the_host_is_named_and_how_to_name_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")  # as who forgot --api-base would hope
+    (line,) = check_connection({"judge": "openai/one"}, ClientSettings(env_file=None))
+    assert line.text.startswith("openai/one: no answer from 127.0.0.1: ") and "HTTP 500" not in line.text
+    assert line.text.endswith("; a server of your own is named with --api-base")

@@ -14,14 +14,18 @@ from llm_brain import answer
 from llm_contrary import Contrary, Given
 from llm_server import FakeServer
 
+from discover_lib.audit.agreement import moments_of
 from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.rows import Origin, RowOptions, examples
+from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 from discover_lib.engines.llm.calls.records import Answered, Completion, Request
+from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.metrics.scores import ScoringFailure, leaked, scores_of
 from discover_lib.runs.evaluation import RESULTS_FILE, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, caveats, lay_out
 from discover_lib.runs.outcomes import Outcomes, closing_lines, cost_line
 from discover_lib.runs.store import BEFORE_ANSWERS, FILE, RunStore, Spent, turn_row
+from discover_lib.runs.units import run_unit
 
 DOMAIN = "technical_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -38,14 +42,14 @@ def strays(given: Given) -> str:
 
 def test_the_line_leaves_out_what_is_nothing() -> None:
     answers = {
-        "judge": {"clean": 20, "reasked": 2},
+        "judge": {"clean": 20, "tidied": 3, "reasked": 2},
         "voice": {"clean": 11, "repaired": 2, "reasked": 1},
         "satisfaction": {"reasked": 1},
     }
-    seen = {"contradicted": 1, "cut": 1, "stray ids": 3}
+    seen = {"contradicted": 1, "cut": 1, "stray ids": 3, "between steps": 1}
     assert Outcomes(answers, seen, unscored=2).line == (
-        "answers: 31 clean, 2 repaired, 4 asked again (judge 2, voice 1, satisfaction 1), 1 contradicted, 1 cut, "
-        "3 stray ids left out, 2 unscored"
+        "answers: 31 clean, 2 repaired, 3 tidied, 4 asked again (judge 2, voice 1, satisfaction 1); 1 contradicted, "
+        "1 cut, 3 stray ids left out, 1 score between two steps kept, 2 unscored"
     )
     assert Outcomes({"voice": {"clean": 1}}).line == "answers: 1 clean"
     assert Outcomes({"voice": {"failed": 1}}).line == "answers: 1 no better when asked again (voice 1)"
@@ -54,7 +58,32 @@ def test_the_line_leaves_out_what_is_nothing() -> None:
 
 def test_the_cost_names_calls_of_unknown_price() -> None:
     assert cost_line(Spent(1200, 1300, 40_000, 9_000, 0.5, 0)) == "1,200 calls, 40,000 tokens in, 9,000 out, $0.5000"
-    assert cost_line(Spent(2, 2, 10, 5, 0.0, 2)).endswith("$0.0000 + 2 calls of unknown price")
+    assert cost_line(Spent(3, 3, 10, 5, 0.0, 2)).endswith("$0.0000 + 2 calls of unknown price")
+    assert cost_line(Spent(2, 2, 10, 5, 0.0, 2)) == "2 calls, 10 tokens in, 5 out, price unknown"
+
+
+def test_an_answer_whose_content_was_mended_is_not_clean_and_counts_once(tmp_path: Path) -> None:
+    with RunStore.write(tmp_path, {"rules": {}}) as store:
+        store.put_answer(Answered("one", "judge", "clean", {"stray ids": 2, "contradicted": 1}))  # as earlier versions
+        store.put_answer(Answered("two", "judge", "repaired", {"stray ids": 1}))
+        store.put_answer(Answered("three", "judge", "reasked", {"stray ids": 1}))
+        store.put_answer(Answered("four", "judge", "clean", {"cut": 1}))
+    with RunStore.read(tmp_path) as store:
+        assert Outcomes.of_run(store).line == (
+            "answers: 1 clean, 2 tidied, 1 asked again (judge 1); 1 contradicted, 1 cut, 4 stray ids left out"
+        )
+
+
+def test_what_a_client_counts_is_what_a_run_counts() -> None:
+    with FakeServer(brain=Contrary(habits=(strays,))) as server:
+        client = LLMClient(ClientSettings(api_base=server.api_base, env_file=None))
+        with client:
+            run = lay_out(RunOptions(("draft",), domain=DOMAIN, artifacts=1, trials=1))
+            talk = run_unit(run.units[0])
+            moment = moments_of({"a": talk})[0]
+            LLMJudge(client, MODEL).evaluate(moment.tree, moment.state, moment.messages, moment.reply, moment.rules)
+            assert Outcomes.of_usage(client.usage).line == "answers: 1 tidied; 1 stray id left out"
+            assert client.usage.total.calls == 1, "and the probe is no answer"
 
 
 def test_the_same_call_asked_for_again_replaces_its_note(tmp_path: Path) -> None:
@@ -111,7 +140,7 @@ def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) ->
         assert done.stdout.splitlines()[-3:] == lines and f"{asked} calls" in lines[1]
         assert "refuses JSON schemas" in lines[0]
         judged = server.brain.counts["strays"]
-        assert lines[2] == f"answers: {asked} clean, {judged} stray ids left out"
+        assert lines[2] == f"answers: {asked - judged} clean, {judged} tidied; {judged} stray ids left out"
         again = discover(*arguments)
         assert again.stdout.splitlines()[-3:] == lines, "a run that goes on tells of its earlier sessions"
         assert server.counts["requests"] == asked
@@ -205,8 +234,9 @@ def test_one_of_a_thing_is_said_as_one(tmp_path: Path) -> None:
     assert "1 artifact, 1 user, rules: paper; one artifact is too few for an interval" in said
     assert "draft: 1 conversation ended with the last turn" in said and "max_turns" not in said
     assert "behaviour of draft: share of divergent turns" in said
+    assert "CCC: Three turns in a row, all convergent; DDD: all divergent." in said
     assert "scoring 1 conversation: the finished piece" in done.stderr
-    assert Outcomes({"judge": {"clean": 1}}, {"stray ids": 1}).line == "answers: 1 clean, 1 stray id left out"
+    assert Outcomes({"judge": {"tidied": 1}}, {"stray ids": 1}).line == "answers: 1 tidied; 1 stray id left out"
 
 
 @pytest.mark.slow

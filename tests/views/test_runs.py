@@ -18,7 +18,7 @@ def test_what_is_zero_is_not_listed_and_what_is_unknown_is_said() -> None:
     engine = {"kind": "evaluate", "seed": 3, "engine": {"judge": "miniature"}}
     busy = dict(runs.facts(RULES | engine, Counts(4, 1, 2, 9, 3), Spent(5, 6, 7000, 80, 0.25, 2)))
     assert busy["How far"] == "1 of 4 conversations finished, 9 turns, 2 failed, 1 open"
-    assert busy["Cost"] == "5 calls (6 attempts), 7,000 tokens in, 80 out, $0.2500 and 2 calls of unknown price"
+    assert busy["Cost"] == "5 calls (6 attempts), 7,000 tokens in, 80 out, $0.2500 + 2 calls of unknown price"
     assert (busy["What"], busy["Who"]) == ("evaluate, seed 3", "judge: miniature")
 
 

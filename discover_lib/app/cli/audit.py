@@ -6,6 +6,7 @@ Registered in `discover_lib.app.cli.main`, which turns the errors that a person 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from discover_lib.app.cli.common import (
     with_flags,
 )
 from discover_lib.audit.agreement import (
+    ENOUGH,
     Agreement,
     JudgeFactory,
     Label,
@@ -43,8 +45,9 @@ from discover_lib.audit.agreement import (
 )
 from discover_lib.audit.certificate import ARTIFACTS, certificate_warning, certify_run, lay_out_panel, trust_in
 from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, load_corpus, score
-from discover_lib.audit.failures import failures_of_run
+from discover_lib.audit.failures import failures_of_run, overruled_in
 from discover_lib.audit.leaks import audit, finished_conversations
+from discover_lib.audit.refused import refusals, refused_in
 from discover_lib.audit.tables import CHECK_COLUMNS, derived, does_not_follow, paper_checks
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
@@ -58,7 +61,7 @@ from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
 from discover_lib.metrics.scores import leaked
 from discover_lib.runs.digests import stored_scores, with_steps
-from discover_lib.runs.options import check_prices, is_model
+from discover_lib.runs.options import check_prices, is_model, unpriced
 from discover_lib.runs.outcomes import Outcomes, cost_line
 from discover_lib.runs.plan import plan_run
 from discover_lib.runs.store import RunStore, Spent
@@ -125,10 +128,11 @@ def audit_run(flags: AuditFlags) -> None:
             _write_sheet(few, flags.label_sheet)
             return
         result["leaks"], alarmed = _print_leaks(talks)
+        result["refused"] = _print_refused(flags.run, talks)
         result["failures"], result["near misses"] = _print_failures(flags.run), _print_near_misses(flags.run)
         result["certificate"], certified = _certificate(flags.run, flags)
         if flags.judge or flags.labels:
-            result["agreement"] = _print_agreement(few if flags.judge else talks, flags)
+            result["agreement"] = _print_agreement(flags.run, few if flags.judge else talks, flags)
         code = ALARM if alarmed else DONE if certified else UNFINISHED
     if flags.out is not None:
         write_json(flags.out, result)
@@ -170,6 +174,23 @@ def _print_leaks(talks: Mapping[str, Conversation]) -> tuple[dict[str, Any], boo
         what = f"{counted(len(beyond), 'more message')} that the voice’s own check calls a leak, beyond words"
         typer.echo(f"  {what}: " + ", ".join(f"{name} turn {turn.index}" for name, turn in beyond[:FINDINGS_SHOWN]))
     return leaks.to_dict(), bool(leaks.alarms)
+
+
+def _print_refused(run: Path, talks: Mapping[str, Conversation]) -> list[dict[str, Any]]:
+    """On which checks the user's messages stand, and which were refused before they were said."""
+    with RunStore.read(run) as store:
+        checker, again = store.configuration.get("leak_check"), refusals(store)
+    read_by = f"{checker} read each message for paraphrases, too" if checker else "no model read for paraphrases"
+    typer.echo(f"  these are leaks by the rule about words; {read_by}")
+    refused = {name: messages for name, talk in talks.items() if (messages := refused_in(talk, again))}
+    if refused:
+        checks = Counter(each.check for messages in refused.values() for each in messages)
+        by_check = ", ".join(f"{check} {count}" for check, count in checks.most_common())
+        typer.echo(f"{counted(checks.total(), 'message')} refused and asked for again ({by_check})")
+    lines = [f"  {name}, {each.line}" for name, messages in refused.items() for each in messages]
+    for line in lines[:FINDINGS_SHOWN]:
+        typer.echo(line)
+    return [{"conversation": name, **each.to_dict()} for name, messages in refused.items() for each in messages]
 
 
 def _print_failures(run: Path) -> dict[str, Any]:
@@ -234,14 +255,16 @@ def _certificate(run: Path, flags: AuditFlags) -> tuple[dict[str, Any] | None, b
         if panel.models:
             plan = plan_run(panel, settings=settings, concurrency=IN_FLIGHT)
             cost = f"${plan.cost.expected:.2f} ({plan.cost.low:.2f} to {plan.cost.high:.2f})"
-            unpriced = f"what {', '.join(plan.unpriced)} costs (unknown: see --prices)" if plan.unpriced else ""
+            unknown = f"what {', '.join(plan.unpriced)} costs (unknown: see --prices)" if plan.unpriced else ""
             typer.echo(
                 f"the panel: {plan.conversations} conversations, {plan.calls.expected:,.0f} calls "
                 f"({plan.calls.low:,.0f} to {plan.calls.high:,.0f}), "
-                + " and ".join(filter(None, (cost if plan.cost.high or not unpriced else "", unpriced)))
+                + " and ".join(filter(None, (cost if plan.cost.high or not unknown else "", unknown)))
             )
             if budget is None:
-                raise DiscoverError("nothing was spent; give --budget to run the panel, --artifacts for a smaller one")
+                how = _how_to_pay(panel.models, settings)
+                raise DiscoverError(f"nothing was spent; {how} to run the panel, --artifacts for a smaller one")
+            check_prices(panel.models, settings, budget, needed=True)
         certify_run(run, panel, concurrency=IN_FLIGHT if panel.models else 1, settings=settings, budget_dollars=budget)
     warning, trust = certificate_warning(run), trust_in(run)
     for certificate in trust.certificates:
@@ -257,23 +280,32 @@ def _certificate(run: Path, flags: AuditFlags) -> tuple[dict[str, Any] | None, b
 # -- agreement --------------------------------------------------------------------------------------------------------
 
 
-def _print_agreement(talks: Mapping[str, Conversation], flags: AuditFlags) -> dict[str, Any]:
-
-    labels: list[Label] = recorded_labels(talks)
+def _print_agreement(run: Path, talks: Mapping[str, Conversation], flags: AuditFlags) -> dict[str, Any]:
+    with RunStore.read(run) as store:
+        labels: list[Label] = recorded_labels(talks, overruled=overruled_in(store))
     moments = moments_of(talks)
     for path in flags.labels:
         labels += read_labels(path, moments)
     labels += _labels_of_judges(talks, flags)
     measured, changed, disputed = agreements(labels), flips(labels), disagreements(labels)
+    contradicted = [label for label in labels if label.said is not None]
     title = "agreement of first answers; 95 % intervals bootstrapped over conversations"
     _table(title, Agreement.COLUMNS, (each.row() for each in measured))
+    if few := ", ".join(dict.fromkeys(f"{each.group} (n = {each.n})" for each in measured if each.too_few)):
+        typer.echo(f"too few to tell how far judges agree (under {ENOUGH} things, or one conversation alone): {few}")
+    if contradicted:
+        typer.echo(f"{counted(len(contradicted), 'verdict')} contradicted by the same answer, not counted as said:")
+    for label in contradicted[:FINDINGS_SHOWN]:
+        where = f"{label.conversation}, turn {label.turn}, [{label.intent}]"
+        typer.echo(f"  {where}: {label.judge} said missed ({label.said}), read as met ({label.reason})")
     for flip in changed:
         typer.echo(f"{flip.judge}, asked {flip.repeats} times, changed its first answer: {flip.share}")
-    typer.echo(f"{len(disputed)} disagreements" + (", for example:" if disputed else ""))
+    typer.echo(counted(len(disputed), "disagreement") + (", for example:" if disputed else ""))
     for dispute in disputed[:FINDINGS_SHOWN]:
         typer.echo(f"  {dispute.conversation}, turn {dispute.turn}, {dispute.line}")
     return {
         "agreement": [dict(zip(Agreement.COLUMNS, each.row(), strict=True)) for each in measured],
+        "contradicted": [vars(label) for label in contradicted],
         "flips": [{"judge": each.judge, "repeats": each.repeats, **vars(each.share)} for each in changed],
         "disagreements": [
             {
@@ -300,12 +332,12 @@ def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> l
     calls = len(models) * repeats * sum(map(len, by_domain.values()))
     if models and budget is None:
         raise DiscoverError(
-            f"{calls:,} calls to {', '.join(models)} would be made; give --budget to make them, "
-            "--conversations for fewer"
+            f"{calls:,} calls to {', '.join(models)} would be made; {_how_to_pay(models, flags.settings)} "
+            "to make them, --conversations for fewer"
         )
     if MINIATURE in names and "" in by_domain:
         raise DiscoverError("the miniature cannot judge artifacts outside its domains; name a model with --judge")
-    check_prices(models, flags.settings, budget)
+    check_prices(models, flags.settings, budget, needed=True)
     with _client(flags.settings, budget if models else None) as client:
         labels: list[Label] = []
         for domain, moments in by_domain.items():
@@ -323,6 +355,13 @@ def _labels_of_judges(talks: Mapping[str, Conversation], flags: AuditFlags) -> l
             )
             typer.echo(f"asked now: {cost_line(cost)}; {said.line}")
         return labels
+
+
+def _how_to_pay(models: Sequence[str], settings: ClientSettings) -> str:
+    """What has to be given for models to be asked."""
+    unknown = ", ".join(unpriced(models, settings))
+    prices = f" and --prices FILE with the price of {unknown} (0 for your own machine; docs/commands.md)"
+    return f"give --budget DOLLARS{prices if unknown else ''}"
 
 
 def _factory(name: str, domain: str, client: LLMClient | None, options: RoleOptions) -> JudgeFactory:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -33,9 +34,12 @@ from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.prices import read_prices
 from discover_lib.engines.llm.calls.records import LLMError
 from discover_lib.engines.options import RoleOptions
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
 from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files
 from discover_lib.runs.outcomes import cost_line
+
+T = TypeVar("T")
 
 
 def build(
@@ -64,7 +68,33 @@ def build(
         max_tokens=max_tokens, temperature=temperature, timeout=timeout, reasoning_effort=reasoning_effort
     )
     options = BuildOptions(artifact_type, engine, prompts, role_options)
-    raise typer.Exit(build_and_tell(files, folder, options, settings, budget, concurrency))
+    reached = {"--api-base": api_base or (), "--key-variable": _given(key_variable), "--prices": _given(prices)}
+    asked = {"--prompts": _given(prompts), "--max-tokens": max_tokens, "--temperature": temperature}
+    asked |= {"--timeout": timeout, "--reasoning-effort": reasoning_effort}
+    shared = [
+        part
+        for name, values in (reached | asked).items()
+        for value in values
+        if not str(value).startswith("builder=")
+        for part in (name, str(value))
+    ]
+    code = build_and_tell(files, folder, options, settings, budget, concurrency, shared)
+    raise typer.Exit(code)
+
+
+def _given(value: T | None) -> tuple[T, ...]:
+    return () if value is None else (value,)
+
+
+def next_command(folder: Path, engine: str, shared: Sequence[str]) -> str:
+    """A simulation with the trees of a folder, as a shell reads it.
+
+    Args:
+        shared: options of the build that the simulation needs as well.
+    """
+    who = ["--assistant", "adaptive"] if engine == MINIATURE else ["--assistant", engine, "--engine", engine]
+    run = folder.with_name(f"{folder.name}-run")
+    return shlex.join(["discover", "simulate", "--trees", str(folder), "--run", str(run), *who, *shared])
 
 
 def build_and_tell(
@@ -74,6 +104,7 @@ def build_and_tell(
     settings: ClientSettings,
     budget_dollars: float | None,
     concurrency: int,
+    shared: Sequence[str] = (),
 ) -> int:
     """Build, print every tree as it is finished and the sum at the end; returns the exit code."""
 
@@ -94,7 +125,7 @@ def build_and_tell(
     except LLMError as error:
         typer.echo(f"discover: {' '.join(str(error).split())}", err=True)
         return code_of(error)
-    return report_build(report, folder, len(files))
+    return report_build(report, folder, len(files), next_command(folder, options.engine, shared))
 
 
 def built_lines(built: BuiltFile) -> Iterator[str]:
@@ -117,8 +148,8 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
         yield f"  {built.totals.line}"
 
 
-def report_build(report: BuildReport, folder: Path, asked: int) -> int:
-    """Say how building of so many artifacts ended; returns the exit code."""
+def report_build(report: BuildReport, folder: Path, asked: int, then: str) -> int:
+    """Say how building of so many artifacts ended, and the command that comes `then`; returns the exit code."""
     if report.totals is not None:
         reach = sum(each.ceiling for each in report.built) / len(report.built)
         typer.echo(f"{counted(len(report.built), 'artifact')}: {report.totals.line}")
@@ -131,7 +162,7 @@ def report_build(report: BuildReport, folder: Path, asked: int) -> int:
     for failure in report.failures:
         typer.echo(f"discover: {' '.join(failure.split())}", err=True)
     if report.built and report.halted is None:
-        typer.echo(f"simulate them with: discover simulate --trees {folder} --assistant MODEL --engine MODEL")
+        typer.echo(f"simulate them with: {then}")
     if report.halted is not None:
         typer.echo(f"{len(report.built)} of {counted(asked, 'artifact')} built → {folder}")
         typer.echo(halt_line(report.halted, report.message), err=True)

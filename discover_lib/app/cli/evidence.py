@@ -47,18 +47,20 @@ def _id_in(first: str, rest: list[str]) -> DiscoverId:
     Raises:
         IdError: they are none.
     """
-    if not rest:
+    if first.startswith(SCHEME) and not rest:
         return DiscoverId.parse(first)
+    run = id_of_run(Path(first)) if (Path(first) / FILE).is_file() else DiscoverId(first)
+    if not rest:
+        return run
     artifact, *assistants, trial = rest if len(rest) in (2, 3) else ("", "")
     if first.startswith(SCHEME) or not trial.isdecimal():
         raise IdError(f"invalid {' '.join([first, *rest])!r}; write {FORM}, or RUN ARTIFACT [ASSISTANTS] TRIAL")
-    run = id_of_run(Path(first)) if (Path(first) / FILE).is_file() else DiscoverId(first)
     return replace(run, artifact=artifact, assistants="".join(assistants) or None, trial=int(trial))
 
 
 def _show_values(stored: Resolved) -> None:
     for each, value in list(stored.values.items())[:SHOWN]:
-        typer.echo(f"{'' if value is None else value}\t{each}".lstrip("\t"))
+        typer.echo(f"{_short(value)}\t{each}".lstrip("\t"))
     if (rest := len(stored.values) - SHOWN) > 0:
         typer.echo(f"and {rest:,} more")
     typer.echo(f"{counted(len(stored.values), 'value')} of {stored.id.measure or 'conversations'} in {stored.folder}")
@@ -101,20 +103,29 @@ def _made_of(stored: Resolved) -> Iterator[str]:
     elif name in ("reward", "tokens") and not wanted.turn:
         for turn, value in enumerate(own.rewards if name == "reward" else own.tokens, 1):
             at = replace(id_of(DiscoverId(wanted.run), own), turn=turn, measure=name)
-            yield f"{'unscored' if value is None else value}\t{at}"
+            yield f"{_short(value) or 'unscored'}\t{at}"
+
+
+def _short(value: object) -> str:
+    """A value with at most three digits after the point; "" where there is none."""
+    return "" if value is None else f"{round(value, 3):g}" if isinstance(value, float) else str(value)
 
 
 def _show_conversation(stored: Resolved) -> None:
     from discover_lib.app.cli.show import print_ending
+    from discover_lib.audit.refused import refusals, refused_in
     from discover_lib.views.transcript import transcript
 
     talk = stored.conversation
     assert talk is not None
     with RunStore.read(stored.folder) as store:
         assessment = store.assessment(stored.places[0])
+        refused = refused_in(talk, refusals(store))
     final = assessment["final"]["reply"]["text"] if assessment and assessment["final"] else None
     for line in transcript(talk, final):
         typer.echo(line)
+    for each in refused:
+        typer.echo(f"the user's message was asked for again: {each.line}")
     print_ending(console(), talk)
     levels = scores_of(talk, 0).levels()
     at = Counter(levels.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -69,7 +70,7 @@ def doctor(flags: DoctorFlags) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from discover_lib.runs.doctor import examine
+    from discover_lib.runs.doctor import NO_MODEL, examine
 
     options = flags.role_options
     options.check_names([flags.assistant] if flags.assistant else ())
@@ -77,9 +78,11 @@ def doctor(flags: DoctorFlags) -> None:
     roles = {role: who for role in ("judge", "voice", "assistant") if (who := getattr(flags, role))}
     findings = examine(flags.engine, flags.backend, roles=roles, settings=settings, options=options)
     table = Table(box=None, show_header=False)
-    for finding in findings:
-        mark = "[bold red]✗[/]" if finding.problem else ("[green]✓[/]" if finding.present else "·")
-        table.add_row(mark, finding.topic, escape(finding.text))
+    for (text, problem, present), alike in groupby(findings, lambda each: (each.text, each.problem, each.present)):
+        topics = [each.topic for each in alike]
+        mark = "[bold red]✗[/]" if problem else ("[green]✓[/]" if present else "·")
+        for topic in [", ".join(topics)] if topics[0] in NO_MODEL else topics:  # of roles the same is said once
+            table.add_row(mark, topic, escape(text))
     console().print(table)
     if any(finding.problem for finding in findings):
         raise typer.Exit(1)

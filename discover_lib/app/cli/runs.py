@@ -34,7 +34,7 @@ from discover_lib.app.cli.common import (
     writable,
 )
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.words import counted
+from discover_lib.base.words import counted, price_line
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.engines.manner import manner_named
 from discover_lib.runs.cluster import Spread, cluster
@@ -428,8 +428,9 @@ def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurren
     check_access(run, settings)
     typer.echo(f"probing: running up to {conversations} conversations per assistant", err=True)
     probed = probe(run, conversations, settings=settings, concurrency=concurrency)
-    spent = show.spent_line(probed.spent)
-    typer.echo(f"{probed.conversations} conversations, {probed.spent.calls} calls, {spent}", err=True)
+    spent = probed.spent
+    price = price_line(spent.cost, spent.unpriced, spent.calls)
+    typer.echo(f"{probed.conversations} conversations, {spent.calls} calls, {price}", err=True)
     return probed.lengths
 
 

@@ -15,7 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from discover_lib.app.cli.common import DONE, NO_ACCESS, UNFINISHED, code_of_halt, console, one_line
-from discover_lib.base.words import counted
+from discover_lib.base.glossary import meaning
+from discover_lib.base.words import counted, price_line
 from discover_lib.core.conversation import Artifact, Conversation, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL, Estimate
@@ -24,7 +25,7 @@ from discover_lib.runs.options import LaidOut, within_reach
 from discover_lib.runs.outcomes import closing_lines
 from discover_lib.runs.runner import Halt, Report, Snapshot
 from discover_lib.runs.runner import Progress as OnProgress
-from discover_lib.runs.store import RunStore, Spent, id_of_run
+from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.views.transitions import in_words
 
 if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules takes as long as sixty turns
@@ -123,15 +124,9 @@ def _progress_line(now: Snapshot, spread: Spread | None = None) -> str:
     if now.seconds_left:
         parts.append(f"{_duration(now.seconds_left)} left")
     if now.spent.calls:
-        parts.append(spent_line(now.spent))
+        parts.append(price_line(now.spent.cost, now.spent.unpriced, now.spent.calls))
     parts += [counted(count, f"{role} failure") for role, count in now.failures.items()]
     return ", ".join(parts) + (f"; {spread.shares}" if spread else "")
-
-
-def spent_line(spent: Spent) -> str:
-    """What a run cost, calls of unknown price counted apart."""
-    known = f"${spent.cost:.4f}"
-    return f"{known} + {counted(spent.unpriced, 'call')} of unknown price" if spent.unpriced else known
 
 
 def _duration(seconds: float) -> str:
@@ -377,6 +372,8 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
         if behaviour.divergent is not None:
             families = "".join(f", {family} {share}" for family, share in behaviour.families.items())
             yield f"behaviour of {name}: share of divergent turns {behaviour.divergent}{families}"
+    if any(behaviour.families for behaviour in scope.manners.values()):
+        yield "; ".join(f"{word}: {meaning(word)}" for word in ("CCC", "alternating"))
 
 
 def print_assessment(ended: Assessed) -> int:

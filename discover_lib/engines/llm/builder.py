@@ -362,7 +362,10 @@ class LLMBuilder:
         values = {"artifact_type": artifact.type, "pairs": "\n".join(pairs)}
         request = self._request(artifact, "direction", "superset_check", values)
         nothing = Given(answers.SupersetCheck(pairs=[]), "", "no usable answer")
-        return self._ask(artifact, "direction", request, answers.SupersetCheck, check, _anything, otherwise=nothing)
+        given = self._ask(artifact, "direction", request, answers.SupersetCheck, check, _anything, otherwise=nothing)
+        strays = sum(not 1 <= pair.number <= len(asked) for pair in given.value.pairs)
+        self.client.remark(request.purpose, "stray ids", strays)
+        return given
 
 
 def _the_better(first: Mended, second: Mended) -> Mended:

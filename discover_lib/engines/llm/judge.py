@@ -7,6 +7,7 @@ The model sees the intents that `walk` may ask about and nothing else of the tre
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Unpack
 
 from discover_lib.core.advance import focus, walk
@@ -22,7 +23,19 @@ from discover_lib.engines.llm.prompting import PromptSet, default_prompts, liste
 
 TEMPERATURE = 0.0  # the same reply should get the same verdict
 MAX_TOKENS = 8192
-MET_BELOW = "met with something more specific"  # no id: such a reason is read by the voice, too
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A judge's reading of one reply, and the answer behind it where the two differ.
+
+    Attributes:
+        overruled: intent id → the reason with which the answer says that it is missed, although something more
+            specific is said to be met: read as met.
+    """
+
+    evaluation: Evaluation
+    overruled: Mapping[str, str]
 
 
 class LLMJudge:
@@ -49,6 +62,12 @@ class LLMJudge:
     def evaluate(
         self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
     ) -> Evaluation:
+        return self.judged(tree, state, messages, reply, rules).evaluation
+
+    def judged(
+        self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
+    ) -> Judged:
+        """As `evaluate`, with what was said and read otherwise."""
         shown = askable(tree, state, rules)
 
         def check(answer: ResponseEvaluation) -> str | None:
@@ -65,17 +84,14 @@ class LLMJudge:
             answer = self.model.answer(
                 "response_evaluation", values, ResponseEvaluation, check, purpose="judge", seed=None
             )
-        self._count(answer, shown, tree, state, rules)
+        against = contradicted(answer, tree, shown)
+        # What was mended in an answer that was taken.
+        self.model.client.remark("judge", "stray ids", len(stray(answer, tree, state, rules)))
+        self.model.client.remark("judge", "contradicted", len(against))
         verdicts = close_upwards(read_verdicts(answer, shown), tree, shown)
         reached = walk(tree, state, rules, lambda intent: verdicts[intent.id])
-        return Evaluation(answer.kind, reached, one_line(answer.kind_reason))
-
-    def _count(
-        self, answer: ResponseEvaluation, shown: frozenset[str], tree: IntentTree, state: IntentState, rules: Rules
-    ) -> None:
-        """Count what was mended in an answer that was taken."""
-        self.model.client.remark("judge", "stray ids", len(stray(answer, tree, state, rules)))
-        self.model.client.remark("judge", "contradicted", len(contradicted(answer, tree, shown)))
+        evaluation = Evaluation(answer.kind, reached, one_line(answer.kind_reason))
+        return Judged(evaluation, {each.id: one_line(each.reason) for each in against})
 
 
 def askable(tree: IntentTree, state: IntentState, rules: Rules) -> frozenset[str]:
@@ -117,8 +133,13 @@ def close_upwards(verdicts: Mapping[str, Verdict], tree: IntentTree, shown: froz
     for intent_id, verdict in verdicts.items():
         for above in ancestors(tree, intent_id) if verdict.engaged else ():
             if above in shown and not (above in closed and closed[above].engaged):
-                closed[above] = Verdict(above, True, (), f"{MET_BELOW}: {verdict.reason}")
+                closed[above] = Verdict(above, True, (), met_below(verdict.reason))
     return closed
+
+
+def met_below(reason: str) -> str:
+    """Why an intent counts as met where something more specific is met for `reason`; the voice reads it: no id."""
+    return f"met with something more specific: {reason}"
 
 
 def defect(
@@ -158,11 +179,11 @@ def stray(answer: ResponseEvaluation, tree: IntentTree, state: IntentState, rule
     return [each.id for each in answer.intents if each.id not in displayed]
 
 
-def contradicted(answer: ResponseEvaluation, tree: IntentTree, shown: frozenset[str]) -> list[str]:
-    """Ids that an answer says are missed although it says that something more specific is met."""
+def contradicted(answer: ResponseEvaluation, tree: IntentTree, shown: frozenset[str]) -> list[JudgedIntent]:
+    """Entries of intents that an answer says are missed although it says that something more specific is met."""
     met = {each.id for each in answer.intents if each.engaged and each.id in shown}
     closed = {above for intent_id in met for above in ancestors(tree, intent_id)}
-    return [each.id for each in answer.intents if not each.engaged and each.id in closed & shown]
+    return [each for each in answer.intents if not each.engaged and each.id in closed & shown]
 
 
 def ancestors(tree: IntentTree, intent_id: str) -> Iterator[str]:

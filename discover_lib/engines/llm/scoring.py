@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Unpack
 
 from discover_lib.core.conversation import Conversation, Reply
@@ -61,6 +61,7 @@ class LLMScorer:
                 "satisfaction_judge", values, SatisfactionScores, check, purpose="satisfaction", seed=None
             )
         self._count("satisfaction", [each.id for each in answer.scores], leaves)
+        self._count_between("satisfaction", [each.score for each in answer.scores if each.id in leaves])
         scores = {each.id: LeafScore(each.id, each.score, one_line(each.reason)) for each in answer.scores}
         return tuple(scores[leaf] for leaf in leaves)
 
@@ -69,6 +70,8 @@ class LLMScorer:
         prompt, form = INTERACTIVITY[self.interactivity_scale]
         with failing_as(ScoreError, "interactivity could not be rated"):
             answer = self.model.answer(prompt, values, form, lambda _: None, purpose="interactivity", seed=None)
+        if self.interactivity_scale == "ours":
+            self._count_between("interactivity", [answer.score])
         return InteractivityRating(answer.score, one_line(answer.reason))
 
     def behaviour(self, conversation: Conversation) -> tuple[TurnBehaviour, ...]:
@@ -90,6 +93,10 @@ class LLMScorer:
 
     def _count(self, purpose: str, given: Collection[object], wanted: Collection[object]) -> None:
         self.model.client.remark(purpose, "stray ids", sum(each not in wanted for each in given))
+
+    def _count_between(self, purpose: str, scores: Iterable[float]) -> None:
+        """Count scores between the whole numbers that a prompt names: they are kept (`answers.Satisfaction`)."""
+        self.model.client.remark(purpose, "between steps", sum(score != int(score) for score in scores))
 
 
 def each_once(given: Sequence[str], wanted: Collection[str], what: str) -> str | None:

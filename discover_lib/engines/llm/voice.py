@@ -34,6 +34,7 @@ from discover_lib.engines.manner import Form, Manner
 TEMPERATURE = 0.7
 MAX_TOKENS = 2048
 MAX_WORDS = 40
+LEAKED = "the user does not know this yet and cannot put it into words"
 PARAPHRASED = "the message says in other words what the user cannot put into words yet: be vaguer"
 
 _MARKUP = re.compile(r"```|^\s*(?:[-*•]|\d+[.)])\s|^#|\*\*|__|</?[a-zA-Z][^>]*>|\[\d+(?:\.\d+)*\]", re.MULTILINE)
@@ -241,7 +242,7 @@ def find_flaws(message: str, view: UserView, messages: Sequence[Message], longes
         found.append(Flaw("role", "you are the user, not an assistant or a model: write what this user types"))
     if told := worded(message, view, messages):
         named = ", ".join(repr(word) for word in told)
-        found.append(Flaw("leak", f"the user does not know this yet and cannot put it into words: avoid {named}"))
+        found.append(Flaw("leak", f"{LEAKED}: avoid {named}"))
     return found
 
 

@@ -38,6 +38,7 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.metrics.scorer import ScoreError
+from discover_lib.runs.outcomes import Outcomes
 
 PAPER = Rules.paper()
 MODEL = "openai/scripted"
@@ -531,6 +532,17 @@ def test_turns_to_annotate_are_numbered_and_former_prompts_are_sent_as_they_were
     assert brain.prompt() == f"{whole}\n\nThe assistant's turns to annotate: 1, 2"
 
 
+def test_a_rating_between_two_steps_of_ours_is_kept_and_said(client: LLMClient, brain: Scripted) -> None:
+    user = engine("creative_writing")
+    tree = user.builder.build(generate_artifact("creative_writing", "eval", 3)).tree
+    talk = run_conversation(tree, user.judge, user.voice, [scripted_assistant("ask", "creative_writing")], turns=2)
+    brain.says({"reason": "at times", "score": 2.5}, {"interactivity": {"reason": "at times", "score": 2.5}})
+    assert LLMScorer(client, MODEL).interactivity(talk).rating == 2.5
+    assert Outcomes.of_usage(client.usage).line == "answers: 1 clean; 1 score between two steps kept"
+    LLMScorer(client, MODEL, interactivity="paper").interactivity(talk)
+    assert client.usage.remarks == {"interactivity": {"between steps": 1}}, "the paper's scale has no steps"
+
+
 # -- builder ---------------------------------------------------------------------------------------------------------
 
 
@@ -745,16 +757,19 @@ def test_what_was_asked_again_can_be_obeyed_and_says_which_forest_was_taken(
     items = [{"text": f"{place} is shown", "aspect": "place", "evidence": ""} for place in WISHES.values()]
     better = wide_forest(w2="1.2", w3=None, w5=None, w6="drop", w8="1.2")
     worse = wide_forest(w1=None, w2=None, w3=None, w4=None, w5=None, w6=None)
+    compared = verdicts(8, {2: 4, 3: 0, 5: 0, 6: 0, 8: 0})
+    compared["pairs"].append(compared["pairs"][0] | {"number": 27})
     brain.says(
         {"topic": "journey", "description": "d", "items": items},
         {"levels": [{"items": list(WIDE.values())}]},
         wide_forest(),
-        verdicts(8, {2: 4, 3: 0, 5: 0, 6: 0, 8: 0}),
+        compared,
         *([better, verdicts(2, {2: 0})] if obeys else [worse]),
         {"chosen": ["1"], "request": "a postcard of a journey about a city, please"},
     )
     builder = LLMBuilder(client, MODEL, check_paraphrases=False)
     built = builder.build(Artifact("card", "postcard", "Wish you were here."))
+    assert client.usage.remarks == {"builder: direction": {"stray ids": 1}}
     asked_again = brain.prompt(4, -1)
     assert "[0.2] 'Loire is shown' does not imply [1.1] 'about a city' (so); it does imply [1.2] 'with a" in asked_again
     assert "[0.8] 'dawn is shown' does not imply [1.3] 'in some season' (so); so there are 7 trees" in asked_again

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from llm_server import MENDABLE_FAULTS, UNMENDABLE_FAULTS, mangle
 from pydantic import BaseModel, Field
 
-from discover_lib.engines.llm.answers import Interactivity
+from discover_lib.engines.llm.answers import BehaviourAnnotation, Interactivity, SatisfactionScores
 from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
 from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
 from discover_lib.engines.llm.calls.structured import StructuredError, ask_structured
@@ -89,6 +89,30 @@ def test_a_reply_is_read_as_it_was_meant_or_refused(name: str) -> None:
     else:
         assert value == ANSWERS[expected]
         assert (outcome == "clean") == name.startswith("clean")
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "told"),
+    [
+        (
+            SatisfactionScores,
+            {"scores": [{"id": "1", "reason": "", "score": 4}, {"id": "5.1.1.1", "reason": "", "score": 7}]},
+            "score of 5.1.1.1: must be a number from 1 to 5",
+        ),
+        (
+            BehaviourAnnotation,
+            {"turns": [{"turn": n, "reason": "", "behaviour": each} for n, each in ((1, "divergent"), (2, "mixed"))]},
+            "behaviour of turn 2: Input should be 'divergent' or 'convergent'",
+        ),
+        (Judgement, {"kind_reason": "", "kind": "artifact", "intents": [{"id": "2", "reason": 1}]}, "reason of 2: "),
+        (Items, {"items": ["a", ["b"]]}, "entry 2 of items: "),
+        (Interactivity, {"reason": "", "score": 9}, "score: must be a number from 1 to 3"),
+    ],
+)
+def test_a_complaint_names_an_entry_as_its_writer_does(form: type[BaseModel], data: object, told: str) -> None:
+    with pytest.raises(UnusableError) as complaint:
+        read_answer(json.dumps(data), form, anything)
+    assert str(complaint.value).startswith(told)
 
 
 @pytest.mark.parametrize(("score", "clean"), [("2", True), ('"2"', False), ('"2.5"', False), ("2.5", True)])

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlsplit
 
 from discover_lib.engines.llm.calls.records import LLMError, Request
 from discover_lib.engines.llm.calls.wire import (
@@ -122,7 +123,7 @@ class LiteLLMWire:
         except LLMError:
             raise
         except Exception as error:  # of many classes: LiteLLM's own and those of the providers' libraries
-            raise _error(request, error) from None
+            raise _error(request, error, self._api_base) from None
 
     async def close(self) -> None:
         """Nothing: LiteLLM's connections serve all clients of the process, and it closes them when that ends."""
@@ -191,7 +192,7 @@ def _reasoning_tokens(usage: Any) -> int | None:
     return count if isinstance(count, int) else None
 
 
-def _error(request: Request, error: Exception) -> LLMError:
+def _error(request: Request, error: Exception, api_base: str | None) -> LLMError:
     litellm = load()
     status = getattr(error, "status_code", None)
     message = str(error)
@@ -208,11 +209,27 @@ def _error(request: Request, error: Exception) -> LLMError:
     response = getattr(error, "response", None)
     headers: Mapping[str, str] = getattr(response, "headers", None) or {}
     what = f"HTTP {status}" if isinstance(status, int) else type(error).__name__
+    message = _WRAPPING.sub("", message)
+    if kind == "connection":  # which LiteLLM calls an HTTP 500, although nobody answered
+        what = f"no answer from {_host_asked(error) or urlsplit(api_base or '').hostname or 'the provider'}"
+        message = message if api_base else f"{message.rstrip('.')}; a server of your own is named with --api-base"
     return failure(
         request,
         kind,
         what,
-        _WRAPPING.sub("", message),
+        message,
         seconds_of(headers.get("retry-after")),
         perhaps_billed=kind in ("timeout", "connection"),  # LiteLLM does not tell whether the provider was reached
     )
+
+
+def _host_asked(error: BaseException | None) -> str:
+    """The host to which the innermost request went, by the exceptions behind LiteLLM's own, which name another."""
+    import httpx
+
+    host = ""
+    while error is not None:
+        if isinstance(error, httpx.TransportError) and getattr(error, "_request", None) is not None:
+            host = error.request.url.host
+        error = error.__cause__ or error.__context__
+    return host

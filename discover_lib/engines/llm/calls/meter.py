@@ -10,7 +10,18 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from discover_lib.engines.llm.calls.probe import PURPOSE as PROBE
-from discover_lib.engines.llm.calls.records import Answered, Completion, Kind, LLMError, Lost, Request, Tally, Usage
+from discover_lib.engines.llm.calls.records import (
+    AS_THEY_CAME,
+    TIDYING,
+    Answered,
+    Completion,
+    Kind,
+    LLMError,
+    Lost,
+    Request,
+    Tally,
+    Usage,
+)
 
 
 @runtime_checkable
@@ -113,6 +124,12 @@ class Meter:
                 self._remarks.setdefault(purpose, Counter())[what] += times
         if purpose != PROBE:  # which is no answer to anything of the run
             self._note(what, times)
+        answer = self._here.answer
+        if times and what in TIDYING and answer is not None and answer.outcome in AS_THEY_CAME:
+            with self._lock:
+                self._structured[answer.purpose][answer.outcome] -= 1
+                self._structured[answer.purpose]["tidied"] += 1
+            self._note("outcome", "tidied")
 
     def left_out(self, model: str, parameters: Sequence[str]) -> None:
         with self._lock:

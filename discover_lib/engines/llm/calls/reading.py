@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -143,9 +143,9 @@ class _Reader(Generic[T]):
             value = self._answer.model_validate(data)
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the answer"
             known = isinstance(data, dict) and bool(self._fields & data.keys())
-            self._defects.append((1 if known else 0, f"{where}: {first['msg']}"))
+            why = first["msg"].removeprefix("Value error, ")
+            self._defects.append((1 if known else 0, f"{_place_in(data, first['loc'])}: {why}"))
             return None
         defect = self._check(value)
         if defect:
@@ -170,6 +170,23 @@ class _Reader(Generic[T]):
 
     def _named_in(self, text: str) -> bool:
         return re.search(_field_pattern(self._fields), text) is not None
+
+
+NUMBERED_BY = ("id", "turn", "number")  # what an entry of a list is called by, as its prompt does
+
+
+def _place_in(data: Any, where: Sequence[int | str]) -> str:
+    """A place in an answer as whoever wrote it knows it: "score of 5.1.1.1", "behaviour of turn 2"."""
+    parts: list[str] = []
+    for step in where:
+        inside = (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int))
+        data = data[step] if inside else None
+        own = next((name for name in NUMBERED_BY if isinstance(data, dict) and name in data), "")
+        if isinstance(step, int) and own:
+            parts = [f"{own} {data[own]}".removeprefix("id ")]
+        else:
+            parts.insert(0, f"entry {step + 1}" if isinstance(step, int) else step)
+    return " of ".join(parts) or "the answer"
 
 
 # -- what stands around an answer ------------------------------------------------------------------------------------

@@ -192,13 +192,17 @@ class Tally:
         return Tally(**values)  # type: ignore[arg-type]
 
 
+AS_THEY_CAME = ("clean", "repaired")  # outcomes of answers whose content was used as it came ...
+TIDYING = ("stray ids", "contradicted")  # ... and what shows that it was not: such an answer is "tidied"
+
+
 @dataclass(frozen=True)
 class Answered:
     """How one answer came about: what is kept of it beside the calls.
 
     Attributes:
         key: of the last call that it took.
-        outcome: clean, repaired, reasked or failed; None of an answer without a form, or one that was given up.
+        outcome: clean, repaired, tidied, reasked or failed; None of an answer without a form, or one that was given up.
         remarks: what was seen in it, and how often; see `Usage`.
     """
 
@@ -216,7 +220,7 @@ class Usage:
     by_purpose: Mapping[str, Tally] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)  # given up, by kind
     retries: Mapping[str, int] = field(default_factory=dict)  # attempts that failed and were made again, by kind
-    structured: Mapping[str, int] = field(default_factory=dict)  # clean, repaired, reasked, failed
+    structured: Mapping[str, int] = field(default_factory=dict)  # clean, repaired, tidied, reasked, failed
     structured_by_purpose: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # model → parameters it does not take
     # Purpose → what was seen in answers, and how often: "cut" by their limit, "stray ids", "contradicted".

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
 
-from discover_lib.base.words import counted
+from discover_lib.base.words import counted, price_line
 from discover_lib.engines.llm.calls.records import Completion, Request
 from discover_lib.engines.llm.calls.structured import Remarks
 
@@ -15,7 +18,7 @@ class CallTotals:
     """Calls that some work rests on, whether they were paid for now or had been before.
 
     Attributes:
-        asked_again: those of the calls that named what was wrong with the answer before.
+        asked_again: answers that were asked for more than once.
         dollars: of the known prices; `unpriced` counts the calls of unknown price.
     """
 
@@ -31,10 +34,9 @@ class CallTotals:
 
     @property
     def line(self) -> str:
-        again = f" ({self.asked_again} of them to ask again)" if self.asked_again else ""
-        unknown = f" and {counted(self.unpriced, 'call')} of unknown price" if self.unpriced else ""
+        again = f" ({counted(self.asked_again, 'answer')} asked for again)" if self.asked_again else ""
         tokens = f"{self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out"
-        return f"{counted(self.calls, 'call')}{again}, {tokens}, ${self.dollars:.4f}{unknown}"
+        return f"{counted(self.calls, 'call')}{again}, {tokens}, {price_line(self.dollars, self.unpriced, self.calls)}"
 
 
 class CountingClient:
@@ -43,17 +45,19 @@ class CountingClient:
     def __init__(self, client: Remarks) -> None:
         self.totals = CallTotals()
         self._client = client
-        self._keys: set[str] = set()
+        self._keys: dict[tuple[str, ...], set[str]] = {}  # question → calls that it took
         self._lock = threading.Lock()
 
     def complete(self, request: Request) -> Completion:
         completion = self._client.complete(request)
         with self._lock:
-            if request.key not in self._keys:
-                self._keys.add(request.key)
+            question = (request.purpose, *map(str, takewhile(_not_answered, request.messages)))
+            keys = self._keys.setdefault(question, set())
+            if request.key not in keys:
+                keys.add(request.key)
                 self.totals += CallTotals(
                     1,
-                    any(message["role"] == "assistant" for message in request.messages),
+                    len(keys) == 2,
                     completion.prompt_tokens or 0,
                     completion.completion_tokens or 0,
                     completion.cost or 0.0,
@@ -66,3 +70,8 @@ class CountingClient:
 
     def remark(self, purpose: str, what: str, times: int = 1) -> None:
         self._client.remark(purpose, what, times)
+
+
+def _not_answered(message: Mapping[str, Any]) -> bool:
+    """Whether a message belongs to the question itself, and not to what is wrong with an answer to it."""
+    return message["role"] != "assistant"
