@@ -363,17 +363,12 @@ def contrast(ours: Values, theirs: Values, domains: Sequence[str] = DOMAINS) -> 
     """`ours − theirs`, paired by user; the unit is the seed, with which users, taste and training change."""
     from scipy import stats
 
-    seeds = sorted(set(ours) & set(theirs))
-    pairs = {
-        seed: [
-            a - b
-            for name in domains
-            if name in domains_of(seed)
-            for a, b in zip(ours[seed][name], theirs[seed][name], strict=True)
-        ]
-        for seed in seeds
-    }
-    if not any(pairs.values()):
+    pairs = {}
+    for seed in sorted(set(ours) & set(theirs)):
+        shared = [name for name in domains if name in domains_of(seed)]
+        if shared:
+            pairs[seed] = [a - b for name in shared for a, b in zip(ours[seed][name], theirs[seed][name], strict=True)]
+    if not pairs:
         return None
     estimates = tuple(bootstrap_mean(by_artifact(seed, values)) for seed, values in pairs.items())
     means = [each.mean for each in estimates]
@@ -453,6 +448,21 @@ UNCLAIMED = (
 )
 
 
+# Beside the registrations: every training of (a), (d) and (e), whose GRPO differs in replies an update and domains.
+TOGETHER = (
+    ("(a), (d), (e) together: GRPO − SFT+DPO", "sft+dpo+grpo", "sft+dpo"),
+    ("(a), (d), (e) together: DPO − SFT", "sft+dpo", "sft"),
+    ("(a), (d), (e) together: GRPO − best teacher", "sft+dpo+grpo", ""),
+)
+
+
+def trained_with_a_taste(kept: Mapping[str, Any], rungs: str) -> Values:
+    """Of all seeds of (a), (d) and (e): the assistant that went through these stages; of no stage, `adaptive`."""
+    families = (("a", SEEDS), ("d", FRESH), ("e", ALONE))
+    names = [(f"{prefix}.{rungs}" if rungs else "adaptive", seeds) for prefix, seeds in families]
+    return {seed: values for name, seeds in names for seed, values in values_of(kept, name, True, seeds).items()}
+
+
 def claim_rows(kept: Mapping[str, Any]) -> Iterator[str]:
     """Every claim whose arms were run, by the seeds that were; Holm's correction within a family."""
     yield "| claim | all domains | " + " | ".join(DOMAINS) + " | seeds, users | each seed | p (Holm) | met |"
@@ -476,12 +486,19 @@ def claim_rows(kept: Mapping[str, Any]) -> Iterator[str]:
     for name, *arms, seeds in UNCLAIMED:
         if each := contrast(*(values_of(kept, who, arms[2], seeds) for who in arms[:2])):
             yield row(name, each, kept, arms, seeds) + " not a claim | |"
+    for name, ours, theirs in TOGETHER:
+        pair = trained_with_a_taste(kept, ours), trained_with_a_taste(kept, theirs)
+        if each := contrast(*pair):
+            yield of_row(name, each, *pair) + " not a claim | |"
     if missing:
         yield f"\nNot run: {'; '.join(missing)}."
 
 
 def row(name: str, each: Contrast, kept: Mapping[str, Any], arms: Sequence[Any], seeds: Sequence[int]) -> str:
-    ours, theirs = (values_of(kept, who, arms[2], seeds) for who in arms[:2])
+    return of_row(name, each, *(values_of(kept, who, arms[2], seeds) for who in arms[:2]))
+
+
+def of_row(name: str, each: Contrast, ours: Values, theirs: Values) -> str:
     parts = [contrast(ours, theirs, [domain]) for domain in DOMAINS]
     by_seed = ", ".join(map(signed, each.seeds))
     return (
