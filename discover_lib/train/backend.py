@@ -110,7 +110,7 @@ def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
     """
     lines = []
     if part.precision == "bf16" and backend.device == "cuda" and not backend.bf16:
-        lines.append("precision bf16 would be emulated on this GPU, many times slower; use auto or fp16")
+        lines.append(emulated("this GPU"))
     if backend.device == "cpu":
         if part.precision == "fp16":
             lines.append("precision fp16 needs a CUDA device; use fp32 or auto")
@@ -129,6 +129,11 @@ def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
             if part.reference == "continue" and part.beta:
                 lines.append("under Unsloth the reference of a continued adapter is the base; use reference 'merged'")
     return lines
+
+
+def emulated(device: str) -> str:
+    """Why bf16 is refused on a GPU that does not compute in it."""
+    return f"precision bf16 would be emulated on {device}, many times slower; use auto or fp16"
 
 
 def prepare(backend: Backend) -> None:

@@ -62,6 +62,21 @@ def test_what_cannot_work_is_one_line_before_anything_is_made(
     assert said in refusal(place, *words, **changed)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--recipe t4 --set precision=bf16 --card t4", "sft: precision bf16 would be emulated on t4"),
+        ("--recipe 24gb --card t4", "grpo: 8.0 billion weights need about 24 GiB, and t4 has 15; set grpo.max_length="),
+        ("--set dpo.learning_rate=0", "dpo: learning_rate must be positive"),
+    ],
+)
+def test_a_rehearsal_of_what_no_card_can_train_ends_before_any_work(place: Path, words: str, said: str) -> None:
+    given = ["--data", str(place / "pairs"), "--base", "meta-llama/Llama-3.1-8B-Instruct", "--run", str(place / "new")]
+    done = runner.invoke(app, ["train", "sft", *given, "--rehearse", *words.split()])
+    assert done.exit_code == 2 and "rehearsed" not in done.output and not (place / "new").exists()
+    assert done.output.splitlines()[-1].startswith(f"discover: {said}")
+
+
 @pytest.mark.slow
 def test_a_folder_with_other_settings_is_refused_by_name(place: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")

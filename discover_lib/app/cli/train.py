@@ -8,9 +8,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,9 +39,9 @@ from discover_lib.train import jobs
 from discover_lib.train.access import Access
 from discover_lib.train.alarms import alarms
 from discover_lib.train.backend import choose_backend
-from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, ERROR, FORMULA
+from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, ERROR, FORMULA, architecture_of, refusal
 from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
-from discover_lib.train.recipes import Recipe, assignments
+from discover_lib.train.recipes import STAGES, Recipe, assignments
 from discover_lib.train.stage import StageSettings, problems
 from discover_lib.views.training import duration, latest, number
 
@@ -167,23 +167,32 @@ def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> Non
     if flags.base == TINY:
         raise DiscoverError("the tiny model trains on this processor as it is; --rehearse is for larger ones")
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a GPU that is here may be at work
-    _check(replace(settings, backend="auto"), flags.run, access)
+    base, meant = architecture_of(settings.base), _meant(settings.backend)
     preset = settings.recipe.name.partition(" ")[0]
     card = CARDS[flags.card.value if flags.card else CARD_OF_RECIPE.get(preset, "a100-80")]
-    meant = _meant(settings.backend)
+    _refuse([line for each in STAGES for line in settings.recipe.problems(each)])
+    refusals = [line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))]
+    _refuse([line for line in refusals if "bf16" in line])
+    _refuse(problems(settings, flags.run, access))
     needed = estimates(settings, card, meant)
-    typer.echo(f"{needed[0].architecture.weights / 1e9:.2f} billion weights: {needed[0].architecture.source}")
+    typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
+    if not card.bf16:
+        typer.echo(f"{card.name} has no bf16; it trains in fp16")
     for each in needed:
         typer.echo(each.line)
-    typer.echo("\n".join(FORMULA))
+    typer.echo("\n".join([*dict.fromkeys(each.parts for each in needed), *FORMULA]))
     typer.echo(f"nothing of this was measured on a GPU: what grows with the batch, and time, ± {ERROR:.0%}")
+    _refuse(refusals)
     here = importlib.util.find_spec("unsloth") is not None
     if meant == "unsloth":
         typer.echo("on Unsloth's own trainers" if here else "Unsloth is not installed here: on TRL's own trainers")
     seconds = rehearse(settings, unsloth=here and meant == "unsloth", on_progress=typer.echo)
     typer.echo(f"rehearsed in {duration(seconds)}; nothing was kept")
-    if refusal := next((each.refusal for each in needed if each.refusal and each.stage == settings.stage), ""):
-        raise DiscoverError(refusal)
+
+
+def _refuse(lines: Sequence[str]) -> None:
+    if lines:
+        raise JobError("; ".join(lines))
 
 
 def _meant(backend: str) -> str:
@@ -289,8 +298,7 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
         obstacles = problems(settings, run, access)
     elif base.parent.name != TINY:
         obstacles = [f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"]
-    if obstacles:
-        raise JobError("; ".join(obstacles))
+    _refuse(obstacles)
     line = choose_backend(settings.backend, settings.base_path).line
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
     return line
