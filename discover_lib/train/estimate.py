@@ -6,6 +6,7 @@ the time, may be off by half (`ERROR`), and every estimate says so.
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -122,6 +123,9 @@ PUBLISHED = {
     "gemma-3-27b": _as_published(5376, 62, 32, 16, 128, 21504, 262208, tied=True),
 }
 
+MAKERS = {"llama": "meta-llama", "qwen": "Qwen", "smollm": "HuggingFaceTB", "gemma": "google"}
+GATED = ("meta-llama", "google")  # their models are downloaded with a login only
+
 
 def architecture_of(base: str) -> Architecture:
     """The shape of a base: by its folder's `config.json`, by the hub's cache on this machine, or by the table.
@@ -169,6 +173,23 @@ def published_name(base: str) -> str | None:
     """Which entry of the table a base's name means, by the longest that it begins with; variants have its shape."""
     name = base.rpartition("/")[2].lower().removeprefix("meta-")
     return max((each for each in PUBLISHED if name.startswith(each)), key=len, default=None)
+
+
+def name_note(base: str) -> str:
+    """What is not known of a name that the table alone has answered for; "" where the model lies on this machine."""
+    known = published_name(base)
+    if known is None or config_of(base) is not None or Path(base).is_absolute():
+        return ""
+    owner, _, name = base.rpartition("/")
+    maker = MAKERS[known.partition("-")[0].rstrip("0123456789.")]
+    notes = [f"the name {base} was not looked up (a rehearsal uses no network)"]
+    near = difflib.get_close_matches(owner.lower(), [maker.lower()], cutoff=0.7)
+    if owner != maker:
+        whose = owner or "nobody"
+        notes.append(f"did you mean {maker}/{name}?" if near else f"{maker} published it, and the name says {whose}")
+    if maker in GATED and (owner == maker or near):
+        notes.append(f"{maker} asks to accept its licence on the model's page and for a login (hf auth login)")
+    return "; ".join(notes)
 
 
 @dataclass(frozen=True)

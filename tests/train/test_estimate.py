@@ -9,10 +9,12 @@ import pytest
 from discover_lib.train.estimate import (
     CARD_OF_RECIPE,
     CARDS,
+    PUBLISHED,
     EstimateError,
     architecture_of,
     estimate,
     misfit,
+    name_note,
     published_name,
     refusal,
 )
@@ -66,6 +68,22 @@ def test_an_8b_model_in_24_gb_at_16_bits_is_refused_and_in_4_bits_is_not(stage: 
     recipe = Recipe.paper().changed(stage, {name: json.loads(value) for name, value in lowered.items()})  # type: ignore[arg-type]
     assert line.endswith("or take the recipe 24gb") and misfit(stage, QWEN, recipe, CARDS["rtx4090"], "x") == []  # type: ignore[arg-type]
     assert misfit(stage, QWEN, Recipe.named("24gb"), CARDS["rtx4090"], "transformers") == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("base", "said", "login"),
+    [(LLAMA, "was not looked up (a rehearsal uses no network)", True),
+     ("meta-lama/Llama-3.1-8B-Instruct", "did you mean meta-llama/Llama-3.1-8B-Instruct?", True),
+     ("unsloth/Llama-3.2-1B-Instruct", "meta-llama published it, and the name says unsloth", False),
+     ("google/gemma-2-2b-it", "", True), (QWEN, "", False), ("qwen/Qwen3-8B", "did you mean Qwen/Qwen3-8B?", False)],
+)  # fmt: skip
+def test_a_name_that_only_the_table_knows_says_so(base: str, said: str, login: bool) -> None:
+    note = name_note(base)
+    assert said in note and ("hf auth login" in note) == login
+
+
+def test_every_model_of_the_table_has_a_maker() -> None:
+    assert all(name_note(f"somebody/{name}") for name in PUBLISHED) and name_note("somebody/else") == ""
 
 
 def test_a_card_without_bf16_refuses_it_and_nothing_else_of_the_recipe() -> None:

@@ -39,7 +39,7 @@ from discover_lib.train import jobs
 from discover_lib.train.access import Access
 from discover_lib.train.alarms import alarms
 from discover_lib.train.backend import choose_backend
-from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, ERROR, FORMULA, architecture_of, refusal
+from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, ERROR, FORMULA, architecture_of, name_note, refusal
 from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
 from discover_lib.train.recipes import STAGES, Recipe, assignments
 from discover_lib.train.stage import StageSettings, problems
@@ -176,6 +176,8 @@ def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> Non
     _refuse(problems(settings, flags.run, access))
     needed = estimates(settings, card, meant)
     typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
+    if note := name_note(settings.base):
+        typer.echo(note)
     if not card.bf16:
         typer.echo(f"{card.name} has no bf16; it trains in fp16")
     for each in needed:
