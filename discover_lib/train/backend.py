@@ -196,7 +196,7 @@ def load_tokenizer(base: str) -> PreTrainedTokenizerBase:
     try:
         tokenizer = AutoTokenizer.from_pretrained(base)
     except (OSError, ValueError) as error:
-        raise BackendError(f"{base}: no tokenizer can be loaded ({_first_line(error)})") from None
+        raise _unloadable(base, "tokenizer", error) from None
     if tokenizer.chat_template is None:
         raise BackendError(f"{base}: the tokenizer has no chat template; use an instruction-tuned base")
     if tokenizer.pad_token in (None, tokenizer.eos_token):
@@ -236,7 +236,7 @@ def context_of(base: str) -> int | None:
     try:
         tokens = getattr(AutoConfig.from_pretrained(base).get_text_config(), "max_position_embeddings", None)
     except (OSError, ValueError) as error:
-        raise BackendError(f"{base}: no model can be loaded ({_first_line(error)})") from None
+        raise _unloadable(base, "model", error) from None
     return int(tokens) if tokens else None
 
 
@@ -292,7 +292,7 @@ def merged_model(base: str, adapters: Sequence[str], *, dtype: str = "auto") -> 
     try:
         model = AutoModelForCausalLM.from_pretrained(base, dtype=dtype)
     except (OSError, ValueError) as error:
-        raise BackendError(f"{base}: no model can be loaded ({_first_line(error)})") from None
+        raise _unloadable(base, "model", error) from None
     for adapter in adapters:
         model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
     return model
@@ -424,6 +424,11 @@ def _same_shape(adapter: str, lora: LoraRecipe) -> None:
             f"{adapter} has r={stored.r}, alpha={stored.lora_alpha} and modules {modules}; "
             "to continue it, set the recipe's lora to the same"
         )
+
+
+def _unloadable(base: str, what: str, error: Exception) -> BackendError:
+    hint = "" if Path(base).is_absolute() else "; is the name right, and is it a model that asks for hf auth login?"
+    return BackendError(f"{base}: no {what} can be loaded ({_first_line(error)}){hint}")
 
 
 def _first_line(error: Exception) -> str:

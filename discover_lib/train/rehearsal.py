@@ -42,7 +42,10 @@ FAMILIES = {
     "gemma-2": ("gemma2", "gemma.jinja", "<end_of_turn>"),
     "gemma-3": ("gemma3_text", "gemma3.jinja", "<end_of_turn>"),
 }
-BY_CONSTRUCTION = {"dpo": " (0.693 is ln 2: the policy is still the reference)", "grpo": " (about 0 on-policy)"}
+BY_CONSTRUCTION = {
+    "dpo": " (0.693 is ln 2: the policy is still the reference)",
+    "grpo": " (about 0 by construction), rewards by length alone",
+}
 BEGINNINGS = ("<|begin_of_text|>", "<bos>")
 MARKS = re.compile(r"<\|[\w]+\|>|<(?:start|end)_of_turn>|<bos>")
 DOMAIN = "technical_writing"
@@ -144,6 +147,7 @@ def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
     if stage == "grpo":
         turns = min(2, recipe.grpo.multi_turn)
         changes |= {"batch": 4, "per_device": 4, "n_generations": 2, "max_completion": 16, "multi_turn": turns}
+        changes["tau"] = 0
         changes |= {"rounds": min(2, recipe.grpo.rounds), "probe_users": 2, "probe_turns": 2}
     else:
         changes |= {"eval_steps": 2, "eval_rows": 2}
@@ -179,7 +183,11 @@ def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]
     )
     config.max_position_embeddings = max(8192, config.max_position_embeddings or 0)
     torch.manual_seed(0)
-    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    model = AutoModelForCausalLM.from_config(config)
+    # Replies of random weights discover nothing and never end: all rewards would be equal, and no gradient would flow.
+    # These end at every eighth word, and `_small` has their length count.
+    model.generation_config.eos_token_id = sorted({tokenizer.eos_token_id, *range(7, len(tokenizer), 8)})
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder, own
 

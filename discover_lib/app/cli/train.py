@@ -38,7 +38,7 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.train import jobs
 from discover_lib.train.access import Access
 from discover_lib.train.alarms import alarms
-from discover_lib.train.backend import choose_backend
+from discover_lib.train.backend import choose_backend, generation_problems, unsuitable
 from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, ERROR, FORMULA, architecture_of, name_note, refusal
 from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
 from discover_lib.train.recipes import STAGES, Recipe, assignments
@@ -148,8 +148,11 @@ def train(flags: TrainFlags) -> None:
     if flags.rehearse:
         _rehearse(settings, flags, access)
         return
-    backend_line = _check(settings, flags.run, access)
     job = TrainingJob(flags.run)
+    if jobs.is_finished(settings, flags.run):
+        typer.echo(f"{flags.run}: this training is finished; another folder trains again")
+        raise typer.Exit(_closing(job, job.status()))
+    backend_line = _check(settings, flags.run, access)
     if flags.detach:
         typer.echo(backend_line)
         jobs.start(settings, flags.run, access)
@@ -298,12 +301,18 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
     base, obstacles = Path(settings.base), []
     if not base.is_absolute() or base.exists():
         obstacles = problems(settings, run, access)
+        try:
+            access.check(settings.spec.models() if settings.stage == "grpo" else [])
+        except DiscoverError as error:
+            if str(error) in obstacles:
+                raise  # a key that is missing has an exit code of its own
     elif base.parent.name != TINY:
         obstacles = [f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"]
     _refuse(obstacles)
-    line = choose_backend(settings.backend, settings.base_path).line
+    backend, part = choose_backend(settings.backend, settings.base_path), settings.recipe.of(settings.stage)
+    _refuse([f"{settings.stage}: {line}" for line in unsuitable(part, backend)] + generation_problems(part, backend))
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
-    return line
+    return backend.line
 
 
 @contextmanager
@@ -367,8 +376,9 @@ def progress_line(last: Mapping[str, Any]) -> str:
 def _closing(job: TrainingJob, status: JobStatus) -> int:
     """Say how a run ended; returns the exit code."""
     if status.state == "failed":
-        typer.echo(f"discover: {status.message} (full log: {job.folder / jobs.LOG})", err=True)
-        return 1
+        log = job.folder / jobs.LOG
+        typer.echo(f"discover: {status.message}" + (f" (full log: {log})" if log.exists() else ""), err=True)
+        return code_of_halt(status.halt)
     if status.halt:
         typer.echo(f"discover: {status.message}", err=True)
         return code_of_halt(status.halt)
@@ -381,11 +391,26 @@ def _closing(job: TrainingJob, status: JobStatus) -> int:
         f"{result['rows']} rows, {result['step']} updates in {duration(result['seconds'])}, "
         f"peak memory {result['peak_memory_mb']:,.0f} MB{kept}"
     )
-    last = latest(jobs.standing_lines(job.metrics().lines))
-    shown = ("loss", "eval_loss", "reward", "share/broken", "kl")
-    figures = [f"{name} {number(last[name])}" for name in shown if last.get(name) is not None]
-    typer.echo(f"last: {', '.join(figures)}")
+    typer.echo(_figures(job, result.get("kept_round")))
     for text in alarms(jobs.standing_lines(job.metrics().lines)).values():
         typer.echo(f"look at this: {text}")
     typer.echo(f"use it as an assistant: hf:{job.folder}")
     return 0
+
+
+def _figures(job: TrainingJob, kept: int | None) -> str:
+    """What was last logged of the model that came out."""
+    recipe, lines = Recipe.from_dict(job.settings()["recipe"]), jobs.standing_lines(job.metrics().lines)
+    if kept == 0:
+        return "what the steps logged is not said here: it is of models that were not kept"
+    when = "at the last step"
+    if kept is not None and kept < recipe.grpo.rounds:
+        when, end = f"after round {kept}", kept * (job.result()["total_steps"] // recipe.grpo.rounds)
+        lines = [line for line in lines if line["step"] <= end]
+    last = latest(lines)
+    names = {"loss": "loss", "eval_loss": "loss on held-out rows", "reward": "reward", "kl": "KL to the reference"}
+    figures = [f"{name} {number(last[column])}" for column, name in names.items() if last.get(column) is not None]
+    if last.get("share/broken") is not None:
+        figures.append(f"broken replies {last['share/broken']:.0%}")
+    added = job.settings()["stage"] == "dpo" and recipe.dpo.sft_weight
+    return f"{when}: {', '.join(figures)}" + (f"; a loss is DPO's + {added:g} × SFT's" if added else "")
