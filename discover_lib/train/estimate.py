@@ -298,8 +298,8 @@ def estimate(
         written = part.multi_turn + part.replies_ahead
         rate = card.bandwidth * 1e9 * READ[part.generation]
         seconds = seconds * part.iterations + part.max_completion * written * (size + half) / rate
-    fixed = (each / GIB for each in (size, trained * ADAPTER_BYTES, trained * ADAM_BYTES[part.optimizer]))
-    return Estimate(stage, card, base, *fixed, batch, steps * seconds / 3600, steps, mean)
+    adapter, optimizer = trained * ADAPTER_BYTES / GIB, trained * ADAM_BYTES[part.optimizer] / GIB
+    return Estimate(stage, card, base, size / GIB, adapter, optimizer, batch, steps * seconds / 3600, steps, mean)
 
 
 def misfit(stage: Stage, base: str, recipe: Recipe, card: Card, backend: str) -> list[str]:
@@ -327,7 +327,7 @@ def refusal(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backen
 def _remedy(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str) -> str:
     """The fewest fields to lower with which a stage fits a card, and the preset with which all of them do."""
     part = recipe.of(stage)
-    lower = {"per_device": 1, "load_in_4bit": True, "max_length": part.max_length // 2}
+    lower: dict[str, Any] = {"per_device": 1, "load_in_4bit": True, "max_length": part.max_length // 2}
     one, bits, length = ({name: value} for name, value in lower.items())
     remedies: dict[str, list[str]] = {"yes": [], "perhaps": [], "no": []}
     for changes in (one, bits, one | bits, one | bits | length):
