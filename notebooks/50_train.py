@@ -83,7 +83,7 @@ def say_what_tiny_is():
     mo.accordion(
         {
             "What these tiny models are, and are not": mo.md("""
-    Less than three million parameters, made from scratch on the miniature's own notation. They understand no English
+    0.6 million parameters, made from scratch on the miniature's own notation. They understand no English
     and learn *when to offer and when to draw*, not judgement. Their learning rates are about a hundred times those of
     an 8B model: their curves say that the method works, and nothing about sizes of effects elsewhere.
     """)

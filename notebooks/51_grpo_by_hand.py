@@ -156,7 +156,7 @@ def choose_group(missing, model):
     )
     draw_choice = kept(mo.ui.slider, "draw", 0, 30, 1, value=0, label="Draw", show_value=True)
     _who = (
-        "The **tiny base model** writes them: a real language model of under 3 million parameters, in the miniature's "
+        "The **tiny base model** writes them: a real language model of 0.6 million parameters, in the miniature's "
         "notation, which is rendered here."
         if model
         else f"**Scripts** write them ({', '.join(SCRIPTS)}, in turn), since {missing}. A model's group would be "

@@ -75,17 +75,18 @@ class Access:
         except ValidationError as error:
             raise DiscoverError(f"{path}: damaged ({error.errors()[0]['msg']})") from None
 
-    def problems(self, models: list[str]) -> list[str]:
-        """What is missing, as far as it can be told without asking these models: a key, a price, a package."""
+    def check(self, models: list[str]) -> None:
+        """Check what can be told without asking these models.
+
+        Raises:
+            RunOptionsError: a key, a price or a package is missing.
+        """
         lost = [name for name in self.report_to if importlib.util.find_spec(name) is None]
         if lost:
-            return [f"--report-to: {' and '.join(lost)} is not installed: pip install {' '.join(lost)}"]
-        try:
-            check_prices(models, self.client, self.budget_dollars)
-            check_models(models, self.client)
-        except RunOptionsError as error:
-            return [str(error)]
-        return []
+            line = f"--report-to: {' and '.join(lost)} is not installed: pip install {' '.join(lost)}"
+            raise RunOptionsError(line)
+        check_prices(models, self.client, self.budget_dollars)
+        check_models(models, self.client)
 
 
 _FORM: TypeAdapter[Access] = TypeAdapter(Access)

@@ -110,7 +110,7 @@ def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
     """
     lines = []
     if part.precision == "bf16" and backend.device == "cuda" and not backend.bf16:
-        lines.append("precision bf16 would be emulated on this GPU, many times slower; use auto or fp16")
+        lines.append(emulated("this GPU"))
     if backend.device == "cpu":
         if part.precision == "fp16":
             lines.append("precision fp16 needs a CUDA device; use fp32 or auto")
@@ -129,6 +129,11 @@ def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
             if part.reference == "continue" and part.beta:
                 lines.append("under Unsloth the reference of a continued adapter is the base; use reference 'merged'")
     return lines
+
+
+def emulated(device: str) -> str:
+    """Why bf16 is refused on a GPU that does not compute in it."""
+    return f"precision bf16 would be emulated on {device}, many times slower; use auto or fp16"
 
 
 def prepare(backend: Backend) -> None:
@@ -191,7 +196,7 @@ def load_tokenizer(base: str) -> PreTrainedTokenizerBase:
     try:
         tokenizer = AutoTokenizer.from_pretrained(base)
     except (OSError, ValueError) as error:
-        raise BackendError(f"{base}: no tokenizer can be loaded ({_first_line(error)})") from None
+        raise _unloadable(base, "tokenizer", error) from None
     if tokenizer.chat_template is None:
         raise BackendError(f"{base}: the tokenizer has no chat template; use an instruction-tuned base")
     if tokenizer.pad_token in (None, tokenizer.eos_token):
@@ -231,7 +236,7 @@ def context_of(base: str) -> int | None:
     try:
         tokens = getattr(AutoConfig.from_pretrained(base).get_text_config(), "max_position_embeddings", None)
     except (OSError, ValueError) as error:
-        raise BackendError(f"{base}: no model can be loaded ({_first_line(error)})") from None
+        raise _unloadable(base, "model", error) from None
     return int(tokens) if tokens else None
 
 
@@ -287,7 +292,7 @@ def merged_model(base: str, adapters: Sequence[str], *, dtype: str = "auto") -> 
     try:
         model = AutoModelForCausalLM.from_pretrained(base, dtype=dtype)
     except (OSError, ValueError) as error:
-        raise BackendError(f"{base}: no model can be loaded ({_first_line(error)})") from None
+        raise _unloadable(base, "model", error) from None
     for adapter in adapters:
         model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
     return model
@@ -419,6 +424,11 @@ def _same_shape(adapter: str, lora: LoraRecipe) -> None:
             f"{adapter} has r={stored.r}, alpha={stored.lora_alpha} and modules {modules}; "
             "to continue it, set the recipe's lora to the same"
         )
+
+
+def _unloadable(base: str, what: str, error: Exception) -> BackendError:
+    hint = "" if Path(base).is_absolute() else "; is the name right, and is it a model that asks for hf auth login?"
+    return BackendError(f"{base}: no {what} can be loaded ({_first_line(error)}){hint}")
 
 
 def _first_line(error: Exception) -> str:

@@ -6,29 +6,33 @@ the time, may be off by half (`ERROR`), and every estimate says so.
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.tokens import count_tokens
+from discover_lib.train.backend import emulated
 from discover_lib.train.data import Row
-from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Recipe, Stage, StageRecipe
+from discover_lib.train.recipes import STAGES, GrpoRecipe, LoraRecipe, Recipe, Stage, StageRecipe
 
 GIB = 2**30
 ERROR = 0.5
 CONTEXT_GIB = 1.5  # what CUDA, its libraries and the allocator take beside the tensors
-ADAM_BYTES = {"adamw_torch": 16, "adamw_torch_fused": 16, "adamw_8bit": 10, "paged_adamw_8bit": 10}  # with gradient
+ADAPTER_BYTES = 8  # a trained weight and its gradient, in fp32
+ADAM_BYTES = {"adamw_torch": 8, "adamw_torch_fused": 8, "adamw_8bit": 2, "paged_adamw_8bit": 2}
 FOUR_BITS = 0.53  # bytes a weight: NF4 with its scales quantised, too
 LOGIT_BYTES = 10  # the logits in 16 bit and in fp32, and their gradient
 USED = {"transformers": 0.35, "unsloth": 0.45}  # share of a card's peak that training reaches
 FOUR_BITS_SLOWER = 0.7
 READ = {"transformers": 0.4, "vllm-server": 0.75, "vllm-colocate": 0.75, "unsloth-fast": 0.75}  # share of bandwidth
 FORMULA = (
-    "memory = weights (2 bytes each; 0.53 in 4 bit) + adapter (16 bytes each with AdamW) + 1.5 GiB + activations "
+    "memory = weights (2 bytes each; 0.53 in 4 bit) + adapter with gradient (8 bytes each) + optimizer (AdamW 8 bytes "
+    "each, in 8 bit 2) + 1.5 GiB + activations "
     "(a layer's input a layer, one layer whole) + logits (10 bytes each); GRPO: or the cache of keys and values, if "
     "that is more",
     "time = tokens × weights × 6 operations (DPO 8: the reference reads, too) ÷ (peak × share reached), and in GRPO "
@@ -119,6 +123,9 @@ PUBLISHED = {
     "gemma-3-27b": _as_published(5376, 62, 32, 16, 128, 21504, 262208, tied=True),
 }
 
+MAKERS = {"llama": "meta-llama", "qwen": "Qwen", "smollm": "HuggingFaceTB", "gemma": "google"}
+GATED = ("meta-llama", "google")  # their models are downloaded with a login only
+
 
 def architecture_of(base: str) -> Architecture:
     """The shape of a base: by its folder's `config.json`, by the hub's cache on this machine, or by the table.
@@ -168,6 +175,23 @@ def published_name(base: str) -> str | None:
     return max((each for each in PUBLISHED if name.startswith(each)), key=len, default=None)
 
 
+def name_note(base: str) -> str:
+    """What is not known of a name that the table alone has answered for; "" where the model lies on this machine."""
+    known = published_name(base)
+    if known is None or config_of(base) is not None or Path(base).is_absolute():
+        return ""
+    owner, _, name = base.rpartition("/")
+    maker = MAKERS[known.partition("-")[0].rstrip("0123456789.")]
+    notes = [f"the name {base} was not looked up (a rehearsal uses no network)"]
+    near = difflib.get_close_matches(owner.lower(), [maker.lower()], cutoff=0.7)
+    if owner != maker:
+        whose = owner or "nobody"
+        notes.append(f"did you mean {maker}/{name}?" if near else f"{maker} published it, and the name says {whose}")
+    if maker in GATED and (owner == maker or near):
+        notes.append(f"{maker} asks to accept its licence on the model's page and for a login (hf auth login)")
+    return "; ".join(notes)
+
+
 @dataclass(frozen=True)
 class Card:
     """A GPU: memory in GiB, dense 16-bit operations a second in 10^12, bandwidth in GB a second, as its maker says."""
@@ -200,7 +224,7 @@ class Estimate:
     """What a stage needs.
 
     Attributes:
-        fixed: GiB that are there whatever the batch is: weights, adapter with optimizer, context.
+        weights, adapter, optimizer: GiB that are there whatever the batch is, as `CONTEXT_GIB` is.
         batch: GiB that grow with what is processed at a time; give or take half.
         hours: of training, with generation in GRPO; give or take half.  A judge's answers are not in it.
     """
@@ -208,15 +232,25 @@ class Estimate:
     stage: Stage
     card: Card
     architecture: Architecture
-    fixed: float
+    weights: float
+    adapter: float
+    optimizer: float
     batch: float
     hours: float
     steps: int
     tokens: float  # of a mean row
 
     @property
-    def memory(self) -> float:
-        return self.fixed + self.batch
+    def fixed(self) -> float:
+        return self.weights + self.adapter + self.optimizer + CONTEXT_GIB
+
+    @property
+    def parts(self) -> str:
+        """What `fixed` consists of, as the formula has it."""
+        return (
+            f"{self.fixed:.1f} GiB whatever the batch is: weights {self.weights:.1f}, adapter with gradient "
+            f"{self.adapter:.1f}, optimizer {self.optimizer:.1f}, CUDA and its libraries {CONTEXT_GIB:.1f}"
+        )
 
     @property
     def fits(self) -> Literal["yes", "perhaps", "no"]:
@@ -230,17 +264,6 @@ class Estimate:
         time = f"; {self.steps:,} updates, {_hours(low)} to {_hours(high)}" if self.steps else ""
         more = f"{self.fixed:.1f} + {self.batch:.1f} (± {self.batch * ERROR:.1f})"
         return f"{self.stage} on {self.card.name}: {more} GiB of {self.card.memory:g}: {FITS[self.fits]}{time}"
-
-    @property
-    def refusal(self) -> str:
-        """Why it cannot be trained there, in one line with what to do; "" where it may fit."""
-        if self.fits != "no":
-            return ""
-        return (
-            f"{self.stage}: {self.architecture.weights / 1e9:.1f} billion weights need about {self.memory:.0f} GiB, "
-            f"and {self.card.name} has {self.card.memory:.0f}; set load_in_4bit=true or a smaller per_device, or take "
-            "the recipe made for its size (t4, 24gb, 40gb, 80gb)"
-        )
 
 
 FITS = {"yes": "fits", "perhaps": "may fit", "no": "does not fit"}
@@ -260,7 +283,7 @@ def estimate(
     size = base.linear * FOUR_BITS + base.embedding * 2 if part.load_in_4bit else n_weights * 2
     if part.precision == "fp32":
         size *= 2
-    fixed = (size + base.adapter(recipe.lora) * ADAM_BYTES[part.optimizer]) / GIB + CONTEXT_GIB
+    trained = base.adapter(recipe.lora)
     mean = _mean_tokens(rows) + (_reply_tokens(part) if isinstance(part, GrpoRecipe) else 0)
     steps = part.steps(len(rows)) if rows else part.max_steps or 0
     batch = _activations(base, part, stage, unsloth=unsloth)
@@ -275,16 +298,50 @@ def estimate(
         written = part.multi_turn + part.replies_ahead
         rate = card.bandwidth * 1e9 * READ[part.generation]
         seconds = seconds * part.iterations + part.max_completion * written * (size + half) / rate
-    return Estimate(stage, card, base, fixed, batch, steps * seconds / 3600, steps, mean)
+    adapter, optimizer = trained * ADAPTER_BYTES / GIB, trained * ADAM_BYTES[part.optimizer] / GIB
+    return Estimate(stage, card, base, size / GIB, adapter, optimizer, batch, steps * seconds / 3600, steps, mean)
 
 
 def misfit(stage: Stage, base: str, recipe: Recipe, card: Card, backend: str) -> list[str]:
     """Why a stage cannot fit a card, at the least that it may need; [] where it may, or where nothing is known."""
     try:
-        refusal = estimate(stage, architecture_of(base), recipe, card, (), backend).refusal
+        line = refusal(stage, architecture_of(base), recipe, card, backend)
     except EstimateError:
         return []
-    return [refusal] if refusal else []
+    return [line] if line else []
+
+
+def refusal(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str) -> str:
+    """Why a stage cannot be trained on a card, in one line with what to do; "" where it can, or may."""
+    if recipe.of(stage).precision == "bf16" and not card.bf16:
+        return f"{stage}: {emulated(card.name)}"
+    needed = estimate(stage, base, recipe, card, (), backend)
+    if needed.fits != "no":
+        return ""
+    return (
+        f"{stage}: {base.weights / 1e9:.1f} billion weights need about {needed.fixed + needed.batch:.0f} GiB, "
+        f"and {card.name} has {card.memory:.0f}; {_remedy(stage, base, recipe, card, backend)}"
+    )
+
+
+def _remedy(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str) -> str:
+    """The fewest fields to lower with which a stage fits a card, and the preset with which all of them do."""
+    part = recipe.of(stage)
+    lower: dict[str, Any] = {"per_device": 1, "load_in_4bit": True, "max_length": part.max_length // 2}
+    one, bits, length = ({name: value} for name, value in lower.items())
+    remedies: dict[str, list[str]] = {"yes": [], "perhaps": [], "no": []}
+    for changes in (one, bits, one | bits, one | bits | length):
+        lowered = {name: value for name, value in changes.items() if value != getattr(part, name)}
+        fits = estimate(stage, base, recipe.replace(**{stage: replace(part, **lowered)}), card, (), backend).fits
+        remedies[fits].append(", ".join(f"{stage}.{name}={str(value).lower()}" for name, value in lowered.items()))
+    fields = [f"set {each}" for each in (remedies["yes"] or remedies["perhaps"])[:1]]
+    presets = [
+        name
+        for name in CARD_OF_RECIPE
+        if all(estimate(each, base, Recipe.named(name), card, (), backend).fits != "no" for each in STAGES)
+    ]
+    fields += [f"take the recipe {name}" for name in presets[-1:]]
+    return ", or ".join(fields) or "take a larger card or a smaller base"
 
 
 def present_card() -> Card:

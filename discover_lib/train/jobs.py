@@ -21,6 +21,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from discover_lib.train.stage import StageSettings
 
 STATUS, LOG, LOCK = "status.json", "log.txt", "job.lock"
+REFUSED = "refused"
 
 State = Literal["starting", "running", "stopping", "stopped", "finished", "failed"]
 GOING: tuple[State, ...] = ("starting", "running", "stopping")
@@ -80,7 +82,8 @@ class JobStatus:
         updated: Unix seconds of the last sign of life.
         total_steps: None until it is known.
         message: the last thing it said; of a failed run, what went wrong.
-        halt: what held a stopped run up: "budget", "auth", "connection"; "" for whoever stopped it.
+        halt: what held a stopped run up: "budget", "auth", "connection"; "" for whoever stopped it.  Of a failed run
+            "refused" where what was asked for cannot be trained, and nothing was.
     """
 
     state: State
@@ -221,6 +224,18 @@ def start(settings: StageSettings, folder: Path, access: Access | None = None) -
     return launch(settings.to_dict(), folder, _command(folder), access)
 
 
+def is_finished(settings: StageSettings, folder: Path) -> bool:
+    """Whether a folder holds the finished training of these settings.
+
+    Raises:
+        JobError: its files are damaged.
+    """
+    job = TrainingJob(folder)
+    if not (folder / STATUS).exists() or job.status().state != "finished":
+        return False
+    return not differences(job.settings(), json.loads(json.dumps(settings.to_dict())))
+
+
 def _command(folder: Path) -> list[str]:
     return [sys.executable, "-m", "discover_lib.train", str(folder)]
 
@@ -244,9 +259,12 @@ def launch(
 def run_here(settings: StageSettings, folder: Path, on_progress: Progress, access: Access | None = None) -> JobStatus:
     """Do the work in this process and wait for it; Ctrl-C ends it cleanly, a second one at once.
 
+    Of a training that is refused no new folder stays behind.
+
     Raises:
         JobError: as `start`.
     """
+    new = not folder.exists()
     with _deciding(folder):
         _begin(TrainingJob(folder), _admit(settings.to_dict(), folder, access), os.getpid())
 
@@ -255,7 +273,10 @@ def run_here(settings: StageSettings, folder: Path, on_progress: Progress, acces
             log.write(line + "\n")
         on_progress(line)
 
-    return work_on(folder, both)
+    status = work_on(folder, both)
+    if new and status.halt == REFUSED:
+        shutil.rmtree(folder)
+    return status
 
 
 class StoppedEarlyError(Exception):
@@ -301,9 +322,12 @@ def work_on(folder: Path, on_progress: Progress, work: Work = train_stage) -> Jo
     except KeyboardInterrupt:
         ended = {"state": "stopped", "message": "interrupted before a checkpoint could be saved"}
     except Exception as error:  # whatever it is, the folder must tell
-        on_progress(traceback.format_exc().rstrip())
+        with (folder / LOG).open("a", encoding="utf-8") as log:
+            log.write(traceback.format_exc())
         lines = (" ".join(line.split()) for line in str(error).splitlines())
         ended = {"state": "failed", "message": "; ".join(filter(None, lines)) or type(error).__name__}
+        untouched = not (folder / METRICS).exists() and last_checkpoint(folder) is None
+        ended["halt"] = REFUSED if untouched and isinstance(error, DiscoverError) else ""
     return _end(job, ended)
 
 

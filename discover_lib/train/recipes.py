@@ -497,7 +497,8 @@ def _wanted(hint: Any) -> str:
 
 
 def _unknown(name: str, known: Sequence[str] | Mapping[str, Any], what: str) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    within = [each for each in known if name in each]
+    near = within if len(within) == 1 else difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
     return f"{name!r} is not a {what}; {hint}"
 

@@ -6,7 +6,6 @@ adapters fit together, before a GPU is paid for.
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 import time
@@ -21,6 +20,7 @@ from discover_lib.train import Progress
 from discover_lib.train.backend import load_tokenizer
 from discover_lib.train.data import DataError, Row, domain_of, load_rows
 from discover_lib.train.estimate import Card, Estimate, architecture_of, config_of, estimate, published_name
+from discover_lib.train.files import METRICS, read_lines
 from discover_lib.train.recipes import STAGES, Recipe, Stage
 from discover_lib.train.stage import StageSettings, run_stage
 
@@ -41,6 +41,10 @@ FAMILIES = {
     "smollm2": ("llama", SMOLLM2, "<|im_end|>"),
     "gemma-2": ("gemma2", "gemma.jinja", "<end_of_turn>"),
     "gemma-3": ("gemma3_text", "gemma3.jinja", "<end_of_turn>"),
+}
+BY_CONSTRUCTION = {
+    "dpo": " (0.693 is ln 2: the policy is still the reference)",
+    "grpo": " (about 0 by construction), rewards by length alone",
 }
 BEGINNINGS = ("<|begin_of_text|>", "<bos>")
 MARKS = re.compile(r"<\|[\w]+\|>|<(?:start|end)_of_turn>|<bos>")
@@ -87,7 +91,7 @@ def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Pro
             lines: list[str] = []
             result = run_stage(rehearsed, folder / stage, on_progress=lines.append)
             took = f"{result.step} updates in {result.seconds:.0f} s"
-            on_progress(f"rehearsed {stage}: {took}, {_losses(folder / stage)}")
+            on_progress(f"rehearsed {stage}: {took}, {_figures(folder / stage)}")
             adapter = str(folder / stage)
     return time.monotonic() - begun
 
@@ -119,10 +123,18 @@ def _texts(rows: Sequence[Row]) -> Iterable[str]:
     return (message["content"] for row in rows for part in parts for message in row.get(part, ()))
 
 
-def _losses(folder: Path) -> str:
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    losses = [line["loss"] for line in lines if line.get("loss") is not None]
-    return f"loss {losses[0]:.3f} to {losses[-1]:.3f}" if losses else "no loss logged"
+def _figures(folder: Path) -> str:
+    """Loss and gradient norm from the first update to the last, and whether GRPO's rewards taught anything."""
+    lines = read_lines(folder / METRICS).lines
+    parts = []
+    for column, name in (("loss", "loss"), ("grad_norm", "gradient norm")):
+        if values := [line[column] for line in lines if line.get(column) is not None]:
+            meant = BY_CONSTRUCTION.get(folder.name, "") if column == "loss" else ""
+            parts.append(f"{name} {values[0]:.3f} to {values[-1]:.3f}{meant}")
+    equal = [line["frac_reward_zero_std"] for line in lines if line.get("frac_reward_zero_std") is not None]
+    if equal and min(equal) == 1:
+        parts.append("the rewards of every group were equal, so nothing flowed back from them")
+    return ", ".join(parts) or "no loss logged"
 
 
 def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
@@ -135,6 +147,7 @@ def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
     if stage == "grpo":
         turns = min(2, recipe.grpo.multi_turn)
         changes |= {"batch": 4, "per_device": 4, "n_generations": 2, "max_completion": 16, "multi_turn": turns}
+        changes["tau"] = 0
         changes |= {"rounds": min(2, recipe.grpo.rounds), "probe_users": 2, "probe_turns": 2}
     else:
         changes |= {"eval_steps": 2, "eval_rows": 2}
@@ -170,7 +183,11 @@ def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]
     )
     config.max_position_embeddings = max(8192, config.max_position_embeddings or 0)
     torch.manual_seed(0)
-    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    model = AutoModelForCausalLM.from_config(config)
+    # Replies of random weights discover nothing and never end: all rewards would be equal, and no gradient would flow.
+    # These end at every eighth word, and `_small` has their length count.
+    model.generation_config.eos_token_id = sorted({tokenizer.eos_token_id, *range(7, len(tokenizer), 8)})
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder, own
 

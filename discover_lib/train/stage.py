@@ -39,6 +39,7 @@ from discover_lib.engines.local.lineage import (
 )
 from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.runs.options import RunOptionsError
 from discover_lib.train import Progress
 from discover_lib.train import data as rows_of
 from discover_lib.train.backend import (
@@ -225,7 +226,10 @@ def problems(settings: StageSettings, run: Path | None = None, access: Access | 
         from discover_lib.train.access import Access
 
         models = settings.spec.models() if settings.stage == "grpo" else []
-        lines += (access or (Access.read(run) if run else Access())).problems(models)
+        try:
+            (access or (Access.read(run) if run else Access())).check(models)
+        except RunOptionsError as error:
+            lines.append(str(error))
     return lines
 
 
@@ -489,7 +493,7 @@ class _Run:
                 self.on_progress("kept the model as it was: in no round more was discovered than before training")
             elif run.rounds.recipe.rounds > 1:
                 self.on_progress(f"kept round {kept} of {run.rounds.recipe.rounds}, after which most was discovered")
-            if difference := difference_text(run.rounds.measure(kept), run.rounds.measure(0)):
+            if kept and (difference := difference_text(run.rounds.measure(kept), run.rounds.measure(0))):
                 self.on_progress(f"against the model that it began with: {difference}")
         else:
             trainer.accelerator.unwrap_model(trainer.model).save_pretrained(str(partial), selected_adapters=["default"])

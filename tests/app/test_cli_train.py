@@ -8,9 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from discover_lib.app.cli.main import app
-from discover_lib.app.cli.train import progress_line
+from discover_lib.app.cli.train import _figures, progress_line
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import jobs
+from discover_lib.train.jobs import TrainingJob
+from discover_lib.train.recipes import Recipe
 
 runner = CliRunner()
 
@@ -48,6 +50,7 @@ def refusal(place: Path, *words: str, **changed: str) -> str:
         (("sft", "--set", "learning_rat=1"), {}, "did you mean 'learning_rate'"),
         (("sft", "--set", "learning_rate"), {}, "write name=value"),
         (("dpo", "--set", "batch=7", "--set", "per_device=2"), {}, "batch 7 is not a multiple of per_device 2"),
+        (("grpo", "--set", "generations=4"), {}, "did you mean 'n_generations'"),
         (("grpo", "--set", "n_generations=1"), {"recipe": "miniature"}, "n_generations must be at least 2"),
         (("grpo", "--judge", "nobody"), {"recipe": "miniature"}, "judge 'nobody' is neither"),
         (("grpo", "--timeout", "9"), {}, "--timeout is for GRPO's judge and voice, and no model plays them"),
@@ -60,6 +63,21 @@ def test_what_cannot_work_is_one_line_before_anything_is_made(
 ) -> None:
     pytest.importorskip("torch")
     assert said in refusal(place, *words, **changed)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--recipe t4 --set precision=bf16 --card t4", "sft: precision bf16 would be emulated on t4"),
+        ("--recipe 24gb --card t4", "grpo: 8.0 billion weights need about 24 GiB, and t4 has 15; set grpo.max_length="),
+        ("--set dpo.learning_rate=0", "dpo: learning_rate must be positive"),
+    ],
+)
+def test_a_rehearsal_of_what_no_card_can_train_ends_before_any_work(place: Path, words: str, said: str) -> None:
+    given = ["--data", str(place / "pairs"), "--base", "meta-llama/Llama-3.1-8B-Instruct", "--run", str(place / "new")]
+    done = runner.invoke(app, ["train", "sft", *given, "--rehearse", *words.split()])
+    assert done.exit_code == 2 and "rehearsed" not in done.output and not (place / "new").exists()
+    assert done.output.splitlines()[-1].startswith(f"discover: {said}")
 
 
 @pytest.mark.slow
@@ -76,7 +94,6 @@ def test_a_folder_with_other_settings_is_refused_by_name(place: Path, tmp_path: 
 
 
 def _settings_of(words: list[str]) -> dict[str, Any]:
-    from discover_lib.train.recipes import Recipe
     from discover_lib.train.stage import StageSettings
 
     options = dict(zip(words[2::2], words[3::2], strict=True))
@@ -87,6 +104,70 @@ def _settings_of(words: list[str]) -> dict[str, Any]:
         recipe=Recipe.miniature(),
         seed=int(options["--seed"]),
     ).to_dict()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (("sft", "--recipe", "24gb"), "sft: load_in_4bit needs a CUDA device; set it to false; sft: the optimizer", 2),
+        (("sft",), "no tokenizer can be loaded", 2),
+        (("grpo", "--set", "batch=4", "--judge", "anthropic/claude-haiku-4-5"), "ANTHROPIC_API_KEY is not set", 4),
+    ],
+)
+def test_what_cannot_begin_is_one_line_and_leaves_no_folder(
+    place: Path, words: tuple[str, ...], said: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("trl")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.chdir(place)  # no .env here
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    (place / "empty").mkdir(exist_ok=True)
+    (place / "empty" / "config.json").write_text("{}")
+    given = ["--data", str(place / "pairs"), "--base", str(place / "empty"), "--run", str(place / "new")]
+    done = runner.invoke(app, ["train", *words, *given])
+    assert done.exit_code == code and not (place / "new").exists()
+    assert "Traceback" not in done.output and said in done.output.splitlines()[-1]
+
+
+def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    given = ["train", "sft", "--data", str(place / "pairs"), "--base", str(place / "base"), "--recipe", "miniature"]
+    (tmp_path / jobs.SETTINGS).write_text(json.dumps(_settings_of([*given, "--seed", "0"])))
+    (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished", "sittings": []}))
+    result = {"rows": 3, "step": 2, "seconds": 1.0, "peak_memory_mb": 9.0}
+    (tmp_path / jobs.RESULT).write_text(json.dumps(result))
+    done = runner.invoke(app, [*given, "--run", str(tmp_path)])
+    assert done.exit_code == 0 and "this training is finished; another folder trains again" in done.output
+    assert "3 rows, 2 updates in 1 s" in done.output
+    assert runner.invoke(app, [*given, "--run", str(tmp_path), "--seed", "1"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (0, "what the steps logged is not said here: it is of models that were not kept"),
+        (1, "after round 1: loss 0.1, reward 1, KL to the reference 0.001, broken replies 6%"),
+        (2, "at the last step: loss 0.2, reward 2, KL to the reference 0.001, broken replies 6%"),
+    ],
+)
+def test_the_closing_figures_are_those_of_the_round_that_was_kept(kept: int, said: str, tmp_path: Path) -> None:
+    recipe = Recipe.miniature().changed("grpo", {"max_steps": 4, "rounds": 2})
+    (tmp_path / jobs.SETTINGS).write_text(json.dumps({"stage": "grpo", "recipe": recipe.to_dict()}))
+    (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished", "sittings": []}))
+    result = {"rows": 3, "step": 4, "total_steps": 4, "seconds": 1.0, "peak_memory_mb": 9.0, "kept_round": kept}
+    (tmp_path / jobs.RESULT).write_text(json.dumps(result))
+    lines: list[dict[str, float]] = [{"step": 2, "loss": 0.1, "reward": 1.0, "kl": 0.001, "share/broken": 0.06}]
+    lines.append({"step": 4, "loss": 0.2, "reward": 2.0})
+    (tmp_path / jobs.METRICS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert _figures(TrainingJob(tmp_path), kept) == said
+
+
+def test_dpo_s_closing_figures_say_what_its_loss_is(tmp_path: Path) -> None:
+    settings = {"stage": "dpo", "recipe": Recipe.miniature().to_dict()}
+    (tmp_path / jobs.SETTINGS).write_text(json.dumps(settings))
+    (tmp_path / jobs.METRICS).write_text('{"step": 1, "loss": 0.85}\n')
+    assert _figures(TrainingJob(tmp_path), None) == "at the last step: loss 0.85; a loss is DPO's + 0.2 × SFT's"
 
 
 def test_the_progress_line_says_what_was_logged_and_nothing_else() -> None:

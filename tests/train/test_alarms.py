@@ -1,10 +1,12 @@
 """What is said of logged figures, as a table: hand-made series and the words that they bring."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from discover_lib.train.alarms import WINDOW, alarms
+from discover_lib.train.alarms import ALARMS, WINDOW, alarms
 
 
 def logged(column: str, *values: float | None) -> list[dict[str, Any]]:
@@ -36,3 +38,10 @@ def test_what_is_amiss_is_said_with_its_figure_and_what_to_do(column: str, value
 
 def test_lines_without_the_figure_do_not_count() -> None:
     assert alarms(logged("kl", *[0.9] * (WINDOW - 1), None, None)) == {}
+
+
+def test_the_documented_thresholds_are_those_of_the_alarms() -> None:
+    text = Path(__file__).parents[2].joinpath("docs", "training.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]+)`[^|]*\|.*\| ([<>]) ([\d.]+)( × the first)? \|$", text, flags=re.MULTILINE)
+    documented = {(column, sign == "<", float(limit), bool(first)) for column, sign, limit, first in rows}
+    assert documented == {(each.column, each.falling, each.limit, each.relative) for each in ALARMS}

@@ -1,6 +1,7 @@
 """What a stage needs on a card: the arithmetic against published figures, and what is refused."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,14 @@ import pytest
 from discover_lib.train.estimate import (
     CARD_OF_RECIPE,
     CARDS,
+    PUBLISHED,
     EstimateError,
     architecture_of,
     estimate,
     misfit,
+    name_note,
     published_name,
+    refusal,
 )
 from discover_lib.train.recipes import STAGES, LoraRecipe, Recipe
 
@@ -60,7 +64,42 @@ def test_variants_have_the_shape_of_their_base(base: str, name: str | None) -> N
 def test_an_8b_model_in_24_gb_at_16_bits_is_refused_and_in_4_bits_is_not(stage: str) -> None:
     (line,) = misfit(stage, QWEN, Recipe.paper(), CARDS["rtx4090"], "transformers")  # type: ignore[arg-type]
     assert line.startswith(f"{stage}: 8.2 billion weights need about ") and "load_in_4bit=true" in line
+    lowered = dict(re.findall(rf"{stage}\.(\w+)=(\w+)", line))
+    recipe = Recipe.paper().changed(stage, {name: json.loads(value) for name, value in lowered.items()})  # type: ignore[arg-type]
+    assert line.endswith("or take the recipe 24gb") and misfit(stage, QWEN, recipe, CARDS["rtx4090"], "x") == []  # type: ignore[arg-type]
     assert misfit(stage, QWEN, Recipe.named("24gb"), CARDS["rtx4090"], "transformers") == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("base", "said", "login"),
+    [(LLAMA, "was not looked up (a rehearsal uses no network)", True),
+     ("meta-lama/Llama-3.1-8B-Instruct", "did you mean meta-llama/Llama-3.1-8B-Instruct?", True),
+     ("unsloth/Llama-3.2-1B-Instruct", "meta-llama published it, and the name says unsloth", False),
+     ("google/gemma-2-2b-it", "", True), (QWEN, "", False), ("qwen/Qwen3-8B", "did you mean Qwen/Qwen3-8B?", False)],
+)  # fmt: skip
+def test_a_name_that_only_the_table_knows_says_so(base: str, said: str, login: bool) -> None:
+    note = name_note(base)
+    assert said in note and ("hf auth login" in note) == login
+
+
+def test_every_model_of_the_table_has_a_maker() -> None:
+    assert all(name_note(f"somebody/{name}") for name in PUBLISHED) and name_note("somebody/else") == ""
+
+
+def test_a_card_without_bf16_refuses_it_and_nothing_else_of_the_recipe() -> None:
+    recipe = Recipe.t4().changed("sft", {"precision": "bf16"})
+    base = architecture_of("Qwen/Qwen3-4B")
+    lines = [refusal(stage, base, recipe, CARDS["t4"], "transformers") for stage in STAGES]
+    assert lines == ["sft: precision bf16 would be emulated on t4, many times slower; use auto or fp16", "", ""]
+    assert not any(refusal(stage, base, recipe, CARDS["l4"], "transformers") for stage in STAGES)
+
+
+def test_what_is_there_whatever_the_batch_is_adds_up() -> None:
+    needed = estimate("sft", architecture_of(LLAMA), Recipe.named("24gb"), CARDS["rtx4090"], ())
+    trained = architecture_of(LLAMA).adapter(LoraRecipe())
+    assert (needed.adapter, needed.optimizer) == (trained * 8 / 2**30, trained * 2 / 2**30)
+    said = [float(each) for each in re.findall(r"\d+\.\d", needed.parts)]
+    assert said == [7.7, 5.4, 0.6, 0.2, 1.5] and sum(said[1:]) == pytest.approx(said[0])
 
 
 @pytest.mark.slow

@@ -392,6 +392,20 @@ def test_grpo_measures_whole_conversations_and_keeps_the_best_round(train: Train
     assert sample["prompt"][0]["role"] == "user" and len(sample["replies"]) == 4
 
 
+@pytest.mark.slow
+def test_a_model_that_is_kept_as_it_was_is_not_compared_with_itself(train: Train) -> None:
+    discovered, told = iter([4, 2]), list[str]()
+
+    def measured(number: int) -> dict[str, Any]:
+        value = next(discovered)
+        return {"probe/discovered": float(value), "probe/users": 2, "by_artifact": {"a": [value], "b": [value]}}
+
+    recipe = short_recipe(max_completion=40).changed("grpo", {"rounds": 1, "max_steps": 1})
+    result = train("grpo", "grpo-none", recipe=recipe, probe=measured, on_progress=told.append)
+    assert result.kept_round == 0 and any(line.startswith("kept the model as it was") for line in told)
+    assert not any("against the model" in line for line in told)
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "told"),
     [

@@ -180,6 +180,7 @@ def fail(message: str, code: int = USAGE_ERROR) -> NoReturn:
 
 
 CODE_OF = {"budget": OVER_BUDGET, "stopped": STOPPED, "auth": NO_ACCESS, "connection": NO_ACCESS}
+CODE_OF |= {"refused": USAGE_ERROR}
 
 
 def code_of(error: BaseException | None) -> int:

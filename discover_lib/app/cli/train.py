@@ -8,9 +8,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,10 +39,10 @@ from discover_lib.metrics.intervals import percent
 from discover_lib.train import jobs
 from discover_lib.train.access import Access
 from discover_lib.train.alarms import alarms
-from discover_lib.train.backend import choose_backend
-from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, ERROR, FORMULA
+from discover_lib.train.backend import choose_backend, generation_problems, unsuitable
+from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, ERROR, FORMULA, architecture_of, name_note, refusal
 from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
-from discover_lib.train.recipes import Recipe, assignments
+from discover_lib.train.recipes import STAGES, Recipe, assignments
 from discover_lib.train.stage import StageSettings, problems
 from discover_lib.views.training import duration, latest, number
 
@@ -149,8 +149,11 @@ def train(flags: TrainFlags) -> None:
     if flags.rehearse:
         _rehearse(settings, flags, access)
         return
-    backend_line = _check(settings, flags.run, access)
     job = TrainingJob(flags.run)
+    if jobs.is_finished(settings, flags.run):
+        typer.echo(f"{flags.run}: this training is finished; another folder trains again")
+        raise typer.Exit(_closing(job, job.status()))
+    backend_line = _check(settings, flags.run, access)
     if flags.detach:
         typer.echo(backend_line)
         jobs.start(settings, flags.run, access)
@@ -168,23 +171,34 @@ def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> Non
     if flags.base == TINY:
         raise DiscoverError("the tiny model trains on this processor as it is; --rehearse is for larger ones")
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a GPU that is here may be at work
-    _check(replace(settings, backend="auto"), flags.run, access)
+    base, meant = architecture_of(settings.base), _meant(settings.backend)
     preset = settings.recipe.name.partition(" ")[0]
     card = CARDS[flags.card.value if flags.card else CARD_OF_RECIPE.get(preset, "a100-80")]
-    meant = _meant(settings.backend)
+    _refuse([line for each in STAGES for line in settings.recipe.problems(each)])
+    refusals = [line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))]
+    _refuse([line for line in refusals if "bf16" in line])
+    _refuse(problems(settings, flags.run, access))
     needed = estimates(settings, card, meant)
-    typer.echo(f"{needed[0].architecture.weights / 1e9:.2f} billion weights: {needed[0].architecture.source}")
+    typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
+    if note := name_note(settings.base):
+        typer.echo(note)
+    if not card.bf16:
+        typer.echo(f"{card.name} has no bf16; it trains in fp16")
     for each in needed:
         typer.echo(each.line)
-    typer.echo("\n".join(FORMULA))
+    typer.echo("\n".join([*dict.fromkeys(each.parts for each in needed), *FORMULA]))
     typer.echo(f"nothing of this was measured on a GPU: what grows with the batch, and time, ± {percent(ERROR)}")
+    _refuse(refusals)
     here = importlib.util.find_spec("unsloth") is not None
     if meant == "unsloth":
         typer.echo("on Unsloth's own trainers" if here else "Unsloth is not installed here: on TRL's own trainers")
     seconds = rehearse(settings, unsloth=here and meant == "unsloth", on_progress=typer.echo)
     typer.echo(f"rehearsed in {duration(seconds)}; nothing was kept")
-    if refusal := next((each.refusal for each in needed if each.refusal and each.stage == settings.stage), ""):
-        raise DiscoverError(refusal)
+
+
+def _refuse(lines: Sequence[str]) -> None:
+    if lines:
+        raise JobError("; ".join(lines))
 
 
 def _meant(backend: str) -> str:
@@ -288,13 +302,18 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
     base, obstacles = Path(settings.base), []
     if not base.is_absolute() or base.exists():
         obstacles = problems(settings, run, access)
+        try:
+            access.check(settings.spec.models() if settings.stage == "grpo" else [])
+        except DiscoverError as error:
+            if str(error) in obstacles:
+                raise  # a key that is missing has an exit code of its own
     elif base.parent.name != TINY:
         obstacles = [f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"]
-    if obstacles:
-        raise JobError("; ".join(obstacles))
-    line = choose_backend(settings.backend, settings.base_path).line
+    _refuse(obstacles)
+    backend, part = choose_backend(settings.backend, settings.base_path), settings.recipe.of(settings.stage)
+    _refuse([f"{settings.stage}: {line}" for line in unsuitable(part, backend)] + generation_problems(part, backend))
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
-    return line
+    return backend.line
 
 
 @contextmanager
@@ -358,8 +377,9 @@ def progress_line(last: Mapping[str, Any]) -> str:
 def _closing(job: TrainingJob, status: JobStatus) -> int:
     """Say how a run ended; returns the exit code."""
     if status.state == "failed":
-        typer.echo(f"discover: {status.message} (full log: {job.folder / jobs.LOG})", err=True)
-        return 1
+        log = job.folder / jobs.LOG
+        typer.echo(f"discover: {status.message}" + (f" (full log: {log})" if log.exists() else ""), err=True)
+        return code_of_halt(status.halt)
     if status.halt:
         typer.echo(f"discover: {status.message}", err=True)
         return code_of_halt(status.halt)
@@ -372,11 +392,26 @@ def _closing(job: TrainingJob, status: JobStatus) -> int:
         f"{result['rows']} rows, {result['step']} updates in {duration(result['seconds'])}, "
         f"peak memory {result['peak_memory_mb']:,.0f} MB{kept}"
     )
-    last = latest(jobs.standing_lines(job.metrics().lines))
-    shown = ("loss", "eval_loss", "reward", "share/broken", "kl")
-    figures = [f"{name} {number(last[name])}" for name in shown if last.get(name) is not None]
-    typer.echo(f"last: {', '.join(figures)}")
+    typer.echo(_figures(job, result.get("kept_round")))
     for text in alarms(jobs.standing_lines(job.metrics().lines)).values():
         typer.echo(f"look at this: {text}")
     typer.echo(f"use it as an assistant: hf:{job.folder}")
     return 0
+
+
+def _figures(job: TrainingJob, kept: int | None) -> str:
+    """What was last logged of the model that came out."""
+    recipe, lines = Recipe.from_dict(job.settings()["recipe"]), jobs.standing_lines(job.metrics().lines)
+    if kept == 0:
+        return "what the steps logged is not said here: it is of models that were not kept"
+    when = "at the last step"
+    if kept is not None and kept < recipe.grpo.rounds:
+        when, end = f"after round {kept}", kept * (job.result()["total_steps"] // recipe.grpo.rounds)
+        lines = [line for line in lines if line["step"] <= end]
+    last = latest(lines)
+    names = {"loss": "loss", "eval_loss": "loss on held-out rows", "reward": "reward", "kl": "KL to the reference"}
+    figures = [f"{name} {number(last[column])}" for column, name in names.items() if last.get(column) is not None]
+    if last.get("share/broken") is not None:
+        figures.append(f"broken replies {last['share/broken']:.0%}")
+    added = job.settings()["stage"] == "dpo" and recipe.dpo.sft_weight
+    return f"{when}: {', '.join(figures)}" + (f"; a loss is DPO's + {added:g} × SFT's" if added else "")

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +35,13 @@ def test_a_recipe_names_what_is_wrong_with_it(tiny):
         tiny.TinyRecipe(domains=("poetry",)).resolved()
     with pytest.raises(tiny.TinyModelError, match="at least one step"):
         tiny.TinyRecipe(domains=(DOMAIN,), steps=0).resolved()
+
+
+def test_it_has_as_many_weights_as_the_pages_and_documents_say(tiny):
+    n_weights = tiny.new_model(tiny.TinyRecipe().resolved()).num_parameters()
+    root = Path(__file__).parents[3]
+    for file in ("docs/training.md", "docs/results.md", "docs/safety.md", "notebooks/50_train.py"):
+        assert f"{n_weights / 1e6:.1f} million parameters" in (root / file).read_text(encoding="utf-8")
 
 
 def test_the_key_changes_with_whatever_decides_the_model(tiny, recipe, monkeypatch):
