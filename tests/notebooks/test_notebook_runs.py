@@ -46,6 +46,8 @@ def test_filters_narrow_what_is_listed(outputs: Path) -> None:
         "leaks_filter": chosen(False),
         "flaws_filter": chosen(False),
         "discovered_filter": chosen([3, 99]),
+        "filter_row": [],
+        "flag_row": [],
     }
     shown, few = run(NAME, **given | {"assistant_filter": chosen("adaptive")})
     assert problems(shown) == []
