@@ -37,7 +37,8 @@ def test_from_the_answer_to_the_sentence_that_made_the_difference(
     expect(cell).to_have_count(18)
 
     # A number: its conversations, the lowest first, and one of them open.
-    expect(page.get_by_role("img", name=re.compile("^discovery, mean over artifacts"))).to_have_count(1, timeout=45 * SECOND)
+    chart = page.get_by_role("img", name=re.compile("^discovery, mean over artifacts"))
+    expect(chart).to_have_count(1, timeout=45 * SECOND)
     page.get_by_title("ask, interactivity: show its conversations").click()
     expect(page.get_by_role("heading", name="Behind a number: ask, interactivity")).to_be_visible(timeout=40 * SECOND)
     assert "file=61_behind_a_number.py" in page.url and "run=stories" in page.url
