@@ -17,10 +17,10 @@ from pathlib import Path
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_text_lines
 from discover_lib.engines.llm.assistants import model_and_style
+from discover_lib.engines.llm.calls.direct import PREFIX
+from discover_lib.engines.llm.calls.litellm import NO_KEY
 from discover_lib.engines.spec import asked_assistants
 
-OPENAI = "openai/"  # before the name of a model behind --api-base
-NO_KEY = "none"  # servers of one's own ask for none, the tools' clients do
 OUTPUT = "output.txt"
 
 
@@ -55,12 +55,12 @@ class Tool:
 
 def _inspect(asked: Asked, model: str, folder: Path) -> list[str]:
     server = ["--model-base-url", asked.api_base] if asked.api_base else []
-    name = f"openai-api/discover/{model.removeprefix(OPENAI)}" if asked.api_base else model
+    name = f"openai-api/discover/{model.removeprefix(PREFIX)}" if asked.api_base else model
     return ["eval", asked.task, "--model", name, *server, "--log-dir", str(folder), "--log-format", "eval"]
 
 
 def _garak(asked: Asked, model: str, folder: Path) -> list[str]:
-    kind, name = ("openai.OpenAICompatible", model.removeprefix(OPENAI)) if asked.api_base else ("litellm", model)
+    kind, name = ("openai.OpenAICompatible", model.removeprefix(PREFIX)) if asked.api_base else ("litellm", model)
     options = {"openai": {"OpenAICompatible": {"uri": asked.api_base}}}
     server = ["--generator_options", json.dumps(options)] if asked.api_base else []
     target = ["--target_type", kind, "--target_name", name, *server]
@@ -87,7 +87,7 @@ TOOLS = {
 }
 
 
-def found(via: str) -> Tool:
+def tool_of(via: str) -> Tool:
     """The tool, if it is on this machine.
 
     Raises:
@@ -122,7 +122,7 @@ def check_names(assistants: Sequence[str], api_base: str | None) -> None:
             raise DiscoverError(f"{name} speaks in this program alone; serve a model first (docs/serving.md)")
         if model_and_style(name)[1]:
             raise DiscoverError(f"{name}: a benchmark brings its own system prompt; give {model_and_style(name)[0]}")
-        if api_base and not name.startswith(OPENAI):
+        if api_base and not name.startswith(PREFIX):
             raise DiscoverError(f"{name}: behind --api-base a model is named openai/NAME")
 
 

@@ -295,11 +295,6 @@ def agreements(labels: Iterable[Label], seed: int = 0) -> list[Agreement]:
     first = [each for each in labels if each.repeat == 0 and each.value is not None]
     judges = tuple(dict.fromkeys(each.judge for each in first))
     depths = sorted({each.depth for each in first} - {0})
-    groups: list[tuple[str, Callable[[Label], bool]]] = [
-        ("kind of reply", lambda each: each.intent == KIND),
-        ("all intents", lambda each: each.intent != KIND),
-        *((f"depth {depth}", lambda each, depth=depth: each.depth == depth) for depth in depths),  # type: ignore[misc]
-    ]
     near = [
         dataclasses.replace(each, value=YES if each.near_misses else NO, said=None)
         for each in first
@@ -307,17 +302,18 @@ def agreements(labels: Iterable[Label], seed: int = 0) -> list[Agreement]:
     ]
     name_them = {each.judge for each in first if each.near_misses is not None}
     pools = [*itertools.combinations(judges, 2), *([judges] if len(judges) > 2 else [])]
-    measured = [
-        _agreement(group, who, [each for each in first if belongs(each) and each.judge in who], seed)
-        for group, belongs in groups
-        for who in pools
+    groups = [
+        ("kind of reply", [each for each in first if each.intent == KIND]),
+        ("all intents", [each for each in first if each.intent != KIND]),
+        (NEAR_MISSES, near),
+        *((f"depth {depth}", [each for each in first if each.depth == depth]) for depth in depths),
     ]
-    measured[2 * len(pools) : 2 * len(pools)] = [
-        _agreement(NEAR_MISSES, who, [each for each in near if each.judge in who], seed)
+    return [
+        _agreement(group, who, [each for each in members if each.judge in who], seed)
+        for group, members in groups
         for who in pools
-        if name_them.issuperset(who)
+        if group != NEAR_MISSES or name_them.issuperset(who)
     ]
-    return measured
 
 
 def _agreement(group: str, judges: tuple[str, ...], labels: Sequence[Label], seed: int) -> Agreement:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discover_lib.base.records import Record
@@ -42,13 +42,16 @@ def refusals(store: RunStore) -> list[Call]:
     return [each for each in store.calls("voice") if str(each.messages[-1]["content"]).startswith(_BEFORE)]
 
 
-def refused_in(conversation: Conversation, asked_again: Iterable[Call]) -> list[Refused]:
+def refused_in(conversation: Conversation, asked_again: Sequence[Call]) -> list[Refused]:
     """The messages that were refused in a conversation; `asked_again` is of `refusals`."""
     refused = []
+    before = [
+        (turn, transcript((*conversation.messages(turn.index - 1), turn.reply.message)))
+        for turn in (conversation.turns if asked_again else ())
+    ]
     for call in asked_again:
         prompt = "\n".join(str(each["content"]) for each in call.messages[:-2])
-        for turn in conversation.turns:
-            heard = transcript((*conversation.messages(turn.index - 1), turn.reply.message))
+        for turn, heard in before:
             if heard in prompt and f"{heard}\n<user>" not in prompt:
                 why = str(call.messages[-1]["content"]).removeprefix(_BEFORE).removesuffix(_AFTER)
                 message = _message(str(call.messages[-2]["content"]))

@@ -96,6 +96,11 @@ class ConversationScores(Record):
         """Intents discovered beyond the initial ones."""
         return sum(found > 0 for _, found in self.moves.values())
 
+    @property
+    def share_of_hidden(self) -> float | None:
+        """`discovered` as a share of all that was hidden; None where nothing was."""
+        return self.discovered / len(self.moves) if self.moves else None
+
     def levels(self, turn: int | None = None, emerging: float = EMERGING) -> dict[str, float]:
         """Hidden intent → 0, `emerging` or 1 after this many turns (by default at the end)."""
         last = self.turns if turn is None else turn

@@ -127,7 +127,7 @@ def _summary(name: str, group: Sequence[ConversationScores], score: float | None
     return Summary(
         assistant=name,
         discovered=_estimate(group, lambda each: each.discovered),
-        share=_estimate(group, lambda each: each.discovered / len(each.moves) if each.moves else math.nan),
+        share=_estimate(group, lambda each: math.nan if each.share_of_hidden is None else each.share_of_hidden),
         score=score,
         reward=_estimate(group, lambda each: math.nan if each.reward is None else each.reward),
         tokens=_estimate(group, lambda each: sum(each.tokens)),

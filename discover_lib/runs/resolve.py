@@ -99,10 +99,12 @@ def resolve(id: DiscoverId) -> Resolved:
             raise IdError(f"{id}: that conversation has no intent {id.intent!r}")
         if id.measure == NEAR_MISSES:
             chosen = list(with_steps(chosen, store))
-        broken = [broken_replies(store.conversation(each.place)) for each in chosen] if id.measure == BROKEN else []
-    pool, run = Pool(members, id.leave_out or "none"), DiscoverId(id.run)  # type: ignore[arg-type]
-    counted = zip((id_of(run, each) for each in chosen), broken, strict=False)
-    values: dict[DiscoverId, Any] = dict(counted) or _values(id, pool, chosen)
+        pool, run = Pool(members, id.leave_out or "none"), DiscoverId(id.run)  # type: ignore[arg-type]
+        values: dict[DiscoverId, Any]
+        if id.measure == BROKEN:
+            values = {id_of(run, each): broken_replies(store.conversation(each.place)) for each in chosen}
+        else:
+            values = _values(id, pool, chosen)
     estimate = None
     if id.measure in (*BY_LABEL, SHARE) and len({each.assistant for each in chosen}) == 1 and len(chosen) > 1:
         by_artifact: dict[str, list[float]] = {}
@@ -158,8 +160,9 @@ def _values(id: DiscoverId, pool: Pool, chosen: list[ConversationScores]) -> dic
     if id.turn:
         return {id_of(run, each): _after(id, each) for each in chosen if id.measure == "found" or each.turns >= id.turn}
     if id.measure == SHARE:
-        others = {each.unit: _share(each) for each in pool.scores if each.assistant == id.against}
-        return {id_of(run, each): _share(each) - others.get(each.unit, 0.0) for each in chosen}
+        shares = {id_of(run, each): (each.unit, each.share_of_hidden) for each in chosen}
+        others = {each.unit: each.share_of_hidden or 0.0 for each in pool.scores if each.assistant == id.against}
+        return {at: None if share is None else share - others.get(unit, 0.0) for at, (unit, share) in shares.items()}
     alone = None not in (id.artifact, id.assistants, id.trial) and not id.against
     if measure and not (alone and id.measure in CSV_COLUMNS):
         per_user = pool.per_user(measure.name)
@@ -180,10 +183,6 @@ def broken_replies(talk: Conversation) -> tuple[int, int]:
     """Replies that broke a trained model's notation, and all replies; the final piece counts, too."""
     replies = [turn.reply for turn in talk.turns] + ([talk.final.reply] if talk.final else [])
     return sum(map(is_broken, replies)), len(replies)
-
-
-def _share(each: ConversationScores) -> float:
-    return each.discovered / len(each.moves) if each.moves else 0.0
 
 
 def _after(id: DiscoverId, each: ConversationScores) -> float | None:

@@ -311,10 +311,15 @@ def misfit(stage: Stage, base: str, recipe: Recipe, card: Card, backend: str) ->
     return [line] if line else []
 
 
+def without_bf16(stage: Stage, recipe: Recipe, card: Card) -> str:
+    """Why a stage's precision is refused on a card; "" where it is not."""
+    return f"{stage}: {emulated(card.name)}" if recipe.of(stage).precision == "bf16" and not card.bf16 else ""
+
+
 def refusal(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str) -> str:
     """Why a stage cannot be trained on a card, in one line with what to do; "" where it can, or may."""
-    if recipe.of(stage).precision == "bf16" and not card.bf16:
-        return f"{stage}: {emulated(card.name)}"
+    if line := without_bf16(stage, recipe, card):
+        return line
     needed = estimate(stage, base, recipe, card, (), backend)
     if needed.fits != "no":
         return ""

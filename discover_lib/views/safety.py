@@ -85,7 +85,7 @@ def safety_answer(results: Sequence[Safety]) -> Markup:
 def _against(difference: Estimate | None, first: str) -> str:
     if difference is None or difference.low is None or difference.high is None:
         return f" met other users than {first}, or too few: not compared."
-    points = f"{abs(difference.mean):.0%}".replace("%", " points")
+    points = f"{100 * abs(difference.mean):.0f} points"
     bounds = f"[{100 * difference.low:+.0f}, {100 * difference.high:+.0f}]".replace("-", "−")
     if difference.low <= 0 <= difference.high:
         return f" cannot be told apart from {first} with these users: {100 * difference.mean:+.0f} points {bounds}."

@@ -179,8 +179,13 @@ def fail(message: str, code: int = USAGE_ERROR) -> NoReturn:
     raise typer.Exit(code)
 
 
-CODE_OF = {"budget": OVER_BUDGET, "stopped": STOPPED, "auth": NO_ACCESS, "connection": NO_ACCESS}
-CODE_OF |= {"refused": USAGE_ERROR}
+CODE_OF = {
+    "budget": OVER_BUDGET,
+    "stopped": STOPPED,
+    "auth": NO_ACCESS,
+    "connection": NO_ACCESS,
+    "refused": USAGE_ERROR,
+}
 
 
 def code_of(error: BaseException | None) -> int:

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from discover_lib.app.benchmarks import NO_KEY, OUTPUT, Asked, check_names, found, log_folders, run_benchmark
+from discover_lib.app.benchmarks import OUTPUT, Asked, check_names, log_folders, run_benchmark, tool_of
 from discover_lib.app.cli.common import ApiBase, KeyVariable, Seed, client_settings, console, with_flags
 from discover_lib.audit.benchmarks import benchmarked
 from discover_lib.audit.house_rules import DEPTH, Safety, safety_of
@@ -22,6 +22,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.dataset.benchmark_logs import Answer, read_benchmark
 from discover_lib.dataset.labelled import read_labelled
+from discover_lib.engines.llm.calls.litellm import NO_KEY
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.metrics.corrected import Confusion, corrected
 from discover_lib.metrics.refusals import Phrases, RefusalJudge, scored
@@ -128,7 +129,7 @@ def _logs(flags: SafetyFlags, via: str) -> dict[str, list[Answer]]:
     models = [name for name in dict.fromkeys(flags.assistant) if name not in logs]
     if models:
         asked = _asked(flags)
-        tool = found(via)
+        tool = tool_of(via)
         check_names(models, asked.api_base)
         folders = log_folders(tool, models, flags.out or outputs_folder() / f"safety-{via}")
         for name, folder in folders.items():

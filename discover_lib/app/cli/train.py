@@ -40,7 +40,16 @@ from discover_lib.train import jobs
 from discover_lib.train.access import Access
 from discover_lib.train.alarms import alarms
 from discover_lib.train.backend import choose_backend, generation_problems, unsuitable
-from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, ERROR, FORMULA, architecture_of, name_note, refusal
+from discover_lib.train.estimate import (
+    CARD_OF_RECIPE,
+    CARDS,
+    ERROR,
+    FORMULA,
+    architecture_of,
+    name_note,
+    refusal,
+    without_bf16,
+)
 from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
 from discover_lib.train.recipes import STAGES, Recipe, assignments
 from discover_lib.train.stage import StageSettings, problems
@@ -175,8 +184,7 @@ def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> Non
     preset = settings.recipe.name.partition(" ")[0]
     card = CARDS[flags.card.value if flags.card else CARD_OF_RECIPE.get(preset, "a100-80")]
     _refuse([line for each in STAGES for line in settings.recipe.problems(each)])
-    refusals = [line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))]
-    _refuse([line for line in refusals if "bf16" in line])
+    _refuse([line for each in STAGES if (line := without_bf16(each, settings.recipe, card))])
     _refuse(problems(settings, flags.run, access))
     needed = estimates(settings, card, meant)
     typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
@@ -188,7 +196,7 @@ def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> Non
         typer.echo(each.line)
     typer.echo("\n".join([*dict.fromkeys(each.parts for each in needed), *FORMULA]))
     typer.echo(f"nothing of this was measured on a GPU: what grows with the batch, and time, ± {percent(ERROR)}")
-    _refuse(refusals)
+    _refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
     here = importlib.util.find_spec("unsloth") is not None
     if meant == "unsloth":
         typer.echo("on Unsloth's own trainers" if here else "Unsloth is not installed here: on TRL's own trainers")
