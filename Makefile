@@ -2,6 +2,7 @@
 
 VENV := .venv/bin
 INSTALLED := .venv/.installed
+GPU_VERSIONS := .venv-gpu/.installed-gpu-versions
 PARALLEL := $(VENV)/pytest -n 2
 # Set in many containers, it would have every worker of pytest compile all tests anew: half of what its start takes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -15,7 +16,7 @@ PYTHON = $(or $(shell for python in python3.13 python3.12 python3.11 python3; do
 # A checkout that was moved or copied has an environment full of the old path: forget the stamps and it is made again.
 $(shell [ ! -f $(INSTALLED)-core ] || grep -qxF "$$(pwd -P)" $(INSTALLED)-core || rm -f $(INSTALLED)-*)
 
-.PHONY: help open site test quick lint train rehearse-gpu-versions lock clean
+.PHONY: help open site test quick lint train gpu-versions rehearse-gpu-versions lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' Makefile
@@ -41,19 +42,14 @@ lint: $(INSTALLED)-dev ## style (ruff) and types (mypy)
 
 train: $(INSTALLED)-train ## add what training needs (torch: the build that pip is configured to find)
 
-# An environment of its own, because Unsloth needs other versions; its parts that only a GPU can use are left out.
-REHEARSAL := .venv-gpu
-UNSLOTH := unsloth==2026.10.7 unsloth_zoo==2026.10.7 bitsandbytes
-FOR_UNSLOTH := protobuf sentencepiece tyro cut_cross_entropy diffusers hf_transfer torchao nest-asyncio structlog
+gpu-versions: $(GPU_VERSIONS) ## an environment of its own with the versions that a GPU gets, Unsloth's trainers among them
 
-rehearse-gpu-versions: ## run every stage at toy size on the versions that a GPU gets, and on Unsloth's own trainers
-	@test -f $(REHEARSAL)/.installed || { $(PYTHON) -m venv $(REHEARSAL) && \
-	$(REHEARSAL)/bin/pip install -q --constraint tools/gpu-versions.txt -e '.[train]' $(FOR_UNSLOTH) && \
-	$(REHEARSAL)/bin/pip install -q --no-deps $(UNSLOTH) && touch $(REHEARSAL)/.installed; }
-	@$(REHEARSAL)/bin/discover synthesize --domain technical_writing --assistant draft --assistant adaptive \
-		--artifacts 8 --turns 3 --run $(REHEARSAL)/conversations
-	@$(REHEARSAL)/bin/discover train sft --data $(REHEARSAL)/conversations --base Qwen/Qwen3-8B \
-		--run $(REHEARSAL)/run --backend unsloth --rehearse
+rehearse-gpu-versions: $(GPU_VERSIONS) ## run every stage at toy size on those versions
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+	.venv-gpu/bin/discover synthesize --domain technical_writing --assistant draft --assistant adaptive \
+		--artifacts 8 --turns 3 --run "$$folder/conversations" && \
+	.venv-gpu/bin/discover train sft --data "$$folder/conversations" --base Qwen/Qwen3-8B \
+		--run "$$folder/run" --backend unsloth --rehearse
 
 lock: $(INSTALLED)-dev ## renew constraints.txt from pyproject.toml
 	@$(VENV)/python tools/lock.py
@@ -70,3 +66,6 @@ $(INSTALLED)-dev: $(SOURCES)
 
 $(INSTALLED)-train: $(SOURCES)
 	@$(PYTHON) tools/install.py train
+
+$(GPU_VERSIONS): $(SOURCES) tools/gpu-versions.txt | $(INSTALLED)-train
+	@$(PYTHON) tools/install.py --gpu-versions

@@ -390,7 +390,7 @@ def gathered(folder: Path) -> dict[str, Any]:
     measured = [json.loads(path.read_text("utf-8")) for path in sorted((folder / "measured").glob("*.json"))]
     trained = {}
     for arm in ARMS:
-        for path in sorted(folder.glob(f"{arm.name}-*/made.json")):
+        for path in sorted(folder.glob(f"{arm.name}-[0-9]*/made.json")):
             if not (path.parent / "result.json").exists():  # stopped on the way; the same command goes on
                 continue
             seed = path.parent.name.rpartition("-")[2]

@@ -26,6 +26,7 @@ from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifacts
 from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.runs.options import APART_SECONDS
 from discover_lib.runs.runner import Snapshot, run_in_threads
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import Unit, plan_units
@@ -113,7 +114,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
             client.warm_up(USER_MODEL)
             watch = Watch(len(units))
             began, processor = time.perf_counter(), time.process_time()
-            report = run_in_threads(store, units, engines, concurrency=at_once, on_progress=watch)
+            report = run_in_threads(store, units, engines, concurrency=at_once, apart=APART_SECONDS, on_progress=watch)
             seconds, processor = time.perf_counter() - began, time.process_time() - processor
             ideal = ideal_seconds([len(each.turns) for each in store.conversations()], at_once, options.latency)
             usage = client.usage

@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="full", app_title="Start here")
+app = marimo.App(width="full", app_title="Start here", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
@@ -133,7 +133,7 @@ def list_pages():
         for name, (title, question) in places.items()
         if _folder is not None and (_folder / name).exists() and not name.startswith("00")
     )
-    mo.md("## Where to go\n\n| | notebook | its question |\n|:--|:--|:--|\n" + _rows)
+    mo.md("## Where to go\n\n| | page | its question |\n|:--|:--|:--|\n" + _rows)
     return
 
 

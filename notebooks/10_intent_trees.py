@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Intent trees")
+app = marimo.App(width="medium", app_title="Intent trees", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import asyncio
@@ -324,7 +324,7 @@ def show_forest(forest, layout_choice):
     mo.stop(forest is None)
     _tree = forest
     _figure = viz.IntentFigure(
-        _tree, initial_state(_tree, Rules.paper()), layout=layout_choice.value, theme=mo.app_meta().theme
+        _tree, initial_state(_tree, Rules.paper()), layout=layout_choice.value, theme=mo.app_meta().theme, room=900
     )
     mo.vstack(
         [
@@ -335,7 +335,7 @@ def show_forest(forest, layout_choice):
     dimension of its own. Point at a node to read it.
     """),
             layout_choice,
-            mo.ui.anywidget(_figure.widget),
+            mo.Html(show.scrolling(cast.placed(mo.ui.anywidget(_figure.widget)))),
             mo.Html(show.styled(show.state_legend())),
         ]
     )

@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Runs")
+app = marimo.App(width="medium", app_title="Runs", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import shlex

@@ -10,7 +10,9 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="full", app_title="20 · Step a simulated user")
+app = marimo.App(
+    width="full", app_title="20 · Step a simulated user", css_file="../discover_lib/views/static/workbench.css"
+)
 
 with app.setup(hide_code=True):
     import asyncio
@@ -108,7 +110,7 @@ def draw_graph(canvas, hidden_choice, layout_choice, player, restarts):
         layout=layout_choice.value,
         theme=mo.app_meta().theme or "light",
         fog=not hidden_choice.value,
-        room=1200,
+        room=900,
     )
     show_moment(figure, _shown)
     figure.on_select(player.pick)
@@ -125,7 +127,8 @@ def show_graph(closer_button, farther_button, fit_button, graph_view, hidden_cho
     _controls = map(placed, (hidden_choice, layout_choice, fit_button, closer_button, farther_button))
     _side = tag("span", *_controls, class_="sim-controls")
     _head = tag("div", tag("span", "The whole tree", class_="sim-heading"), _side, class_="sim-head")
-    _page = tag("section", _head, show.state_legend("tree"), tag("div", placed(graph_view), class_="sim-tree"))
+    _tree = tag("div", show.scrolling(placed(graph_view)), class_="sim-tree")
+    _page = tag("section", _head, show.state_legend("tree"), _tree)
     mo.Html(show.styled(tag("div", _page, class_="sim-card")))
     return
 

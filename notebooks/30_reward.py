@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Reward")
+app = marimo.App(width="medium", app_title="Reward", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
@@ -166,9 +166,17 @@ def compare_rules(original):
             mo.md("""
     ## Paper and code side by side
 
-    The authors' released code differs from the paper: it pays half a point when an intent is only emerging, lets a
-    parent count when all its children do, draws two thresholds per intent, and moves its focus by satisfaction.
-    Its thresholds have another shape, so they are drawn anew here.
+    | | paper | authors' released code | ours, the default |
+    |:--|:--|:--|:--|
+    | a reply earns | 1 for each intent newly discovered | ½ when emerging, too; parents with all children | paper |
+    | threshold θ | one, whole again after a move | two, each used once; reaching it is enough | paper |
+    | focus | first tree with something undiscovered | first tree with something unsatisfied | paper |
+    | a reply moves | below what is discovered, now or before | below what passes in this reply, or is done | paper |
+    | satisfies | in the tree in focus | in the tree in focus | also what was discovered and left behind |
+    | equal rewards | left open | the last if all are equal, else the first | fewer tokens, then a draw |
+    | free tokens τ | 250, in GRPO 500 | 250 | paper; in the miniature a word of notation is 16 tokens |
+
+    In the table below the authors' thresholds are drawn anew: they have another shape.
     """),
             mo.Html(
                 show.styled(

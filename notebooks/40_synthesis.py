@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Synthesis")
+app = marimo.App(width="medium", app_title="Synthesis", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
@@ -37,7 +37,8 @@ def introduce():
     # How are conversations made in which the better reply is known?
 
     Several assistants answer the same user, all replies are judged against the same state of that user, and the
-    conversation goes on with the one of the highest reward: it is **chosen**, the one of the lowest **rejected**.
+    conversation goes on with the one of the highest reward: it is **chosen**, the one of the lowest **rejected**, if it
+    is below.
     """)
     return
 

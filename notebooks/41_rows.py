@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Rows")
+app = marimo.App(width="medium", app_title="Rows", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     from pathlib import Path
@@ -183,8 +183,9 @@ def show_filters(
             mo.md("""
     ## 1 · What is kept, and what is left out
 
-    Ties, single replies and replies whose judgement failed have no label and never make a pair. The rest is up to you:
-    drop small margins, or set λ to 0, and see whether the verdict on length changes above.
+    Ties, single replies and replies whose judgement failed (*unscored*: no reward, which is not a reward of 0) have no
+    label and never make a pair. The rest is up to you: drop small margins, or set λ to 0, and see whether the verdict
+    on length changes above.
     """),
             mo.hstack(
                 [margin_slider, similarity_slider, budget_choice, leaks_choice], justify="start", gap=1.5, wrap=True
@@ -289,6 +290,7 @@ def list_pairs(pair_examples, pair_reasons, show_choice):
     ## 2 · The pair microscope
 
     Every pair, or what was left out for one reason; press one to see both replies and both receipts.
+    The miniature counts a reply in its notation, 16 tokens a word: so an SVG of thousands of characters has few.
     """),
             show_choice if places else mo.vstack([show_choice, mo.md("No turn is like this.")]),
         ]

@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Train")
+app = marimo.App(width="medium", app_title="Train", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     from pathlib import Path

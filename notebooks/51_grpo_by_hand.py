@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="GRPO by hand")
+app = marimo.App(width="medium", app_title="GRPO by hand", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     from dataclasses import dataclass
@@ -154,7 +154,7 @@ def choose_group(missing, model):
     temperature_choice = kept(
         mo.ui.slider, "temperature", 0.3, 1.5, 0.1, value=1.0, label="Temperature", show_value=True
     )
-    draw_choice = kept(mo.ui.slider, "draw", 0, 30, 1, value=0, label="Draw", show_value=True)
+    draw_choice = kept(mo.ui.slider, "draw", 0, 30, 1, value=1, label="Draw", show_value=True)
     _who = (
         "The **tiny base model** writes them: a real language model of 0.6 million parameters, in the miniature's "
         "notation, which is rendered here."

@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Before and after")
+app = marimo.App(width="medium", app_title="Before and after", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo

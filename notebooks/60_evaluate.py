@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Evaluate")
+app = marimo.App(width="medium", app_title="Evaluate", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import json
@@ -74,11 +74,7 @@ def choose_pool(scores):
 def show_answer(compared, ids, marks, measure, table):
     answer = show_scores.answer(table, compared, measure, ids)
     interval_view = charts.intervals(table, measure, marks)
-    mo.Html(
-        show_scores.styled(
-            interval_view, show.quiet(f"{measure.label.capitalize()}: {measure.meaning}", small=True), answer
-        )
-    )
+    mo.Html(show_scores.styled(interval_view, show.quiet(f"{measure.label}: {measure.meaning}", small=True), answer))
     return
 
 
@@ -125,7 +121,7 @@ def show_provenance(configuration, folder):
     mo.vstack(
         [
             mo.Html(show_audit.styled(provenance, show_audit.certificate_line(folder))),
-            mo.md(f"[Audit this simulated user in notebook 65]({_audit})"),
+            mo.md(f"[Audit this simulated user on page 65]({_audit})"),
         ]
     )
     return (provenance,)
@@ -151,13 +147,14 @@ def lead_behind(folder, leave_out, measure, pool_choice, scope_choice):
 
 
 @app.cell(hide_code=True)
-def show_table(behind, ceilings, ids, marks, measure, pool, table):
+def show_table(behind, ceilings, configuration, ids, marks, measure, pool, table):
     _users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
     in_reach = ceiling_over(ceilings, set(pool.artifact_of.values()))
     _why = pool.why_no_eq_4
     _table = show_scores.results(table, _users_of, marks, measure.name, ceiling=in_reach, why_no_eq_4=_why, ids=ids)
+    _note = show_scores.interactivity_note(configuration, table)
     mo.ui.anywidget(
-        controls.pickable(show_scores.styled(show.panel("How each assistant did", _table)), leads_to=behind)
+        controls.pickable(show_scores.styled(show.panel("How each assistant did", _table, _note)), leads_to=behind)
     )
     return (in_reach,)
 
@@ -435,6 +432,7 @@ def show_plan(choice, menus, options, panel, refusal):
         )
         _note = f"{_size}. The same choices open the same run again and finish it."
         _shown = controls.run_plan(_note, options, menus.value["domains"], choice)
+        _shown += show_scores.too_few_line(len(options.assistants))
     mo.vstack([mo.Html(show.styled(_shown)), panel.begin_button])
     return
 

@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Behind a number")
+app = marimo.App(width="medium", app_title="Behind a number", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import json
@@ -51,6 +51,7 @@ def introduce():
 
     A mean hides who it is a mean of. Choose an assistant, or two of them
     ([page 60](/?file=60_evaluate.py) leads here when a number is pressed), and read.
+    Thresholds and words are drawn from the run's seed: a user whom you met on page 00 may fare otherwise here.
     """)
     return
 
@@ -144,7 +145,7 @@ def list_conversations(measure, pick, pool, sort_choice):
                     "artifact": each.artifact,
                     "trial": each.trial,
                     MEASURE[what].label: "left out" if value is None else round(value, 3),
-                    "intents found": round(sum(each.levels().values()), 1),
+                    "found (emerging: ½)": round(sum(each.levels().values()), 1),
                     "of": len(each.moves),
                     "turns": each.turns,
                     "tokens": sum(each.tokens),
@@ -375,8 +376,8 @@ def show_curves(marks, pool):
             mo.md("""
     ## How they go about it, all of them
 
-    **Turn by turn**: share of the hidden intents found after each turn, 95 % intervals over artifacts. A conversation
-    that ended early keeps what it had found.
+    **Turn by turn**: share of the hidden intents found after each turn (one still emerging counts half), 95 % intervals
+    over artifacts. A conversation that ended early keeps what it had found.
     """),
             mo.Html(show.styled(charts.turn_curves(_curves, marks, "Turn by turn"))),
         ]

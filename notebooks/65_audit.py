@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Audit")
+app = marimo.App(width="medium", app_title="Audit", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import io
@@ -38,7 +38,7 @@ with app.setup(hide_code=True):
     )
     from discover_lib.audit.certificate import trust_in
     from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, load_corpus, score
-    from discover_lib.audit.failures import failures_of_run
+    from discover_lib.audit.failures import failures_of_run, overruled_in
     from discover_lib.audit.leaks import audit, finished_conversations
     from discover_lib.audit.tables import beside, derived, does_not_follow, our_results, paper_checks
     from discover_lib.base.files import outputs_folder
@@ -130,6 +130,8 @@ def introduce_certificate():
     ## 1 · Does it tell good assistants from bad ones?
 
     Eight scripted assistants whose order can be argued for beforehand meet the same user, and must come out in it.
+    A certificate says no more than that: leaks (§2), noise of the judge (§3) and likeness to people
+    ([66](/?file=66_reality.py)) are other questions.
     """)
     return
 
@@ -280,7 +282,8 @@ def introduce_agreement():
 
     The same turns, judged again: by the miniature, and by a judge that turns some verdicts around on purpose, so that
     you see what that much noise does. People can take part: label a sheet by hand, then give it back. The command adds
-    language models (`--judge`).
+    language models (`--judge`). κ is agreement beyond chance; Landis and Koch (1977) call up to 0.2 slight, up to 0.4
+    fair, up to 0.6 moderate, up to 0.8 substantial, a custom and no test.
     """),
             noise,
         ]
@@ -319,7 +322,20 @@ def read_sheets(conversations, label_files):
 
 
 @app.cell(hide_code=True)
-def compare_judges(conversations, labels_by_people, noise):
+def read_contradictions(folder):
+    def _contradictions():
+        """Intent id and the reason it counts as met → why the judge of the chosen run called it missed."""
+        if folder is None:
+            return {}
+        with RunStore.read(folder) as store:
+            return overruled_in(store)
+
+    overruled = _contradictions()
+    return (overruled,)
+
+
+@app.cell(hide_code=True)
+def compare_judges(conversations, labels_by_people, noise, overruled):
     def miniature_can(talk) -> bool:
         """Recorded trees are in words of their own, which only a language model can judge."""
         return bool(talk.setting.get("domain")) and talk.setting.get("engine") != "recorded"
@@ -327,7 +343,7 @@ def compare_judges(conversations, labels_by_people, noise):
     judged = dict(islice(((name, talk) for name, talk in conversations.items() if miniature_can(talk)), JUDGED_AT_MOST))
 
     def labels_of():
-        yield from recorded_labels(judged)
+        yield from recorded_labels(judged, overruled=overruled)
         for domain in sorted({talk.setting["domain"] for talk in judged.values()}):
             judge = RoleEngines(EngineSpec()).judge(domain)
             asked = moments_of({name: talk for name, talk in judged.items() if talk.setting["domain"] == domain})
@@ -339,7 +355,7 @@ def compare_judges(conversations, labels_by_people, noise):
 
     if labels_by_people and not judged:
         judged = conversations
-        labels = [*recorded_labels(judged), *labels_by_people]
+        labels = [*recorded_labels(judged, overruled=overruled), *labels_by_people]
     else:
         labels = [*labels_of(), *(each for each in labels_by_people if each.conversation in judged)]
     mo.stop(
@@ -347,13 +363,15 @@ def compare_judges(conversations, labels_by_people, noise):
         mo.md("The miniature cannot judge these trees, which are in words of their own; choose a run of its domains."),
     )
     _agreements = agreements(labels)
-    mo.Html(
-        show_audit.styled(
-            show_audit.agreement_picture(_agreements),
-            show.more("Agreement by kind and depth", show_audit.agreement(_agreements)),
-            show.more("Changed answers on repeat", show_audit.changed_answers(flips(labels))),
-        )
-    )
+    _contradicted = [label for label in labels if label.said is not None]
+    _more = [
+        show.more("Agreement by kind and depth", show_audit.agreement(_agreements)),
+        show.more("Changed answers on repeat", show_audit.changed_answers(flips(labels))),
+    ]
+    if _contradicted:
+        _title = f"Verdicts contradicted by the same answer, not counted as said: {len(_contradicted)}"
+        _more.append(show.more(_title, show_audit.contradicted(_contradicted)))
+    mo.Html(show_audit.styled(show_audit.agreement_picture(_agreements), *_more))
     return judged, labels
 
 

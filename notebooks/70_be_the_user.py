@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Be the user")
+app = marimo.App(width="medium", app_title="Be the user", css_file="../discover_lib/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
@@ -28,7 +28,7 @@ def introduce():
     # What is it like not to have the words?
 
     You see a target for {LOOK_SECONDS} seconds. Then you get it made, once by one assistant and once by another; who
-    they are stays hidden. At the end you see the tree of wishes in the target, which replies brought them to light,
+    they are stays hidden. At the end you see the tree of intents in the target, which replies brought them to light,
     and what in them did it. Nothing to install, no key; nothing that you write is kept.
     """)
     return
@@ -51,8 +51,14 @@ def begin_game(domain_choice, person_choice, turns_choice):
     look_button = mo.ui.run_button(
         label=f"Show me the target for {LOOK_SECONDS} seconds", on_change=lambda _: set_seen(True)
     )
-    look_button
     return get_game, get_seen, look_button, set_game
+
+
+@app.cell(hide_code=True)
+def show_button(get_seen, look_button):
+    _seen = mo.md("Seen: now ask for it below." if get_seen() else "")
+    mo.hstack([look_button, _seen], justify="start", align="center", wrap=True)
+    return
 
 
 @app.cell(hide_code=True)

@@ -204,6 +204,7 @@ def test_the_core_is_small_enough_to_be_read_in_one_sitting() -> None:
     assert lines <= 1_650
 
 
+@pytest.mark.slow
 def test_no_module_imports_itself_by_a_detour() -> None:
     graph = nx.DiGraph()
     for module in MODULES:

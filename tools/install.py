@@ -1,5 +1,7 @@
 """Make `.venv` and install the workbench into it: `python3 tools/install.py [EXTRA ...]`.
 
+`python3 tools/install.py --gpu-versions` makes `.venv-gpu` beside it, with the versions that a GPU machine would get.
+
 uv does the installing because it takes seconds where pip takes minutes.  uv does not read pip's configuration, though,
 and that is where a machine says which index, mirror, certificate or local wheels to use; so pip's settings are read
 here and handed on.  Without uv the same is done by pip.  Standard library only: nothing is installed yet.
@@ -18,6 +20,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
+GPU_VENV = ROOT / ".venv-gpu"
+GPU_VERSIONS = Path("tools") / "gpu-versions.txt"
+# Unsloth asks for what only a GPU can use (xformers, triton), so it comes without its requirements, and these with it.
+UNSLOTH = ("unsloth", "unsloth_zoo", "bitsandbytes")
+FOR_UNSLOTH = (
+    *("cut_cross_entropy", "diffusers", "hf_transfer", "nest-asyncio", "protobuf"),
+    *("sentencepiece", "structlog", "torchao", "tyro"),
+)
 PIP = (str(PYTHON), "-m", "pip", "--disable-pip-version-check")
 CONSTRAINTS = ROOT / "constraints.txt"
 MINIMUM_PYTHON = (3, 11)
@@ -111,14 +121,14 @@ def usable(folder: Path) -> bool:
         return False
 
 
-def make_environment() -> None:
-    """Make `.venv` with pip in it; raise InstallError where this Python cannot."""
-    if VENV.exists():
-        shutil.rmtree(VENV)
+def make_environment(folder: Path) -> None:
+    """Make an environment with pip in it; raise InstallError where this Python cannot."""
+    if folder.exists():
+        shutil.rmtree(folder)
     try:
-        venv.create(VENV, with_pip=True)
+        venv.create(folder, with_pip=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        shutil.rmtree(VENV, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         hint = "on Debian: apt-get install python3-venv"
         raise InstallError(f"no environment could be made ({error}); {hint}") from error
 
@@ -174,33 +184,49 @@ def install(extras: list[str]) -> None:
         run([*PIP, "install", *quiet, *what])
 
 
-def stamps(extras: list[str]) -> list[Path]:
-    """Files whose presence means that the core and each extra were installed completely; make looks at their dates."""
-    return [VENV / f".installed-{name}" for name in ("core", *extras)]
+def install_gpu_versions() -> None:
+    """Install the project into `.venv-gpu` as a GPU machine would have it, as far as it runs without one."""
+    quiet = [] if sys.stderr.isatty() else ["--quiet"]
+    uv, environment = ready_uv()
+    python = str(GPU_VENV / "bin" / "python")
+    command = [str(uv), "pip", "install", *quiet, "--python", python, "--constraint", str(GPU_VERSIONS)]
+    run([*command, "--editable", ".[dev,train]", *torch_choice(), *FOR_UNSLOTH], environment)
+    run([*command, "--no-deps", *UNSLOTH], environment)
+
+
+def stamps(folder: Path, parts: Sequence[str]) -> list[Path]:
+    """Files whose presence means that each part was installed completely; make looks at their dates."""
+    return [folder / f".installed-{part}" for part in parts]
 
 
 def say(text: str) -> None:
     print(f"[install] {text}", flush=True)
 
 
-def main(extras: list[str]) -> int:
-    """Install core and `extras`; return the exit status."""
+def main(words: list[str]) -> int:
+    """Install core and extras, or the versions of a GPU machine; return the exit status."""
     started = time.monotonic()
     if sys.version_info < MINIMUM_PYTHON:
         say(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
         return 1
+    gpu_versions = words == ["--gpu-versions"]
+    folder, parts = (GPU_VENV, ["gpu-versions"]) if gpu_versions else (VENV, ["core", *words])
     try:
-        if not usable(VENV):
-            say(f"making .venv with Python {sys.version.split()[0]}")
-            make_environment()
-        for stamp in stamps(extras):
+        if not usable(folder):
+            say(f"making {folder.name} with Python {sys.version.split()[0]}")
+            make_environment(folder)
+        for stamp in stamps(folder, parts):
             stamp.unlink(missing_ok=True)
-        say(f"installing the workbench{''.join(f' + {extra}' for extra in extras)}")
-        install(extras)
+        if gpu_versions:
+            say(f"installing the workbench with the versions of {GPU_VERSIONS}")
+            install_gpu_versions()
+        else:
+            say(f"installing the workbench{''.join(f' + {extra}' for extra in words)}")
+            install(words)
     except InstallError as error:
         say(f"stopped: {error}")
         return 1
-    for stamp in stamps(extras):
+    for stamp in stamps(folder, parts):
         stamp.write_text(f"{ROOT}\n")
     say(f"done in {time.monotonic() - started:.0f} s")
     return 0

@@ -195,7 +195,7 @@ def pool_controls(scores: Sequence[ConversationScores], asked: Mapping[str, Any]
             on_change=lambda value: mo.query_params().set("measure", MEASURE[value].label),
         ),
         mo.ui.multiselect(names, value=pool or names, label="Pool", on_change=remember("pool")),
-        mo.ui.dropdown(leaves, value=leave, label="Skip wishes that", on_change=remember("leave_out")),
+        mo.ui.dropdown(leaves, value=leave, label="Skip intents that", on_change=remember("leave_out")),
     )
 
 

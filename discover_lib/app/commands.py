@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discover_lib.app.jobs import domains_of
 from discover_lib.base.files import REPOSITORY
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.filters import Filters
@@ -37,8 +36,8 @@ def run_command(folder: Path, configuration: Mapping[str, Any]) -> str:
     if options.rules not in (named, named.replace(near_miss_cap=cap)):
         return ""
     words = ["discover", configuration["kind"], "--run", shown_path(folder)]
-    for domain in domains_of(configuration) or (options.domain,):
-        words += ["--domain", str(domain)]
+    for domain in configuration["domain"].split(", "):
+        words += ["--domain", domain]
     for name in options.assistants:
         words += ["--assistant", name]
     words += ["--split", options.split, "--artifacts", str(options.artifacts), "--trials", str(options.trials)]

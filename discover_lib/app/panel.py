@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from discover_lib.app.carried import address
-from discover_lib.app.commands import shown_path
 from discover_lib.app.jobs import (
     CertifyJob,
     Job,
@@ -431,7 +430,7 @@ class RunPanel(Panel):
             words = "laying out the conversations …" if going else "nothing here yet"
             return Markup("<b>{}</b>: {}").format(folder.name, words), -1, False
         return (
-            now.line(run_label(folder), going) + show.quiet(shown_path(folder), small=True),
+            now.line(run_label(folder), going) + show.quiet(folder.name, small=True),
             now.read,
             not now.complete,
         )

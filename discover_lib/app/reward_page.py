@@ -20,7 +20,7 @@ from discover_lib.views.html import Markup, more, panel, quiet, rich_text, signe
 INTRODUCTION = """
 # What is one reply worth?
 
-One point for every wish that it makes the user **discover**, less a charge for its length. Move a rule, and the
+One point for every intent that it makes the user **discover**, less a charge for its length. Move a rule, and the
 receipt is written anew: the judgements stay as they were, so nothing is asked again.
 In conversations called *recorded* a large language model once played the roles; those of the *miniature* are played by
 programs.

@@ -32,8 +32,11 @@ class FrontDoor:
 
 def main() -> None:
     from marimo._cli.cli import main as marimo
+    from marimo._config.config import DEFAULT_CONFIG
     from marimo._server.registry import MIDDLEWARE_REGISTRY
 
+    # As the gallery and the reports: light or dark as the system is.  Who has chosen a theme in marimo.toml keeps it.
+    DEFAULT_CONFIG["display"]["theme"] = "system"
     room = room_of_environment()
     door = Middleware(Classroom, room=room) if room else Middleware(FrontDoor)
     MIDDLEWARE_REGISTRY.register("discover", door)

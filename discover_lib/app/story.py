@@ -20,6 +20,7 @@ from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.imagined import Imagined, imagined
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
+from discover_lib.engines.miniature.notation import TOKENS_PER_WORD
 from discover_lib.engines.miniature.rendering import typed_reply
 from discover_lib.metrics.ceiling import ceiling
 from discover_lib.metrics.intervals import bootstrap_difference, bootstrap_mean
@@ -183,7 +184,8 @@ def introduction() -> str:
 <p style="margin: 0; max-width: 112ch">One person, three assistants. The person can say one wish; the others are
 there and have no words yet. Press <i>Play</i>: what a reply lets them see takes a wish (an <i>intent</i>) from
 ○ undiscovered (fog) through ◆ emerging (a hunch) to ● discovered (known). A wish whose every detail is discovered
-shows in the picture in their head.</p>
+shows in the picture in their head. A reply earns 1 for each wish that it makes discovered, less a charge for its
+length. To explore is to <i>diverge</i> (open up: options, questions), then <i>converge</i> (close in: one piece).</p>
 """
 
 
@@ -198,8 +200,8 @@ def six_rules() -> str:
    it or by naming exactly it in a question (an open question names nothing), makes it ● at once. Every wish
    that becomes ● earns the reply +1; one that becomes ◆ earns nothing yet. One that is built is *satisfied*, too (✓).
 2. **Close helps a little.** Where a fox is wanted, an owl and a cat are two *near misses*, other values of the same
-   kind, of weight p = {rules.p:g} each: {two.score:g} in all. Every wish has a threshold θ, drawn once between 0 and 1
-   and told to nobody; here it is {two.theta:g}. It is passed, so the wish moves one state, ○ → ◆ (a second time
+   kind, of weight p = {rules.p:g} each: {two.score:g} in all. Every wish has its own threshold θ, drawn once between
+   0 and 1 and told to nobody; here it is {two.theta:g}. It is passed, so the wish moves one state, ○ → ◆ (a second time
    ◆ → ●), and θ starts again at {two.theta:g}; what was more than enough is lost. One near miss, {one.score:g}, moves
    nothing, but wears θ down to {one.theta_left:.2f}: the next one, in this reply or a later one, is enough. So it takes
    one to four near misses to move a wish, depending on its θ.
@@ -209,9 +211,9 @@ def six_rules() -> str:
    nobody weighs everything at once, so showing everything in one reply does not earn everything.
 4. **Broad before narrow.** “A fox” can move only once “an animal” is discovered, though one reply may do both. Wishes
    side by side in a tree come in any order.
-5. **What a person says is what they know.** Discovered wishes first, plainly; then emerging ones, as hints; beyond
-   these at most that something is missing, and where (“something about the colours”). What is ○ is never put into
-   words, and an assistant is told nothing but these messages.
+5. **What a person says is what they know.** Discovered wishes that no piece meets yet come first, plainly; else
+   emerging ones, as hints; else only that something is missing, and where, if they can name the area (“something
+   about the colours”). What is ○ is never put into words, and an assistant is told nothing but these messages.
 6. **Length costs, at most {rules.penalty_cap:g}.** {rules.tau:g} tokens are free, each further one costs
    {rules.lam:g}: of two replies that discover the same, the shorter one is better. A reply that makes one wish
    discovered never falls below 0.
@@ -226,7 +228,7 @@ compared.
 """
 
 
-WHAT_IT_IS = """
+WHAT_IT_IS = f"""
 **What you saw is the miniature.** The person, the judge and the assistants are programs over a small world of
 eight kinds of things to make: drawings, stories and articles, on which small models are trained here, and travel
 plans, data-viz code, paper abstracts, image prompts and web components, which those models never see before they
@@ -234,5 +236,7 @@ are tested. No language model plays a role and no conversation is written before
 itself, its shapes, colours and named parts, not the assistant's plan for it; states and rewards follow the paper's
 rules ([DiscoverLLM](https://arxiv.org/abs/2602.03429)), and the person's sentences are chosen by what they may
 know at that moment. How far such a person can be trusted, the workbench's page 65 asks. Give a
-model's name, and that language model plays any of the roles.
+model's name, and that language model plays any of the roles. One deviation from the paper is ours: a word of the
+notation in which the miniature's assistants write counts as {TOKENS_PER_WORD} tokens, so that τ and λ keep their
+meaning.
 """

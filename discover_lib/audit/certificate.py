@@ -137,7 +137,7 @@ class Certificate(Record, derived=("result", "line")):
         """The result in one sentence."""
         size = f"{len(self.found)} scripted assistants, n = {self.artifacts} artifacts"
         if self.result == "passed":
-            return f"in all {len(self.tested)} checks the assistant built to explore better scored better ({size})"
+            return f"all {len(self.tested)} relations argued for beforehand hold ({size})"
         wanted = "violated" if self.result == "failed" else "not distinguishable"
         named = [each.relation.text for each in self.tested if each.holds == wanted]
         if not named:
@@ -426,7 +426,7 @@ def trust_in(folder: Path) -> Trust:
             return Trust(tuple(each for each in fitting if each is not None))
     how = f"none can be made: {OUTSIDE}"
     if domains:
-        how = "make one with 'discover audit RUN --certify' or in notebook 65"
+        how = "make one with 'discover audit RUN --certify' or on page 65"
     if own is not None:
         return Trust(missing=f"The certificate is of another simulator (its {', '.join(changed)} differ); {how}.")
     return Trust(

@@ -55,7 +55,7 @@ TERMS = _by_name(
     # -- one turn --
     Term("turn", "One reply of the assistant and the user's answer to it.", "section 3.2"),
     Term("focus", "The one tree that the user is thinking about: only its intents are on the frontier.", "A.2.1"),
-    Term("frontier", "Intents that come next: in focus, not discovered, under a discovered one."),
+    Term("frontier", "Intents that come next: in focus, not discovered, at a root or right below a discovered one."),
     Term("engaged", "The reply meets this intent: it builds it, or asks about exactly this.", "section 3.2"),
     Term("near miss", "The reply shows another value of the same kind: a dog, where a cat is wanted.", "section 3.2"),
     Term("near-miss cap", "How many near misses of one intent count in one reply; the paper counts all."),
@@ -63,7 +63,7 @@ TERMS = _by_name(
     Term("near-miss weight", "What one near miss counts against the threshold.", "section 3.2", "p"),
     Term(
         "threshold",
-        "What near misses must add up to for an intent to move up: drawn anew for every intent, whole after a move.",
+        "What near misses must add up to for an intent to move; drawn once for every intent, whole after a move.",
         "section 3.2",
         "θ",
     ),
@@ -78,7 +78,11 @@ TERMS = _by_name(
     Term("price of a token", "What each token beyond the free ones costs, in intents.", "section 3.3", "λ"),
     Term("candidate", "One of several replies to the same turn; all are judged, one goes on.", "section 4.1"),
     Term("chosen", "The candidate with the highest reward; the conversation goes on with it.", "section 4.1"),
-    Term("rejected", "A candidate with a lower reward than the chosen one; the pair trains DPO.", "section 4.1"),
+    Term(
+        "rejected",
+        "The candidate with the lowest reward, if it is below the chosen one's; the pair trains DPO.",
+        "section 4.1",
+    ),
     Term(
         "GRPO",
         "Training that samples a group of replies to one prompt and makes the better ones likelier.",
@@ -86,7 +90,7 @@ TERMS = _by_name(
     ),
     Term("advantage", "In GRPO, how far a reply's reward lies from its group's mean, in units of the group's spread."),
     Term("look-ahead", "Rewarding a reply for what the next turns discover, too."),
-    Term("unscored", "The judge failed on this reply: no reward, which is not a reward of 0."),
+    Term("unscored", "The judge failed: no reward or score, which is not one of 0; means leave it out."),
     # -- how assistants compare --
     Term(
         "discovery score",
@@ -100,7 +104,11 @@ TERMS = _by_name(
     ),
     Term("found", "Share of the hidden intents that the user discovered; one still emerging counts half.", "section 5"),
     Term("satisfaction", "Share of the most specific intents that the final piece satisfies.", "section 5"),
-    Term("interactivity", "How well the assistant works with the user: rated 1 to 3, shown as 0 to 1.", "section 5"),
+    Term(
+        "interactivity",
+        "How well the assistant works with the user, whatever is found: rated 1 to 3, shown as 0 to 1.",
+        "section 5",
+    ),
     Term("kTok", "Thousand tokens of the assistant's replies in a conversation; the final piece is not counted."),
     Term("mean reward", "The reward of a reply, on average over the turns of a conversation."),
     Term("divergent", "A turn that offers several options or asks: it opens possibilities.", "section 5, Fig 3"),
@@ -108,6 +116,7 @@ TERMS = _by_name(
     Term("CCC", "Three turns in a row, all convergent; DDD: all divergent.", "section 5, Fig 3"),
     Term("two in a row", "Of three turns in a row, two neighbours alike and one not: CCD, CDD, DCC or DDC."),
     Term("alternating", "Of three turns in a row, the middle one unlike the others: CDC or DCD."),
+    Term("certificate", "With this simulated user, scripted assistants come out in the order argued for beforehand."),
     Term("leak", "The simulated user says something that only a hidden intent holds."),
     Term("95 % interval", "Made this way, it holds the true mean in 95 of 100 experiments; bootstrap over artifacts."),
     Term("p-value", "How often chance alone would make two assistants differ as much as they do, 0 to 1."),

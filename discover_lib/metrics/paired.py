@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ TEST = "paired permutation of the signs over artifacts, two-sided, Holm over the
 PERMUTATIONS = 10_000
 EXACT_UP_TO = 12  # artifacts that differ: 2^12 patterns of signs are enumerated, more are drawn
 SIGNIFICANCE = 0.05
+TOO_FEW = "too few to tell"
 POWER = 0.8
 MOST_ARTIFACTS = 1_000_000  # beyond it "how many would be needed" has no practical answer
 
@@ -63,6 +64,11 @@ def least_p(n: int, family: int = 1) -> float:
         raise ValueError("a paired test needs at least one artifact")
     of_patterns = 2.0 ** (1 - n)  # all signs alike, either way
     return min(1.0, family * (of_patterns if n <= EXACT_UP_TO else max(of_patterns, 1 / (1 + PERMUTATIONS))))
+
+
+def fewest_artifacts(family: int = 1) -> int:
+    """How many artifacts it takes that the smallest p, Holm's over `family` pairs, can be significant."""
+    return next(n for n in count(1) if least_p(n, family) < SIGNIFICANCE)
 
 
 @lru_cache(maxsize=EXACT_UP_TO)
@@ -177,6 +183,21 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
         return 1 if self.difference.mean > 0 else -1
 
     @property
+    def verdict(self) -> str:
+        """ "higher", "lower", "not distinguishable", or "too few to tell" where there are `too_few` artifacts."""
+        nothing = TOO_FEW if self.too_few else "not distinguishable"
+        return {1: "higher", -1: "lower", 0: nothing}[self.conclusion]
+
+    def facing(self, ours: str) -> Comparison:
+        """The same comparison seen from one of its two sides: the difference is `ours` minus the other."""
+        if self.ours == ours:
+            return self
+        each = self.difference
+        low, high = (None if end is None else 0.0 - end for end in (each.high, each.low))  # 0.0 − 0.0 is not −0.0
+        turned = replace(each, mean=0.0 - each.mean, low=low, high=high)
+        return replace(self, ours=ours, theirs=self.ours, difference=turned)
+
+    @property
     def detectable(self) -> float | None:
         """The smallest true difference found in four of five cases with these artifacts; None for one artifact."""
         return None if self.sd is None else detectable_difference(self.sd, self.difference.n_artifacts)
@@ -198,22 +219,26 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
         bounds = [each for each in (self.difference.low, self.difference.high) if each is not None]
         interval = f" [{', '.join(shown(sign * each) for each in bounds[::sign])}]" if bounds else ""
         size = f"{shown(sign * self.difference.mean)}{interval}"
-        family = f", Holm over {self.family}" if self.family > 1 else ""
-        numbers = f"p = {p_text(self.p_adjusted)}{family}, n = {self.difference.n_artifacts} artifacts"
         of = f" in {what}" if what else ""
         higher, lower = (self.ours, self.theirs)[::sign]
         if self.distinguishable:
-            return f"{higher} is above {lower}{of} by {size} ({numbers})"
+            return f"{higher} is above {lower}{of} by {size} ({self.certainty})"
         if self.too_few:
             return f"{higher} and {lower}{of}: {size}; {self.too_few_says}"
-        verdict = f"{higher} and {lower} are not distinguishable{of}: {size} ({numbers})"
+        verdict = f"{higher} and {lower} are not distinguishable{of}: {size} ({self.certainty})"
         return verdict + self._what_it_would_take(worth_seeing, shown)
+
+    @property
+    def certainty(self) -> str:
+        """What a verdict stands on."""
+        family = f", Holm over {self.family}" if self.family > 1 else ""
+        return f"p = {p_text(self.p_adjusted)}{family}, n = {self.difference.n_artifacts} artifacts"
 
     @property
     def too_few_says(self) -> str:
         """Why there is no verdict where there are `too_few` artifacts, and how many it takes."""
         n = self.difference.n_artifacts
-        enough = next(each for each in count(n) if least_p(each, self.family) < SIGNIFICANCE)
+        enough = fewest_artifacts(self.family)
         holm = f" (Holm over {self.family})" if self.family > 1 else ""
         artifacts = "artifact" if n == 1 else "artifacts"
         least = p_text(least_p(n, self.family))

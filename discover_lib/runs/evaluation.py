@@ -97,8 +97,6 @@ def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> Laid
     """
     if options.candidates is not None or options.look_ahead:
         raise RunOptionsError("an evaluation has one reply a turn; candidates and look-ahead belong to 'synthesize'")
-    if len(set(domains)) < len(domains):
-        raise RunOptionsError("a domain is named twice")
     run = lay_out_together(options, domains) if domains else lay_out(options)
     configuration = {**run.configuration, "kind": "evaluate", "final_request": FINAL_REQUESTS[options.final_request]}
     configuration["domain"] = ", ".join(domains) or None

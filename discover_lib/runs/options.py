@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 FORMAT = "discover-run/1"
 LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
+APART_SECONDS = 0.01  # between the beginnings of the first conversations with language models
 
 
 class RunOptionsError(DiscoverError):
@@ -54,7 +55,7 @@ class RunOptions:
 
     Attributes:
         assistants: scripted ones by name, or LiteLLM models as MODEL or MODEL+STYLE.
-        domain: generated artifacts of this domain, with the miniature's trees; or
+        domain: generated artifacts of this domain, or of several separated by ", ", with the miniature's trees; or
         trees: a folder of tree files (JSON).
         split: which of the generated artifacts: those to train on, or the others, to evaluate on.
         engine: who judges and speaks for the user, unless `judge` or `voice` names another.
@@ -174,6 +175,8 @@ def lay_out(options: RunOptions) -> LaidOut:
     Raises:
         RunOptionsError, RoleOptionError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
     """
+    if len(domains := (options.domain or "").split(", ")) > 1:
+        return lay_out_together(options, domains)
     spec = options.spec
     for role, engine in (("engine", options.engine), ("judge", spec.judge), ("voice", spec.voice)):
         if engine != MINIATURE and not is_model(engine):
@@ -211,6 +214,8 @@ def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
     Raises:
         RunOptionsError: naming what cannot be done.
     """
+    if len(set(domains)) < len(domains):
+        raise RunOptionsError("a domain is named twice")
     parts = [lay_out(dataclasses.replace(options, domain=domain)) for domain in domains]
     units = [unit for part in parts for unit in part.units]
     configuration = dict(parts[0].configuration) | {
@@ -264,8 +269,10 @@ def as_begun(run: LaidOut, folder: Path) -> LaidOut:
             stored = store.configuration
     except StoreError:
         return run
+    begun = (stored.get("domain") or "").split(", ")
     for domain, world in run.configuration.get("worlds", {}).items():
-        if stored.get("worlds", {}).get(domain, 1) != world and stored.get("format") == FORMAT:
+        same = domain in begun or begun == [""]  # in a run of other domains this one has no world
+        if same and stored.get("worlds", {}).get(domain, 1) != world and stored.get("format") == FORMAT:
             raise RunOptionsError(
                 f"{folder} was begun in an earlier world of {domain}, whose values are no more: it opens, shows, "
                 "scores and exports as ever, but cannot be gone on with; begin a new run in another folder"
@@ -404,9 +411,8 @@ def execute(
             return run_in_threads(store, run.units, RoleEngines(run.options.spec), concurrency=together, **how)
         stop = stop or threading.Event()
         with model_engines(run, store, settings, budget_dollars, stop) as engines:
-            return run_in_threads(
-                store, run.units, engines, concurrency=concurrency, on_progress=on_progress, stop=stop
-            )
+            how = {"concurrency": concurrency, "apart": APART_SECONDS, "on_progress": on_progress, "stop": stop}
+            return run_in_threads(store, run.units, engines, **how)
 
 
 @contextmanager

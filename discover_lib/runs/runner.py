@@ -238,6 +238,7 @@ def run_in_threads(
     engines: Engines,
     *,
     concurrency: int = 64,
+    apart: float = 0.0,
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
@@ -246,12 +247,16 @@ def run_in_threads(
     Interrupted conversations go on from their last finished turn, failed ones are tried again.  Ctrl-C or `stop`
     begins nothing new and returns as soon as the calls in flight have been given up; give the client the same `stop`.
 
+    Args:
+        apart: seconds between the beginnings of the first conversations.  Begun at once they would send their calls
+            at once, turn after turn, and each would wait for the processor until all are sent.
+
     Raises:
         StoreError: the store cannot be written to.
         Exception: a defect of ours in one conversation, after the others have stopped.
     """
     register(store, units)
-    return _ThreadedRun(store, units, engines, concurrency, on_progress, stop or threading.Event()).run()
+    return _ThreadedRun(store, units, engines, concurrency, apart, on_progress, stop or threading.Event()).run()
 
 
 class _ThreadedRun:
@@ -263,11 +268,13 @@ class _ThreadedRun:
         units: Sequence[Unit],
         engines: Engines,
         concurrency: int,
+        apart: float,
         on_progress: Progress | None,
         stop: threading.Event,
     ) -> None:
         self._store = store
         self._engines = engines
+        self._apart = apart
         self._stop = stop
         self._lock = threading.Lock()
         pending = _reopened(store, units)
@@ -280,9 +287,10 @@ class _ThreadedRun:
         self._threads: deque[threading.Thread] = deque()
 
     def run(self) -> Report:
-        for _ in range(self._concurrency):
-            self._begin()
         try:
+            for _ in range(self._concurrency):
+                self._begin()
+                self._stop.wait(self._apart)
             self._wait()
         except KeyboardInterrupt:
             self._stop.set()

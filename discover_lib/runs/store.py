@@ -888,9 +888,11 @@ _AS_ROW = attrgetter(*(field.name for field in dataclasses.fields(TurnRow)))
 
 
 def _kind_last(configuration: dict[str, Any]) -> dict[str, Any]:
-    """What can be changed by an option first: a simulation becomes an evaluation where nothing else differs."""
-    last = {"kind", "final_request"} & configuration.keys()
-    return {key: configuration[key] for key in sorted(configuration, key=lambda key: key in last)}
+    """What can be changed by an option first, beginning with the domain, on which much depends: a simulation becomes
+    an evaluation where nothing else differs.
+    """
+    places = {"domain": -1, "kind": 1, "final_request": 1}
+    return {key: configuration[key] for key in sorted(configuration, key=lambda key: places.get(key, 0))}
 
 
 def first_difference(ours: Any, theirs: Any, name: str = "") -> str | None:

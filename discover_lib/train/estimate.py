@@ -261,7 +261,7 @@ class Estimate:
     @property
     def line(self) -> str:
         low, high = self.hours * (1 - ERROR), self.hours * (1 + ERROR)
-        time = f"; {self.steps:,} updates, {_hours(low)} to {_hours(high)}" if self.steps else ""
+        time = f"; {self.steps:,} updates, {_span(low, high)}" if self.steps else ""
         more = f"{self.fixed:.1f} + {self.batch:.1f} (± {self.batch * ERROR:.1f})"
         return f"{self.stage} on {self.card.name}: {more} GiB of {self.card.memory:g}: {FITS[self.fits]}{time}"
 
@@ -329,8 +329,19 @@ def refusal(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backen
     )
 
 
-def _remedy(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str) -> str:
-    """The fewest fields to lower with which a stage fits a card, and the preset with which all of them do."""
+def caution(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str) -> str:
+    """What to do where a stage may not fit a card, to be sure; "" where it fits, or cannot."""
+    if estimate(stage, base, recipe, card, (), backend).fits != "perhaps":
+        return ""
+    return f"{stage} may not fit {card.name}: to be sure, {_remedy(stage, base, recipe, card, backend, sure=True)}"
+
+
+def _remedy(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str, *, sure: bool = False) -> str:
+    """The fewest fields to lower with which a stage fits a card, and the preset with which all of them do.
+
+    Args:
+        sure: what may fit does not count.
+    """
     part = recipe.of(stage)
     lower: dict[str, Any] = {"per_device": 1, "load_in_4bit": True, "max_length": part.max_length // 2}
     one, bits, length = ({name: value} for name, value in lower.items())
@@ -338,12 +349,14 @@ def _remedy(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backen
     for changes in (one, bits, one | bits, one | bits | length):
         lowered = {name: value for name, value in changes.items() if value != getattr(part, name)}
         fits = estimate(stage, base, recipe.replace(**{stage: replace(part, **lowered)}), card, (), backend).fits
-        remedies[fits].append(", ".join(f"{stage}.{name}={str(value).lower()}" for name, value in lowered.items()))
-    fields = [f"set {each}" for each in (remedies["yes"] or remedies["perhaps"])[:1]]
+        if lowered:
+            remedies[fits].append(", ".join(f"{stage}.{name}={str(value).lower()}" for name, value in lowered.items()))
+    enough = ("yes",) if sure else ("yes", "perhaps")
+    fields = [f"set {each}" for each in [line for fits in enough for line in remedies[fits]][:1]]
     presets = [
         name
         for name in CARD_OF_RECIPE
-        if all(estimate(each, base, Recipe.named(name), card, (), backend).fits != "no" for each in STAGES)
+        if all(estimate(each, base, Recipe.named(name), card, (), backend).fits in enough for each in STAGES)
     ]
     fields += [f"take the recipe {name}" for name in presets[-1:]]
     return ", or ".join(fields) or "take a larger card or a smaller base"
@@ -388,5 +401,9 @@ def _tokens(row: Row) -> float:
     return shared + (sum(map(count_tokens, texts)) / len(texts) if texts else 0)
 
 
-def _hours(hours: float) -> str:
-    return f"{hours:.1f} h" if hours >= 1 else f"{hours * 60:.0f} min"
+def _span(low: float, high: float) -> str:
+    """Two numbers of hours, in words."""
+    if high * 60 < 1:
+        return "under a minute"
+    ends = [f"{hours:.1f} h" if hours >= 1 else f"{max(1, hours * 60):.0f} min" for hours in (low, high)]
+    return " to ".join(dict.fromkeys(ends))

@@ -338,7 +338,11 @@ def _admit(wanted: Mapping[str, Any], folder: Path, access: Access | None = None
     if before is not None and before.going:
         raise JobError(f"{folder}: a process (number {before.pid}) is training here; stop it or wait for it")
     if (folder / SETTINGS).exists():
-        if different := differences(job.settings(), wanted):
+        different = differences(job.settings(), wanted)
+        if different and before is not None and before.state == "failed" and _never_trained(folder):
+            _clear(folder)
+            before = None
+        elif different:
             raise JobError(f"{folder} holds a run with other settings ({'; '.join(different)}); take another folder")
     elif any(not each.name.startswith(LOCK) for each in folder.iterdir()):
         raise JobError(f"{folder} holds other files; take a new or empty folder")
@@ -350,6 +354,19 @@ def _admit(wanted: Mapping[str, Any], folder: Path, access: Access | None = None
         access.write(folder)
     (folder / STOP).unlink(missing_ok=True)
     return before
+
+
+def _never_trained(folder: Path) -> bool:
+    """Whether no step of a run was finished, so that nothing is lost when another takes its folder."""
+    return last_checkpoint(folder) is None and not any(line.get("step") for line in TrainingJob(folder).metrics().lines)
+
+
+def _clear(folder: Path) -> None:
+    """Take away what a run has begun; its log stays, and the answers that were paid for."""
+    for name in (SETTINGS, METRICS, SAMPLES):
+        (folder / name).unlink(missing_ok=True)
+    for name in ("rounds", "checkpoints"):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _begin(job: TrainingJob, before: JobStatus | None, pid: int) -> None:

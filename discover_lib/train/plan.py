@@ -69,11 +69,13 @@ def plan_stage(settings: StageSettings, access: Access) -> Plan:
             again = Span.exactly(1.0) + REASKED
             stages.append(Stage(role, model, calls * again, limits.applied(lengths[role]), price, limits))
     seconds = sum_of(stage.calls * stage.length.duration for stage in stages)
-    assumptions = (
+    assumptions: tuple[str, ...] = (
         f"{steps:,} updates of {part.batch} replies, {probed} conversations to measure it, "
         f"{part.workers} judgements at a time; the model's own time is not in these minutes",
         f"lengths: {BASIS}",
     )
+    if part.multi_turn > 1:
+        assumptions += (f"a rollout has {part.multi_turn} turns, at the least one: it ends where all is discovered",)
     at_once = min(part.workers, access.client.concurrency)
     return Plan(completions + probed, judged, tuple(stages), seconds * (1 / at_once / 60), assumptions)
 

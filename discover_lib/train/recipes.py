@@ -503,6 +503,17 @@ def _unknown(name: str, known: Sequence[str] | Mapping[str, Any], what: str) -> 
     return f"{name!r} is not a {what}; {hint}"
 
 
+def beside_the_paper(recipe: Recipe) -> str:
+    """What a recipe has in place of the paper's numbers, in one line; what all stages have alike comes first."""
+    changes = {stage: changes_between(Recipe.paper(), recipe, stage) for stage in STAGES}
+    shared = [change for change in changes["sft"] if all(change in others for others in changes.values())]
+    parts = [", ".join(shared)] if shared else []
+    for stage, own in changes.items():
+        if rest := [change for change in own if change not in shared]:
+            parts.append(f"{stage}: {', '.join(rest)}")
+    return "; ".join(parts) or "nothing"
+
+
 class FieldError(DiscoverError):
     """A field holds something that cannot be read; the message is one line that says what is expected."""
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from transformers import TrainerCallback
 
+from discover_lib.base.files import write_text_lines
 from discover_lib.train import Progress
 from discover_lib.train.files import METRICS, SAMPLES, STOP, read_lines
 
@@ -52,14 +53,14 @@ class Recorder(TrainerCallback):
         self._terminated = False
         self._begun = self._last_time = time.monotonic()
         self._before = _seconds_so_far(folder)
-        _end_half_line(folder / METRICS)
-        _end_half_line(folder / SAMPLES)
         self._first_step = 0
         self._last_tokens: float | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._begun = self._last_time = time.monotonic()
         self._first_step = state.global_step
+        for name in (METRICS, SAMPLES):
+            _go_back(self.folder / name, state.global_step)
         alone = threading.current_thread() is threading.main_thread()
         if alone and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, self._terminate)
@@ -72,6 +73,10 @@ class Recorder(TrainerCallback):
         if logs is None or SUMMARY in logs or not state.is_world_process_zero:
             return
         self.write(state, logs)
+
+    def has_round(self, number: int) -> bool:
+        """Whether what was measured after a round is logged."""
+        return any(line.get("round") == number for line in read_lines(self.folder / METRICS).lines)
 
     def write(self, state: Any, logs: Mapping[str, Any]) -> None:
         """Append one line."""
@@ -136,11 +141,11 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
-def _end_half_line(path: Path) -> None:
-    """A killed process may have left a line half written; what follows must not be glued to it."""
-    if path.exists() and (text := path.read_bytes()) and not text.endswith(b"\n"):
-        with path.open("ab") as file:
-            file.write(b"\n")
+def _go_back(path: Path, step: int) -> None:
+    """Drop what was logged after the step that is gone on from, and what a killed process left half written."""
+    if path.exists():
+        kept = [line for line in read_lines(path).lines if line.get("step", 0) <= step]
+        write_text_lines(path, (json.dumps(line, ensure_ascii=False) for line in kept))
 
 
 def _seconds_so_far(folder: Path) -> float:

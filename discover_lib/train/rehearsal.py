@@ -130,7 +130,8 @@ def _figures(folder: Path) -> str:
     for column, name in (("loss", "loss"), ("grad_norm", "gradient norm")):
         if values := [line[column] for line in lines if line.get(column) is not None]:
             meant = BY_CONSTRUCTION.get(folder.name, "") if column == "loss" else ""
-            parts.append(f"{name} {values[0]:.3f} to {values[-1]:.3f}{meant}")
+            first, last = (round(value, 3) + 0.0 for value in (values[0], values[-1]))  # nought has no sign
+            parts.append(f"{name} {first:.3f} to {last:.3f}{meant}")
     equal = [line["frac_reward_zero_std"] for line in lines if line.get("frac_reward_zero_std") is not None]
     if equal and min(equal) == 1:
         parts.append("the rewards of every group were equal, so nothing flowed back from them")
@@ -162,7 +163,9 @@ def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()
     here = config_of(base) is not None
     family = next((FAMILIES[each] for each in FAMILIES if (published_name(base) or "").startswith(each)), None)
     if not here and family is None:

@@ -12,11 +12,12 @@ where there is one.
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ from discover_lib.engines.local.lineage import (
     Source,
     adapter_chain,
     content_hash,
+    run_of,
     versions,
 )
 from discover_lib.engines.options import RoleOptions
@@ -147,13 +149,18 @@ class StageSettings:
         except LineageError:
             return self.base
 
+    @property
+    def earlier(self) -> str:
+        """Folder of the training run that this stage stands on; "" for none."""
+        return self.adapter or (self.base if (Path(self.base) / FILE).is_file() else "")
+
     def chain(self) -> Chain:
         """The base and the adapters of earlier stages.
 
         Raises:
             LineageError: an earlier stage is not there, has changed, or was trained on another base.
         """
-        earlier = self.adapter or (self.base if (Path(self.base) / FILE).is_file() else "")
+        earlier = self.earlier
         if not earlier:
             return Chain(Source(self.base, content_hash(self.base)))
         chain = adapter_chain(Path(earlier))
@@ -199,10 +206,10 @@ def problems(settings: StageSettings, run: Path | None = None, access: Access | 
     """
     if settings.stage not in STAGES:
         return settings.recipe.problems(settings.stage)
-    lines: list[str] = []
+    lines = _damaged(settings)
     chain: Chain | None = None
     try:
-        chain = settings.chain()
+        chain = settings.chain() if not lines else None
     except LineageError as error:
         lines.append(str(error))
     base = chain.base.path if chain else settings.base
@@ -575,6 +582,42 @@ def _folder_problems(settings: StageSettings, folder: Path) -> list[str]:
     if stored != json.loads(json.dumps(settings.to_dict())):
         return [f"{folder} holds a run with other settings; take another folder"]
     return []
+
+
+def _damaged(settings: StageSettings) -> list[str]:
+    """What cannot be read of the base and the adapters that a stage stands on: their settings, the weights' header."""
+    folders, base, run = [], settings.base, run_of(Path(settings.earlier))
+    with suppress(LineageError):  # whose reason `StageSettings.chain` gives
+        if settings.earlier:
+            lineage = Lineage.read(run)
+            base, folders = lineage.base.path, [*(Path(each.path) for each in lineage.merged), run / ADAPTER]
+    files = [folder / "adapter_config.json" for folder in folders if folder.is_dir()]
+    for folder in (file.parent for file in files[:]):
+        files += sorted(folder.glob("adapter_model.*")) or [folder / "adapter_model.safetensors"]
+    files += sorted(Path(base).glob("*.safetensors"))
+    return [
+        f"{file}: {reason}; put the whole file back, or make it anew" for file in files if (reason := _defect(file))
+    ]
+
+
+def _defect(file: Path) -> str:
+    """Why a file of a model cannot be read, as far as its beginning tells; "" where it can."""
+    if not file.is_file():
+        return "missing"
+    if file.suffix == ".json":
+        try:
+            json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            return f"damaged ({error})"
+    elif file.suffix == ".safetensors" and importlib.util.find_spec("safetensors"):
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(file, framework="numpy"):
+                return ""
+        except SafetensorError as error:
+            return f"damaged ({error})"
+    return ""
 
 
 def _domain_problems(base: str, rows: TrainingRows) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from discover_lib.audit.agreement import KIND, Agreement, Disagreement, Flips
+from discover_lib.audit.agreement import KIND, Agreement, Disagreement, Flips, Label
 from discover_lib.audit.certificate import Certificate, Tested, trust_in
 from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, Case, Scored
 from discover_lib.audit.failures import Example, RunFailures
@@ -269,6 +269,18 @@ def changed_answers(flips: Iterable[Flips]) -> Markup:
     """How often each judge, asked again, said something else."""
     head = ("judge", "asked, times", "other than the first time (95 % Wilson interval)")
     return show.table(head, ((each.judge, str(each.repeats), str(each.share)) for each in flips))
+
+
+def contradicted(labels: Iterable[Label]) -> Markup:
+    """Verdicts that their own answer contradicts: what was said of the intent, and why it counts as met."""
+    head = ("judge", "where", "intent", "said missed", "read as met")
+    return show.table(
+        head,
+        (
+            (label.judge, f"{label.conversation}, turn {label.turn}", label.intent, label.said or "", label.reason)
+            for label in labels
+        ),
+    )
 
 
 def disputes(cases: Sequence[Disagreement]) -> Markup:

@@ -48,7 +48,7 @@ def assessed(conversation: Conversation, assessment: Assessment | None) -> Marku
         [
             *failures,
             show.beside(
-                show.panel("The finished piece", tag("div", made, class_="dl-prose")),
+                show.panel("The finished piece", tag("div", made, class_="dl-prose", style="max-height:none")),
                 satisfaction + show.panel("The way to it", *manner),
             ),
             quiet(f"Scored by: {assessment.scorer}."),

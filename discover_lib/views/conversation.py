@@ -389,7 +389,10 @@ def _verdict(tree: IntentTree, verdict: Verdict) -> Markup:
 SAYABLE = {  # what the user pursues → the state of these intents, and how they speak of them
     "clear": ("discovered", "They say plainly and with certainty that these are still missing."),
     "fuzzy": ("emerging", "They hint at these, hesitant, in their own words."),
-    "latent": ("undiscovered", "They can name only the area that feels off, never a direction."),
+    "latent": (
+        "undiscovered",
+        "They say only that something is missing, and where, if they can name the area; never a direction.",
+    ),
 }
 
 

@@ -26,10 +26,11 @@ class Card:
 
 GROUPS: dict[str, tuple[str, tuple[Card, ...]]] = {
     "See": (
-        "how wishes form while somebody is shown things",
+        "how intents form while somebody is shown things",
         (
             Card("00_start_here.py", "One person, three assistants: watch who helps them discover what they want.", 3),
-            Card("10_intent_trees.py", "A finished piece becomes a tree of wishes. Paste your own.", 8),
+            Card("10_intent_trees.py", "A finished piece becomes a tree of intents. Paste your own.", 8),
+            Card("15_runs.py", "The conversations that you made, run by run: who found how much, and any turn.", 5),
             Card("20_simulator.py", "Step a user turn by turn, reply yourself, branch, and see why.", 10),
             Card("30_reward.py", "What one reply is worth, and what if the rules were others.", 6),
             Card("70_be_the_user.py", "A target for six seconds, two hidden assistants: find your own words.", 6),
@@ -38,7 +39,6 @@ GROUPS: dict[str, tuple[str, tuple[Card, ...]]] = {
     "Make": (
         "conversations to learn from",
         (
-            Card("15_runs.py", "The conversations that you made, run by run: who found how much, and any turn.", 5),
             Card("40_synthesis.py", "Several replies a turn, judged in the same state: the best goes on.", 8),
             Card("41_rows.py", "Exactly what a trainer gets, pair by pair, and what is left out.", 6),
         ),
@@ -58,7 +58,7 @@ GROUPS: dict[str, tuple[str, tuple[Card, ...]]] = {
             Card("61_behind_a_number.py", "From any number down to the sentence it comes from.", 5),
             Card("65_audit.py", "Can this simulated user be trusted? Leaks and a certificate.", 8),
             Card("66_reality.py", "Do simulated users talk like people? Lengths, features, a fitted voice.", 5),
-            Card("75_safety.py", "One wish of each user is off-limits: who offers it all the same, and when?", 5),
+            Card("75_safety.py", "One intent of each user is off-limits: who offers it all the same, and when?", 5),
         ),
     ),
     "Lessons": (

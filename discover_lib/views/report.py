@@ -23,7 +23,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.evidence import BROKEN, SHARE
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, percent, share_of
-from discover_lib.metrics.paired import TEST, Comparison, p_text
+from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
 from discover_lib.paper import BASE, FORMAT, RESULTS, TIMES, VARIANTS, PaperOptions, Variant, labelled_id
 from discover_lib.runs.store import RunStore, id_of_run
@@ -32,7 +32,7 @@ from discover_lib.train.jobs import JobError, TrainingJob, standing_lines
 from discover_lib.views import audit as show_audit
 from discover_lib.views import conversation as show
 from discover_lib.views import training as show_training
-from discover_lib.views.figures.charts import SMALL, WIDE, Box, families, turn_curves
+from discover_lib.views.figures.charts import SMALL, Box, families, for_any_window, turn_curves
 from discover_lib.views.figures.theme import Look, looks, named
 from discover_lib.views.html import EMPTY, Markup, chip, hidden, joined, quiet, tag
 from discover_lib.views.pages import page
@@ -120,6 +120,20 @@ class PaperRun:
     @property
     def scripted(self) -> tuple[str, ...]:
         return tuple(name for name in self.results["labels"] if name not in LADDER)
+
+    @property
+    def unchanged(self) -> dict[str, str]:
+        """Variants that kept the model as it was, round 0 of their training → the variant or base which that is."""
+        training = self.results["training"]
+        return {each.label: each.after or BASE for each in VARIANTS if training[each.label].get("kept_round") == 0}
+
+    @property
+    def unchanged_lines(self) -> list[str]:
+        """Why two rows are alike."""
+        return [
+            f"{label} is {before} as it was: in no round of its training more was discovered than before it"
+            for label, before in self.unchanged.items()
+        ]
 
     @cached_property
     def marks(self) -> dict[str, Look]:
@@ -245,21 +259,9 @@ def _bounds(each: Estimate, measure: Measure) -> str:
     return f"[{measure.shown(each.low)}, {measure.shown(each.high)}]"
 
 
-def facing(compared: Comparison, ours: str) -> Comparison:
-    """The same comparison seen from one of its two sides: the difference is `ours` minus the other."""
-    if compared.ours == ours:
-        return compared
-    difference = compared.difference
-    low, high = (
-        None if end is None else 0.0 - end for end in (difference.high, difference.low)
-    )  # 0.0 − 0.0 is not −0.0
-    turned = Estimate(0.0 - difference.mean, low, high, difference.n_artifacts, difference.n_trials)
-    return replace(compared, ours=ours, theirs=compared.ours, difference=turned)
-
-
 def _between(scope: ScopeResults, measure: Measure, ours: str, theirs: str | None) -> Comparison | None:
     compared = None if theirs is None else scope.comparison(measure.name, ours, theirs)
-    return None if compared is None else facing(compared, ours)
+    return None if compared is None else compared.facing(ours)
 
 
 def _sentences(part: Part, scope: ScopeResults, asked: Sequence[Asked]) -> list[Markup]:
@@ -281,13 +283,9 @@ def _mark(compared: Comparison | None, measure: Measure) -> Markup:
     """Whether a cell lies above or below, or cannot be told apart; the whole verdict on pointing at it."""
     if compared is None:
         return EMPTY
-    tone, word, sign = {
-        1: ("apart", "higher", "▲"),
-        -1: ("apart", "lower", "▼"),
-        0: ("open", "not distinguishable", "≈"),
-    }[compared.conclusion]
-    verdict = _verdict(compared, measure)
-    return tag("span", sign, hidden(f" {word}"), class_="rp-mark", data_tone=tone, title=verdict)
+    sign = {1: "▲", -1: "▼", 0: "?" if compared.too_few else "≈"}[compared.conclusion]
+    tone, verdict = "apart" if compared.distinguishable else "open", _verdict(compared, measure)
+    return tag("span", sign, hidden(f" {compared.verdict}"), class_="rp-mark", data_tone=tone, title=verdict)
 
 
 def _difference(compared: Comparison | None, measure: Measure, ids: DiscoverId) -> Markup:
@@ -295,13 +293,13 @@ def _difference(compared: Comparison | None, measure: Measure, ids: DiscoverId) 
     if compared is None:
         return cell("–")
     each = compared.difference
-    verdict = {1: "higher", -1: "lower", 0: "not distinguishable"}[compared.conclusion]
+    p = "" if compared.too_few else f", p = {p_text(compared.p_adjusted)}"
     return tag(
         "td",
         tag("b", _signed(each.mean, measure)),
         _mark(compared, measure),
         f" {_bounds(each, measure)}",
-        tag("small", f"{verdict}, p = {p_text(compared.p_adjusted)}"),
+        tag("small", f"{compared.verdict}{p}"),
         data_id=str(replace(ids, **_pair(measure.name, compared.ours, compared.theirs))),
     )
 
@@ -326,7 +324,10 @@ def _answer(run: PaperRun) -> dict[str, Any]:
     measures += [("discovery", BEST.label, run.best_scripted(whole))]
     return {
         "headline": tag(
-            "div", headline(whole), data_id=str(replace(run.evaluation.ids, **_pair("discovery", BEST.label, BASE)))
+            "div",
+            headline(whole),
+            *(tag("p", f"{line}.", class_="rp-lead") for line in run.unchanged_lines),
+            data_id=str(replace(run.evaluation.ids, **_pair("discovery", BEST.label, BASE))),
         ),
         "doubt": _doubt(run.evaluation),
         "measures": _sentences(run.evaluation, whole, measures),
@@ -355,13 +356,19 @@ def headline(scope: ScopeResults) -> Markup:
     answers = {
         1: ("yes", "Yes", f"{BEST.label} helps its users discover more than the {BASE} model that it was trained from"),
         -1: ("no", "No", f"{BEST.label} helps its users discover less than the {BASE} model that it was trained from"),
-        0: ("open", "Not shown", f"{BEST.label} and the {BASE} model are not distinguishable in discovery"),
+        0: (
+            "open",
+            "Not shown",
+            f"That {BEST.label} helps its users discover more than the {BASE} model is not shown: the two are not "
+            "distinguishable in discovery",
+        ),
     }
     tone, word, verdict = answers[compared.conclusion]
-    sentences = (
-        f" {verdict}: {_against(scope, compared, DISCOVERY)} (eq. 4, p = {p_text(compared.p_adjusted)}, "
-        f"n = {compared.difference.n_artifacts} artifacts). {_at_what_length(scope)}"
-    )
+    certainty = f"p = {p_text(compared.p_adjusted)}, n = {compared.difference.n_artifacts} artifacts"
+    if compared.too_few:
+        word, certainty = TOO_FEW.capitalize(), compared.too_few_says
+        verdict = f"Whether {BEST.label} helps its users discover more than the {BASE} model cannot be told here"
+    sentences = f" {verdict}: {_against(scope, compared, DISCOVERY)} (eq. 4; {certainty}). {_at_what_length(scope)}"
     return tag("p", tag("b", f"{word}."), _unbroken(sentences), class_="rp-lead", data_tone=tone)
 
 
@@ -392,11 +399,10 @@ def _at_what_length(scope: ScopeResults) -> str:
     compared = _between(scope, TOKENS, BEST.label, BASE)
     if compared is None:
         return "Tokens could not be compared."
-    verdict = {1: "It writes more", -1: "It writes less", 0: "In length the two are not distinguishable"}
-    return (
-        f"{verdict[compared.conclusion]}: {_against(scope, compared, TOKENS)} "
-        f"(thousand tokens per conversation, p = {p_text(compared.p_adjusted)})."
-    )
+    open_ = f"In length they are {TOO_FEW}" if compared.too_few else "In length the two are not distinguishable"
+    verdict = {1: "It writes more", -1: "It writes less", 0: open_}[compared.conclusion]
+    p = "" if compared.too_few else f", p = {p_text(compared.p_adjusted)}"
+    return f"{verdict}: {_against(scope, compared, TOKENS)} (thousand tokens per conversation{p})."
 
 
 # -- table 1 -----------------------------------------------------------------------------------------------------------
@@ -490,8 +496,7 @@ def _curves(run: PaperRun) -> dict[str, Any]:
     head = ["assistant", *(f"turn {at}" for at in range(1, turns + 1))]
     return {
         "id": str(ids),
-        "wide": _curve(run, whole, WIDE),
-        "slim": _curve(run, whole, SMALL),
+        "whole": for_any_window(lambda width: _curve(run, whole, Box(width, 340))),
         "by_domain": [_curve(run, scope, SMALL) for scope in part.kinds] if len(part.scopes) > 1 else [],
         "table": captioned(head, rows, f"n = {whole.artifacts} artifacts", "rp-table"),
     }

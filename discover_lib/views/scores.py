@@ -17,7 +17,7 @@ from discover_lib.base.glossary import meaning
 from discover_lib.base.ids import DiscoverId
 from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, NearMisses
-from discover_lib.metrics.paired import Comparison
+from discover_lib.metrics.paired import SIGNIFICANCE, Comparison, fewest_artifacts, least_p, p_text
 from discover_lib.metrics.results import (
     MEASURE,
     MEASURES,
@@ -134,6 +134,12 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure, ids: 
     apart = sum(each.distinguishable for each in compared)
     notes = [] if too_few else [f"{apart} of {len(compared)} pairs can be told apart in {measure.label}."]
     notes += [FEWER] if measure.fewer_is_better else []
+    leader = next((name for name in best_first(table, "proportion") if name in rivals), first)
+    least, most = (table[name].get("proportion", estimate).mean for name in (first, leader))
+    finds_less = measure.name in ("interactivity", "tokens") and least < most
+    if finds_less:
+        shares = f"{first} found {least:.2f} of the hidden intents, {leader} {most:.2f}"
+        notes.append(f"By itself it is no merit: {shares}.")
     notes += [
         f"{name} is an upper bound, not a rival: it sees the hidden intents." for name in ranked if name in SEE_INTENTS
     ]
@@ -144,7 +150,7 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure, ids: 
         EMPTY if too_few else bullets(_verdict(each, measure, ids) for each in of_first[: max(2, len(close))]),
         quiet(" ".join(notes)) if notes else EMPTY,
         class_="ds-answer",
-        data_tone="open" if close else None,
+        data_tone="open" if close or finds_less else None,
         **_id(ids, assistants=first, measure=measure.label),
     )
 
@@ -207,7 +213,64 @@ def results(
         for name in best_first(table, order_by)
     )
     hint = " Press a number to see its conversations." if pressable else ""
-    return captioned(head, rows, f"Means over artifacts; {INTERVAL}.{hint}", "ds-results")
+    against = f" {_against(ceiling, table)}" if ceiling is not None else ""
+    return captioned(head, rows, f"Means over artifacts; {INTERVAL}.{hint}{against}", "ds-results")
+
+
+def _against(ceiling: Estimate, table: Table) -> str:
+    """What the highest share found is of its ceiling."""
+    shares = {name: row["proportion"].mean for name, row in table.items() if "proportion" in row}
+    if not shares or not ceiling.mean:
+        return ""
+    best = max((name for name in shares if name not in SEE_INTENTS), key=shares.__getitem__, default="")
+    if not best:
+        return ""
+    return (
+        f"Read found (one still emerging counts half) against its ceiling: {best} found {shares[best]:.2f} where "
+        f"perfect replies find {ceiling.mean:.2f}, {percent(shares[best] / ceiling.mean)} of what was possible."
+    )
+
+
+def interactivity_note(configuration: Mapping[str, Any], table: Table) -> Markup:
+    """What earns an interactivity of 1, 2 or 3 in this run, and why more of it is not always better."""
+    if (configuration.get("engine") or {}).get("judge") == "miniature":
+        earns = (
+            "every turn has 1 point, one more if it asks or offers two alternatives, one more if it takes up what was "
+            "just said. The scale, ours or the paper’s, is the prompt of a language model and changes nothing here."
+        )
+    elif configuration.get("interactivity", "ours") == "ours":
+        earns = (
+            "3 if what it asked or offered fitted what the user knew and was taken up, 2 if at times, 1 if not (our "
+            "scale; the paper’s, E.8, rates how much it involves the user)."
+        )
+    else:
+        earns = (
+            "3 if questions, joint making and new directions engage the user throughout, 2 if in part, 1 if hardly "
+            "(the paper’s scale, E.8; ours asks whether they fitted what the user knew)."
+        )
+    both = {name: row for name, row in table.items() if {"interactivity", "proportion"} <= set(row)}
+    most = max(both, key=lambda name: both[name]["interactivity"].mean, default="")
+    if not most:
+        return EMPTY
+    rated, found = both[most]["interactivity"].mean, both[most]["proportion"].mean
+    return quiet(
+        f"Interactivity: {earns} More is not always better: {most} has the most, {rated:.2f}, and found {found:.2f}.",
+        small=True,
+    )
+
+
+def too_few_line(assistants: int) -> Markup:
+    """From how many artifacts on this many assistants can be told apart, and why not with fewer."""
+    pairs = assistants * (assistants - 1) // 2
+    if not pairs:
+        return EMPTY
+    fewest = fewest_artifacts(pairs)
+    corrected = f" after Holm over {pairs} pairs" if pairs > 1 else ""
+    return quiet(
+        f"Fewer than {fewest} artifacts are too few to tell: even if all differ to one side, the permutation test "
+        f"cannot reach p < {SIGNIFICANCE}{corrected} ({fewest - 1}: {p_text(least_p(fewest - 1, pairs))} at best).",
+        small=True,
+    )
 
 
 def measure_head(
@@ -511,7 +574,9 @@ def left_out(pool: Pool, marks: Mapping[str, Look], ids: DiscoverId | None = Non
     told = (
         stands_on(line, ids, measure=what) for line, what in zip(lines, ("discovery", "satisfaction", ""), strict=False)
     )
-    return bullets(told) + captioned(("assistant", *columns), rows, "How the conversations ended", "ds-plain")
+    return bullets(told) + captioned(
+        ("assistant", *columns), rows, f"How the conversations ended. Unscored in: {meaning('unscored')}", "ds-plain"
+    )
 
 
 def _endings(pool: Pool, name: str) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ def _caption(part: Part, conversation: Conversation) -> Markup:
     finds = {turn.index: newly_discovered(turn) for turn in conversation.turns}
     best = max(finds, key=lambda index: len(finds[index]), default=0)
     named = finds.get(best, [])[-MOST_NAMED:]  # the most specific come last
-    head = tag("b", f"{part.name.capitalize()}, in the end: {found} of {len(hidden)} found.")
+    head = tag("b", f"{part.name.capitalize()}, in the end: {found} of {len(hidden)} discovered.")
     if not named:
         return joined([head, Markup(" "), tag("span", part.lesson)])
     texts = [
@@ -152,10 +152,10 @@ def averages_line(averages: Averages) -> Markup:
     gain = averages.gain
     bounds = "" if gain.low is None or gain.high is None else f" [{100 * gain.low:.0f}, {100 * gain.high:.0f}]"
     return quiet(
-        f"One person proves nothing. In five turns, of what was hidden from {gain.n_artifacts} others: {finds}; "
-        f"perfect replies would find {percent(averages.ceiling)}. "
-        + f"On the same people, the one that {first} finds {100 * gain.mean:.0f} points{bounds} more than the one that "
-        f"{second} (means with 95 % intervals over people). The workbench's page 60 compares every pair."
+        f"One person proves nothing. In five turns, of what was hidden from {gain.n_artifacts} others became "
+        f"discovered: {finds}; with perfect replies {percent(averages.ceiling)}. "
+        + f"On the same people, it is {100 * gain.mean:.0f} points{bounds} more with the one that {first} than with "
+        f"the one that {second} (means with 95 % intervals over people). The workbench's page 60 compares every pair."
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from discover_lib.core.conversation import Candidate, Conversation
 from discover_lib.metrics.intervals import Estimate, percent
+from discover_lib.metrics.paired import Comparison
 from discover_lib.train.alarms import alarms
 from discover_lib.train.grpo.group import Group
 from discover_lib.train.jobs import JobStatus
@@ -190,18 +191,27 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
     scope = results["evaluation"]["scopes"][0]
     named = [name for name in TRAINED if name in scope["curves"]]
     curves = {name: [Estimate(**each) for each in scope["curves"][name]] for name in named}
-    best, base = max(named, key=lambda name: curves[name][-1].mean), curves["base"][-1]
-    words = (
-        f"After {len(curves[best])} turns {best} has helped its users discover {percent(curves[best][-1].mean)} of "
-        f"what was hidden, the untrained base {percent(base.mean)}."
-    )
+    best = max(named, key=lambda name: curves[name][-1].mean)
+    ends = ", ".join(f"{name} {percent(curves[name][-1].mean)}" for name in named)
+    words = f"Of what was hidden, users found after {len(curves[best])} turns: {ends}."
+    pairs = map(Comparison.from_dict, scope["comparisons"]["proportion"])
+    alike = [each.ours if each.theirs == "SFT" else each.theirs for each in pairs if _no_gain_on_sft(each)]
+    if alike:
+        words += f" {' and '.join(alike)} cannot be told apart from SFT alone."
     size = (
-        f"A run made earlier: tiny models, {scope['users']} conversations with users that no model had been trained "
-        f"on, bands are 95 % intervals; seed {results['options']['seed']} of “discover miniature”."
+        f"A run made earlier: tiny models, {scope['users']} conversations each (n = {scope['artifacts']} artifacts) "
+        "with users that no model had been trained on; one still emerging counts half; bands are 95 % intervals; seed "
+        f"{results['options']['seed']} of “discover miniature”."
     )
     marks, title = looks(named), "Share discovered, by training"
     chart = for_any_window(lambda width: turn_curves(curves, marks, title, Box(width, 300), strong=(best, "base")))
     return tag("p", tag("b", words)) + chart + quiet(size, small=True)
+
+
+def _no_gain_on_sft(compared: Comparison) -> bool:
+    """Whether the pair is SFT and what was trained further from it, and cannot be told apart."""
+    pair = {compared.ours, compared.theirs}
+    return "SFT" in pair and pair <= {"SFT", "SFT+DPO", "SFT+DPO+GRPO"} and not compared.distinguishable
 
 
 # -- where a run stands ------------------------------------------------------------------------------------------------
@@ -391,11 +401,15 @@ def group_arithmetic(group: Group, labels: Sequence[str]) -> Markup:
     return grid(head, rows, caption, "dt-group")
 
 
+NOTHING_LEARNT = "All scored rewards are equal, so every advantage is 0 and this group teaches nothing"
+
+
 def group_picture(group: Group, labels: Sequence[str]) -> Markup:
     """The rewards of a group around their mean, and what the update makes of each reply."""
     rewards = dict(zip(labels, group.rewards, strict=True))
     advantages = dict(zip(labels, group.advantages, strict=True))
-    return for_any_window(lambda width: group_bars(rewards, advantages, group.mean, width))
+    drawn = for_any_window(lambda width: group_bars(rewards, advantages, group.mean, width))
+    return drawn if group.signal else drawn + quiet(f"{NOTHING_LEARNT}.")
 
 
 def _signed(value: float | None) -> str:
@@ -476,6 +490,10 @@ def step_taken(step: Mapping[str, Any]) -> Markup:
         f"replies share are pulled both ways. Distance from the old policy: KL = {step['kl']:.2e} nats per token. Norm "
         f"of the gradient: {step['gradient_norm']:.3g}. A penalty on the distance from a reference starts at 0."
     )
+    if not any(each["advantage"] for each in step["replies"]):
+        panels.insert(
+            0, tag("p", f"{NOTHING_LEARNT}: no token below became likelier or less likely.", class_="dl-told")
+        )
     return show.joined(panels) + quiet(note)
 
 
@@ -483,8 +501,8 @@ def lesson(group: Group) -> Markup:
     """What a group teaches, in words."""
     if not group.signal:
         text = (
-            "All scored rewards are equal, so every advantage is 0 and this group teaches nothing: the replies were "
-            "paid for and leave no trace. Another draw, a higher temperature or a larger group may bring a difference."
+            f"{NOTHING_LEARNT}: the replies were paid for and leave no trace. "
+            "Another draw, a higher temperature or a larger group may bring a difference."
         )
     else:
         scored = [advantage for advantage in group.advantages if advantage is not None]

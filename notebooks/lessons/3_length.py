@@ -9,7 +9,11 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Lesson 3 · What does length cost?")
+app = marimo.App(
+    width="medium",
+    app_title="Lesson 3 · What does length cost?",
+    css_file="../../discover_lib/views/static/workbench.css",
+)
 
 with app.setup(hide_code=True):
     import marimo as mo

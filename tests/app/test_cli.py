@@ -14,11 +14,17 @@ from pathlib import Path
 
 import pytest
 from command_line import assert_one_line_error, discover, discover_apart
+from scored import scores_where
 
+from discover_lib.app.cli import show
+from discover_lib.app.cli.common import console
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.metrics.replay import replay
+from discover_lib.metrics.results import results_by_scope
 from discover_lib.runs.files import load_tree
+from discover_lib.runs.options import RunOptions, lay_out
+from discover_lib.train.data import load_rows
 
 
 @pytest.mark.slow
@@ -172,7 +178,36 @@ def test_the_same_command_again_resumes_and_another_is_refused(tmp_path):
     again = discover(*arguments)
     assert again.returncode == 0 and "1 of 1 conversations finished" in again.stdout
     assert_one_line_error(discover(*arguments, "--turns", 4), "turns is 5 in the run and 4 now")
+    other = [arguments[0], "--domain", "svg_drawing", *arguments[3:]]
+    assert_one_line_error(discover(*other), 'domain is "technical_writing" in the run and "svg_drawing" now')
     assert (tmp_path / "conversations.jsonl").read_bytes() == before
+
+
+def test_several_domains_are_one_run_and_one_domain_is_what_it_always_was(tmp_path):
+    asked = ["synthesize", "--assistant", "options", "--assistant", "ask", "--artifacts", 2, "--turns", 1]
+    one, both = ["--domain", "svg_drawing"], ["--domain", "svg_drawing", "--domain", "travel_plan"]
+    assert discover(*asked, *one, "--run", tmp_path / "one").returncode == 0
+    assert discover(*asked, *both, "--run", tmp_path / "both").returncode == 0
+    alone = lay_out(RunOptions(("options", "ask"), "svg_drawing", artifacts=2, turns=1, candidates=1, split="train"))
+    configuration = json.loads((tmp_path / "one" / "run.json").read_text("utf-8"))
+    assert configuration == json.loads(json.dumps(alone.configuration))
+    rows = load_rows(tmp_path / "both", "sft", "content")
+    assert {row["domain"] for row in (*rows.train, *rows.held_out)} == {"svg_drawing", "travel_plan"}
+    again = discover(*asked, *both, "--run", tmp_path / "both")
+    assert again.returncode == 0 and "4 of 4 conversations finished" in again.stdout
+    assert_one_line_error(discover(*asked, *one, *one, "--run", tmp_path / "x"), "a domain is named twice")
+
+
+@pytest.mark.slow
+def test_an_evaluation_says_what_training_has_changed_wherever_the_two_stand(capsys):
+    found = {"hf:x": range(3), "between": range(2), "hf:x+before": range(1)}
+    for artifacts, verdict in ((8, "higher (p = 0.02, Holm over 3, n = 8 artifacts)"), (4, "too few to tell (too few")):
+        scores = scores_where(found, dict.fromkeys(found, 9), artifacts)
+        show.print_results(console(), results_by_scope(scores, "none"), "paper", "none")
+        printed = capsys.readouterr().out
+        assert f"hf:x, after − before its training, discovery: 1.00 [1.00, 1.00], {verdict}" in printed
+        assert "hf:x, after − before its training, found: 0.50 [0.50, 0.50]" in printed
+        assert f"hf:x: {artifacts} conversations ended" in printed, "a name is no emoji"
 
 
 @pytest.mark.slow
@@ -186,7 +221,8 @@ def test_plan_says_what_a_run_takes_before_anything_is_spent():
     scored = discover(*asked, "--for", "evaluate", "--domain", "travel_plan", "--engine", "gpt-4o-mini").stdout
     assert "60 conversations, 300 (240–300) turns" in scored, "10 artifacts of two domains, in evaluate's three trials"
     assert all(re.search(rf"{purpose} +│ gpt-4o-mini +│ +61 ", scored) for purpose in ("satisfaction", "behaviour"))
-    assert_one_line_error(discover(*asked, "--domain", "travel_plan"), "simulate takes one --domain")
+    both = discover(*asked, "--domain", "travel_plan").stdout
+    assert "20 conversations, 100 turns" in both, "10 artifacts of two domains"
     assert_one_line_error(discover(*asked, "--for", "synthesize"), "best-of-n needs two candidates")
     unknown = discover(*asked, "--engine", "openai/mine", "--api-base", "http://localhost:1/v1").stdout
     assert "and what openai/mine costs" in unknown

@@ -1,20 +1,26 @@
 """`discover train` and `discover merge`: what they refuse before anything is made, and what they call things."""
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from discover_lib.app.cli.main import app
 from discover_lib.app.cli.train import _figures, progress_line
+from discover_lib.engines.local.lineage import ADAPTER, Lineage, Source, content_hash
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import jobs
 from discover_lib.train.jobs import TrainingJob
 from discover_lib.train.recipes import Recipe
+from discover_lib.train.stage import StageSettings, problems
 
 runner = CliRunner()
+WEIGHTS = "adapter_model.safetensors"
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +69,37 @@ def test_what_cannot_work_is_one_line_before_anything_is_made(
 ) -> None:
     pytest.importorskip("torch")
     assert said in refusal(place, *words, **changed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("breaks", "said"),
+    [
+        (lambda sft, dpo: (dpo / "adapter_config.json").unlink(), "dpo/adapter/adapter_config.json: missing; put"),
+        (lambda sft, dpo: (dpo / "adapter_config.json").write_text("{"), "dpo/adapter/adapter_config.json: damaged"),
+        (lambda sft, dpo: (dpo / WEIGHTS).unlink(), f"dpo/adapter/{WEIGHTS}: missing; put the whole file back"),
+        (lambda sft, dpo: (dpo / WEIGHTS).write_bytes(b"\x40"), f"dpo/adapter/{WEIGHTS}: damaged"),
+        (lambda sft, dpo: os.truncate(sft / WEIGHTS, 90), f"sft/adapter/{WEIGHTS}: damaged"),
+    ],
+)
+def test_a_broken_adapter_is_named_before_anything_is_loaded(
+    place: Path, tmp_path: Path, breaks: Callable[[Path, Path], Any], said: str
+) -> None:
+    from safetensors.numpy import save_file
+
+    base, merged = Source(str(place / "base"), content_hash(place / "base")), ()
+    for stage in ("sft", "dpo"):
+        adapter = tmp_path / stage / ADAPTER
+        adapter.mkdir(parents=True)
+        (adapter / "adapter_config.json").write_text("{}")
+        save_file({"lora": np.zeros(99, np.float32)}, adapter / WEIGHTS)
+        made = Lineage(stage, base, merged, None, Recipe.paper().to_dict(), {}, stage, 0, "transformers")
+        made.write(tmp_path / stage)
+        merged = (Source(str(adapter), content_hash(adapter), stage),)
+    whole = StageSettings("grpo", str(place / "pairs"), base.path, str(tmp_path / "dpo"), Recipe.miniature())
+    assert problems(whole) == []
+    breaks(tmp_path / "sft" / ADAPTER, tmp_path / "dpo" / ADAPTER)
+    assert said in refusal(place, "grpo", adapter=str(tmp_path / "dpo"))
 
 
 @pytest.mark.parametrize(
@@ -147,8 +184,8 @@ def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Pa
     ("kept", "said"),
     [
         (0, "what the steps logged is not said here: it is of models that were not kept"),
-        (1, "after round 1: loss 0.1, reward 1, KL to the reference 0.001, broken replies 6%"),
-        (2, "at the last step: loss 0.2, reward 2, KL to the reference 0.001, broken replies 6%"),
+        (1, "after round 1: loss 0.1, reward 1, KL to the reference 0.001, broken replies 6\u00a0%"),
+        (2, "at the last step: loss 0.2, reward 2, KL to the reference 0.001, broken replies 6\u00a0%"),
     ],
 )
 def test_the_closing_figures_are_those_of_the_round_that_was_kept(kept: int, said: str, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import assert_one_line_error, discover
 
 from discover_lib.app.cli.main import COMMANDS, LazyCommand
 
@@ -38,6 +39,18 @@ def test_no_command_is_lost() -> None:
 @pytest.mark.parametrize("name", PROMISED)
 def test_options_and_their_defaults_stay(name: str) -> None:
     assert options_of(name) == PROMISED[name]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_option_of_one_value_is_refused_when_it_is_given_twice(name: str) -> None:
+    command = LazyCommand(name, COMMANDS[name]).load()
+    parts = {name: command} if not hasattr(command, "commands") else command.commands
+    for part, parameter in ((part, each) for part, of_part in parts.items() for each in of_part.params):
+        if parameter.param_type_name != "option" or parameter.multiple or parameter.is_flag:
+            continue
+        option, words = parameter.opts[0], [name] if part == name else [name, part]
+        result = discover(*words, option, "one", f"{option}=two")
+        assert_one_line_error(result, f"^discover: {option} takes one value, and is given 'one' and 'two'$")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -51,6 +51,7 @@ RUNS = {
         ),
         (DOMAIN,),
     ),
+    "several domains": (RunOptions(("draft",), f"{DOMAIN}, travel_plan", artifacts=1, candidates=2), ()),
     "a cap": (RunOptions(("draft",), DOMAIN, artifacts=1, rules=Rules.paper().replace(near_miss_cap=2)), ()),
     "a model": (RunOptions(("draft",), DOMAIN, artifacts=1, judge="openai/some-model", turns=2), ()),
 }

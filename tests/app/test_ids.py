@@ -282,6 +282,7 @@ def test_every_number_of_the_report_resolves_and_comes_out_the_same(
     assert compared > 30
 
 
+@pytest.mark.slow
 def test_every_number_of_the_table_of_scores_resolves_and_comes_out_the_same(folder: Path, evidence: Evidence) -> None:
     rows = list(csv.DictReader(io.StringIO(scores_csv(Pool(load_scores(folder)), id_of_run(folder)))))
     assert len(rows) == 48
@@ -348,6 +349,7 @@ def expected_of(stored: Resolved, parts: list[str]) -> float | None:
     return None
 
 
+@pytest.mark.slow
 def test_every_number_of_the_results_resolves_and_comes_out_the_same(folder: Path) -> None:
     results = json.loads((folder / "results.json").read_text())
     ids, resolved, compared = results.pop("ids"), dict[str, Resolved](), Counter[str]()

@@ -198,7 +198,7 @@ def test_nonsense_fails_with_a_hint_and_never_raises(key: str, answer: Any) -> N
 @pytest.mark.parametrize(
     ("card", "choice", "number"),
     [
-        ("1", "none", "ask found 0, draft 2 and adaptive 9"),
+        ("1", "none", "discovered: 0 with ask, 2 with draft, 9 with adaptive"),
         ("2", "only the first tree that is not all discovered", "4 wishes of the first and 0 wishes of the second"),
         ("3", "less than 0", "verbose earned −0.708, draft \\+0.962"),
         ("4", "3 or more", r"In 3 of the 6 pairs \(1, 4, 5\)"),

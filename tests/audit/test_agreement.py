@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llm_contrary import Contrary, contradicts_itself
 from llm_server import FakeServer
+from markupsafe import escape
 
 from discover_lib.audit.agreement import (
     ENOUGH,
@@ -33,12 +34,16 @@ from discover_lib.audit.agreement import (
     recorded_labels,
     write_label_sheet,
 )
+from discover_lib.audit.failures import overruled_in
+from discover_lib.audit.leaks import finished_conversations
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.roles import JudgeError
 from discover_lib.engines.miniature import engine
 from discover_lib.metrics.intervals import share_of
 from discover_lib.runs.options import RunOptions, lay_out
+from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import run_unit
+from discover_lib.views import audit as show_audit
 
 
 def table(yes_yes: int, yes_no: int, no_yes: int, no_no: int) -> list[tuple[str, str]]:
@@ -228,6 +233,13 @@ def test_verdicts_read_otherwise_than_said_stand_beside_the_agreement(tmp_path: 
     assert f"{where} said missed ({one['said']}), read as met (met with something more specific: " in lines
     assert f"too few to tell how far judges agree (under {ENOUGH} things, or one conversation alone): " in lines
     assert "near misses (n = " in lines and "talks" not in told
+    with RunStore.read(tmp_path / "run") as store:
+        talks = dict(finished_conversations(store))
+        labels = recorded_labels(talks, overruled=overruled_in(store))
+    rows = show_audit.contradicted(label for label in labels if label.said is not None)
+    for each in (each for each in contradicted if each["judge"] == "as recorded"):
+        for cell in (f"{each['conversation']}, turn {each['turn']}", each["intent"], each["said"]):
+            assert f">{escape(cell)}</td>" in rows
 
 
 # -- labels by people ------------------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def test_the_miniature_passes(sound: Certificate) -> None:
     assert sound.result == "passed", sound.line
     assert list(sound.found) == list(PANEL) and sound.artifacts == FEW
     assert {each.relation for each in sound.tested} == set(RELATIONS)
-    assert f"in all {len(RELATIONS)} checks" in sound.line and f"n = {FEW}" in sound.line
+    assert f"all {len(RELATIONS)} relations" in sound.line and f"n = {FEW}" in sound.line
 
 
 @pytest.mark.slow
@@ -329,4 +329,4 @@ def test_users_in_two_domains_need_a_certificate_in_each(tmp_path: Path) -> None
     execute(lay_out_evaluation(RunOptions(("draft",), artifacts=1, turns=1), ("svg_drawing", DOMAIN)), folder)
     trust = trust_in(folder)
     assert trust.result == "passed" and len(trust.certificates) == 2
-    assert trust.line.startswith("svg_drawing: in all ")
+    assert trust.line.startswith("svg_drawing: all ")

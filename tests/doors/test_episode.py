@@ -48,6 +48,7 @@ def test_the_steps_are_the_record() -> None:
     assert all(json.loads(json.dumps(step.info)) == step.info for step in steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["engine", "judge", "voice"])
 def test_a_missing_key_is_said_before_anybody_talks(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -367,6 +367,9 @@ def test_too_few_artifacts_are_said_instead_of_a_verdict() -> None:
         "b and a in discovery: 1.00 [1.00, 1.00]; too few for any verdict: the smallest p that 5 artifacts can give "
         "is 0.19 (Holm over 3); it takes 7 or more"
     )
+    assert {each.verdict for each in found} == {"too few to tell"}
+    enough = {(each.ours, each.theirs): each.verdict for each in compare(three())}
+    assert enough == {("a", "b"): "not distinguishable", ("a", "c"): "lower", ("b", "c"): "lower"}
 
 
 # -- shares ------------------------------------------------------------------------------------------------------------

@@ -62,3 +62,14 @@ def test_nothing_serious_stands_in_anyones_way(name: str, themed: Server, browse
     context.close()
     assert not found, "\n".join(found)
     assert outside == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_light_or_dark_as_the_system_is(scheme: str, server: Server, browser: Browser) -> None:
+    context = browser.new_context(service_workers="block", color_scheme=scheme)
+    keep_on_this_machine(context)
+    page = context.new_page()
+    page.goto(f"{server.url}/?file=30_reward.py")
+    expect(page.locator(".dl-footer")).to_be_visible(timeout=60 * SECOND)
+    assert page.evaluate("document.body.classList.contains('dark')") == (scheme == "dark")
+    context.close()

@@ -27,7 +27,7 @@ CHOICES = {
     "50_train.py": """Backend | Row""",
     "51_grpo_by_hand.py": """Domain | User | Turn to answer | free tokens τ | Replies in the group | Draw""",
     "52_before_after.py": """User""",
-    "60_evaluate.py": """Measure | Pool | Skip wishes that | Domains | Assistants | Artifacts per domain | Trials
+    "60_evaluate.py": """Measure | Pool | Skip intents that | Domains | Assistants | Artifacts per domain | Trials
         | Turns | Rules | Near misses a reply | Seed""",
     "61_behind_a_number.py": """Measure | against | Sorted | Beside it, with the same user | After turn""",
     "65_audit.py": """Show cases of the kind | only those the audit gets wrong | Share of verdicts turned around

@@ -31,7 +31,7 @@ class Simulator:
         self.page.goto(url)
         expect(self.page.locator(".st-frame").first).to_be_visible(timeout=45 * SECOND)
         expect(self.page.locator(".js-plotly-plot .scatterlayer")).to_have_count(1, timeout=45 * SECOND)  # the graph
-        expect(self.page.locator(".dl-chart svg")).to_be_visible()
+        expect(self.page.locator(".dl-chart svg:visible")).to_be_visible()
 
     @property
     def stage(self) -> Locator:
@@ -92,13 +92,18 @@ class Simulator:
 
     def places(self) -> list[tuple[float, float]]:
         """Where every node is in the graph, to a hundredth of a pixel: the points of the largest trace."""
-        boxes = self.graph.locator(".scatterlayer").evaluate("""layer => {
-            const frame = layer.closest('.svg-container').getBoundingClientRect();
-            const traces = [...layer.querySelectorAll('.trace')].map(trace => [...trace.querySelectorAll('.point')]);
-            const nodes = traces.reduce((most, trace) => trace.length > most.length ? trace : most, []);
-            const boxes = nodes.map(node => node.getBoundingClientRect());
-            return boxes.map(box => [box.x - frame.x, box.y - frame.y]);
-        }""")
+        boxes = None
+        while boxes is None:  # the graph may be drawn anew between being found and being measured
+            boxes = self.graph.locator(".scatterlayer").evaluate("""layer => {
+                const container = layer.closest('.svg-container');
+                if (!container || !layer.isConnected) return null;
+                const frame = container.getBoundingClientRect();
+                const traces = [...layer.querySelectorAll('.trace')];
+                const points = traces.map(trace => [...trace.querySelectorAll('.point')]);
+                const nodes = points.reduce((most, each) => each.length > most.length ? each : most, []);
+                const boxes = nodes.map(node => node.getBoundingClientRect());
+                return boxes.map(box => [box.x - frame.x, box.y - frame.y]);
+            }""")
         return [(round(x, 2), round(y, 2)) for x, y in boxes]
 
     def drawn(self) -> str:

@@ -189,6 +189,7 @@ def test_the_help_lists_the_exit_codes() -> None:
         assert code in said, code
 
 
+@pytest.mark.slow
 def test_a_missing_key_and_a_server_that_is_down_are_code_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     asked = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--turns", 1]

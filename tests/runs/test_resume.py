@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import random
 import signal
 import sqlite3
@@ -325,6 +326,23 @@ def test_a_judgement_that_cannot_be_read_leaves_its_candidate_unscored(trees, tm
     assert all(turn.reply.assistant == "adaptive" for talk in finished for turn in talk.turns)
     assert len(failures) == sum(len(talk.turns) for talk in finished)
     assert not any(failure.ended for _, failure in failures)
+
+
+def test_first_conversations_begin_apart_and_a_stop_does_not_wait_for_those_to_come(trees, tmp_path):
+    units, begun, together = units_of(trees, "adaptive", "draft"), [], threading.Barrier(3)
+    stop = threading.Event()
+
+    def breaks(role, seen):
+        if role == "assistant" and len(seen[1]) == 1:
+            begun.append(time.monotonic())
+            if len(begun) == 3:
+                stop.set()
+            together.wait(30)  # all of the first three are under way at the same time
+
+    report, _, _ = run(tmp_path, units, Breaking(breaks), concurrency=len(units), apart=0.2, stop=stop)
+    assert report.halted == "stopped"
+    assert len(begun) == 3, "nothing begins after a stop"
+    assert min(later - earlier for earlier, later in itertools.pairwise(begun)) > 0.1
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])

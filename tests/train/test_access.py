@@ -188,5 +188,9 @@ def test_the_plan_of_a_stage_counts_what_can_be_asked(undisturbed: Undisturbed, 
     assert voice.calls.expected == pytest.approx((4 * 2 / 2 + 3 * 3) * 1.02)
     with RunStore.read(undisturbed.folder / CALLS) as store:
         took = store.call_lengths()
+    early = "a rollout has 2 turns, at the least one: it ends where all is discovered"
+    recipe = stage.recipe.changed("grpo", {"multi_turn": 2})
+    assert early in plan_stage(replace(stage, recipe=recipe), Access()).assumptions
+    assert early not in plan.assumptions
     assert 0 < took["judge"][0] < judge.calls.high
     assert judge.length.prompt.high < 3 * took["judge"][1]  # the server counts words

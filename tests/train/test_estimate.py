@@ -1,5 +1,6 @@
 """What a stage needs on a card: the arithmetic against published figures, and what is refused."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -9,16 +10,18 @@ import pytest
 from discover_lib.train.estimate import (
     CARD_OF_RECIPE,
     CARDS,
+    FITS,
     PUBLISHED,
     EstimateError,
     architecture_of,
+    caution,
     estimate,
     misfit,
     name_note,
     published_name,
     refusal,
 )
-from discover_lib.train.recipes import STAGES, LoraRecipe, Recipe
+from discover_lib.train.recipes import STAGES, LoraRecipe, Recipe, beside_the_paper
 
 LLAMA, QWEN = "meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-8B"
 ROWS = [{"messages": [{"role": "user", "content": "word " * 1500}]}] * 500
@@ -113,7 +116,40 @@ def test_no_preset_asks_for_more_than_its_card_may_have(name: str, stage: str) -
     assert recipe.problems(stage) == []  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", CARD_OF_RECIPE)
+def test_the_table_of_the_documents_is_what_the_estimate_and_the_recipe_say(name: str) -> None:
+    base = architecture_of("Qwen/Qwen3-4B" if name == "t4" else LLAMA)
+    recipe, card = Recipe.named(name), CARDS[CARD_OF_RECIPE[name]]
+    fits = ", ".join(f"{each} {FITS[estimate(each, base, recipe, card, ()).fits]}" for each in STAGES)
+    table = (Path(__file__).parents[2] / "docs" / "training.md").read_text("utf-8").splitlines()
+    (row,) = [line for line in table if line.startswith(f"| `{name}` |")]
+    assert row.endswith(f"| {fits} | {beside_the_paper(recipe)} |")
+
+
+def test_a_stage_that_may_fit_says_what_to_lower_to_be_sure() -> None:
+    base, recipe, card = architecture_of(LLAMA), Recipe.named("24gb"), CARDS["rtx4090"]
+    lines = [caution(stage, base, recipe, card, "transformers") for stage in STAGES]
+    assert lines == [
+        "",
+        "dpo may not fit rtx4090: to be sure, set dpo.max_length=2048, or take the recipe t4",
+        "grpo may not fit rtx4090: to be sure, set grpo.max_length=2048, or take the recipe t4",
+    ]
+    surer = recipe.changed("dpo", {"max_length": 2048})
+    assert estimate("dpo", base, surer, card, ()).fits == "yes"
+    nothing = caution("grpo", architecture_of(QWEN), Recipe.t4(), CARDS["t4"], "transformers")
+    assert nothing == "grpo may not fit t4: to be sure, take a larger card or a smaller base"
+
+
 def test_the_paper_s_sft_of_an_8b_model_takes_minutes_and_the_line_says_so() -> None:
     needed = estimate("sft", architecture_of(QWEN), Recipe.paper(), CARDS["a100-80"], ROWS)
     assert needed.steps == 96 and 0.1 < needed.hours < 1
     assert needed.line.startswith("sft on a100-80: 18.1 + 29.6 (± 14.8) GiB of 80: fits; 96 updates, ")
+    spans = {
+        4.0: "2.0 h to 6.0 h",
+        1.0: "30 min to 1.5 h",
+        0.02: "1 min to 2 min",
+        0.013: "1 min",
+        0.008: "under a minute",
+    }
+    for hours, said in spans.items():
+        assert dataclasses.replace(needed, hours=hours).line.endswith(f"96 updates, {said}")

@@ -227,6 +227,17 @@ def test_other_settings_in_the_same_folder_are_refused_by_name(begin: Callable[.
     assert "epochs" not in str(refusal.value)
 
 
+def test_a_folder_in_which_no_step_was_trained_takes_other_settings(begin: Callable[..., TrainingJob]) -> None:
+    job, other = begin(None, "0", "1"), {**SETTINGS, "seed": 1}
+    assert job.wait(20).state == "failed"
+    (job.folder / "rounds").mkdir()
+    (job.folder / jobs.METRICS).write_text('{"step": 0, "round": 0}\n')  # measured before training, by another recipe
+    assert begin(job.folder, "0", "3", settings=other).wait(20).state == "failed"
+    assert job.settings()["seed"] == 1 and steps_of(job) == [1, 2] and not (job.folder / "rounds").exists()
+    with pytest.raises(JobError, match="seed: 1 there, 0 asked"):
+        begin(job.folder)
+
+
 def test_a_folder_of_something_else_is_refused(begin: Callable[..., TrainingJob], tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "letter.txt").write_text("keep me")

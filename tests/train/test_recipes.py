@@ -180,6 +180,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch, *, here: bool, unsloth: bool) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "here", "unsloth", "line"),
     [

@@ -20,7 +20,6 @@ from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.train.grpo.reward import RewardError, Scorer, SimulatorReward, Users
 from discover_lib.train.grpo.rollouts import difference_text
 from discover_lib.train.recipes import GrpoRecipe, Recipe
-from discover_lib.train.recorder import peak_memory_mb
 from discover_lib.train.stage import StageError, StageResult, StageSettings, problems, run_stage
 
 Train = Callable[..., StageResult]
@@ -337,12 +336,13 @@ def test_looking_ahead_pays_a_reply_for_what_it_prepares(states: list[str]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", ["sft", "grpo"])
-def test_stopped_and_gone_on_with_is_the_same_as_undisturbed(stage: str, train: Train, place: Path) -> None:
-    steps = {"max_steps": 4, "rounds": 2} if stage == "grpo" else {"max_steps": 4}
+@pytest.mark.parametrize(("stage", "lost"), [("sft", 0), ("grpo", 0), ("grpo", 1)])
+def test_stopped_and_gone_on_with_is_the_same_as_undisturbed(stage: str, lost: int, train: Train, place: Path) -> None:
+    """Also where the last checkpoint was not finished, and a round that was measured after it is logged again."""
+    steps = {"max_steps": 4, "rounds": 2, "probe_users": 9} if stage == "grpo" else {"max_steps": 4}
     recipe = short_recipe(max_completion=40).changed(stage, {**steps, "save_steps": 1, "logging_steps": 1})  # type: ignore[arg-type]
-    whole = train(stage, f"{stage}-whole", recipe=recipe)
-    folder = place / f"{stage}-parted"
+    whole = train(stage, f"{stage}-whole-{lost}", recipe=recipe)
+    folder = place / f"{stage}-parted-{lost}"
 
     def stop_after_two(line: str) -> None:
         if stage == "sft" or line.startswith("after round 1"):
@@ -351,14 +351,23 @@ def test_stopped_and_gone_on_with_is_the_same_as_undisturbed(stage: str, train: 
     first = train(stage, folder.name, recipe=recipe, on_progress=stop_after_two)
     assert first.stopped and first.adapter is None and 1 <= first.step < 4
     (folder / "STOP").unlink()
-    saved = folder / "checkpoints" / f"checkpoint-{first.step}"
-    torn = folder / "checkpoints" / f"checkpoint-{first.step + 1}"
-    shutil.copytree(saved, torn)
+    for name in ("metrics.jsonl", "samples.jsonl"):  # as a process leaves them that is killed a step later
+        with (folder / name).open("a") as file:
+            file.write(json.dumps({"step": first.step + 1, "loss": 9.0, "reward": 9.0}) + '\n{"step": 4, "lo')
+    step = first.step - lost
+    saved = folder / "checkpoints" / f"checkpoint-{step}"
+    torn = folder / "checkpoints" / f"checkpoint-{step + 1}"
+    shutil.copytree(saved, torn, dirs_exist_ok=True)
     (torn / "trainer_state.json").write_text("{")  # as a killed process leaves it
     told: list[str] = []
     second = train(stage, folder.name, recipe=recipe, on_progress=told.append)
-    assert f"going on from step {first.step}" in told and not second.stopped and second.step == 4
+    assert f"going on from step {step}" in told and not second.stopped and second.step == 4
     column = "reward" if stage == "grpo" else "loss"
+    for name in ("metrics.jsonl", "samples.jsonl"):
+        one, other = ((each.folder / name).read_text().splitlines() for each in (whole, second))
+        assert [json.loads(line)["step"] for line in one] == [json.loads(line)["step"] for line in other]
+    few = [line for line in told if line.startswith("probe_users is 9, and these rows have ")]
+    assert len(few) == (stage == "grpo")
     assert logged(second, column) == logged(whole, column) and len(set(logged(whole, column))) > 1
     assert whole.adapter and second.adapter and same(whole.adapter, second.adapter)
     with pytest.raises(StageError, match="this training is finished"):
@@ -386,6 +395,8 @@ def test_grpo_measures_whole_conversations_and_keeps_the_best_round(train: Train
     assert all(prompts) and {row["domain"] for found in prompts for row in found} == {DOMAIN}
     steps = [line for line in lines(result.folder) if "reward" in line]
     assert [line["step"] for line in steps] == [1, 2] and all(0 < line["simulator/share"] < 1 for line in steps)
+    from discover_lib.train.recorder import peak_memory_mb  # here, since it brings transformers
+
     peaks = [line["memory_mb"] for line in steps] + [result.peak_memory_mb, peak_memory_mb() + 0.1]
     assert peaks == sorted(peaks) and peaks[0] > 100  # of the whole process, so of all tests before this one, too
     sample = lines(result.folder, "samples.jsonl")[0]

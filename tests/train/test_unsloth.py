@@ -1,7 +1,6 @@
 """Unsloth's own trainers, as it writes them for the installed TRL, without a GPU (see `unsloth_on_cpu`).
 
-They need an environment of their own: python -m venv unsloth && unsloth/bin/pip install -e '.[train]' unsloth, then
-UNSLOTH_PYTHON=unsloth/bin/python pytest tests/train/test_unsloth.py
+They need an environment of their own, which `make gpu-versions` makes; UNSLOTH_PYTHON may name another.
 """
 
 import json
@@ -16,7 +15,8 @@ from training import make_base, make_data, teach
 
 pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).resolve().parents[1] / "unsloth_on_cpu.py"
-PYTHON = os.environ.get("UNSLOTH_PYTHON", sys.executable)
+MADE = Path(__file__).resolve().parents[2] / ".venv-gpu" / "bin" / "python"
+PYTHON = os.environ.get("UNSLOTH_PYTHON", str(MADE) if MADE.exists() else sys.executable)
 STAGES = ("sft", "dpo", "grpo", "grpo-turns")
 
 
@@ -26,7 +26,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     pytest.importorskip("trl")
     find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('unsloth') is None)"
     if subprocess.run([PYTHON, "-c", find], check=False).returncode:
-        pytest.skip("unsloth is not installed; UNSLOTH_PYTHON may name a Python that has it")
+        pytest.skip("unsloth is not installed: make gpu-versions, or UNSLOTH_PYTHON=PYTHON")
     folder = tmp_path_factory.mktemp("unsloth")
     make_data(folder / "data")
     teach(make_base(folder / "base"), folder / "data")  # some of what it writes can be read, so rewards differ

@@ -6,6 +6,7 @@ import dataclasses
 import html
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
@@ -16,14 +17,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Page
+from scored import scores_where
 
+from discover_lib.app.cli.paper import _show
 from discover_lib.audit.certificate import certify_run, lay_out_panel
 from discover_lib.base.files import write_json
 from discover_lib.base.ids import DiscoverId
 from discover_lib.metrics.intervals import Estimate, share_of
 from discover_lib.metrics.paired import Comparison, p_text
-from discover_lib.metrics.results import Pool, ScopeResults, results_of
-from discover_lib.metrics.scores import ConversationScores
+from discover_lib.metrics.results import MEASURE, Pool, ScopeResults, results_of
 from discover_lib.paper import RESULTS, TIMES, VARIANTS, Paper, PaperOptions
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions
@@ -31,7 +33,16 @@ from discover_lib.runs.resolve import BY_LABEL, Resolved, resolve
 from discover_lib.views import report as report_page
 from discover_lib.views.figures.charts import Box, turn_curves
 from discover_lib.views.figures.theme import SHAPES, looks, shape
-from discover_lib.views.report import PaperRun, ReportError, breaks_more, command, facing, headline, not_below
+from discover_lib.views.report import (
+    PaperRun,
+    ReportError,
+    _difference,
+    _mark,
+    breaks_more,
+    command,
+    headline,
+    not_below,
+)
 
 BEST = VARIANTS[-1].label
 STAND_INS = {  # scripted assistants in the places of the models, so that no model has to be trained
@@ -134,6 +145,7 @@ class Crawler(HTMLParser):
             self.texts.append((stands_on, element, data))
 
 
+@pytest.mark.slow
 def test_every_number_of_the_report_stands_on_what_is_stored(finished: Path, page_text: str) -> None:
     crawler = Crawler()
     crawler.feed(page_text)
@@ -182,29 +194,29 @@ def test_the_numbers_of_the_results_carry_their_ids(finished: Path) -> None:
     assert resolve(DiscoverId.parse(results["evaluation"]["ids"]["/certificate"])).values
 
 
+def test_a_variant_that_is_the_model_before_it_is_said_to_be_so(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "paper"
+    shutil.copytree(finished, folder)
+    results = json.loads((folder / RESULTS).read_text())
+    results["training"][BEST]["kept_round"] = 0
+    write_json(folder / RESULTS, results)
+    line = f"{BEST} is SFT+DPO as it was: in no round of its training more was discovered than before it"
+    assert line in words(report_page.report_html(folder)).partition("The same comparison in the other measures")[0]
+    quick = PaperOptions.small(domains=("svg_drawing",))
+    _show(Paper(folder, quick))
+    printed = capsys.readouterr().out
+    assert f"│ {BEST} (= SFT+DPO)" in printed and line in printed
+    assert printed.endswith("it shows that every step works, and nothing about who is better\n")
+
+
 # -- the answer --------------------------------------------------------------------------------------------------------
 
 
 def scope_where(found: Mapping[str, Sequence[int]], tokens: Mapping[str, int], artifacts: int = 8) -> ScopeResults:
-    """Assistants that find these of the intents 0 to 3 on every artifact, in one turn of so many tokens."""
-    return results_of(
-        Pool(
-            ConversationScores(
-                place=0,
-                domain="svg_drawing",
-                artifact=f"a{artifact}",
-                trial=0,
-                assistant=name,
-                stop="max_turns",
-                moves={str(intent): (1, 1) if intent in known else (0, 0) for intent in range(4)},
-                rewards=(float(len(known)),),
-                tokens=(tokens[name],),
-                leaves={"1": 5 if known else 1},
-            )
-            for name, known in found.items()
-            for artifact in range(artifacts)
-        )
-    )
+    """The results of `scores_where`."""
+    return results_of(Pool(scores_where(found, tokens, artifacts)))
 
 
 LENGTHS = {"base": 2000, "SFT": 2000, BEST: 1000}
@@ -228,9 +240,13 @@ def test_the_answer_follows_from_the_comparison(base: list[int], best: list[int]
 
 def test_too_few_artifacts_are_no_yes() -> None:
     said = words(headline(scope_where({"base": [0], "SFT": [], BEST: [0, 1, 2]}, LENGTHS, artifacts=4)))
-    assert said.startswith("Not shown.")  # p = 2 / 2^4 × 3 pairs
-    assert "p = 0.38" in said
-    assert "In length the two are not distinguishable" in said
+    assert said.startswith("Too few to tell. Whether SFT+DPO+GRPO helps its users discover more than the base model")
+    assert "the smallest p that 4 artifacts can give is 0.38 (Holm over 3)" in said  # 2 / 2^4 × 3 pairs
+    assert "In length they are too few to tell: 1.00 against 2.00" in said and "not distinguishable" not in said
+    few = scope_where({"base": [0], "SFT": [], BEST: [0, 1, 2]}, LENGTHS, artifacts=4).comparisons["discovery"][0]
+    assert words(_mark(few, MEASURE["discovery"])).startswith("? too few to tell")
+    assert "too few to tell, p" not in (cell := words(_difference(few, MEASURE["discovery"], DiscoverId("x"))))
+    assert cell.endswith("too few to tell")
 
 
 def test_a_measure_that_nobody_could_be_scored_in_is_not_compared() -> None:
@@ -250,12 +266,12 @@ def test_satisfaction_that_was_lost_is_said() -> None:
 @given(st.floats(-1, 1).filter(bool), st.floats(0, 1), st.floats(0, 1))
 def test_facing_turns_a_comparison_round(mean: float, below: float, above: float) -> None:
     there = Comparison("a", "b", Estimate(mean, mean - below, mean + above, 9, 9), 0.01, 0.03, 3, 0.2)
-    assert facing(there, "a") is there
-    turned = facing(there, "b")
+    assert there.facing("a") is there
+    turned = there.facing("b")
     assert (turned.ours, turned.theirs, turned.difference.mean) == ("b", "a", -mean)
     assert turned.difference.low <= turned.difference.mean <= turned.difference.high  # type: ignore[operator]
     assert turned.conclusion == -there.conclusion
-    assert facing(turned, "a") == there
+    assert turned.facing("a") == there
 
 
 @pytest.mark.parametrize(

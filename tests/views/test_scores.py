@@ -16,15 +16,16 @@ from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Candidate, Reply, Turn
 from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.core.view import UserView
+from discover_lib.engines.miniature import assistants
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
-from discover_lib.metrics.paired import compare
+from discover_lib.metrics.paired import compare, fewest_artifacts
 from discover_lib.metrics.results import MEASURE, MEASURES, Pool, pools_without
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.views import explain
 from discover_lib.views import scores as show_scores
 from discover_lib.views.beside import marked_reply
 from discover_lib.views.figures import charts
-from discover_lib.views.figures.theme import looks, named, short
+from discover_lib.views.figures.theme import SCRIPTED, looks, named, short
 from discover_lib.views.pages import evaluation_page, scores_csv
 
 NASTY = 'a<b>&"c"'
@@ -95,6 +96,15 @@ def test_the_fewest_tokens_are_the_best_and_nobody_is_praised_for_more() -> None
     (cell,) = _pressable(markup)
     assert "▲ −0.80" in cell[1] and show_scores.picked(html.unescape(cell[0])) == ("pair", "brief", "long")
     assert text_of(show_scores.results(table, {}, marks)).count("fewer is better") == 1
+
+
+def test_who_only_asks_is_not_cheered_for_it() -> None:
+    rated = [scores(name, at, n) for name, n in (("ask", 0), ("adaptive", 2)) for at in range(8)]
+    talks = Pool(dataclasses.replace(each, interactivity=0.9 if each.assistant == "ask" else 0.5) for each in rated)
+    said = show_scores.answer(table_of(talks), compare(talks.values("interactivity")), MEASURE["interactivity"])
+    assert 'data-tone="open"' in said and "ask found 0.00 of the hidden intents, adaptive 0.67." in text_of(said)
+    note = text_of(show_scores.interactivity_note({"engine": {"judge": "miniature"}}, table_of(talks)))
+    assert note.endswith("More is not always better: ask has the most, 0.90, and found 0.00.")
 
 
 def test_too_few_users_get_no_verdict() -> None:
@@ -229,6 +239,20 @@ def test_assistants_look_different_whatever_the_colour() -> None:
     assert len({each.symbol for each in marks.values()}) == len({each.colour for each in marks.values()}) == 9
 
 
+def test_a_scripted_assistant_looks_the_same_on_every_page() -> None:
+    panel, pool = looks(["oracle", "adaptive", "options"]), looks(["draft", "ask", "mine", "options", "adaptive"])
+    assert {name: panel[name] for name in ("options", "adaptive")}.items() <= pool.items()
+    assert len({each.symbol for each in pool.values()}) == 5
+    assert len(set(looks(SCRIPTED).values())) == len(SCRIPTED) and set(SCRIPTED) == set(assistants.SCRIPTED)
+
+
+def test_from_how_many_artifacts_on_two_can_be_told_apart() -> None:
+    assert [fewest_artifacts(pairs) for pairs in (1, 6)] == [6, 8]  # 2 / 2⁶ = 0.03; 6 × 2 / 2⁸ = 0.047
+    said = show_scores.too_few_line(4)
+    assert "Fewer than 8 artifacts" in said and "(7: 0.09 at best)" in said
+    assert show_scores.too_few_line(1) == ""
+
+
 def test_the_sensitivity_map_shows_what_flips_and_names_what_does_not() -> None:
     def outcome(axis: str, *changes: tuple[str, str, str], unjudged: int = 0) -> dict:
         rows = [{"ours": ours, "theirs": theirs, "change": change} for ours, theirs, change in changes]
@@ -275,7 +299,8 @@ def test_labels_with_room_stay_where_they_are() -> None:
 def test_figures_draw_every_interval() -> None:
     """Good 1.00, middle 0.50 [0.33, 0.67] or so, bad 0.00 on an axis of 0 to 1 whose ends are `zero` and `one`."""
     table = table_of(APART)
-    drawn, phone = charts.intervals(table, MEASURE["proportion"], looks(APART.assistants)).split('class="rf-narrow"')
+    figure = charts.intervals(table, MEASURE["proportion"], looks(APART.assistants))
+    drawn, _, phone = re.split('class="rf-(?:middle|narrow)"', figure)
     assert [each.split(":")[0] for each in re.findall("<title>(.*?)</title>", drawn)] == ["good", "middle", "bad"]
     ends = [tuple(map(float, each)) for each in re.findall(r'd="M([\d.]+),[\d.]+H([\d.]+)M', drawn)]
     one, zero = ends[0][0], ends[2][0]
@@ -328,7 +353,8 @@ def test_numbers_below_zero_have_a_minus_sign() -> None:
 
 def test_tokens_are_drawn_against_discovery_with_both_intervals() -> None:
     table = table_of(APART)
-    drawn = charts.tokens_against_discovery(table, looks(APART.assistants))
+    drawn, *smaller = charts.tokens_against_discovery(table, looks(APART.assistants)).split('<div class="rf-')[2:]
+    assert len(smaller) == 2 and all(each.count("rf-whisker") == 6 for each in smaller)
     assert drawn.count("<title>") == drawn.count('class="rf-name"') == 3 and drawn.count("rf-whisker") == 6
     assert "good: 0.10 [0.10, 0.10] thousand tokens, discovery 1.00 [1.00, 1.00], n = 8 artifacts" in drawn
     assert "No assistant is scored" in charts.tokens_against_discovery({"a": {}}, {})
@@ -384,5 +410,5 @@ def test_an_evaluation_is_one_file_without_a_script() -> None:
     assert "<h1>A &amp; B</h1>" in page and "<h2>Table &lt;1&gt;</h2>" in page and "default-src 'none'" in page
     assert "<script" not in page and "<b>:" not in page and "&lt;/script&gt;&lt;b&gt;" in page
     assert (
-        not re.findall(r"""<[^>]+(?:src|href)=["']?https?:""", page) and page.count('<svg class="rf"') == 2
-    )  # desk, phone
+        not re.findall(r"""<[^>]+(?:src|href)=["']?https?:""", page) and page.count('<svg class="rf"') == 3
+    )  # desk, tablet, phone

@@ -158,6 +158,16 @@ class TestDrawing:
         figure = intent_figure(tree, state, transitions, layout="layered")
         assert 4 < len(figure.data[LABELS].text) < 4 + len(below)
 
+    def test_no_edge_of_a_layered_picture_runs_through_a_label(self) -> None:
+        """A label of a node with one child below it stands beside the node; that of a leaf stands below."""
+        tree = IntentTree.from_dict({"roots": [chain(1, 2), chain(2, 2)]})
+        everything = IntentState(dict.fromkeys(tree.intents, Discovery.DISCOVERED))
+        labels = intent_figure(tree, everything, layout="layered").data[LABELS]
+        sides = dict(zip(labels.text, labels.textposition, strict=True))
+        assert {sides[f"wants {key}"] for key in ("1", "2")} == {"top center"}
+        assert {sides[f"wants {key}"] for key in ("1.1", "2.1")} == {"middle right"}
+        assert {sides[f"wants {key}"] for key in ("1.1.1", "2.1.1")} == {"bottom center"}
+
 
 class TestLiveFigure:
     @pytest.mark.slow
@@ -239,9 +249,13 @@ class TestLiveFigure:
         assert "wants 1.1.1" in shown and "wants 39" in shown and "wants 39.1" not in shown
 
 
+def on_a_desk(drawn: str) -> str:
+    return drawn.split('class="rf-middle"')[0]
+
+
 def heights(drawn: str, line: str) -> list[list[float]]:
-    """Where each line of a chart stands after every turn, as the share of the axis."""
-    paths = re.findall(rf'points="([^"]*)"[^>]* data-line="{line}"', drawn)
+    """Where each line of a chart, as a desk shows it, stands after every turn, as the share of the axis."""
+    paths = re.findall(rf'points="([^"]*)"[^>]* data-line="{line}"', on_a_desk(drawn))
     return [[float(point.split(",")[1]) for point in path.split()][::2] for path in paths]
 
 
@@ -249,7 +263,7 @@ def test_curves_count_what_is_known_after_each_turn() -> None:
     [conversation] = load_recorded("night_harbour")
     drawn = discovery_curves({"recorded": conversation}, turn=2)
     known = [len(conversation.state_after(turn).discovered) for turn in range(6)]
-    told = re.findall(r"<title>recorded, after turn (\d): (\d+) discovered</title>", drawn)
+    told = re.findall(r"<title>recorded, after turn (\d): (\d+) discovered</title>", on_a_desk(drawn))
     assert [(int(turn), int(count)) for turn, count in told] == list(enumerate(known))
     [line], [formed] = heights(drawn, "discovered"), heights(drawn, "formed")
     step = (line[0] - line[-1]) / (known[-1] - known[0])  # one intent, upwards

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rules import Rules
@@ -151,6 +152,21 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
 
 
+class OneValueCommand(TyperCommand):
+    """A command that refuses a second value for an option that takes one, where Typer would keep the last."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        parser = self.make_parser(ctx)
+        options = [option for option in parser._long_opt.values() if option.action == "store"]
+        for option in options:
+            option.action = "append"
+        given, _, _ = parser.parse_args(args=list(args))
+        for option in options:
+            if len(values := given.get(str(option.dest), ())) > 1:
+                fail(f"{option.obj.opts[0]} takes one value, and is given {' and '.join(map(repr, values))}")
+        return super().parse_args(ctx, args)
+
+
 # -- errors -----------------------------------------------------------------------------------------------------------
 
 
@@ -242,4 +258,4 @@ def console(stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else PIPE_COLUMNS)
+    return Console(stderr=stderr, width=None if stream.isatty() else PIPE_COLUMNS, emoji=False)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from discover_lib.app.cli.common import EXIT_CODES, one_line_errors
+from discover_lib.app.cli.common import EXIT_CODES, OneValueCommand, one_line_errors
 
 
 class Entry(NamedTuple):
@@ -144,7 +144,7 @@ class LazyCommand(TyperCommand):
         if isinstance(group := getattr(module, self.entry.function), typer.Typer):
             return typer.main.get_command(group)
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(self.name)(one_line_errors(getattr(module, self.entry.function)))
+        alone.command(self.name, cls=OneValueCommand)(one_line_errors(getattr(module, self.entry.function)))
         return typer.main.get_command(alone)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:

@@ -57,9 +57,13 @@ def _show(paper: Paper) -> None:
     for name, part in (("evaluation", run.evaluation), ("generalisation", run.generalisation)):
         if part is not None:
             screen.print(f"\n[bold]{name}[/]")
-            print_results(screen, part.scopes, "paper", "none", part.ceilings)
+            print_results(screen, part.scopes, "paper", "none", part.ceilings, run.unchanged)
+    for line in run.unchanged_lines:
+        typer.echo(line)
     seconds = paper.seconds()
     typer.echo(
         f"\n{sum(seconds.values()) / 60:.1f} minutes: " + ", ".join(f"{k} {v:.0f} s" for k, v in seconds.items())
     )
     typer.echo(f"the report: {write_report(paper.folder)}")
+    if paper.options.quick:
+        typer.echo("this was the quick size: it shows that every step works, and nothing about who is better")

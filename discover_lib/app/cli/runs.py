@@ -79,10 +79,9 @@ Assistants = Annotated[
     list[str], typer.Option(help="A scripted assistant, or a LiteLLM model as MODEL or MODEL+STYLE; repeatable.")
 ]
 RunFolder = Annotated[Path, typer.Option(help="Folder of the run; the same command again resumes it.")]
-OneDomain = Annotated[str | None, typer.Option(help="Generated artifacts of this domain.")]
 Domains = Annotated[list[str], typer.Option(help="Generated artifacts of this domain; repeatable.")]
 Split = Annotated[SplitName, typer.Option(help="Generated artifacts to train on, or those kept to evaluate on.")]
-Artifacts = Annotated[int, typer.Option(min=1, help="How many artifacts.")]
+Artifacts = Annotated[int, typer.Option(min=1, help="How many artifacts, per domain.")]
 Trials = Annotated[int, typer.Option(min=1, help="Conversations per assistant and artifact.")]
 Candidates = Annotated[
     int | None,
@@ -130,7 +129,7 @@ class RunFlags(ModelFlags):
     """Options of every command about a run, in the order of their help; subclasses narrow the wide ones."""
 
     assistant: Assistants
-    domain: str | list[str] | None = None
+    domain: Domains = field(default_factory=list)
     split: SplitName | None = None
     trees: Annotated[Path | None, typer.Option(help="A folder of trees (JSON), instead of generated ones.")] = None
     engine: Engine = "miniature"
@@ -226,12 +225,12 @@ class MakeFlags(RunFlags):
 
 @dataclass(frozen=True, kw_only=True)
 class SimulateFlags(MakeFlags):
-    domain: OneDomain = None
     candidates: Candidates = None
 
     @property
     def options(self) -> RunOptions:
-        return dataclasses.replace(super().options, domain=self.domain, candidates=self.candidates)
+        domain = ", ".join(self.domain) or None
+        return dataclasses.replace(super().options, domain=domain, candidates=self.candidates)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +254,6 @@ class SynthesizeFlags(SimulateFlags):
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateFlags(MakeFlags):
-    domain: Domains = field(default_factory=list)
     artifacts: Annotated[int, typer.Option(min=1, help="Artifacts per domain, at most.")] = 100
     trials: Trials = 3
     leave_out: Annotated[
@@ -286,7 +284,6 @@ class EvaluateFlags(MakeFlags):
 @dataclass(frozen=True, kw_only=True)
 class PlanFlags(RunFlags):
     assistant: Assistants = field(default_factory=list)
-    domain: Domains = field(default_factory=list)
     split: Annotated[SplitName | None, typer.Option(help="Default: that of the planned command.")] = None
     artifacts: Annotated[int | None, typer.Option(min=1, help="Default: that of the planned command.")] = None
     trials: Annotated[int | None, typer.Option(min=1, help="Default: that of the planned command.")] = None
@@ -321,9 +318,7 @@ class PlanFlags(RunFlags):
         given: dict[str, Any] = {name: value for name, value in shared.items() if value is not None} | {"run": Path()}
         if self.planned_for is PlannedFor.evaluate:
             return EvaluateFlags(**given, interactivity=self.interactivity, final_request=self.final_request).lay_out()
-        if len(self.domain) > 1:
-            raise DiscoverError(f"{self.planned_for} takes one --domain; only an evaluation takes several")
-        given |= {"domain": self.domain[0] if self.domain else None, "candidates": self.candidates}
+        given |= {"candidates": self.candidates}
         if self.planned_for is PlannedFor.simulate:
             return SimulateFlags(**given).lay_out()
         given |= {"look_ahead": self.look_ahead, "reward_assistant": self.reward_assistant}

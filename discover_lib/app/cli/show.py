@@ -29,6 +29,7 @@ from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.views.transitions import in_words
 
 if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules takes as long as sixty turns
+    from discover_lib.metrics.paired import Comparison
     from discover_lib.metrics.rescore import SensitivityMap
     from discover_lib.metrics.results import ScopeResults
     from discover_lib.metrics.satisfaction import LeaveOut
@@ -270,12 +271,17 @@ def print_results(
     rules: str,
     leave_out: str,
     ceilings: Mapping[str, Estimate] | None = None,
+    unchanged: Mapping[str, str] | None = None,
 ) -> None:
-    """The table, the comparisons in words and what was left out, of every scope; and its ceiling, where it is known."""
+    """The table, the comparisons in words and what was left out, of every scope; and its ceiling, where it is known.
+
+    Args:
+        unchanged: assistant → another that is the same model.
+    """
     for scope in results.values():
         if len(results) > 1:
             screen.print(f"\n[bold]{scope.scope}[/]")
-        _print_table(screen, scope, rules)
+        _print_table(screen, scope, rules, unchanged or {})
         if ceilings and scope.scope in ceilings:
             screen.print(f"  {ceiling_line(ceilings[scope.scope])}", highlight=False, markup=False)
         _print_comparisons(screen, scope)
@@ -284,7 +290,7 @@ def print_results(
             screen.print(f"  {line}", highlight=False, markup=False)
 
 
-def _print_table(screen: Console, scope: ScopeResults, rules: str) -> None:
+def _print_table(screen: Console, scope: ScopeResults, rules: str, unchanged: Mapping[str, str]) -> None:
     from discover_lib.metrics.results import MEASURES
 
     size = f"{counted(scope.artifacts, 'artifact')}, {counted(scope.users, 'user')}"
@@ -295,7 +301,8 @@ def _print_table(screen: Console, scope: ScopeResults, rules: str) -> None:
         table.add_column(measure.label, justify="right", no_wrap=screen.width >= ROOMY)
     for name in _best_first(scope):
         row = scope.table[name]
-        table.add_row(name, *(str(row[each.name]) if each.name in row else "not scored" for each in MEASURES))
+        label = f"{name} (= {unchanged[name]})" if name in unchanged else name
+        table.add_row(label, *(str(row[each.name]) if each.name in row else "not scored" for each in MEASURES))
     screen.print(table)
 
 
@@ -311,15 +318,29 @@ def _best_first(scope: ScopeResults) -> list[str]:
     return best_first(scope.table, "discovery" if eq_4 else "proportion")
 
 
+def training_line(compared: Comparison, what: str) -> str:
+    """What training has changed in a measure: the model after it minus the model before it."""
+    why = compared.too_few_says if compared.too_few else compared.certainty
+    return f"{compared.ours}, after − before its training, {what}: {compared.difference}, {compared.verdict} ({why})"
+
+
 def _print_comparisons(screen: Console, scope: ScopeResults) -> None:
-    """Every assistant against the next best in discovery, and how many pairs of each measure can be told apart."""
-    from discover_lib.metrics.results import MEASURES
+    """Every assistant against the next best in discovery, what training has changed, and how many pairs of each
+    measure can be told apart.
+    """
+    from discover_lib.engines.local.names import BEFORE
+    from discover_lib.metrics.results import MEASURE, MEASURES
 
     order = _best_first(scope)
     for ours, theirs in itertools.pairwise(order):
         compared = scope.comparison("discovery", ours, theirs)
         if compared is not None:
             screen.print(f"  {compared.sentence('discovery', 0.03)}", highlight=False, markup=False)
+    for after in order:
+        for what in ("discovery", "proportion"):
+            if trained := scope.comparison(what, after, f"{after}+{BEFORE}"):
+                line = training_line(trained.facing(after), MEASURE[what].label)
+                screen.print(f"  {line}", highlight=False, markup=False)
     apart_of = []
     for measure in MEASURES:
         pairs = scope.comparisons.get(measure.name, ())

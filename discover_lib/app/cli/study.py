@@ -15,6 +15,7 @@ from discover_lib.app.cli.common import (
     ApiBase,
     Engine,
     KeyVariable,
+    OneValueCommand,
     Prices,
     Seed,
     client_settings,
@@ -48,7 +49,7 @@ class Personal(StrEnum):
 
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
     """Register a command whose errors are one line."""
-    return study.command()(one_line_errors(function))
+    return study.command(cls=OneValueCommand)(one_line_errors(function))
 
 
 @command

@@ -46,12 +46,13 @@ from discover_lib.train.estimate import (
     ERROR,
     FORMULA,
     architecture_of,
+    caution,
     name_note,
     refusal,
     without_bf16,
 )
 from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
-from discover_lib.train.recipes import STAGES, Recipe, assignments
+from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
 from discover_lib.train.stage import StageSettings, problems
 from discover_lib.views.training import duration, latest, number
 
@@ -187,6 +188,7 @@ def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> Non
     _refuse([line for each in STAGES if (line := without_bf16(each, settings.recipe, card))])
     _refuse(problems(settings, flags.run, access))
     needed = estimates(settings, card, meant)
+    typer.echo(f"in place of the paper's numbers: {beside_the_paper(settings.recipe)}")
     typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
     if note := name_note(settings.base):
         typer.echo(note)
@@ -197,6 +199,8 @@ def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> Non
     typer.echo("\n".join([*dict.fromkeys(each.parts for each in needed), *FORMULA]))
     typer.echo(f"nothing of this was measured on a GPU: what grows with the batch, and time, ± {percent(ERROR)}")
     _refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
+    for line in filter(None, (caution(each, base, settings.recipe, card, meant) for each in STAGES)):
+        typer.echo(line)
     here = importlib.util.find_spec("unsloth") is not None
     if meant == "unsloth":
         typer.echo("on Unsloth's own trainers" if here else "Unsloth is not installed here: on TRL's own trainers")
@@ -420,6 +424,6 @@ def _figures(job: TrainingJob, kept: int | None) -> str:
     names = {"loss": "loss", "eval_loss": "loss on held-out rows", "reward": "reward", "kl": "KL to the reference"}
     figures = [f"{name} {number(last[column])}" for column, name in names.items() if last.get(column) is not None]
     if last.get("share/broken") is not None:
-        figures.append(f"broken replies {last['share/broken']:.0%}")
+        figures.append(f"broken replies {percent(last['share/broken'])}")
     added = job.settings()["stage"] == "dpo" and recipe.dpo.sft_weight
     return f"{when}: {', '.join(figures)}" + (f"; a loss is DPO's + {added:g} × SFT's" if added else "")

@@ -46,7 +46,8 @@ def _asking() -> Happened:
     asked, drafted, explored = (found(talk(person, name)) for name in ("ask", "draft", "adaptive"))
     choice = PREDICTIONS["1"].choices[(asked > 0) + (asked > 2) + (asked > 5)]
     hidden = len(tree_of(person)) - len(tree_of(person).initially_discovered)
-    return Happened(choice, f"Of {hidden} hidden wishes ask found {asked}, draft {drafted} and adaptive {explored}.")
+    counts = f"{asked} with ask, {drafted} with draft, {explored} with adaptive"
+    return Happened(choice, f"Of {hidden} hidden wishes became discovered: {counts}.")
 
 
 def _two_trees() -> Happened:

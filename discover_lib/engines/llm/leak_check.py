@@ -70,4 +70,5 @@ class LeakCheck:
                 raise
             self.client.remark(self.purpose, "unchecked")
             return None
+        self.client.remark(self.purpose, "stray ids", sum(key not in hidden for key in answer.ids))
         return tuple(dict.fromkeys(key for key in answer.ids if key in hidden))

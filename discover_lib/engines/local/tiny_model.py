@@ -31,6 +31,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.local.dialect import CARD
 from discover_lib.engines.local.model import IN_FLIGHT, LocalAssistant, LocalModel
+from discover_lib.engines.local.threads import StepThreads
 from discover_lib.engines.local.tiny_language import (
     ASSISTANT,
     END,
@@ -300,22 +301,20 @@ def pretrain(recipe: TinyRecipe, on_progress: Progress | None = None, checkpoint
         checkpoint: file that is written every `CHECKPOINT_EVERY` steps, and begun from if it is there.
     """
     recipe = recipe.resolved()
-    torch.set_num_threads(1)  # sums come out the same on every machine, and a busy one is not slowed down
+    torch.set_num_threads(1)
     words, model = vocabulary(recipe.domains), new_model(recipe)
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     first = _resume(model, optimizer, checkpoint)
     model.train()
+    threads = StepThreads(lambda threads: _same_gradients(model, recipe, words, threads))
     began, losses = time.monotonic(), []
     for step in range(first, recipe.steps):
         tokens, labels = practice_batch(recipe, words, step)
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate * schedule(step, recipe)
-        loss = model(input_ids=tokens, labels=labels).loss
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        losses.append(loss.item())
+        with threads.step():
+            losses.append(_gradients(model, tokens, labels))
+            optimizer.step()
         done = step + 1
         if on_progress is not None and (done % REPORT_EVERY == 0 or done == recipe.steps):
             seconds, recent = time.monotonic() - began, losses[-REPORT_EVERY:]
@@ -324,6 +323,32 @@ def pretrain(recipe: TinyRecipe, on_progress: Progress | None = None, checkpoint
         if checkpoint is not None and done % CHECKPOINT_EVERY == 0:
             _save_checkpoint(checkpoint, done, model, optimizer)
     return model.eval()
+
+
+def _gradients(model: Any, tokens: torch.Tensor, labels: torch.Tensor) -> float:
+    """Leave the clipped gradients of a batch in the model; returns its loss."""
+    loss = model(input_ids=tokens, labels=labels).loss
+    model.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    return float(loss.item())
+
+
+def _same_gradients(model: Any, recipe: TinyRecipe, words: Vocabulary, threads: int) -> bool:
+    """Whether so many threads give the gradients that one gives, bit by bit: of a short batch and of a long one."""
+    batches = sorted(
+        (practice_batch(recipe, words, step) for step in range(KEY_STEPS)), key=lambda each: each[0].numel()
+    )
+    for tokens, labels in (batches[0], batches[-1]):
+        found = []
+        for number in (1, threads):
+            torch.set_num_threads(number)
+            loss = _gradients(model, tokens, labels)
+            found.append([torch.tensor(loss), *(each.grad.clone() for each in model.parameters())])
+        torch.set_num_threads(1)
+        if not all(map(torch.equal, *found)):
+            return False
+    return True
 
 
 def schedule(step: int, recipe: TinyRecipe) -> float:

@@ -26,6 +26,7 @@ from trl import GRPOConfig, GRPOTrainer
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json, write_lines
 from discover_lib.base.seeds import derive_rng, derive_seed
+from discover_lib.base.words import counted
 from discover_lib.engines.local.chat import Chat
 from discover_lib.engines.local.dialect import Dialect
 from discover_lib.train import Progress, arguments
@@ -324,9 +325,11 @@ class RoundsCallback(TrainerCallback):
         number, into = divmod(state.global_step, self.rounds.steps_per_round)
         number = min(number, self.rounds.recipe.rounds)
         ended = into == 0 or state.global_step == state.max_steps
-        if self.rounds.probe and ended and not self.rounds.measured(number):
-            self.rounds.keep(number, self.trainer.model)
-            self._measured(number, state)
+        if self.rounds.probe and ended:
+            if not self.rounds.measured(number):
+                self.rounds.keep(number, self.trainer.model)
+            if not self.recorder.has_round(number):  # a run that was killed may have gone back behind it
+                self._measured(number, state)
         if state.global_step < state.max_steps:
             self.trainer.table = self.rounds.table(min(number, self.rounds.recipe.rounds - 1))
 
@@ -423,7 +426,7 @@ def grpo_run(
         rows,
         starting_users(source.train),
         Player(sampler, plain, dialect, recipe.max_length, remember=True),
-        probe or _own_probe(recipe, source, sampler, plain, dialect, seed),
+        probe or _own_probe(recipe, source, sampler, plain, dialect, seed, on_progress),
         steps,
         on_progress,
     )
@@ -431,10 +434,18 @@ def grpo_run(
 
 
 def _own_probe(
-    recipe: GrpoRecipe, source: TrainingRows, sampler: Sampler, scorer: Scorer, dialect: Dialect, seed: int
+    recipe: GrpoRecipe,
+    source: TrainingRows,
+    sampler: Sampler,
+    scorer: Scorer,
+    dialect: Dialect,
+    seed: int,
+    on_progress: Progress,
 ) -> Probe | None:
     """The probe on held-out users, the same ones and the same draws every time; None without such users."""
     rows = starting_users(source.held_out)[: recipe.probe_users]
+    if len(rows) < recipe.probe_users:
+        on_progress(f"probe_users is {recipe.probe_users}, and these rows have {counted(len(rows), 'held-out user')}")
     if not rows:
         return None
     cooler = replace(sampler, temperature=recipe.probe_temperature, top_p=1.0, top_k=0, repetition_penalty=1.0)

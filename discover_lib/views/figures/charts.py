@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
+from zlib import crc32
 
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
@@ -27,6 +28,7 @@ CHARACTER = 10.0  # units that a character of a label is taken to be wide
 LETTER = 7.2  # the same for running text
 BINS = 24
 PHONE_WIDTH = 350.0  # units of a chart that a phone shows whole
+TABLET_WIDTH = 540.0  # units of a chart in a column or a window between the two
 READABLE = 560.0  # units; a wider chart shrinks to this many pixels and scrolls from there on
 NARROW = 0.5  # shares that are all below this get an axis of their own length, which its words say
 SMOOTHED = 5  # logged points that a bold line averages
@@ -55,11 +57,20 @@ class Span(NamedTuple):
 
 WIDE, SMALL, PLOT, CURVE, STRIP = Box(940, 420), Box(520, 320), Box(420, 118), Box(320, 110), Box(100, 8)
 
-_HATCH = Markup(
-    '<defs><pattern id="rf-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<rect class="rf-costs-ground" width="6" height="6"/><rect class="rf-costs-line" width="2.5" height="6"/>'
-    "</pattern></defs>"
-)
+
+def _hatched(*drawn: object) -> tuple[Markup, dict[str, str]]:
+    """The hatching of what costs, and the attributes of a bar in it.
+
+    Its id is that of what is drawn: a pattern in a drawing that the window does not show paints nothing elsewhere.
+    """
+    name = f"rf-hatch-{crc32(repr(drawn).encode()):x}"
+    hatch = (
+        f'<defs><pattern id="{name}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+        '<rect class="rf-costs-ground" width="6" height="6"/><rect class="rf-costs-line" width="2.5" height="6"/>'
+        "</pattern></defs>"
+    )
+    return Markup(hatch), {"class_": "rf-costs", "fill": f"url(#{name})"}
+
 
 Scale = Callable[[float], float]  # a quantity → units
 Points = Sequence[tuple[int, float]]  # (step, value)
@@ -110,9 +121,10 @@ def _svg(
 
 
 def for_any_window(draw: Callable[[float], Markup]) -> Markup:
-    """A chart drawn for a desk and for a phone, by its width; the window shows one of them."""
-    wide, narrow = draw(WIDE.width), draw(PHONE_WIDTH)
-    return tag("div", wide, class_="rf-wide") + tag("div", narrow, class_="rf-narrow")
+    """A chart drawn for a desk, a tablet and a phone, by its width; the room that it gets decides which shows."""
+    widths = {"wide": WIDE.width, "middle": TABLET_WIDTH, "narrow": PHONE_WIDTH}
+    drawn = (tag("div", draw(width), class_=f"rf-{name}") for name, width in widths.items())
+    return tag("div", *drawn, class_="rf-any")
 
 
 def _figure(title: str, *parts: Markup, class_: str) -> Markup:
@@ -231,35 +243,44 @@ def turn_curves(
     curves: Mapping[str, Sequence[Estimate]],
     marks: Mapping[str, Look],
     title: str,
-    size: Box = WIDE,
+    size: Box | None = None,
     strong: Collection[str] = (),
 ) -> Markup:
     """Share of the hidden intents found after each turn, with 95 % bands, a line per assistant (Fig 7).
 
     Args:
+        size: None: drawn for any window.
         strong: assistants that are drawn to be seen first.
     """
     curves = {name: curve for name, curve in curves.items() if curve}
     if not curves:
         return quiet("No conversation with anything hidden is finished.")
+    if size is None:
+        return for_any_window(lambda width: turn_curves(curves, marks, title, Box(width, WIDE.height * 0.8), strong))
     turns = max(map(len, curves.values()))
     up = axis_of((each for curve in curves.values() for each in curve), to_one=True)
     left, right, bottom = 44.0, 26 + CHARACTER * max(len(short(name)) for name in curves), size.height - 40
+    if at_end := right < size.width * 0.4:  # names beside their lines; where they leave too little, below
+        key = EMPTY
+    else:
+        right, key = 26.0, legend((_sign(marks[name]), short(name)) for name in curves)
     x = scale(Span(1, max(2, turns)), left + 8, size.width - right)
-    y = scale(up, bottom, 28)
+    words = _wrapped(_says_its_end("share of the hidden intents found", up, to_one=True), size.width - left)
+    top = 13 + LINE * len(words)
+    y = scale(up, bottom, top)
     drawn = [_grid_across(up, y, left, size.width - right + 4)]
-    drawn += [_text(_says_its_end("share of the hidden intents found", up, to_one=True), left, 12, "rf-axis")]
+    drawn += [_text(line, left, 12 + LINE * at, "rf-axis") for at, line in enumerate(words)]
     drawn += [_text(str(turn), x(turn), bottom + 19, anchor="middle") for turn in range(1, turns + 1)]
     drawn += [_text("after turn", (x(1) + x(turns)) / 2, bottom + 36, "rf-axis", "middle")]
     drawn += [_band(curve, marks[name], x, y, name in strong) for name, curve in curves.items()]
     drawn += [_curve(name, curve, marks[name], x, y, name in strong) for name, curve in curves.items()]
-    places = spread_apart({name: curve[-1].mean for name, curve in curves.items()}, LINE * up.high / (bottom - 28))
-    for name, at in places.items():
+    places = spread_apart({name: curve[-1].mean for name, curve in curves.items()}, LINE * up.high / (bottom - top))
+    for name, at in places.items() if at_end else ():
         lead = _line("rf-lead", x(turns) + 7, y(curves[name][-1].mean), x(turns) + 15, y(at))
         label = _text(short(name), x(turns) + 19, y(at) + 4.5, "rf-name")
         drawn.append(tag("g", lead, label, style=f"color:{marks[name].colour}"))
     spoken = "; ".join(f"{name} {curve[-1]}" for name, curve in curves.items())
-    return _svg(size, f"{title}: share of the hidden intents found after turn {turns}: {spoken}", drawn)
+    return _svg(size, f"{title}: share of the hidden intents found after turn {turns}: {spoken}", drawn) + key
 
 
 def _band(curve: Sequence[Estimate], look: Look, x: Scale, y: Scale, strong: bool) -> Markup:
@@ -291,8 +312,16 @@ def families(manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look])
 
 
 def _family(family: Family, manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look]) -> Markup:
-    left, right = 22 + CHARACTER * max(len(short(name)) for name in manners), 46.0
-    size = Box(500, 8 + ROW * len(manners))
+    drawn = for_any_window(lambda width: _family_rows(family, manners, marks, min(width, 500.0)))
+    return _figure(FAMILY_MEANING[family], drawn, class_="rf-panel")
+
+
+def _family_rows(
+    family: Family, manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look], width: float
+) -> Markup:
+    letter = CHARACTER if width > PHONE_WIDTH else LETTER
+    left, right = 22 + letter * max(len(short(name)) for name in manners), 46.0
+    size = Box(width, 8 + ROW * len(manners))
     x = scale(Span(0, 1), left, size.width - right)
     estimates = {name: manner.families[family] for name, manner in manners.items()}
     rows = [
@@ -300,8 +329,7 @@ def _family(family: Family, manners: Mapping[str, BehaviourProfile], marks: Mapp
         for place, (name, each) in enumerate(estimates.items())
     ]
     spoken = "; ".join(f"{name} {each}" for name, each in estimates.items())
-    drawn = _svg(size, f"{FAMILY_MEANING[family]}: {spoken}", rows)
-    return _figure(FAMILY_MEANING[family], drawn, class_="rf-panel")
+    return _svg(size, f"{FAMILY_MEANING[family]}: {spoken}", rows)
 
 
 def _bar_row(name: str, each: Estimate, look: Look, y: float, x: Scale, end: float) -> Markup:
@@ -433,8 +461,13 @@ def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Mar
     }
     if not rows:
         return quiet("No assistant is scored in discovery.")
+    return for_any_window(lambda width: _tokens_against_discovery(rows, marks, Box(width, 340)))
+
+
+def _tokens_against_discovery(
+    rows: Mapping[str, tuple[Estimate, Estimate]], marks: Mapping[str, Look], size: Box
+) -> Markup:
     across, up = (axis_of((pair[at] for pair in rows.values()), to_one=at == 1) for at in (0, 1))
-    size = Box(WIDE.width, 340)
     bottom = size.height - 44
     x, y = scale(across, 52, size.width - 24), scale(up, bottom, 20)
     drawn = [_grid_across(up, y, 52, size.width - 24)]
@@ -450,7 +483,7 @@ def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Mar
             bars.append(_whisker(y(discovery.low), y(discovery.high), at[0], upright=True))
         title = f"{name}: {_short(tokens)} thousand tokens, discovery {_in_words(discovery)}"
         point = tag("g", _mark(look, *at, title), class_="rf-line")
-        left = tokens.mean > 0.75 * across.high
+        left = at[0] + 9 + CHARACTER * len(short(name)) > size.width
         label = _text(
             short(name), at[0] - 9 if left else at[0] + 9, y(heights[name]) - 8, "rf-name", "end" if left else None
         )
@@ -502,9 +535,19 @@ def discovery_curves(conversations: Mapping[str, Conversation], turn: int | None
         turn: the turn being looked at, marked by a vertical line.
     """
     counts = {label: Counts.of(each) for label, each in conversations.items()}
-    size, marks = Box(600, 210), looks(list(conversations))
+    marks = looks(list(conversations))
     turns = max((len(each.turns) for each in conversations.values()), default=0)
     up = Span(0, max(4.0, _round_up(max((max(each.formed) for each in counts.values()), default=1))))  # whole ticks
+    drawn = for_any_window(lambda width: _discovery_curves(counts, marks, turns, up, turn, Box(min(width, 600), 210)))
+    key = legend((_sign(marks[label]), label) for label in counts) if len(counts) > 1 else EMPTY
+    return tag(
+        "div", key, drawn, quiet("Intents discovered; dotted: emerging ones too.", small=True), class_="dl-chart"
+    )
+
+
+def _discovery_curves(
+    counts: Mapping[str, Counts], marks: Mapping[str, Look], turns: int, up: Span, turn: int | None, size: Box
+) -> Markup:
     x, y = scale(Span(0, max(1, turns)), 40, size.width - 14), scale(up, size.height - 40, 10)
     drawn = [_grid_across(up, y, 32, size.width - 6)]
     drawn += [_text(str(at), x(at), size.height - 22, anchor="middle") for at in range(turns + 1)]
@@ -522,11 +565,7 @@ def discovery_curves(conversations: Mapping[str, Conversation], turn: int | None
         )
         drawn.append(tag("g", *lines, *shapes, class_="rf-line", style=f"color:{marks[label].colour}"))
     spoken = "; ".join(f"{label} {', '.join(map(str, each.discovered))}" for label, each in counts.items())
-    key = legend((_sign(marks[label]), label) for label in counts) if len(counts) > 1 else EMPTY
-    caption = quiet("Intents discovered; dotted: emerging ones too.", small=True)
-    return tag(
-        "div", key, _svg(size, f"Intents discovered after each turn: {spoken}", drawn), caption, class_="dl-chart"
-    )
+    return _svg(size, f"Intents discovered after each turn: {spoken}", drawn)
 
 
 def _sign(look: Look) -> Markup:
@@ -547,11 +586,15 @@ def reward_bars(rewards: Sequence[float], before: Sequence[float] = ()) -> Marku
     Args:
         before: the same rewards under other rules; a dashed outline where one differs.
     """
-    size = Box(WIDE.width, 190)
-    values, slot = [*rewards, *before], WIDE.width / max(1, len(rewards))
+    return tag("div", for_any_window(lambda width: _reward_bars(rewards, before, Box(width, 190))), class_="dl-bars")
+
+
+def _reward_bars(rewards: Sequence[float], before: Sequence[float], size: Box) -> Markup:
+    values, slot = [*rewards, *before], size.width / max(1, len(rewards))
     thick = min(64.0, slot * 0.5)
     y = scale(Span(min([0.0, *values]), max([1.0, *values])), size.height - (44 if min([0.0, *values]) else 26), 22)
-    drawn = [_HATCH, _line("rf-zero", 0, y(0), size.width, y(0)), _text("0", 0, y(0) - 4)]
+    hatch, costs = _hatched(rewards, before, size)
+    drawn = [hatch, _line("rf-zero", 0, y(0), size.width, y(0)), _text("0", 0, y(0) - 4)]
 
     def bar(value: float, middle: float, **attributes: str) -> Markup:
         tall = max(2.0, abs(y(value) - y(0)))
@@ -561,33 +604,40 @@ def reward_bars(rewards: Sequence[float], before: Sequence[float] = ()) -> Marku
     for at, value in enumerate(rewards):
         middle = slot * (at + 0.5)
         was = before[at] if before else value
-        drawn.append(bar(value, middle, class_="rf-costs" if value < 0 else "rf-earns"))
+        drawn.append(bar(value, middle, **(costs if value < 0 else {"class_": "rf-earns"})))
         shown = signed(round(value, 3))
         if was != value:
             drawn.append(bar(was, middle, class_="rf-was"))
-            shown += f" (was {signed(round(was, 3))})"
+            shown += f" (was {signed(round(was, 3))})" if slot > 130 else ""
         below = value < 0
         end = max(y(value), y(was)) + 16 if below else min(y(value), y(was)) - 6
         drawn.append(_text(shown, middle, end, "rf-name", "middle"))
         drawn.append(_text(f"turn {at + 1}", middle, size.height - 4, anchor="middle"))
     spoken = ", ".join(f"turn {at} {signed(value)}" for at, value in enumerate(rewards, 1))
-    return tag("div", _svg(size, f"Rewards: {spoken}", drawn), class_="dl-bars")
+    return _svg(size, f"Rewards: {spoken}", drawn)
 
 
 def reward_of(rewards: Mapping[str, float]) -> Markup:
     """Rewards of a few replies as bars from zero, the value at the end of each."""
-    left, tall = 120.0, 26.0
-    size = Box(WIDE.width, tall * len(rewards) + 4)
-    x = scale(Span(min([0.0, *rewards.values()]), max([1.0, *rewards.values()])), left + 60, size.width - 80)
-    drawn = [_HATCH, _line("rf-zero", x(0), 0, x(0), size.height)]
+    return tag("div", for_any_window(lambda width: _reward_of(rewards, width)), class_="dl-bars")
+
+
+def _reward_of(rewards: Mapping[str, float], width: float) -> Markup:
+    left, tall = (120.0 if width > READABLE else 80.0), 26.0
+    size = Box(width, tall * len(rewards) + 4)
+    x = scale(Span(min([0.0, *rewards.values()]), max([1.0, *rewards.values()])), left * 1.3, size.width - 60)
+    hatch, costs = _hatched(rewards, size)
+    drawn = [hatch, _line("rf-zero", x(0), 0, x(0), size.height)]
     for place, (name, value) in enumerate(rewards.items()):
         y = tall * (place + 0.5) + 2
         box = {"x": f"{min(x(0), x(value)):.1f}", "width": f"{max(2.0, abs(x(value) - x(0))):.1f}"}
         drawn.append(_text(name, left, y + 4, "rf-name", "end"))
-        drawn.append(tag("rect", class_="rf-costs" if value < 0 else "rf-earns", y=f"{y - 7:.1f}", height=14, **box))
+        drawn.append(
+            tag("rect", y=f"{y - 7:.1f}", height=14, **box, **(costs if value < 0 else {"class_": "rf-earns"}))
+        )
         drawn.append(_text(signed(round(value, 3)), max(x(value), x(0)) + 6, y + 4, "rf-name"))
     spoken = "; ".join(f"{name} {signed(value)}" for name, value in rewards.items())
-    return tag("div", _svg(size, f"Rewards: {spoken}", drawn), class_="dl-bars")
+    return _svg(size, f"Rewards: {spoken}", drawn)
 
 
 def group_bars(
@@ -603,7 +653,8 @@ def group_bars(
     values = [value for value in rewards.values() if value is not None]
     span = Span(min([0.0, *values]), max([1.0, *values]))
     x = scale(span, left, size.width - right)
-    drawn = [_HATCH]
+    hatch, costs = _hatched(rewards, size)
+    drawn = [hatch]
     for place, (name, value) in enumerate(rewards.items()):
         middle, advantage = tall * (place + 0.5), advantages[name]
         drawn.append(_text(name, left - (40 if on_desk else 8), middle + 4, "rf-name", "end"))
@@ -611,8 +662,8 @@ def group_bars(
             drawn.append(_text("unscored", x(0) + 6, middle + 4))
             continue
         box = {"x": f"{min(x(0), x(value)):.1f}", "width": f"{max(2.0, abs(x(value) - x(0))):.1f}"}
-        kind = "rf-costs" if value < 0 else "rf-earns"
-        drawn.append(tag("rect", class_=kind, y=f"{middle - 9:.1f}", height=18, rx=3, **box))
+        kind = costs if value < 0 else {"class_": "rf-earns"}
+        drawn.append(tag("rect", **kind, y=f"{middle - 9:.1f}", height=18, rx=3, **box))
         drawn.append(_text(signed(round(value, 3)), max(x(value), x(0)) + 6, middle + 4, "rf-name"))
         side = "▲ likelier" if advantage > 0 else "▼ less likely" if advantage < 0 else "= stays"
         side += f" ({signed(round(advantage, 2))})" if on_desk else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Literal, NamedTuple
 
 from discover_lib.views.html import Markup, tag
@@ -59,7 +60,7 @@ THEMES: Mapping[ThemeName, Theme] = {
         paper="#191f27",
         text="#e9edf2",
         quiet="#a4afbc",
-        line="#46525f",
+        line="#5a6877",
         hidden="#7b8794",
         frontier="#9dbcf0",
         discovered="#41cdb3",
@@ -90,6 +91,7 @@ SHAPES = (  # a marker's name, and the character that looks like it
     ("star", "★"),
     ("hexagon", "⬢"),
 )
+SCRIPTED = ("draft", "ask", "options", "adaptive", "mixed", "oracle", "random", "silent", "verbose")
 DASHES = ("none", "8 4", "2 3.5", "8 3.5 2 3.5", "13 4")  # as SVG writes them
 
 
@@ -109,12 +111,18 @@ class Look(NamedTuple):
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
-    """A look for every name: told apart by shape and by dash as well as by colour."""
+    """A look for every name: told apart by shape and by dash as well as by colour.
+
+    A scripted assistant has the same look on every page; the other names share what is left, in their order.
+    """
+    own = {name: SCRIPTED.index(name) for name in names if name in SCRIPTED}
+    left = (at for at in count() if at not in own.values())
+    return {name: _look(own[name] if name in own else next(left)) for name in names}
+
+
+def _look(at: int) -> Look:
     light, dark = COLOURS["light"], COLOURS["dark"]
-    return {
-        name: Look(light[at % len(light)], dark[at % len(dark)], *SHAPES[at % len(SHAPES)], DASHES[at % len(DASHES)])
-        for at, name in enumerate(names)
-    }
+    return Look(light[at % len(light)], dark[at % len(dark)], *SHAPES[at % len(SHAPES)], DASHES[at % len(DASHES)])
 
 
 def short(name: str) -> str:

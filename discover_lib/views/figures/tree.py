@@ -15,7 +15,7 @@ import textwrap
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from discover_lib.core.advance import focus as roots_in_focus
 from discover_lib.core.advance import frontier
@@ -40,6 +40,19 @@ LAYERED_WIDTH = 640  # px for which labels of the layered drawing are fitted; ha
 FAR_RIGHT = 6000.0  # px, beyond any screen
 LABEL_GAP = 16  # px from a node's middle to its label
 LABELS_AT_ONCE = 260  # more labels than this make a step slow: then only the rows near the focus carry theirs
+
+
+# where a label of the layered drawing may stand, in this order, and how many characters its lines have there
+LABEL_SIDES = (("bottom center", 20), ("middle right", 20), ("middle right", 13), ("middle left", 13))
+
+
+class Box(NamedTuple):
+    """A rectangle in px, y downwards."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
 
 
 SYMBOLS = {
@@ -197,6 +210,8 @@ class _Painter:
         self.tree, self.rules, self.place, self.theme, self.fog, self.room = tree, rules, place, theme, fog, room
         self.ids = tuple(tree.intents)
         self.crowded = len(self.ids) > LABELS_AT_ONCE
+        first, last = _columns(place)
+        self.per_column = room / (last - first)  # px, layered drawing only
         self.size = 13 if place.layout == "outline" else _layered_node_size(place)
         self.titles = [_hover_title(intent) for intent in tree.intents.values()]
 
@@ -287,38 +302,83 @@ class _Painter:
         return [key for key in self.ids if key in wanted]
 
     def _layered_labels(self, moment: Moment, marked: Collection[str], in_focus: Collection[str]) -> dict[str, Any]:
-        """The dimensions' names above; below, wherever it hits no other, what is marked, discovered or in focus."""
-        assert self.place.width is not None
-        per_column = self.room / max(self.place.width, 1)
-        boxes: list[tuple[float, float, float]] = []  # y, left, right in px
-        shown: list[tuple[str, str]] = []
+        """The dimensions' names above; elsewhere, below a node or beside it, what is marked, discovered or in focus.
+
+        A label stands where it hits no other, no node and no edge, or not at all.
+        """
+        shown: list[tuple[str, str, str]] = []  # intent id, label, side
         for root in self.tree.roots:
             x0, x1, _, _ = self.place.bands[root.id]
-            width = int((x1 - x0) * per_column / 6.2)
+            width = int((x1 - x0) * self.per_column / 6.2)
             if width >= 6 and self._told(root.id, moment):
-                shown.append((root.id, "<br>".join(map(_safe, _wrapped(root.text, width, most=3)))))
+                shown.append((root.id, "<br>".join(map(_safe, _wrapped(root.text, width, most=3))), "top center"))
+        taken: list[Box] = []
         known = (key for key in self.ids if key in moment.state.discovered or self.tree.root_of[key] in in_focus)
         first = sorted(marked, key=lambda key: (key != moment.selected, self.place.x[key]))
         for key in filter(lambda key: self._told(key, moment), dict.fromkeys((*first, *known))):
-            lines = _wrapped(self.tree.text(key), 20, most=3)
-            half = max(map(len, lines)) * 3.2 + 4
-            centre, level = self.place.x[key] * per_column, self.place.y[key]
             if self.tree.parents[key] is None:
                 continue
-            if any(y == level and left < centre + half and centre - half < right for y, left, right in boxes):
-                continue
-            boxes.append((level, centre - half, centre + half))
-            shown.append((key, _bold("<br>".join(map(_safe, lines)), key in marked)))
+            for side, width in LABEL_SIDES:
+                lines = _wrapped(self.tree.text(key), width, most=3)
+                box = self._label_box(key, lines, side)
+                if self._is_free(box, key) and not any(_overlap(box, other) for other in taken):
+                    taken.append(box)
+                    shown.append((key, _bold("<br>".join(map(_safe, lines)), key in marked), side))
+                    break
         state, theme = moment.state, self.theme
-        above = [self.tree.parents[key] is None for key, _ in shown]
-        gap = LABEL_GAP / LEVEL_HEIGHT
+        gaps = {"top center": (0, -LABEL_GAP), "bottom center": (0, LABEL_GAP)}
+        gaps |= {"middle right": (LABEL_GAP, 0), "middle left": (-LABEL_GAP, 0)}
         return {
-            "x": [self.place.x[key] for key, _ in shown],
-            "y": [self.place.y[key] + (-gap if up else gap) for (key, _), up in zip(shown, above, strict=True)],
-            "text": [text for _, text in shown],
-            "textfont.color": [theme.quiet if state[key] is Discovery.UNDISCOVERED else theme.text for key, _ in shown],
-            "textposition": ["top center" if up else "bottom center" for up in above],
+            "x": [self.place.x[key] + gaps[side][0] / self.per_column for key, _, side in shown],
+            "y": [self.place.y[key] + gaps[side][1] / LEVEL_HEIGHT for key, _, side in shown],
+            "text": [text for _, text, _ in shown],
+            "textfont.color": [
+                theme.quiet if state[key] is Discovery.UNDISCOVERED else theme.text for key, _, _ in shown
+            ],
+            "textposition": [side for _, _, side in shown],
         }
+
+    def _label_box(self, key: str, lines: Collection[str], side: str) -> Box:
+        """The room that a label takes in a drawing of `room` px."""
+        x, y = self.place.x[key] * self.per_column, self.place.y[key] * LEVEL_HEIGHT
+        wide, high = max(map(len, lines)) * 6.6, len(lines) * 15.0
+        if side == "bottom center":
+            return Box(x - wide / 2, y + LABEL_GAP, x + wide / 2, y + LABEL_GAP + high)
+        left = x + LABEL_GAP if side == "middle right" else x - LABEL_GAP - wide
+        return Box(left, y - high / 2, left + wide, y + high / 2)
+
+    def _is_free(self, box: Box, own: str) -> bool:
+        """Whether no edge runs through a box, no other node stands in it, and it lies within the drawing."""
+        first, last = _columns(self.place)
+        if box.left < first * self.per_column or box.right > last * self.per_column:
+            return False
+        for key, parent in self.tree.parents.items():
+            x, y = self.place.x[key] * self.per_column, self.place.y[key] * LEVEL_HEIGHT
+            if key != own and _overlap(box, Box(x - self.size, y - self.size, x + self.size, y + self.size)):
+                return False
+            if parent and _crosses(box, self.place.x[parent] * self.per_column, y - LEVEL_HEIGHT, x, y):
+                return False
+        return True
+
+
+def _columns(place: Placement) -> tuple[float, float]:
+    """The ends of the layered drawing, in units of x, with room for half a label at either."""
+    width = place.width or 1.0
+    margin = max(0.6, 70 * width / LAYERED_WIDTH)
+    return -margin, width - 1.5 + margin
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one.left < other.right and other.left < one.right and one.top < other.bottom and other.top < one.bottom
+
+
+def _crosses(box: Box, x0: float, y0: float, x1: float, y1: float) -> bool:
+    """Whether the line from (x0, y0) down to (x1, y1) runs through a box."""
+    from_y, to_y = max(box.top, y0), min(box.bottom, y1)
+    if from_y >= to_y:
+        return False
+    ends = [x0 + (x1 - x0) * (y - y0) / (y1 - y0) for y in (from_y, to_y)]
+    return min(ends) < box.right and box.left < max(ends)
 
 
 def _layered_node_size(place: Placement) -> int:
@@ -582,10 +642,8 @@ def _layout(painter: _Painter) -> dict[str, Any]:
         x_axis |= {"constrain": "range", "constraintoward": "left"}
         y_axis = {"range": [place.height, 0], "fixedrange": True}
     else:
-        assert place.width is not None
         deepest = max(place.y.values())
-        margin = max(0.6, 70 * place.width / LAYERED_WIDTH)  # room for half a label at either end
-        x_axis = {"range": [-margin, place.width - 1.5 + margin], "fixedrange": False, "scaleanchor": False}
+        x_axis = {"range": list(_columns(place)), "fixedrange": False, "scaleanchor": False}
         y_axis = {"range": [deepest + 0.67, 0.05], "fixedrange": False}
     return {
         "autosize": True,

@@ -555,6 +555,7 @@ export function stage(root, source) {
     box.disabled = Boolean(now.mute);
     reply.disabled = box.disabled || ended;
     if (now.mute) box.placeholder = now.mute;
+    else if (ended) box.placeholder = now.over;
     else box.placeholder = "Answer in the assistant’s place: plain words, an SVG, or the assistants’ notation";
     consider.disabled = ended;
     if ((now.sent || 0) > ui.sent) box.value = "";

@@ -103,7 +103,7 @@ function makeColumn(column, story, actions) {
     }
     count.replaceChildren(
       make("b", "", String(moment.known)),
-      make("span", "", ` of ${moment.of} found`),
+      make("span", "", ` of ${moment.of} discovered`),
       make("span", "st-reward", moment.reward ? `this reply: reward ${moment.reward}` : ""),
     );
     const found = story.intents.filter((intent) => moment.states[intent.id] === "discovered");
@@ -163,7 +163,7 @@ export default {
           make("b", "", String(moments[place].known)),
         );
       });
-      status.textContent = `${where.textContent}: ${columns.map((each, place) => `${each.column.name} ${moments[place].known}`).join(", ")} of ${moments[0].of} found`;
+      status.textContent = `${where.textContent}: ${columns.map((each, place) => `${each.column.name} ${moments[place].known}`).join(", ")} of ${moments[0].of} discovered`;
     };
     const go = (to) => {
       turn = to;
@@ -204,7 +204,7 @@ export default {
     const paintWanted = () => {
       paintPicture(wanted, { ...story.wanted, share: open ? 1 : 0 }, "What this person will turn out to want");
       wanted.dataset.open = open ? "1" : "0";
-      reveal.textContent = open ? "hide it again" : "what nobody knows yet: show it";
+      reveal.textContent = open ? "hide it again" : "show what they will turn out to want";
       reveal.setAttribute("aria-pressed", String(open));
     };
     head.append(wanted, reveal);

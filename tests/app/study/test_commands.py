@@ -77,6 +77,7 @@ def test_simulated_participants_type_in_a_manner(rehearsed: Path, file: Path, tm
     assert_one_line_error(discover("study", "bots", file, "--manner", "curt"), "unknown manner 'curt'")
 
 
+@pytest.mark.slow
 def test_people_and_simulated_participants_stand_in_one_table(rehearsed: Path, file: Path, tmp_path: Path) -> None:
     """People are stood in for by a second rehearsal whose participants do not say that they are simulated."""
     people = tmp_path / "people"

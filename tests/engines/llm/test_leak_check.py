@@ -75,6 +75,7 @@ def test_what_is_read_of_an_answer(replies: list[Any], ids: tuple[str, ...] | No
     for _ in range(2):  # the second time nothing is asked
         assert check.given_away("a lady snooping", {"1.1": "A woman listens at a keyhole"}, ["A poem"]) == ids
     assert client.remarks["leak check", "unchecked"] == unchecked
+    assert client.remarks["leak check", "stray ids"] == ("9" in str(replies[0]))
     assert len(client.asked) <= 2
 
 

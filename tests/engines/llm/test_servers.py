@@ -79,7 +79,8 @@ def test_the_header_names_the_conversation_and_nothing_else_changes(wire: Any) -
 def test_every_call_of_a_conversation_reaches_one_server(tmp_path: Path) -> None:
     options = RunOptions((MODEL + ":adaptive", MODEL + ":draft"), domain=DOMAIN, engine=MODEL, artifacts=3, turns=2)
     run = lay_out_evaluation(dataclasses.replace(options, domain=None), [DOMAIN])
-    with FakeServer(llm_brain.answer) as one, FakeServer(llm_brain.answer) as two:
+    slow = {"latency_seconds": 0.2}  # so that all six are under way before the first is over
+    with FakeServer(llm_brain.answer, **slow) as one, FakeServer(llm_brain.answer, **slow) as two:
         addresses = {"api_base": one.api_base, "more_api_bases": (two.api_base,)}
         settings = ClientSettings(**addresses, native_schema="never", env_file=None)
         report, ended = evaluate(run, tmp_path, settings=settings, concurrency=6)

@@ -60,6 +60,7 @@ def messages_of(talks: list[Conversation]) -> list[str]:
     return [turn.user_message for each in talks for turn in each.turns if turn.user_message is not None]
 
 
+@pytest.mark.slow
 def test_no_message_of_any_manner_leaks(talks: list[Conversation]) -> None:
     leaks = []
     for place, each in enumerate(talks):
@@ -125,6 +126,7 @@ def test_a_user_keeps_their_capitals() -> None:
         assert len({start.isupper() for start in starts}) == 1
 
 
+@pytest.mark.slow
 def test_a_fitted_voice_closes_three_fifths_of_the_gap_to_people_that_it_was_not_fitted_to() -> None:
     """In length, short messages and questions, from users who type as ours recorded do: 18 words, give or take two."""
     theirs = people(2, n=200)

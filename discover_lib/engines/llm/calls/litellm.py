@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import logging
 import os
 import re
@@ -28,6 +30,8 @@ from discover_lib.engines.llm.calls.wire import (
 )
 
 SENT = ("temperature", "max_tokens", "seed", "reasoning_effort")
+# Modules that LiteLLM's first call would import, half a second in which no other call goes on.
+LATE_IMPORTS = ("openai.resources", "fastapi")
 # Some client libraries insist on a key, also for servers that want none.
 NO_KEY = "none"
 # LiteLLM wraps what the provider said in the names of its own exceptions.
@@ -88,6 +92,9 @@ class LiteLLMWire:
 
     def prepare(self, model: str) -> tuple[str, ...]:
         litellm = load()
+        for name in LATE_IMPORTS:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
         try:
             litellm.get_llm_provider(model)
         except Exception:  # of many classes: LiteLLM's own and those of the providers' libraries
