@@ -87,14 +87,14 @@ class Server:
 
 
 @contextmanager
-def workbench(*options: str, timeout_seconds: float = 30.0) -> Iterator[Server]:
-    """Run `discover open` on a free port; yield once it answers, and end it afterwards.
+def workbench(*options: str, timeout_seconds: float = 30.0, **environment: str) -> Iterator[Server]:
+    """Run `discover open` on a free port, with `environment` beside ours; yield once it answers, and end it afterwards.
 
     Raises RuntimeError with its error stream if it ends early, TimeoutError if it does not answer in time.
     """
     port = free_port()
     command = [str(Path(sys.executable).parent / "discover"), "open", "--port", str(port), *options]
-    quiet = {**os.environ, "BROWSER": "true"}  # the command `true` stands in for a browser: no window on anyone's desk
+    quiet = {**os.environ, "BROWSER": "true", **environment}  # the command `true` stands in for a browser: no window on anyone's desk
     with tempfile.NamedTemporaryFile(prefix="workbench-", suffix=".log") as log:
         process = subprocess.Popen(
             command, env=quiet, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True

@@ -1,5 +1,6 @@
 """Fixtures for every test: a browser, a page that cannot leave this machine, a running workbench."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 # An example that takes long on a busy machine is no failure; benchmarks measure time.
 settings.register_profile("facts", deadline=None)
 settings.load_profile("facts")
+
+OUTPUTS_AT_START = os.environ.get("DISCOVER_OUTPUTS", "")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest picks by marker
@@ -60,7 +63,11 @@ def page(context: BrowserContext, outside_requests: list[str]) -> Page:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    """The workbench as `discover open` serves it: `server.url`, and `server.errors`, what it has complained of."""
-    with workbench() as running:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The workbench as `discover open` serves it: `server.url`, and `server.errors`, what it has complained of.
+
+    It may be started while a workbench of another module still runs, and must not read that one's environment.
+    """
+    settings = str(tmp_path_factory.mktemp("settings"))
+    with workbench(XDG_CONFIG_HOME=settings, DISCOVER_OUTPUTS=OUTPUTS_AT_START) as running:
         yield running

@@ -25,11 +25,8 @@ def themed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     execute(lay_out(FIRST_SYNTHESIS), synthesis)
     evaluation.mkdir(parents=True)
     evaluate(lay_out_evaluation(RunOptions(("draft", "ask", "adaptive"), artifacts=10), ["svg_drawing"]), evaluation)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DISCOVER_OUTPUTS", str(outputs))
-        patch.setenv("XDG_CONFIG_HOME", str(settings))
-        with workbench() as running:
-            yield running
+    with workbench(DISCOVER_OUTPUTS=str(outputs), XDG_CONFIG_HOME=str(settings)) as running:
+        yield running
 
 
 @pytest.mark.slow

@@ -49,10 +49,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     evaluate(
         lay_out_evaluation(RunOptions(("draft", "ask", "adaptive"), artifacts=2, turns=2), ["svg_drawing"]), compared
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DISCOVER_OUTPUTS", str(outputs))
-        with workbench() as running:
-            yield running
+    with workbench(DISCOVER_OUTPUTS=str(outputs)) as running:
+        yield running
 
 
 def control(page: Page, label: str) -> Locator:

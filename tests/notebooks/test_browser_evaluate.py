@@ -21,10 +21,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder.mkdir()
     run = lay_out_evaluation(RunOptions(("draft", "ask", "adaptive"), artifacts=6), ["creative_writing"])
     evaluate(run, folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DISCOVER_OUTPUTS", str(outputs))
-        with workbench() as running:
-            yield running
+    with workbench(DISCOVER_OUTPUTS=str(outputs)) as running:
+        yield running
 
 
 def test_from_the_answer_to_the_sentence_that_made_the_difference(
