@@ -94,7 +94,8 @@ def workbench(*options: str, timeout_seconds: float = 30.0, **environment: str) 
     """
     port = free_port()
     command = [str(Path(sys.executable).parent / "discover"), "open", "--port", str(port), *options]
-    quiet = {**os.environ, "BROWSER": "true", **environment}  # the command `true` stands in for a browser: no window on anyone's desk
+    # The command `true` stands in for a browser: no window on anyone's desk.
+    quiet = {**os.environ, "BROWSER": "true", **environment}
     with tempfile.NamedTemporaryFile(prefix="workbench-", suffix=".log") as log:
         process = subprocess.Popen(
             command, env=quiet, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True

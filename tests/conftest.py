@@ -1,7 +1,9 @@
 """Fixtures for every test: a browser, a page that cannot leave this machine, a running workbench."""
 
 import os
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from browser import CHROMIUM_NAMES, CHROMIUM_OPTIONS, Server, find_chromium, keep_on_this_machine, workbench
@@ -13,6 +15,14 @@ settings.register_profile("facts", deadline=None)
 settings.load_profile("facts")
 
 OUTPUTS_AT_START = os.environ.get("DISCOVER_OUTPUTS", "")
+WHOLLY_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave unread what is slow as a whole where nothing slow is asked for: importing it takes seconds of its own."""
+    if collection_path.suffix == ".py" and "not slow" in config.option.markexpr.split(" and "):
+        return True if WHOLLY_SLOW.search(collection_path.read_text("utf-8")) else None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest picks by marker

@@ -137,6 +137,7 @@ def test_heavy_libraries_are_imported_at_the_top_only_where_they_are_at_home(mod
     assert not strays, f"discover_lib/{module}: import these inside the function that needs them: {strays}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [name for name in MODULES if name.split(".")[0] in PURE])
 def test_a_pure_module_does_no_input_or_output(module: str) -> None:
     wrong = [f"line {each.line}: {each.name}" for each in imports_of(module) if each.name.split(".")[0] in INPUT_OUTPUT]

@@ -97,6 +97,7 @@ def test_asked_to_stop_it_begins_no_further_step(tmp_path: Path) -> None:
     assert done == []
 
 
+@pytest.mark.slow
 def test_synthesis_holds_all_domains_in_one_run_whose_conversations_end_with_the_piece(tmp_path: Path) -> None:
     from discover_lib.runs.store import RunStore
 

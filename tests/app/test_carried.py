@@ -22,6 +22,8 @@ from discover_lib.app.carried import (
 from discover_lib.metrics.results import MEASURES
 from discover_lib.metrics.scores import ConversationScores
 
+pytestmark = pytest.mark.slow  # marimo alone takes a second to import
+
 PAPER = Rules.paper()
 
 

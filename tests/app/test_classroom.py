@@ -65,6 +65,7 @@ def test_without_the_word_no_socket_opens(classroom: Classroom) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_wrong_word_is_told_so_and_costs_time(classroom: Classroom) -> None:
     client, began = visitor(classroom), time.monotonic()
     answer = client.post("/class", data={"word": "port", "name": "Kim"})

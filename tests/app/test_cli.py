@@ -80,6 +80,7 @@ def test_doctor_says_what_is_here_and_fails_for_what_cannot_work():
     assert discover("doctor", "--backend", "magic").returncode == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -183,6 +184,7 @@ def test_the_same_command_again_resumes_and_another_is_refused(tmp_path):
     assert (tmp_path / "conversations.jsonl").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_several_domains_are_one_run_and_one_domain_is_what_it_always_was(tmp_path):
     asked = ["synthesize", "--assistant", "options", "--assistant", "ask", "--artifacts", 2, "--turns", 1]
     one, both = ["--domain", "svg_drawing"], ["--domain", "svg_drawing", "--domain", "travel_plan"]

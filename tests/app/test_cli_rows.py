@@ -90,6 +90,7 @@ def test_rows_of_the_authors_code_go_out_and_come_in(run: Path, tmp_path: Path) 
     assert_one_line_error(discover("import", theirs, "--format", "authors-rows", "--run", tmp_path / "x"), "line 1")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_is_said_in_one_line(run: Path, tmp_path: Path) -> None:
     alone = discover("synthesize", "--run", tmp_path / "x", "--assistant", "draft", "--domain", "svg_drawing")
     assert_one_line_error(alone, "best-of-n needs two candidates")

@@ -57,6 +57,7 @@ def test_rates_stand_beside_the_judge_s_error_and_are_corrected_for_it(tmp_path:
     assert "corrected cannot be: no refusal was labelled" in discover("safety", run, "--labelled", only).stdout
 
 
+@pytest.mark.slow
 def test_a_manner_is_fitted_to_chats_and_a_run_typed_in_it(tmp_path: Path) -> None:
     chats, voice, run = tmp_path / "chats.jsonl", tmp_path / "curt.json", tmp_path / "run"
     lines = [[{"role": "user", "content": f"{word} one"}] for word in ("this", "that", "no", "yes", "well")]

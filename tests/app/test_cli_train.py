@@ -102,6 +102,7 @@ def test_a_broken_adapter_is_named_before_anything_is_loaded(
     assert said in refusal(place, "grpo", adapter=str(tmp_path / "dpo"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -167,6 +168,7 @@ def test_what_cannot_begin_is_one_line_and_leaves_no_folder(
     assert "Traceback" not in done.output and said in done.output.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     given = ["train", "sft", "--data", str(place / "pairs"), "--base", str(place / "base"), "--recipe", "miniature"]

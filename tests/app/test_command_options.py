@@ -41,6 +41,7 @@ def test_options_and_their_defaults_stay(name: str) -> None:
     assert options_of(name) == PROMISED[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_option_of_one_value_is_refused_when_it_is_given_twice(name: str) -> None:
     command = LazyCommand(name, COMMANDS[name]).load()

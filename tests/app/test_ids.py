@@ -40,6 +40,8 @@ from discover_lib.views.pages import evaluation_page, scores_csv
 from discover_lib.views.scores import report_parts, sentence
 from discover_lib.views.transcript import COLUMNS
 
+pytestmark = pytest.mark.slow
+
 NUMBER = re.compile(r"[−+-]?\d+(?:\.\d+)?")
 DOMAINS = ("svg_drawing", "creative_writing")
 OPTIONS = RunOptions(("draft", "ask", "adaptive"), artifacts=4, trials=2, turns=3)

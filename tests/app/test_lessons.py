@@ -179,6 +179,7 @@ def test_the_reference_answer_passes_twice_alike(key: str) -> None:
     assert check(key, RIGHT[key]) == outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key, answer, hint", WRONG)
 def test_a_typical_mistake_gets_its_hint(key: str, answer: Any, hint: str) -> None:
     outcome = check(key, answer)

@@ -26,6 +26,8 @@ from discover_lib.runs.runner import register
 from discover_lib.runs.store import RunStore
 from discover_lib.train.jobs import SETTINGS, STATUS, JobStatus, State
 
+pytestmark = pytest.mark.slow  # marimo alone takes a second to import
+
 SMALL = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=2, turns=2, candidates=1)
 SCORED = RunOptions(("draft", "adaptive"), artifacts=2, turns=2)
 DOMAINS = ("svg_drawing",)
@@ -159,7 +161,6 @@ def test_a_stopped_run_is_gone_on_with_from_its_configuration_alone(outputs: Pat
         assert laid_out(job.options).configuration == store.configuration
 
 
-@pytest.mark.slow
 def test_a_panel_of_evaluations_opens_the_newest_and_lists_no_other_runs(outputs: Path) -> None:
     execute(laid_out(SMALL), _made(outputs / "pairs"))
     assert find_evaluations(outputs) == {}

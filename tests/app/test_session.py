@@ -67,6 +67,7 @@ class TestStepping:
         live.configure(dataclasses.replace(LIVE, seed=4))
         assert live.conversation.seed == 4
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("domain", ["svg_drawing", "creative_writing", "technical_writing"])
     def test_every_artifact_on_offer_opens(self, domain: str, tmp_path: Path) -> None:
         offered = miniature_artifacts(domain)

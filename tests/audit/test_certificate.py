@@ -48,6 +48,8 @@ from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import plan_units, run_unit
 from discover_lib.views import audit as show_audit
 
+pytestmark = pytest.mark.slow
+
 DOMAIN = "technical_writing"
 UNCERTIFIED = Rules.paper().replace(p=0.5)  # no certificate of these comes with the library
 FEW = 24

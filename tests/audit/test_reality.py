@@ -8,6 +8,8 @@ import pytest
 from discover_lib.audit.reality import Distance, distances
 from discover_lib.metrics.manners import EVERY, FEATURES, manners_of
 
+pytestmark = pytest.mark.slow
+
 VOCABULARY = (
     "the a sea owl night warm cold boat of in on make draw maybe please not i like colour place small big quiet story "
     "with and for it this that more less bright dark tree house bird wave line"
@@ -52,7 +54,6 @@ def test_marks_of_telephones_and_other_scripts_count_as_their_plain_ones() -> No
     assert plain["corrects"] == 1 and plain["questions"] == plain["exclaims"] == 0.5
 
 
-@pytest.mark.slow
 def test_people_against_themselves_hold_zero_nineteen_times_of_twenty() -> None:
     """Two samples of one way of talking, 200 times: intervals contain 0 in about 95 % per feature."""
     held = dict.fromkeys(EVERY, 0)
@@ -66,7 +67,6 @@ def test_people_against_themselves_hold_zero_nineteen_times_of_twenty() -> None:
     assert sum(shares.values()) / len(shares) >= 0.94 and min(shares.values()) >= 0.9
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_planted_shifts_are_found_and_ranked(seed: int) -> None:
     people = corpus(seed)
@@ -76,7 +76,6 @@ def test_planted_shifts_are_found_and_ranked(seed: int) -> None:
     assert found["words"].size > found["questions"].size
 
 
-@pytest.mark.slow
 def test_shifts_are_found_in_ninety_five_of_a_hundred() -> None:
     hits = sum(
         by_name(distances(corpus(500 + seed, 40, question=0.55), corpus(seed, 40)))["questions"].beyond_people
@@ -85,7 +84,6 @@ def test_shifts_are_found_in_ninety_five_of_a_hundred() -> None:
     assert hits >= 57
 
 
-@pytest.mark.slow
 def test_a_ceiling_is_what_people_differ_by_among_themselves() -> None:
     found = by_name(distances(corpus(1), corpus(2)))
     assert found["words"].ceiling and 0.2 < found["words"].ceiling < 0.9

@@ -16,6 +16,8 @@ from discover_lib.engines.llm.prompting import transcript
 from discover_lib.engines.llm.voice import LEAKED, PARAPHRASED
 from discover_lib.runs.store import RunStore
 
+pytestmark = pytest.mark.slow
+
 DOMAIN = "technical_writing"
 RULE = f"{LEAKED}: avoid 'phone'"
 
@@ -26,7 +28,6 @@ def asked_again(talk: Conversation, turn: int, message: str, why: str) -> Reques
     return again(Request("openai/m", prompt, "voice"), json.dumps({"thought": "", "message": message}), why)
 
 
-@pytest.mark.slow
 def test_refused_messages_are_shown_with_the_check_that_refused_them(tmp_path: Path) -> None:
     options = ["--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--trials", 1, "--turns", 2]
     discover("simulate", *options, "--run", tmp_path / "run")

@@ -13,6 +13,8 @@ from discover_lib.core.advance import finished, walk
 from discover_lib.core.state import Verdict
 from discover_lib.core.view import user_view
 
+pytestmark = pytest.mark.slow
+
 
 class Case:
     """Replies of one conversation, and the states that they led through."""
@@ -38,7 +40,6 @@ def holds(test: Callable[[Case], None]) -> Callable[[], None]:
     return modest(given(cases())(test))
 
 
-@pytest.mark.slow
 @holds
 def test_discovery_and_satisfaction_never_go_back(case: Case) -> None:
     for before, after in pairwise(case.states):
@@ -46,7 +47,6 @@ def test_discovery_and_satisfaction_never_go_back(case: Case) -> None:
         assert after.satisfied >= before.satisfied
 
 
-@pytest.mark.slow
 @holds
 def test_near_misses_move_an_intent_by_one_state_a_reply(case: Case) -> None:
     for before, after, reply in zip(case.states, case.states[1:], case.replies, strict=False):
@@ -55,7 +55,6 @@ def test_near_misses_move_an_intent_by_one_state_a_reply(case: Case) -> None:
                 assert after[verdict.intent_id] <= before[verdict.intent_id] + 1
 
 
-@pytest.mark.slow
 @holds
 def test_only_judged_intents_change(case: Case) -> None:
     for before, after, reply in zip(case.states, case.states[1:], case.replies, strict=False):
@@ -65,7 +64,6 @@ def test_only_judged_intents_change(case: Case) -> None:
             assert after.thresholds[key] == before.thresholds[key]
 
 
-@pytest.mark.slow
 @holds
 def test_nothing_stirs_below_a_parent_that_is_not_discovered(case: Case) -> None:
     for state in case.states:
@@ -74,7 +72,6 @@ def test_nothing_stirs_below_a_parent_that_is_not_discovered(case: Case) -> None
                 assert state[key] is Discovery.UNDISCOVERED
 
 
-@pytest.mark.slow
 @holds
 def test_what_is_satisfied_is_discovered_and_an_artifact_did_it(case: Case) -> None:
     for before, after, reply in zip(case.states, case.states[1:], case.replies, strict=False):
@@ -83,7 +80,6 @@ def test_what_is_satisfied_is_discovered_and_an_artifact_did_it(case: Case) -> N
             assert after.satisfied == before.satisfied
 
 
-@pytest.mark.slow
 @holds
 def test_theta_stays_in_the_unit_interval_and_never_exceeds_what_was_drawn(case: Case) -> None:
     for state in case.states:
@@ -97,7 +93,6 @@ def test_theta_stays_in_the_unit_interval_and_never_exceeds_what_was_drawn(case:
                 assert 0 <= left <= drawn < 1
 
 
-@pytest.mark.slow
 @holds
 def test_transitions_tell_everything_that_happened(case: Case) -> None:
     for before, after, reply in zip(case.states, case.states[1:], case.replies, strict=False):
@@ -112,7 +107,6 @@ def test_transitions_tell_everything_that_happened(case: Case) -> None:
         assert {key for key, each in told.items() if each.satisfied} == after.satisfied - before.satisfied
 
 
-@pytest.mark.slow
 @modest
 @given(cases(), st.randoms(use_true_random=False))
 def test_the_order_of_verdicts_changes_nothing(case: Case, rng) -> None:
@@ -121,7 +115,6 @@ def test_the_order_of_verdicts_changes_nothing(case: Case, rng) -> None:
         assert advance(case.tree, before, shuffled, case.rules) == advance(case.tree, before, reply, case.rules)
 
 
-@pytest.mark.slow
 @modest
 @given(cases(), st.integers(0, 3_000))
 def test_a_reward_is_at_most_the_number_of_intents_and_its_parts_add_up(case: Case, n_tokens: int) -> None:
@@ -137,28 +130,24 @@ def test_a_reward_is_at_most_the_number_of_intents_and_its_parts_add_up(case: Ca
         assert earned == len(case.states[-1].discovered) - len(case.states[0].discovered)
 
 
-@pytest.mark.slow
 @holds
 def test_a_state_survives_its_plain_form(case: Case) -> None:
     for state in case.states:
         assert IntentState.from_dict(state.to_dict()) == state
 
 
-@pytest.mark.slow
 @holds
 def test_advancing_is_a_function_of_its_arguments(case: Case) -> None:
     for before, after, reply in zip(case.states, case.states[1:], case.replies, strict=False):
         assert advance(case.tree, before, reply, case.rules)[0] == after
 
 
-@pytest.mark.slow
 @holds
 def test_there_is_a_focus_until_the_end(case: Case) -> None:
     for state in case.states:
         assert bool(focus(case.tree, state, case.rules)) == (finished(case.tree, state, case.rules) is None)
 
 
-@pytest.mark.slow
 @holds
 def test_the_view_shows_what_it_may(case: Case) -> None:
     levels = {"clear": Discovery.DISCOVERED, "fuzzy": Discovery.EMERGING, "latent": Discovery.UNDISCOVERED}
@@ -172,7 +161,6 @@ def test_the_view_shows_what_it_may(case: Case) -> None:
             assert key not in state.satisfied
 
 
-@pytest.mark.slow
 @modest
 @given(cases(), st.data())
 def test_every_verdict_that_the_walk_asks_for_counts(case: Case, data: st.DataObject) -> None:

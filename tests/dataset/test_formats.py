@@ -230,6 +230,7 @@ def talk_of(rules: Rules, names: tuple[str, ...] = ("adaptive",)) -> Conversatio
     return run_conversation(tree, world.judge, world.voice, assistants, rules=rules, seed=5, setting=setting)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", [Rules.authors(), Rules.paper()])
 @pytest.mark.parametrize("names", [("adaptive",), ("draft", "options", "ask")])
 def test_our_conversation_survives_their_format(rules: Rules, names: tuple[str, ...], tmp_path: Path) -> None:

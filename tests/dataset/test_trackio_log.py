@@ -12,6 +12,8 @@ from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 
+pytestmark = pytest.mark.slow
+
 EXPORT = "from discover_lib.app.cli.main import main; main()"
 READ = """
 import json
@@ -21,7 +23,6 @@ print(json.dumps({name: [Storage.get_logs("discover", name), Storage.get_traces(
 """
 
 
-@pytest.mark.slow
 def test_trackio_reads_what_the_run_holds(tmp_path: Path) -> None:
     pytest.importorskip("trackio", reason="no trackio: pip install 'discover-lib[trackio]'")
     (tmp_path / "run").mkdir()
@@ -45,7 +46,6 @@ def test_trackio_reads_what_the_run_holds(tmp_path: Path) -> None:
         assert chats == [[{"role": m.role, "content": m.content} for m in talks[place].messages()] for place in own]
 
 
-@pytest.mark.slow
 def test_without_trackio_one_line_says_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     execute(lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=1)), tmp_path / "run")

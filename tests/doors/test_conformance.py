@@ -30,17 +30,17 @@ from discover_lib.engines.miniature.assistants import scripted_assistant
 OPTIONS: dict[str, Any] = {"domain": "svg_drawing", "artifacts": 20}
 
 
-def _replies() -> list[str]:
+@cache
+def replies() -> list[str]:
     """Five replies that earn something: what an assistant who draws and offers said to one of the users."""
     episode, assistant = Episode(**OPTIONS), scripted_assistant("adaptive", OPTIONS["domain"])
     episode.reset(0, 3)
-    replies = [episode.user.ask(assistant).text]
-    while not episode.step(replies[-1]).done:
-        replies.append(episode.user.ask(assistant).text)
-    return replies
+    said = [episode.user.ask(assistant).text]
+    while not episode.step(said[-1]).done:
+        said.append(episode.user.ask(assistant).text)
+    return said
 
 
-REPLIES = _replies()
 WHOM = [(seed, artifact) for seed in range(10) for artifact in range(20)]
 
 
@@ -67,7 +67,7 @@ def native(counted: bool = False) -> tuple[Told, ...]:
 def _native(episode: Episode, seed: int, artifact: int, counted: bool) -> Told:
     messages: list[str | None] = [episode.reset(seed, artifact)]
     rewards = []
-    for reply in REPLIES:
+    for reply in replies():
         step = episode.step(reply, count_tokens(reply) if counted else None)
         messages.append(step.message)
         rewards.append(step.reward)
@@ -95,7 +95,7 @@ def test_gymnasium() -> None:
         observation, info = env.reset(seed=seed, options={"artifact": artifact})
         messages, rewards, over = [info["message"]], [], False
         assert observation == info["message"]
-        for reply in REPLIES:
+        for reply in replies():
             if not over:
                 observation, reward, terminated, truncated, info = env.step(reply)
                 assert observation == (info["message"] or "")
@@ -127,7 +127,7 @@ def test_skyrl() -> None:
         prompt, _ = env.init([{"role": "system", "content": "be kind"}, {"role": "user", "content": "placeholder"}])
         assert [each["role"] for each in prompt] == ["system", "user"]
         messages, rewards = [prompt[-1]["content"]], []
-        for reply in REPLIES:
+        for reply in replies():
             step = env.step(reply)
             messages.append(step["observations"][0]["content"] if step["observations"] else None)
             rewards.append(step["reward"])
@@ -146,7 +146,7 @@ def test_tinker() -> None:
         env = DiscoverUser(seed, artifact, **OPTIONS)
         messages = [(await env.initial_observation())[-1]["content"]]
         rewards = []
-        for reply in REPLIES:
+        for reply in replies():
             step = await env.step({"role": "assistant", "content": [{"type": "text", "text": reply}]})
             messages.append(None if step.episode_done else step.next_messages[-1]["content"])
             rewards.append(step.reward)
@@ -174,7 +174,7 @@ def test_nemo_gym() -> None:
         opening, _ = await server.reset(metadata, session)
         episode = server._sessions[session]
         messages, rewards = [opening], []
-        for reply in REPLIES:
+        for reply in replies():
             message, reward, terminated, truncated, _ = await server.step(response(reply), metadata, session)
             messages.append(message)
             rewards.append(reward)
@@ -205,7 +205,7 @@ def test_verifiers() -> None:
 
         async def turn(self, message: str) -> Any:
             self.heard.append(message)
-            return vf.Segment([vf.AssistantMessage(content=REPLIES[len(self.heard) - 1])])
+            return vf.Segment([vf.AssistantMessage(content=replies()[len(self.heard) - 1])])
 
     talks: list[Talk] = []
 
@@ -281,7 +281,7 @@ def test_inspect(tmp_path: Any) -> None:
     from discover_lib.doors.inspect import discover
 
     def reply(asked: list[Any], *_: Any) -> Any:
-        output = ModelOutput.from_content("mockllm/model", REPLIES[sum(each.role == "assistant" for each in asked)])
+        output = ModelOutput.from_content("mockllm/model", replies()[sum(each.role == "assistant" for each in asked)])
         n_tokens = count_tokens(output.completion)
         output.usage = ModelUsage(input_tokens=1, output_tokens=n_tokens, total_tokens=n_tokens + 1)
         return output
@@ -326,7 +326,7 @@ def test_openenv_with_eight_sessions_at_once() -> None:
     async def play(client: Any, seed: int, artifact: int) -> Told:
         result = await client.reset(seed=seed, artifact=artifact)
         messages, rewards = [result.observation["message"]], []
-        for reply in REPLIES:
+        for reply in replies():
             result = await client.step({"text": reply})
             messages.append(result.observation["message"])
             rewards.append(result.reward)

@@ -16,6 +16,8 @@ pytest.importorskip("trl")
 from discover_lib.doors.episode import Episode
 from discover_lib.doors.trl import USER, DiscoverUser, prompt_rows, reward, rollout_func
 
+pytestmark = pytest.mark.slow
+
 TEMPLATE = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}<e>{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}"
@@ -45,7 +47,6 @@ class Trainer:
         self.processing_class = tokenizer
 
 
-@pytest.mark.slow
 def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
     turn = 0
 
@@ -83,7 +84,6 @@ def lengthwise(tokenizer: Any, seed: int, artifact: int) -> Told:
     return told(messages, rewards, episode.state)
 
 
-@pytest.mark.slow
 def test_the_tool_form_is_the_same_conversation() -> None:
     make = functools.partial(DiscoverUser, **OPTIONS)
     episodes = []
@@ -103,7 +103,6 @@ def test_the_tool_form_is_the_same_conversation() -> None:
     assert tools == ["get_reward", "reset", "show_to_user"]  # TRL's trainer makes a tool of all but the first two
 
 
-@pytest.mark.slow
 def test_trl_s_own_trainer_takes_a_step_on_whole_conversations(tokenizer: Any, tmp_path: Path) -> None:
     import torch
     from datasets import Dataset

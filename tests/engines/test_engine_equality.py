@@ -32,6 +32,8 @@ from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS
 from discover_lib.engines.miniature.voice import MiniatureVoice
 
+pytestmark = pytest.mark.slow
+
 POLICIES = (("adaptive",), ("mixed", "draft"), ("options", "adaptive"), ("ask",), ("random", "silent"), ("oracle",))
 ALONE = (0, 3, 6)  # conversations with one candidate a turn
 FEW, MANY = 3, 50
@@ -113,13 +115,11 @@ def differences(client: LLMClient, domain: str, count: int) -> list[int]:
         return [number for number, different in enumerate(pool.map(differs, range(count))) if different]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_a_model_behind_the_wire_gives_the_same_conversations(client: LLMClient, domain: str) -> None:
     assert differences(client, domain, FEW) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_a_model_in_another_process_gives_the_same_conversations(domain: str) -> None:
     with ServerProcess("llm_brain:answer") as server, LLMClient(settings(server)) as client:
@@ -128,14 +128,12 @@ def test_a_model_in_another_process_gives_the_same_conversations(domain: str) ->
     assert set(usage.structured) <= {"clean", "reasked"} and usage.failures == {}
 
 
-@pytest.mark.slow
 def test_litellm_on_the_way_changes_nothing() -> None:
     with FakeServer(llm_brain.answer) as server, LLMClient(replace(settings(server), wire="litellm")) as client:
         for domain in DOMAINS:
             assert differences(client, domain, FEW) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_assistants_behind_the_wire_change_nothing_either(client: LLMClient, domain: str) -> None:
     number = 1  # two candidates a turn
@@ -146,7 +144,6 @@ def test_assistants_behind_the_wire_change_nothing_either(client: LLMClient, dom
     assert {each.reply.assistant for turn in found.turns for each in turn.candidates} == set(names)
 
 
-@pytest.mark.slow
 def test_trees_built_behind_the_wire_are_the_same_trees(client: LLMClient) -> None:
     for domain in ALL_DOMAINS:
         for number in range(FEW):
@@ -169,7 +166,6 @@ def as_undisturbed(client: LLMClient, domain: str, number: int) -> bool:
     return len(turns) == len(expected.turns)
 
 
-@pytest.mark.slow
 def test_answers_that_are_broken_in_form_alter_nothing() -> None:
     """Half of the answers are fenced, chatty, cut off, refused or about the wrong ids.
 
@@ -183,7 +179,6 @@ def test_answers_that_are_broken_in_form_alter_nothing() -> None:
         assert whole > len(DOMAINS) and {"repaired", "reasked"} <= set(client.usage.structured)
 
 
-@pytest.mark.slow
 def test_a_bad_line_alters_nothing() -> None:
     """30 % of all replies are faulty in every way the server knows; the line's own faults must all be overcome."""
     faults = Faults(0.3, ALL_FAULTS, timeout_seconds=2)

@@ -14,6 +14,7 @@ from discover_lib.runs.options import RunOptions, lay_out
 CHATS = [["an owl?", "no. make it much bigger, please!"], ["Draw me a sea.", "thanks " * 300]]
 
 
+@pytest.mark.slow
 @given(
     words=st.lists(st.integers(0, LONGEST), min_size=2, max_size=50).map(sorted),
     asks=st.floats(0, 1),

@@ -4,6 +4,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+pytestmark = pytest.mark.slow
+
 STEP = """
 from discover_lib import UserSimulator
 from discover_lib.miniature import engine
@@ -29,7 +31,6 @@ assert max(stood, key=len) == max(places(), key=len), "no intent moved"
 """
 
 
-@pytest.mark.slow
 def test_the_figure_is_a_widget_in_a_plain_kernel():
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(STEP), nbformat.v4.new_code_cell(UPDATE)])
     NotebookClient(book, timeout=60, kernel_name="python3").execute()

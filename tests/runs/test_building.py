@@ -73,6 +73,7 @@ def test_a_tree_that_is_there_keeps_its_name(tmp_path: Path) -> None:
 # -- with a model ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_same_command_again_asks_nothing_and_another_input_is_built(tmp_path: Path) -> None:
     files = write_artifacts(tmp_path / "in", 2)
     out = tmp_path / "out"

@@ -350,6 +350,7 @@ def test_processes_change_nothing(undisturbed: Path, tmp_path: Path) -> None:
     assert results(tmp_path) == results(undisturbed)
 
 
+@pytest.mark.slow
 def test_a_simulation_becomes_the_evaluation_of_the_same_conversations(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -107,6 +107,7 @@ def test_a_plan_names_the_scorer_only_where_something_is_scored(scored):
     assert named == [f"as asked for, {role}" for role in ("judge", "voice", *["scorer"] * scored)]
 
 
+@pytest.mark.slow
 def test_a_model_on_this_machine_takes_no_calls():
     run = lay_out(OPTIONS)
     local = dataclasses.replace(run, options=dataclasses.replace(run.options, assistants=("tiny",)))

@@ -104,6 +104,7 @@ def test_a_place_that_is_none_is_named(where: str) -> None:
         raise AssertionError
 
 
+@pytest.mark.slow
 def test_the_command_says_how_to_get_submitit_before_it_makes_a_folder(tmp_path: Path) -> None:
     command = ["simulate", "--domain", "svg_drawing", "--assistant", "draft", "--run", str(tmp_path / "run")]
     program = "import sys; sys.modules['submitit'] = None; from discover_lib.app.cli.main import main; main()"

@@ -140,6 +140,7 @@ def test_killed_at_any_step_it_goes_on_from_the_last_checkpoint(begin: Callable[
     assert [each.end for each in job.status().attempts] == ["", "", "finished"]
 
 
+@pytest.mark.slow
 def test_a_failure_is_one_line_in_the_status_and_whole_in_the_log(begin: Callable[..., TrainingJob]) -> None:
     job = begin(None, "0", "7")
     failed = job.wait(20)
@@ -227,6 +228,7 @@ def test_other_settings_in_the_same_folder_are_refused_by_name(begin: Callable[.
     assert "epochs" not in str(refusal.value)
 
 
+@pytest.mark.slow
 def test_a_folder_in_which_no_step_was_trained_takes_other_settings(begin: Callable[..., TrainingJob]) -> None:
     job, other = begin(None, "0", "1"), {**SETTINGS, "seed": 1}
     assert job.wait(20).state == "failed"

@@ -52,6 +52,7 @@ def base(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_card_says_what_it_is_where_it_comes_from_and_what_was_measured(base: Path, tmp_path: Path) -> None:
     run = finished(tmp_path / "my-grpo", str(base))
     folder = Publication(run, base_id="org/base").write(tmp_path / "out", "me/model")

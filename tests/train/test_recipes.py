@@ -47,6 +47,7 @@ def test_a_named_recipe_has_no_problems_and_survives_json(name: str) -> None:
     assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "changes", "known", "expected"),
     [

@@ -158,6 +158,7 @@ def scorer(threads: int) -> Scorer:
     return Scorer(Users(RoleEngines(EngineSpec())), Notation(), GrpoRecipe(), threads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_judgements_come_in_the_order_of_the_replies_whichever_was_begun_first(threads: int) -> None:
     judge = Judge()
@@ -170,6 +171,7 @@ def test_judgements_come_in_the_order_of_the_replies_whichever_was_begun_first(t
     assert judging.results(replies[:1]) == ["0 slow 1"]  # a new batch
 
 
+@pytest.mark.slow
 def test_a_failure_ends_the_batch_and_what_was_not_sent_yet_is_not() -> None:
     judge = Judge()
     judging = Judging(scorer(2), judge)

@@ -44,6 +44,8 @@ from discover_lib.views.report import (
     not_below,
 )
 
+pytestmark = pytest.mark.slow
+
 BEST = VARIANTS[-1].label
 STAND_INS = {  # scripted assistants in the places of the models, so that no model has to be trained
     "draft": "base",

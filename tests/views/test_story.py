@@ -17,6 +17,7 @@ def teller() -> StoryTeller:
     return StoryTeller(PEOPLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("person", range(len(PEOPLE)))
 def test_every_moment_counts_what_its_state_holds(teller: StoryTeller, person: int) -> None:
     record = teller.tell(person)

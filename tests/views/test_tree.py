@@ -185,6 +185,7 @@ class TestLiveFigure:
             assert live.widget is widget
             assert (live.widget.data[NODES].x, live.widget.data[NODES].y) == fixed
 
+    @pytest.mark.slow
     def test_a_step_is_one_message_and_carries_only_what_changed(
         self, tree: IntentTree, moved: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -77,6 +77,7 @@ def test_those_who_withdrew_under_an_older_version_have_no_condition(desk: Desk)
     assert attrition(desk)[0].withdrew == 3 and sum(desk.withdrawn().values()) == 3
 
 
+@pytest.mark.slow
 def test_an_export_holds_the_table_and_its_codebook(desk: Desk, person: object) -> None:
     person.chosen()  # type: ignore[attr-defined]
     person.finish()  # type: ignore[attr-defined]

@@ -19,6 +19,8 @@ from discover_lib.app.study.report import _with_n, compared, outcome_lines
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.runs.store import RunStore
 
+pytestmark = pytest.mark.slow
+
 
 def rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:

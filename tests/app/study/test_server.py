@@ -278,6 +278,7 @@ def test_a_withdrawal_deletes_to_the_last_byte(new_person: New, desk: Desk) -> N
     assert "Step 1 of 6" in leaves.page, "to come again is to begin anew"
 
 
+@pytest.mark.slow
 def test_a_wrong_code_deletes_nothing_and_costs_time(person: Person, desk: Desk) -> None:
     person.chosen()
     began = time.monotonic()
@@ -389,6 +390,7 @@ def test_whatever_goes_wrong_is_an_apology_too(new_person: New, study: Study, de
     assert APOLOGY in person.page and b"something else went wrong" in all_bytes(desk.folder)
 
 
+@pytest.mark.slow
 def test_a_language_model_answers_a_person_and_its_cost_is_kept(new_person: New, study: Study, tmp_path: Path) -> None:
     model = "openai/miniature:creative_writing:adaptive"
     asked = changed(study, conditions={label: Condition(assistant=model) for label in ("base", "tuned")})

@@ -114,6 +114,7 @@ def test_everything_that_decides_the_reply_is_sent(client: LLMClient, server: Fa
     assert "purpose" not in body and "sample" not in body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("fault", TRANSPORT_FAULTS)
 def test_a_fault_of_the_line_is_asked_again_and_the_reply_is_whole(
@@ -216,6 +217,7 @@ def test_nobody_there_is_a_failed_connection() -> None:
 # -- many at once ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_calls_queue_for_the_slots() -> None:
     with FakeServer(latency_seconds=0.05) as busy, direct(busy, concurrency=4) as client:
         replies = all_at_once(client, [say(f"call {number}") for number in range(16)])
@@ -237,6 +239,7 @@ def test_calls_queue_for_what_is_allowed_a_minute(limit: dict[str, float]) -> No
     assert waits[-1] >= 0.3
 
 
+@pytest.mark.slow
 def test_duplicates_in_flight_share_one_call() -> None:
     with FakeServer(latency_seconds=0.2) as busy, direct(busy) as client:
         replies = all_at_once(client, [say("the same")] * 8)
@@ -293,6 +296,7 @@ def test_samples_and_seeds_are_calls_of_their_own() -> None:
         assert busy.counts["requests"] == 3
 
 
+@pytest.mark.slow
 def test_a_failure_is_shared_by_those_who_wait_for_it() -> None:
     with FakeServer(latency_seconds=0.2) as busy, direct(busy, max_attempts=1) as client:
         busy.script.extend(["500"] * 4)
@@ -399,6 +403,7 @@ def test_a_failed_call_gives_its_share_of_the_budget_back(server: FakeServer) ->
     assert (budget.spent, budget.put_aside) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("faults", "answered", "lost"),
     [

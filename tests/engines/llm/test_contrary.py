@@ -17,6 +17,8 @@ from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.metrics.ceiling import ceiling
 
+pytestmark = pytest.mark.slow
+
 
 def trees_of(brain: Contrary, each_domain: int) -> tuple[list[BuiltTree], int, Counter[str]]:
     """The trees that this model builds, its calls, and how its answers came about."""
@@ -31,8 +33,7 @@ def trees_of(brain: Contrary, each_domain: int) -> tuple[list[BuiltTree], int, C
         return built, server.counts["requests"], Counter(client.usage.structured)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("each_domain", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("each_domain", [2, 20])
 def test_a_contrary_model_costs_a_quarter_more_at_most_and_no_artifact(each_domain: int) -> None:
     willing, calls, outcomes = trees_of(Contrary(), each_domain)
     assert set(outcomes) <= {"clean", "reasked"} and outcomes["reasked"] <= len(willing) / 20
@@ -53,7 +54,6 @@ def test_a_contrary_model_costs_a_quarter_more_at_most_and_no_artifact(each_doma
         assert [note for note in built.notes if "made a tree of its own" in note]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("habit", "by_code"), [(sees_leaks, True), (checks_nothing, False)])
 def test_a_check_for_paraphrases_that_always_says_yes_or_nothing_costs_no_artifact(habit: Habit, by_code: bool) -> None:
     """Yes: the request is asked for once more, the same text is not checked twice, and code writes one.  Nothing: the

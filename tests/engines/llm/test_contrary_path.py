@@ -8,10 +8,11 @@ import pytest
 from contrary_path import POLICIES, differences, whole_path
 from llm_contrary import Contrary, contrary_in_everything
 
+pytestmark = pytest.mark.slow
+
 DOMAIN = "technical_writing"
 
 
-@pytest.mark.slow
 def test_nothing_is_lost_or_misread_and_everything_is_counted(tmp_path: Path) -> None:
     artifacts = 2
     brain = contrary_in_everything()

@@ -18,6 +18,8 @@ from pydantic import BaseModel
 from discover_lib.engines.llm import answers
 from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
 
+pytestmark = pytest.mark.slow
+
 # One right answer of every form, with words that a careless reading would trip over.
 RIGHT: dict[type[BaseModel], dict[str, Any]] = {
     answers.ResponseEvaluation: {
@@ -228,7 +230,6 @@ def right(form: type[BaseModel]) -> dict[str, Any]:
     return form.model_validate(RIGHT[form]).model_dump()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
 @pytest.mark.parametrize("kind", READ)
 def test_what_was_meant_is_read(kind: str, form: type[BaseModel]) -> None:
@@ -236,7 +237,6 @@ def test_what_was_meant_is_read(kind: str, form: type[BaseModel]) -> None:
     assert read(form, text) == right(form)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_is_no_answer_is_asked_for_again(kind: str, form: type[BaseModel]) -> None:
@@ -245,7 +245,6 @@ def test_what_is_no_answer_is_asked_for_again(kind: str, form: type[BaseModel]) 
         read(form, mangle(json.dumps(RIGHT[form], ensure_ascii=False), RIGHT[form]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
 def test_a_text_cut_anywhere_is_asked_for_again(form: type[BaseModel]) -> None:
     text = indented(RIGHT[form])
@@ -392,7 +391,6 @@ VALUES: list[tuple[str, tuple[type[BaseModel], dict[str, Any]], tuple[Any, ...],
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "sent", "place", "expected"), VALUES, ids=[kind for kind, *_ in VALUES])
 @pytest.mark.parametrize("dressed", [json.dumps, repr, lambda data: f"Sure:\n```json\n{json.dumps(data)}\n```"])
 def test_a_value_is_read_as_what_it_says_or_not_at_all(

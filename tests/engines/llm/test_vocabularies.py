@@ -86,6 +86,7 @@ def test_nothing_is_fetched_and_nothing_heavy_imported(tmp_path: Path, monkeypat
     assert said.split() == ["False", "False"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["half \ud83d a pair", "<|endoftext|>", "a" * 20_000, " \n\t " * 500])
 def test_any_text_can_be_counted(text: str) -> None:
     assert 0 < count_for("gpt-4.1", text)[0] <= len(text.encode(errors="replace")) + 2

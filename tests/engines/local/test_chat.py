@@ -9,6 +9,8 @@ from chat_models import FAMILIES, make_tokenizer
 from discover_lib.engines.local.chat import Chat, end_tokens, said
 from discover_lib.engines.local.dialect import LocalModelError, PlainChat
 
+pytestmark = pytest.mark.slow
+
 TALK: list[Any] = [
     {"role": "user", "content": "write a short story about a river"},
     {"role": "assistant", "content": "Once there was a river.\n\nIt ran far."},
@@ -24,7 +26,6 @@ def tokenizers() -> dict[str, Any]:
     return {name: make_tokenizer(family, TEXTS) for name, family in FAMILIES.items()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("thinking", [False, True])
 def test_every_prompt_is_a_beginning_of_the_whole_conversation(family: str, thinking: bool, tokenizers: Any) -> None:
@@ -36,7 +37,6 @@ def test_every_prompt_is_a_beginning_of_the_whole_conversation(family: str, thin
     assert chat.prompt(TALK[:3]) == first + opened + reply + chat.between(TALK[:3])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_mask_is_the_replies_with_their_end_marks(family: str, tokenizers: Any) -> None:
     tokenizer = tokenizers[family]
@@ -49,7 +49,6 @@ def test_the_mask_is_the_replies_with_their_end_marks(family: str, tokenizers: A
     assert chat.closing[0] in end_tokens(named, tokenizer)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", ["llama3", "qwen3", "gemma", "qwen2.5"])
 def test_tokens_and_mask_are_those_of_trl_where_it_has_a_training_template(family: str, tokenizers: Any) -> None:
     from trl.chat_template_utils import get_training_chat_template
@@ -68,7 +67,6 @@ def test_tokens_and_mask_are_those_of_trl_where_it_has_a_training_template(famil
         assert mask == whole.own
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", ["llama3.1", "smollm2", "qwen3, re-uploaded"])
 def test_trl_has_no_training_template_for_these(family: str, tokenizers: Any) -> None:
     from trl.chat_template_utils import get_training_chat_template
@@ -77,7 +75,6 @@ def test_trl_has_no_training_template_for_these(family: str, tokenizers: Any) ->
         get_training_chat_template(tokenizers[family])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "text", "n_tokens"),
     [
@@ -102,7 +99,6 @@ def test_leftover_thoughts_in_rows_are_no_words_of_the_assistant() -> None:
     assert [each["content"] for each in wire] == ["what is <think>?", "A tag."]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "messages", "complaint"),
     [

@@ -89,6 +89,7 @@ def test_the_paper_s_picture_comes_out_by_itself(domain):
     assert found["draft"] < found["adaptive"] < found["oracle"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_whatever_an_assistant_opens_with_is_read_as_the_same_move(domain):
     lexicon = load_lexicon(domain)

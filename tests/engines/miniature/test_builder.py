@@ -41,6 +41,7 @@ def test_every_level_is_broader_and_every_text_of_the_tree_stands_in_a_level(dom
     assert len(built.levels) >= 3
 
 
+@pytest.mark.slow
 def test_the_request_gives_nothing_latent_away(domain):
     for index in range(40):
         tree = engine(domain).builder.build(generate_artifact(domain, "train", index)).tree

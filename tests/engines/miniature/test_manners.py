@@ -96,6 +96,7 @@ def test_the_same_replies_lead_to_the_same_states_and_rewards_and_are_heard_alik
         assert read_user(one.user_message or "", domain) == read_user(another.user_message or "", domain)
 
 
+@pytest.mark.slow
 def test_no_aside_is_said_twice_or_tells_of_a_life_or_an_hour_away() -> None:
     for domain in DOMAINS:
         asides = [frame for frame in phrase_book(domain).asides if len(frame.text.split()) > 4]
@@ -109,6 +110,7 @@ def test_no_aside_is_said_twice_or_tells_of_a_life_or_an_hour_away() -> None:
             assert [frame.text for frame in asides if sum(frame.is_in(message) for message in said) > 1] == []
 
 
+@pytest.mark.slow
 def test_terse_is_short_and_rambling_is_long() -> None:
     for name, at_least, counts in (
         ("terse", 0.5, lambda words: words <= SHORT),

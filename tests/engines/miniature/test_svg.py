@@ -276,6 +276,7 @@ def test_paths_have_boxes(d: str, box: tuple[float, ...]) -> None:
 # ---- hostile and broken text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "part"),
     [

@@ -16,6 +16,8 @@ from discover_lib.engines.miniature.svg.figures import SUBJECTS
 from discover_lib.engines.miniature.svg.read import CLOSE_UP, DARK, FAR_OFF, LEFT, RIGHT, read_svg
 from discover_lib.engines.miniature.svg.tints import Tints, palette_of, spot_of
 
+pytestmark = pytest.mark.slow
+
 LEXICON = load_lexicon("svg_drawing")
 COUNT = 60
 ROOM = 0.15
@@ -56,13 +58,11 @@ def assert_the_subject_stands_well(svg: str) -> Ink:
     return seen
 
 
-@pytest.mark.slow
 def test_in_every_target_the_subject_is_inside_the_canvas_and_neither_lost_nor_crowding(targets: list[str]) -> None:
     for svg in targets:
         assert_the_subject_stands_well(svg)
 
 
-@pytest.mark.slow
 def test_every_first_draft_shows_what_was_asked_for(drafts: list[str], requests: list[str]) -> None:
     for svg, request in zip(drafts, requests, strict=True):
         asked = LEXICON.find_cues(request)
@@ -71,7 +71,6 @@ def test_every_first_draft_shows_what_was_asked_for(drafts: list[str], requests:
         assert_the_subject_stands_well(svg)
 
 
-@pytest.mark.slow
 def test_pixels_bear_out_where_the_subject_stands_and_how_large_it_is(targets: list[str], drafts: list[str]) -> None:
     for svg in (*targets, *drafts):
         values = set(read_svg(svg))
@@ -93,7 +92,6 @@ def tints_of(image: np.ndarray) -> Tints:
     return tints
 
 
-@pytest.mark.slow
 def test_pixels_bear_out_the_palette_and_the_spot_in_it(targets: list[str], drafts: list[str]) -> None:
     for svg in (*targets, *drafts):
         values = set(read_svg(svg))
@@ -107,7 +105,6 @@ def test_pixels_bear_out_the_palette_and_the_spot_in_it(targets: list[str], draf
         assert {spot[0] if spot else found[0], found[0]} == of("colours", values), (spot, values)
 
 
-@pytest.mark.slow
 def test_pixels_bear_out_paper_and_sky(targets: list[str], drafts: list[str]) -> None:
     for svg in (*targets, *drafts):
         values = set(read_svg(svg))
