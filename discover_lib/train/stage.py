@@ -12,7 +12,6 @@ where there is one.
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
 import shutil
 import time
@@ -39,6 +38,7 @@ from discover_lib.engines.local.lineage import (
     run_of,
     versions,
 )
+from discover_lib.engines.local.names import damaged
 from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.runs.options import RunOptionsError
@@ -591,33 +591,7 @@ def _damaged(settings: StageSettings) -> list[str]:
         if settings.earlier:
             lineage = Lineage.read(run)
             base, folders = lineage.base.path, [*(Path(each.path) for each in lineage.merged), run / ADAPTER]
-    files = [folder / "adapter_config.json" for folder in folders if folder.is_dir()]
-    for folder in (file.parent for file in files[:]):
-        files += sorted(folder.glob("adapter_model.*")) or [folder / "adapter_model.safetensors"]
-    files += sorted(Path(base).glob("*.safetensors"))
-    return [
-        f"{file}: {reason}; put the whole file back, or make it anew" for file in files if (reason := _defect(file))
-    ]
-
-
-def _defect(file: Path) -> str:
-    """Why a file of a model cannot be read, as far as its beginning tells; "" where it can."""
-    if not file.is_file():
-        return "missing"
-    if file.suffix == ".json":
-        try:
-            json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
-            return f"damaged ({error})"
-    elif file.suffix == ".safetensors" and importlib.util.find_spec("safetensors"):
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(file, framework="numpy"):
-                return ""
-        except SafetensorError as error:
-            return f"damaged ({error})"
-    return ""
+    return damaged(Path(base), [folder for folder in folders if folder.is_dir()])
 
 
 def _domain_problems(base: str, rows: TrainingRows) -> list[str]:

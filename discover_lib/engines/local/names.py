@@ -15,11 +15,13 @@ an API (`serving`).
 from __future__ import annotations
 
 import gc
+import json
 import sys
 import threading
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -127,11 +129,11 @@ def check_local(name: str, domain: str) -> None:
     """Check a name before any work starts.
 
     Raises:
-        LocalModelError: what `parse_name` raises; no torch; or a tiny model that does not speak the domain.
+        LocalModelError: what `parse_name` raises; no torch; a tiny model that does not speak the domain; or a file that
+            is missing or damaged.
     """
-    from importlib.util import find_spec
-
-    folder = parse_name(name).folder
+    parts = parse_name(name)
+    folder = parts.folder
     domains = tiny_domains(folder) if folder else known_domains()
     if domains is not None and domain not in domains:
         spoken = ", ".join(domains)
@@ -144,6 +146,40 @@ def check_local(name: str, domain: str) -> None:
     for library in ("torch", "transformers", "peft"):
         if find_spec(library) is None:
             raise LocalModelError(f"{name!r} needs {library}: install what training needs with 'make train'")
+    if folder and (problems := damaged(folder, parts.adapters)):
+        raise LocalModelError(problems[0])
+
+
+def damaged(base: Path, adapters: Sequence[Path] = ()) -> list[str]:
+    """What cannot be read of a model and its adapters: their settings, and the beginnings of their weights.
+
+    A file each, in a line that says what to do; weights are not read, which would take as long as loading them.
+    """
+    files = [folder / "adapter_config.json" for folder in adapters]
+    for folder in adapters:
+        files += sorted(folder.glob("adapter_model.*")) or [folder / "adapter_model.safetensors"]
+    files += sorted(base.glob("*.safetensors"))
+    return [f"{file}: {why}; put the whole file back, or make it anew" for file in files if (why := _defect(file))]
+
+
+def _defect(file: Path) -> str:
+    """Why a file of a model cannot be read, as far as its beginning tells; "" where it can."""
+    if not file.is_file():
+        return "missing"
+    if file.suffix == ".json":
+        try:
+            json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            return f"damaged ({error})"
+    elif file.suffix == ".safetensors" and find_spec("safetensors"):
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(file, framework="numpy"):
+                return ""
+        except SafetensorError as error:
+            return f"damaged ({error})"
+    return ""
 
 
 def _card_domains(folder: Path) -> tuple[str, ...]:

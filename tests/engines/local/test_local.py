@@ -1,6 +1,7 @@
 """Models on this machine as assistants: names, batches that change nothing, merging, and runs that use them."""
 
 import json
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -129,6 +130,24 @@ def test_a_tiny_model_is_asked_only_what_it_speaks(tmp_path):
     check_local(f"hf:{base}", "svg_drawing")
     with pytest.raises(LocalModelError, match="tiny model of svg_drawing; it does not speak 'creative_writing'"):
         check_local(f"hf:{base}", DOMAIN)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("harm", "complaint"),
+    [
+        (lambda at: (at / "adapter_model.safetensors").unlink(), "adapter_model.safetensors: missing; put the whole"),
+        (lambda at: (at / "adapter_model.safetensors").write_bytes(b"cut off"), "adapter_model.safetensors: damaged"),
+        (lambda at: (at / "adapter_config.json").write_text("{"), "adapter_config.json: damaged"),
+    ],
+)
+def test_a_damaged_adapter_is_named_before_anything_is_loaded(folder, adapter, tmp_path, harm, complaint):
+    own = shutil.copytree(adapter, tmp_path / "own")
+    name = f"hf:{folder}+{own}"
+    check_local(name, DOMAIN)
+    harm(own)
+    with pytest.raises(LocalModelError, match=complaint):
+        check_local(name, DOMAIN)
 
 
 def test_local_models_need_no_client():
