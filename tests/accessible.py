@@ -20,15 +20,20 @@ def resize(page: Page, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
 
 
-def settle(page: Page) -> None:
-    """Wait until nothing more arrives: the page reads the same for a second."""
-    before = ""
-    for _ in range(30):
-        page.wait_for_timeout(SECOND)
-        now = page.evaluate("document.body.innerText")
-        if now == before:
-            return
-        before = now
+QUIET = """
+([quiet, patience]) => new Promise((done) => {
+  const rest = () => { watcher.disconnect(); clearTimeout(end); done(); };
+  const watcher = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(rest, quiet); });
+  watcher.observe(document, { attributes: true, characterData: true, childList: true, subtree: true });
+  const end = setTimeout(rest, patience);
+  let timer = setTimeout(rest, quiet);
+})
+"""
+
+
+def settle(page: Page, quiet: int = SECOND) -> None:
+    """Wait until nothing in the page has changed for `quiet` milliseconds, half a minute at most."""
+    page.evaluate(QUIET, [quiet, 30 * SECOND])
 
 
 def serious(page: Page) -> list[str]:
@@ -52,7 +57,7 @@ def in_the_way(page: Page) -> list[str]:
     found = []
     for size in (DESK, TABLET, PHONE):
         resize(page, size)
-        page.wait_for_timeout(SECOND)
+        settle(page, SECOND // 3)
         wide = page.evaluate("document.documentElement.scrollWidth")
         found += [f"{wide} pixels wide in a window of {size[0]}"] if wide > size[0] else []
         found += [f"{line} in a window of {size[0]}" for line in serious(page)] if size != TABLET else []
