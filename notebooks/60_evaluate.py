@@ -32,7 +32,6 @@ with app.setup(hide_code=True):
     from discover_lib.metrics.results import (
         ALL,
         MEASURE,
-        MEASURES,
         Pool,
         pools_without,
         table_of,
@@ -148,10 +147,9 @@ def lead_behind(folder, leave_out, measure, pool_choice, scope_choice):
 
 @app.cell(hide_code=True)
 def show_table(behind, ceilings, configuration, ids, marks, measure, pool, table):
-    _users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
     in_reach = ceiling_over(ceilings, set(pool.artifact_of.values()))
     _why = pool.why_no_eq_4
-    _table = show_scores.results(table, _users_of, marks, measure.name, ceiling=in_reach, why_no_eq_4=_why, ids=ids)
+    _table = show_scores.results(table, pool.users_of, marks, measure.name, ceiling=in_reach, why_no_eq_4=_why, ids=ids)
     _note = show_scores.interactivity_note(configuration, table)
     mo.ui.anywidget(
         controls.pickable(show_scores.styled(show.panel("How each assistant did", _table, _note)), leads_to=behind)

@@ -74,13 +74,12 @@ def _tables(store: RunStore) -> list[tuple[str, Markup]]:
         return []
     values, measure = values_of(pool), MEASURE["discovery"]
     table, marks = table_of(values, pool.assistants), show_scores.looks(list(pool.assistants))
-    users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
     scored = [each for each in MEASURES if any(each.name in row for row in table.values())]
     in_reach = ceiling_over(ceilings_of(store), set(pool.artifact_of.values()))
     compared = compare(values.get(measure.name, {}))
     parts = show_scores.for_paper(
         table,
-        users_of,
+        pool.users_of,
         marks,
         measure,
         compared,

@@ -236,7 +236,8 @@ are tested. No language model plays a role and no conversation is written before
 itself, its shapes, colours and named parts, not the assistant's plan for it; states and rewards follow the paper's
 rules ([DiscoverLLM](https://arxiv.org/abs/2602.03429)), and the person's sentences are chosen by what they may
 know at that moment. How far such a person can be trusted, the workbench's page 65 asks. Give a
-model's name, and that language model plays any of the roles. One deviation from the paper is ours: a word of the
-notation in which the miniature's assistants write counts as {TOKENS_PER_WORD} tokens, so that τ and λ keep their
-meaning.
+model's name, and that language model plays any of the roles. Three choices are ours, where the paper says otherwise
+or nothing: a word of the notation in which the miniature's assistants write counts as {TOKENS_PER_WORD} tokens, so
+that τ and λ keep their meaning; what was discovered and left behind can still be satisfied; of equal rewards the
+shorter reply goes on.
 """

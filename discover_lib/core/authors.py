@@ -4,7 +4,7 @@ Every function here stands for a function of the paper's method, which hands ove
 `Rules` say so.  Each difference has a switch of its own in `Rules`, so that any one of them can be tried alone:
 
     focus="unsatisfied_leaf"          focus, finished
-    gate="parent_passed"              visit, counting, near_misses
+    gate="parent_passed"              visit, counting, near_misses (which it counts as listed, equal ones again)
     thresholds=2, crossing=">="       initial_state, threshold_in_force, lowered, use_up; crosses
     achieved="open_parents"           achieved_and_pursued
     discovery_reward="level_change"   discovery_reward

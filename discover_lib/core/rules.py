@@ -15,7 +15,7 @@ from discover_lib.base.records import Record
 
 @dataclass(frozen=True)
 class Rules(Record, omit=("near_miss_cap",)):
-    """The rules of one run.  Defaults are the paper's."""
+    """The rules of one run.  Defaults are the paper's, but for two choices of ours: `satisfaction_scope` and `ties`."""
 
     name: str = "paper"
 
@@ -23,22 +23,22 @@ class Rules(Record, omit=("near_miss_cap",)):
     p: float = 0.25  # weight of one near miss
     thresholds: Literal[1, 2] = 1  # θ per intent: one that resets after use, or two used once each
     crossing: Literal[">", ">="] = ">"  # how the score must compare to θ
-    focus: Literal["undiscovered", "unsatisfied_leaf"] = "undiscovered"  # which root the judge is shown first
+    focus: Literal["undiscovered", "unsatisfied_leaf"] = "undiscovered"  # which roots are judged
     gate: Literal["parent_discovered", "parent_passed"] = "parent_discovered"  # which intents a reply can move
     near_misses: Literal["per_reply", "per_conversation"] = "per_reply"  # a repeated near miss counts again, or once
     near_miss_cap: int | None = None  # how many near misses of one intent count in one reply; None: all
-    satisfaction_scope: Literal["discovered", "focus"] = "discovered"  # where a discovered intent can be satisfied
+    satisfaction_scope: Literal["discovered", "focus"] = "discovered"  # where the discovered is satisfied; paper: focus
 
     # -- what the user sees of themselves --
-    achieved: Literal["lowest", "open_parents"] = "lowest"
+    achieved: Literal["lowest", "open_parents"] = "lowest"  # named as got right: the lowest, or open parents, too
 
     # -- reward (paper section 3.3) --
     discovery_reward: Literal["newly_discovered", "level_change"] = "newly_discovered"
-    lam: float = 1e-3  # λ, reward per token above τ
+    lam: float = 1e-3  # λ, intents charged for each token above τ
     tau: float = 250  # τ, tokens that cost nothing
-    penalty_cap: float = 1.0
-    ties: Literal["fewer_tokens", "authors"] = "fewer_tokens"  # which of several best candidates goes on
-    token_unit: str = "tokens"  # what one token is here; λ and τ are in this unit
+    penalty_cap: float = 1.0  # the most that length costs, in intents
+    ties: Literal["fewer_tokens", "authors"] = "fewer_tokens"  # which of equal rewards goes on; paper: silent
+    token_unit: str = "tokens"  # a label: what `Reply.n_tokens` counts, so the unit of λ and τ
 
     def __post_init__(self) -> None:
         for name in ("p", "lam", "tau", "penalty_cap"):

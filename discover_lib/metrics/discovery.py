@@ -10,43 +10,43 @@ Levels = Mapping[str, float]  # intent id → 0, 0.5 or 1
 
 @dataclass(frozen=True)
 class DiscoveryScores(Mapping[str, Mapping[str, float]]):
-    """Eq. 4 per assistant and artifact: ``scores["adaptive"]["artifact-7"]``.
+    """Eq. 4 per assistant and user: ``scores["adaptive"]["artifact-7/0"]``.
 
     Attributes:
-        per_artifact: assistant → artifact → score in [0, 1].
-        left_out: artifacts on which all assistants found the same, so that the score is not defined.
+        per_user: assistant → user (an artifact in one trial) → score in [0, 1].
+        left_out: users on whom all assistants found the same, so that the score is not defined.
     """
 
-    per_artifact: Mapping[str, Mapping[str, float]]
+    per_user: Mapping[str, Mapping[str, float]]
     left_out: tuple[str, ...]
 
     def mean(self, assistant: str) -> float | None:
-        """Mean over the artifacts that count, or None if none does."""
-        scores = self.per_artifact[assistant]
+        """Mean over the users that count, or None if none does."""
+        scores = self.per_user[assistant]
         return sum(scores.values()) / len(scores) if scores else None
 
     def __getitem__(self, assistant: str) -> Mapping[str, float]:
-        return self.per_artifact[assistant]
+        return self.per_user[assistant]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.per_artifact)
+        return iter(self.per_user)
 
     def __len__(self) -> int:
-        return len(self.per_artifact)
+        return len(self.per_user)
 
 
 def discovery_scores(levels: Mapping[str, Mapping[str, Levels]]) -> DiscoveryScores:
-    """The discovery score of every assistant on every artifact (paper, eq. 4).
+    """The discovery score of every assistant with every user (paper, eq. 4).
 
-    Per artifact ``Σ(s − min) / Σ(max − min)`` over intents, `min` and `max` over the assistants: with levels of 0 and
+    Per user ``Σ(s − min) / Σ(max − min)`` over intents, `min` and `max` over the assistants: with levels of 0 and
     1 this is ``(|I_T| − |I_all|) / (|I_any| − |I_all|)``; emerging intents count 0.5.  Leave initially discovered
-    intents out of `levels`.  The score depends on who else is in the pool (see `leave_one_out`).
+    intents out of `levels`.  The score depends on who else is in the pool (see `results.pools_without`).
 
     Args:
-        levels: assistant → artifact → intent id → 0, 0.5 or 1 at the end of the conversation.
+        levels: assistant → user → intent id → 0, 0.5 or 1 at the end of the conversation.
 
     Raises:
-        ValueError: assistants were not run on the same artifacts and intents.
+        ValueError: assistants did not meet the same users and intents.
 
     >>> scores = discovery_scores({
     ...     "adaptive": {"boat": {"1.1": 1, "1.2": 0.5, "2": 1}},
@@ -85,17 +85,6 @@ def why_undefined(assistants: int, users: int, left_out: int) -> str:
     if not users:
         return "no user has finished with every assistant"
     return f"all assistants found the same, on each of {users} users" if left_out == users else ""
-
-
-def leave_one_out(levels: Mapping[str, Mapping[str, Levels]]) -> dict[str, DiscoveryScores]:
-    """The discovery scores of the others in every pool that lacks one assistant: ``{left out: scores}``.
-
-    How far they lie from the scores in the whole pool is how much eq. 4 owes to who was compared.
-
-    Raises:
-        ValueError: as `discovery_scores`.
-    """
-    return {out: discovery_scores({name: rows for name, rows in levels.items() if name != out}) for out in levels}
 
 
 def _pooled(rows: Mapping[str, Levels], artifact: str) -> dict[str, float] | None:

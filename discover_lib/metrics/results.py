@@ -35,26 +35,27 @@ class Measure:
 
     Attributes:
         term: its word in the glossary.
+        phrase: as a sentence names it.
+        of: what a conversation has of it by itself, None where it is unscored; None for a measure that `Pool` takes.
         worth_seeing: a difference that would matter, where one can be named for all uses.
         fewer_is_better: the lowest is the best; of the other measures the highest.
+        is_share: it lies between 0 and 1.
     """
 
     name: str
     label: str
     term: str
+    phrase: str
+    of: Callable[[ConversationScores], float | None] | None = None
     decimals: int = 2
     worth_seeing: float | None = None
     fewer_is_better: bool = False
+    is_share: bool = True
 
     @property
     def meaning(self) -> str:
         """Its sentence in the glossary."""
         return meaning(self.term)
-
-    @property
-    def is_share(self) -> bool:
-        """Whether it lies between 0 and 1."""
-        return self.name not in ("tokens", "reward")
 
     def shown(self, value: float) -> str:
         """With its decimals and a real minus sign; never "−0.00"."""
@@ -62,12 +63,27 @@ class Measure:
 
 
 MEASURES = (
-    Measure("discovery", "discovery", "discovery score", 2, 0.03),
-    Measure("proportion", "found", "found", 2, 0.03),
-    Measure("satisfaction", "satisfaction", "satisfaction", 2, 0.03),
-    Measure("interactivity", "interactivity", "interactivity", 2, 0.03),
-    Measure("tokens", "kTok", "kTok", fewer_is_better=True),
-    Measure("reward", "reward", "mean reward"),
+    Measure("discovery", "discovery", "discovery score", "discovery (eq. 4)", worth_seeing=0.03),
+    Measure("proportion", "found", "found", "the share found", worth_seeing=0.03),
+    Measure("satisfaction", "satisfaction", "satisfaction", "satisfaction", worth_seeing=0.03),
+    Measure(
+        "interactivity",
+        "interactivity",
+        "interactivity",
+        "interactivity",
+        of=lambda scores: scores.interactivity,
+        worth_seeing=0.03,
+    ),
+    Measure(
+        "tokens",
+        "kTok",
+        "kTok",
+        "thousand tokens per conversation",
+        of=lambda scores: sum(scores.tokens) / 1000,
+        fewer_is_better=True,
+        is_share=False,
+    ),
+    Measure("reward", "reward", "mean reward", "reward per turn", of=lambda scores: scores.reward, is_share=False),
 )
 MEASURE = {measure.name: measure for measure in MEASURES}
 
@@ -180,9 +196,9 @@ class Pool:
 
     def _measured(self, measure: str) -> PerUser:
         if measure == "discovery":
-            return self.discovery.per_artifact
+            return self.discovery.per_user
         if measure == "satisfaction":
-            return self.satisfaction.per_unit
+            return self.satisfaction.per_user
         numbers = self._numbers(measure)
         rows = self._at.values()
         users = [user for user in self.shared() if all(numbers[row[user]] is not None for row in rows)]
@@ -192,11 +208,10 @@ class Pool:
         """A measure that a conversation has by itself, of all `scores`."""
         if measure == "proportion":
             return self.proportions()
-        if measure == "interactivity":
-            return [each.interactivity for each in self.scores]
-        if measure == "tokens":
-            return [sum(each.tokens) / 1000 for each in self.scores]
-        return [each.reward for each in self.scores]
+        of = MEASURE[measure].of
+        if of is None:
+            raise LookupError(f"the measure {measure!r} is none that a conversation has by itself")
+        return [of(each) for each in self.scores]
 
     def proportions(self, turn: int | None = None, emerging: float | None = None) -> list[float | None]:
         """`ConversationScores.proportion` of all `scores`."""
@@ -209,6 +224,11 @@ class Pool:
     def values(self, measure: str) -> dict[str, Values]:
         """Assistant → artifact → the measure per trial."""
         return {name: self.by_artifact(row) for name, row in self.per_user(measure).items()}
+
+    @cached_property
+    def users_of(self) -> dict[str, int]:
+        """Measure → the number of users it is taken over."""
+        return {each.name: len(next(iter(self.per_user(each.name).values()), {})) for each in MEASURES}
 
     def by_artifact(self, row: Mapping[str, float]) -> Values:
         found: dict[str, list[float]] = {}
@@ -386,7 +406,7 @@ def results_of(pool: Pool, scope: str = ALL) -> ScopeResults:
         assistants=pool.assistants,
         artifacts=len(set(pool.artifact_of.values())),
         users=len(pool.users),
-        users_of={measure.name: _users_of(pool.per_user(measure.name)) for measure in MEASURES},
+        users_of=pool.users_of,
         table=table_of(values, pool.assistants),
         comparisons={measure: compare(found) for measure, found in values.items()},
         same_for_all=len(pool.discovery.left_out),
@@ -413,10 +433,6 @@ def values_of(pool: Pool) -> dict[str, dict[str, Values]]:
 def table_of(values: Mapping[str, Mapping[str, Values]], assistants: Sequence[str]) -> dict[str, dict[str, Estimate]]:
     """Assistant → measure → mean over artifacts with its interval."""
     return {name: {measure: bootstrap_mean(row[name]) for measure, row in values.items()} for name in assistants}
-
-
-def _users_of(per_user: PerUser) -> int:
-    return len(next(iter(per_user.values()), {}))
 
 
 def pools_without(pool: Pool) -> list[PoolWithout]:
@@ -491,7 +507,7 @@ def tidy_rows(pool: Pool) -> list[dict[str, Any]]:
             "hidden": len(each.moves),
             "discovery": discovery[each.assistant].get(each.unit),
             "proportion": proportion,
-            "satisfaction": satisfaction.per_unit[each.assistant].get(each.unit),
+            "satisfaction": satisfaction.per_user[each.assistant].get(each.unit),
             "interactivity": each.interactivity,
             "tokens": sum(each.tokens),
             "final_tokens": each.final_tokens,

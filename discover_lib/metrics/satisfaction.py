@@ -63,13 +63,13 @@ class SatisfactionScores:
     """Share of the counting leaves that are satisfied.
 
     Attributes:
-        per_unit: assistant → unit (one user: an artifact in one trial) → share in [0, 1].
-        left_out: units of which no leaf counts, so that the share is not defined.
+        per_user: assistant → user (an artifact in one trial) → share in [0, 1].
+        left_out: users of whom no leaf counts, so that the share is not defined.
         leave_out: which leaves do not count: those satisfied by "none" of the assistants, or by "all" of them.
         n_leaves, n_counted: leaves over all units, and those of them that count.
     """
 
-    per_unit: Mapping[str, Mapping[str, float]]
+    per_user: Mapping[str, Mapping[str, float]]
     left_out: tuple[str, ...]
     leave_out: LeaveOut
     n_leaves: int
@@ -104,7 +104,7 @@ def satisfaction_scores(
         raise ValueError(f"leaves are left out that 'none' or 'all' of the assistants satisfy, got {leave_out!r}")
     assistants = list(satisfied)
     units = list(satisfied[assistants[0]]) if assistants else []
-    per_unit: dict[str, dict[str, float]] = {assistant: {} for assistant in assistants}
+    per_user: dict[str, dict[str, float]] = {assistant: {} for assistant in assistants}
     left_out, n_leaves, n_counted = [], 0, 0
     for assistant in assistants:
         if set(satisfied[assistant]) != set(units):
@@ -117,8 +117,8 @@ def satisfaction_scores(
             left_out.append(unit)
             continue
         for assistant, row in rows.items():
-            per_unit[assistant][unit] = sum(row[leaf] for leaf in counted) / len(counted)
-    return SatisfactionScores(per_unit, tuple(left_out), leave_out, n_leaves, n_counted)
+            per_user[assistant][unit] = sum(row[leaf] for leaf in counted) / len(counted)
+    return SatisfactionScores(per_user, tuple(left_out), leave_out, n_leaves, n_counted)
 
 
 def counted_leaves(rows: Mapping[str, Mapping[str, bool]], unit: str, leave_out: LeaveOut) -> list[str]:

@@ -141,22 +141,22 @@ class ConversationScores(Record):
         if plain.version != VERSION:
             return None
         return cls(
-            place,
-            plain.domain,
-            plain.artifact,
-            plain.trial,
-            plain.assistant,
-            plain.stop,
-            _moves(bytes(plain.moves)),
-            plain.rewards,
-            plain.tokens,
-            plain.final_tokens,
-            plain.leaves,
-            plain.interactivity,
-            _behaviours(plain.behaviours),
-            plain.leaks,
-            plain.failed,
-            plain.steps,
+            place=place,
+            domain=plain.domain,
+            artifact=plain.artifact,
+            trial=plain.trial,
+            assistant=plain.assistant,
+            stop=plain.stop,
+            moves=_moves(bytes(plain.moves)),
+            rewards=plain.rewards,
+            tokens=plain.tokens,
+            final_tokens=plain.final_tokens,
+            leaves=plain.leaves,
+            interactivity=plain.interactivity,
+            behaviours=_behaviours(plain.behaviours),
+            leaks=plain.leaks,
+            failed=plain.failed,
+            steps=plain.steps,
         )
 
 

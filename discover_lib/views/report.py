@@ -42,12 +42,6 @@ FILE = "report.html"
 BEST = VARIANTS[-1]
 LADDER = (BASE, *(each.label for each in VARIANTS))
 DISCOVERY, TOKENS = MEASURE["discovery"], MEASURE["tokens"]
-WORDS = {  # measures as a sentence needs them
-    "discovery": "discovery (eq. 4)",
-    "proportion": "the share found",
-    "tokens": "thousand tokens per conversation",
-    "reward": "reward per turn",
-}
 _EQUATION = re.compile(r"\b([np]) = ")
 Asked = tuple[str, str, str | None]  # measure, ours, theirs
 
@@ -275,8 +269,7 @@ def _sentences(part: Part, scope: ScopeResults, asked: Sequence[Asked]) -> list[
 
 
 def _verdict(compared: Comparison, measure: Measure) -> str:
-    what = WORDS.get(measure.name, measure.label)
-    return f"{compared.sentence(what, measure.worth_seeing, measure.shown)}."
+    return f"{compared.sentence(measure.phrase, measure.worth_seeing, measure.shown)}."
 
 
 def _mark(compared: Comparison | None, measure: Measure) -> Markup:
@@ -317,9 +310,8 @@ def _facts(run: PaperRun) -> str:
 
 def _answer(run: PaperRun) -> dict[str, Any]:
     whole = run.evaluation.whole
-    measures: list[Asked] = [
-        (name, BEST.label, BASE) for name in ("proportion", "satisfaction", "interactivity", "reward")
-    ]
+    # Eq. 4 and tokens are told against others; what is measured besides stands against the base.
+    measures: list[Asked] = [(each.name, BEST.label, BASE) for each in MEASURES if each not in (DISCOVERY, TOKENS)]
     measures += [(name, BEST.label, BEST.after) for name in ("discovery", "tokens")]
     measures += [("discovery", BEST.label, run.best_scripted(whole))]
     return {

@@ -356,7 +356,6 @@ def report_parts(
     ids: DiscoverId,
 ) -> list[tuple[str, Markup]]:
     """All tables and charts of an evaluation under their headings, for `views.pages.evaluation_page`."""
-    users_of = {each.name: len(next(iter(pool.per_user(each.name).values()), {})) for each in MEASURES}
     curves = {name: curve(pool, name) for name in pool.assistants}
     manners = {name: manner(pool, name) for name in best_first(table)}
 
@@ -365,7 +364,9 @@ def report_parts(
 
     return [
         ("The answer", lead + answer(table, compared, measure, ids)),
-        *for_paper(table, users_of, marks, measure, compared, ceiling=ceiling, why_no_eq_4=pool.why_no_eq_4, ids=ids),
+        *for_paper(
+            table, pool.users_of, marks, measure, compared, ceiling=ceiling, why_no_eq_4=pool.why_no_eq_4, ids=ids
+        ),
         ("Eq. 4 in every smaller pool", pools(table, pools_without(pool), marks, ids)),
         ("What is left out", left_out(pool, marks, ids)),
         ("What came by near misses", near_misses(shares, marks, ids)),

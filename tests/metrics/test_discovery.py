@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from discover_lib import discovery_scores
-from discover_lib.metrics.discovery import leave_one_out, why_undefined
+from discover_lib.metrics.discovery import DiscoveryScores, why_undefined
 
 
 def pool(**levels: list[float]) -> dict[str, dict[str, dict[str, float]]]:
@@ -95,12 +95,17 @@ def test_an_empty_pool_has_no_scores() -> None:
     assert dict(discovery_scores({})) == {}
 
 
+def without_each(levels: dict) -> dict[str, DiscoveryScores]:
+    """The scores of the others where one assistant was not compared, by whom."""
+    return {out: discovery_scores({name: rows for name, rows in levels.items() if name != out}) for out in levels}
+
+
 def test_every_pool_without_one_assistant() -> None:
     # Whole pool: a finds 2 of the 3 that anybody found.  Without c (the only one to find 3) a has all of them;
     # without b (which found least) nothing changes at the bottom, since c did not find 1 either.
     whole = pool(a=[1, 1, 0], b=[0, 0, 0], c=[0, 1, 1])
     assert discovery_scores(whole)["a"]["art"] == pytest.approx(2 / 3)
-    found = leave_one_out(whole)
+    found = without_each(whole)
     assert {out: {name: row["art"] for name, row in scores.items()} for out, scores in found.items()} == {
         "a": {"b": 0, "c": 1},
         "b": {"a": 0.5, "c": 0.5},  # {2} is found by both and no longer counts
@@ -109,7 +114,7 @@ def test_every_pool_without_one_assistant() -> None:
 
 
 def test_a_pool_that_lost_its_only_difference_leaves_the_artifact_out() -> None:
-    found = leave_one_out(pool(a=[1, 1], b=[1, 0], c=[1, 0]))
+    found = without_each(pool(a=[1, 1], b=[1, 0], c=[1, 0]))
     assert found["a"].left_out == ("art",) and found["a"].mean("b") is None
     assert found["b"].left_out == ()
 

@@ -47,14 +47,14 @@ def met(**rows: list[bool]) -> dict[str, dict[str, dict[str, bool]]]:
 )
 def test_which_leaves_count(leave_out: str, shares: dict, counted: int) -> None:
     found = satisfaction_scores(met(a=[True, True, False, False], b=[True, False, True, False]), leave_out)
-    assert {name: row["user"] for name, row in found.per_unit.items()} == pytest.approx(shares)
+    assert {name: row["user"] for name, row in found.per_user.items()} == pytest.approx(shares)
     assert (found.leave_out, found.n_leaves, found.n_counted) == (leave_out, 4, counted)
 
 
 @pytest.mark.parametrize("leave_out", ["none", "all"])
 def test_of_one_assistant_alone_all_leaves_count(leave_out: str) -> None:
     found = satisfaction_scores(met(a=[True] * 3 + [False] * 7), leave_out)
-    assert found.per_unit == {"a": {"user": 0.3}} and (found.n_leaves, found.n_counted) == (10, 10)
+    assert found.per_user == {"a": {"user": 0.3}} and (found.n_leaves, found.n_counted) == (10, 10)
     assert "plain share of all 10 leaves" in leaves_line(1, found.n_counted, found.n_leaves, leave_out)
 
 
