@@ -20,8 +20,7 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib import UserSimulator
-    from discover_lib.app import controls as cast
-    from discover_lib.app import simulator_page
+    from discover_lib.app import controls, simulator_page
     from discover_lib.app.carried import kept
     from discover_lib.app.controls import placed
     from discover_lib.app.stage import StagePlayer
@@ -145,7 +144,7 @@ def show_curve(changes, player):
 @app.cell(hide_code=True)
 def choose_players(player):
     before = simulator_page.players(player.session)
-    players_form = cast.chooser(("judge", "voice", "assistant"), before)
+    players_form = controls.chooser(("judge", "voice", "assistant"), before)
     tested, set_tested = mo.state(EMPTY)
     return before, players_form, set_tested, tested
 
@@ -153,8 +152,8 @@ def choose_players(player):
 @app.cell(hide_code=True)
 def read_players(before, players_form):
     try:
-        players, mistake = before if players_form.value is None else cast.read_choice(players_form.value), ""
-    except cast.ChoiceError as error:
+        players, mistake = before if players_form.value is None else controls.read_choice(players_form.value), ""
+    except controls.ChoiceError as error:
         players, mistake = before, str(error)
     return mistake, players
 
@@ -171,7 +170,7 @@ def test_connection(players, set_tested):
     async def test():
         roles = players.players(("judge", "voice", "assistant"))
         lines = await asyncio.to_thread(check_connection, roles, players.client_settings, players.options)
-        set_tested(cast.connection_lines(lines))
+        set_tested(controls.connection_lines(lines))
 
     def start(_):
         set_tested(quiet("Asking every model that was chosen for one word …"))
@@ -221,7 +220,7 @@ def choose_world(player, restarts):
 @app.cell
 def step_in_python(domain, seed, tree, world):
     user = UserSimulator(tree, world.judge, world.voice, seed=seed)
-    reply = scripted_assistant("draft", domain).reply(user.messages, seed)  # or: reply = "a fox"
+    reply = user.ask(scripted_assistant("draft", domain))  # or: reply = "a fox"
     stepped = user.step(reply)
     mo.show_code()
     return stepped, user

@@ -30,6 +30,7 @@ with app.setup(hide_code=True):
     from discover_lib.metrics.intervals import share_of
     from discover_lib.train.backend import missing_libraries
     from discover_lib.train.grpo.group import group_of
+    from discover_lib.train.recipes import Recipe
     from discover_lib.views import conversation as show
     from discover_lib.views import training as show_training
     from discover_lib.views.navigation import footer
@@ -38,9 +39,9 @@ with app.setup(hide_code=True):
     LETTERS = "ABCDEFGH"
     POLICIES = ("draft", "adaptive", "options", "ask")  # whose groups are counted at the end
     SURVEYED = 40  # users, for that
-    CLIP = 0.2  # a token's probability ratio beyond 1 ± this earns no more
-    MAX_NORM = 1.0  # of the gradient
-    TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+    RECIPE = Recipe.paper()
+    CLIP = RECIPE.grpo.epsilon  # a token's probability ratio beyond 1 ± this earns no more
+    LORA = {"r": RECIPE.lora.r, "lora_alpha": RECIPE.lora.alpha, "target_modules": list(RECIPE.lora.targets)}
 
     @dataclass(frozen=True)
     class Update:
@@ -110,7 +111,6 @@ def restore_user(domain_choice, tau_choice, turn_choice, user_choice):
 @app.cell(hide_code=True)
 def show_prompt(row, user):
     _outline = show.outline(user.tree, user.state, user.rules, (), user.focus)
-    _size = f"{len(row['state']):,} characters of JSON"
     mo.Html(
         show.styled(
             show.beside(
@@ -118,8 +118,8 @@ def show_prompt(row, user):
                 show.panel("The user’s state, which the model never sees", show.state_legend(), _outline),
             ),
             show.quiet(
-                f"Both lie in one training row: column “prompt”, and column “state” ({_size}), from which the user was "
-                f"restored here exactly as a trainer restores it. Rules: {user.rules.name}."
+                f"Both lie in one training row: column “prompt”, and column “state” ({len(row['state']):,} characters "
+                f"of JSON), from which the user was restored as a trainer restores it. Rules: {user.rules.name}."
             ),
         )
     )
@@ -309,13 +309,13 @@ def show_advantages(candidates, group):
 
 @app.cell(hide_code=True)
 def introduce_update(missing, model):
-    _intro = r"""
+    _intro = rf"""
     ## 4 · What the update does
 
     With $\rho$ the ratio of a token's probability under the new policy to that under the old one, the update minimises
-    $-\min(\rho A,\ \mathrm{clip}(\rho, 1 \pm 0.2) A)$, averaged over all tokens of the group: a better reply becomes
-    likelier, but beyond the clip it earns no more. AdamW takes the step in a fresh LoRA adapter; the base model itself
-    stays as it is.
+    $-\min(\rho A,\ \mathrm{{clip}}(\rho, 1 \pm {CLIP}) A)$, averaged over the group's tokens: a better reply becomes
+    likelier, but beyond the clip it earns no more. AdamW takes the step in a fresh LoRA adapter of the recipe's shape,
+    without its dropout; the base model itself stays as it is.
     """
     _why = [mo.md(f"**Below is an update taken earlier**, since {missing}.")]
     _why += [controls.copied("make train")] if missing_libraries() else []
@@ -343,7 +343,7 @@ def log_probabilities(model, prompt, reply, temperature):
 
 @app.function
 def clipped_loss(now, before, advantages):
-    """-min(ρA, clip(ρ, 1 ± 0.2)A), averaged over the tokens of all replies that were scored."""
+    """-min(ρA, clip(ρ, 1 ± ε)A), averaged over the tokens of all replies that were scored."""
     import torch
 
     terms = []
@@ -365,7 +365,7 @@ def update(model, prompt, replies, advantages, *, learning_rate, temperature=1.0
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        policy = get_peft_model(model, LoraConfig(r=32, lora_alpha=64, target_modules=TARGETS, task_type="CAUSAL_LM"))
+        policy = get_peft_model(model, LoraConfig(**LORA, task_type="CAUSAL_LM"))
     try:
         trainable = [each for each in policy.parameters() if each.requires_grad]
         optimizer = torch.optim.AdamW(trainable, lr=learning_rate, weight_decay=0.0)
@@ -373,7 +373,7 @@ def update(model, prompt, replies, advantages, *, learning_rate, temperature=1.0
         for _ in range(steps):
             optimizer.zero_grad()
             clipped_loss(logs(), before, advantages).backward()
-            norms.append(float(torch.nn.utils.clip_grad_norm_(trainable, MAX_NORM)))
+            norms.append(float(torch.nn.utils.clip_grad_norm_(trainable, RECIPE.grpo.max_grad_norm)))
             optimizer.step()
         with torch.no_grad():
             after = logs()
@@ -381,7 +381,7 @@ def update(model, prompt, replies, advantages, *, learning_rate, temperature=1.0
         policy.unload().eval()
     down = torch.cat(before) - torch.cat(after)
     kl = float((down.exp() - down - 1).mean())  # the estimator of GRPO; never negative
-    return Update(*(tuple(tuple(each.tolist()) for each in logs) for logs in (before, after)), kl, norms[0])
+    return Update(*(tuple(tuple(each.tolist()) for each in side) for side in (before, after)), kl, norms[0])
 
 
 @app.cell(hide_code=True)

@@ -102,6 +102,8 @@ def test_an_assistant_is_added(copy: Path) -> None:
     done = discover(copy, *command)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\nturn ") >= 1
+    told = run_in(copy, "-c", "from discover_lib.app.simulator_page import ABOUT; print(ABOUT['patient'])")
+    assert told.stdout == "Shows samples until a wish is clear, then builds.\n"
 
 
 def test_an_engine_is_added() -> None:

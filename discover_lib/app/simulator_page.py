@@ -17,6 +17,7 @@ from discover_lib.app.sources import (
     miniature_artifacts,
     recorded_choices,
 )
+from discover_lib.engines.miniature.assistants import SCRIPTED, about
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.rescore import NAMED_RULES
 from discover_lib.views.html import Markup, quiet
@@ -27,15 +28,7 @@ if TYPE_CHECKING:
 SOURCES = {"Miniature, simulated live": "miniature", "Recorded with a large model": "recorded"}
 AS_RECORDED = "as recorded"
 ABOUT = {  # a line about each assistant, where it is chosen
-    "adaptive": "Shows samples while the user is vague, builds once the wish is clear.",
-    "draft": "Makes a whole piece at once and revises it.",
-    "ask": "Asks about one aspect after the other and makes nothing.",
-    "options": "Names alternatives in words and makes nothing.",
-    "mixed": "A draft and samples beside it, every turn.",
-    "random": "A random kind of reply with random values; hears nothing.",
-    "silent": "Says nothing of substance.",
-    "verbose": "Drafts, and talks it through twice: what does length cost?",
-    "oracle": "Sees the answer: it is shown the hidden intents. An upper bound.",
+    **{name: about(name) for name in SCRIPTED},
     AS_RECORDED: "Replies that a large model wrote when this was recorded.",
 }
 ABOUT_RULES = {

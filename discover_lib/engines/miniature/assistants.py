@@ -49,9 +49,10 @@ class ScriptedAssistant:
 
 
 class OracleAssistant:
-    """Builds exactly what the user's intents ask for: all of the tree in focus and all that is already known.
+    """Sees the answer: it is shown the hidden intents. An upper bound.
 
-    As the finished piece it builds everything.
+    It builds exactly what the user's intents ask for: all of the tree in focus and all that is already known.  As the
+    finished piece it builds everything.
     """
 
     name = "oracle"
@@ -80,17 +81,20 @@ class OracleAssistant:
 
 
 def draft(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Drafts at once and revises: honours what was asked, redraws what was doubted, keeps the rest."""
+    """Makes a whole piece at once and revises it.
+
+    It honours what was asked, redraws what was doubted and keeps the rest.
+    """
     return [Move("draft", next_draft(beliefs, rng))]
 
 
 def ask(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Asks about one aspect after the other and never makes anything."""
+    """Asks about one aspect after the other and makes nothing."""
     return [Move("ask", dimension=_next_dimension(beliefs, rng, done=beliefs.asked))]
 
 
 def options(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Always names alternatives and never makes anything."""
+    """Names alternatives in words and makes nothing."""
     return [alternatives("maybe", beliefs, rng)]
 
 
@@ -100,7 +104,7 @@ def show(beliefs: Beliefs, rng: random.Random) -> list[Move]:
 
 
 def adaptive(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Diverges while the user is vague, converges when the user is clear.
+    """Shows samples while the user is vague, builds once the wish is clear.
 
     Clear down to the detail: builds.  Vague about something it can name: shows samples of that.  Nothing to go by
     ("something is missing"): puts a fresh whole on the table, to find out what it is about.
@@ -119,7 +123,7 @@ def mixed(beliefs: Beliefs, rng: random.Random) -> list[Move]:
 
 
 def verbose(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Drafts, and talks it through twice."""
+    """Drafts, and talks it through twice: what does length cost?"""
     values = next_draft(beliefs, rng)
     return [Move("draft", values), Move("recap", values), Move("recap", values)]
 
@@ -184,6 +188,12 @@ def scripted_assistant(name: str, domain: str, edition: Edition = EDITION) -> Sc
     if name not in POLICIES:
         raise ValueError(f"unknown assistant {name!r}; the scripted ones are {', '.join(SCRIPTED)}")
     return ScriptedAssistant(name, domain, edition)
+
+
+def about(name: str) -> str:
+    """What a scripted assistant does, in a line: the first of its policy's docstring."""
+    policy = OracleAssistant if name == OracleAssistant.name else POLICIES[name]
+    return (policy.__doc__ or "").partition("\n")[0]
 
 
 # -- pieces of policies -------------------------------------------------------------------------------------------

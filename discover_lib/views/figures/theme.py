@@ -91,7 +91,7 @@ SHAPES = (  # a marker's name, and the character that looks like it
     ("star", "★"),
     ("hexagon", "⬢"),
 )
-SCRIPTED = ("draft", "ask", "options", "adaptive", "mixed", "oracle", "random", "silent", "verbose")
+SCRIPTED_LOOKS = ("draft", "ask", "options", "adaptive", "mixed", "oracle", "random", "silent", "verbose")
 DASHES = ("none", "8 4", "2 3.5", "8 3.5 2 3.5", "13 4")  # as SVG writes them
 
 
@@ -115,7 +115,7 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
 
     A scripted assistant has the same look on every page; the other names share what is left, in their order.
     """
-    own = {name: SCRIPTED.index(name) for name in names if name in SCRIPTED}
+    own = {name: SCRIPTED_LOOKS.index(name) for name in names if name in SCRIPTED_LOOKS}
     left = (at for at in count() if at not in own.values())
     return {name: _look(own[name] if name in own else next(left)) for name in names}
 
