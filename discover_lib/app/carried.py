@@ -15,8 +15,7 @@ from urllib.parse import urlencode
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId
-from discover_lib.core.rules import Rules
-from discover_lib.metrics.rescore import NAMED_RULES
+from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.runs.resolve import BY_LABEL, resolve

@@ -39,13 +39,13 @@ from discover_lib.core.advance import finished
 from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import RoleError, ask
+from discover_lib.core.rules import NAMED_RULES
 from discover_lib.core.simulator import UserSimulator, as_reply
 from discover_lib.core.state import IntentState
 from discover_lib.core.view import UserView, user_view
 from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.replay import replay
-from discover_lib.metrics.rescore import NAMED_RULES
 from discover_lib.runs.units import user_of
 
 FORMAT = "discover-session/1"

@@ -17,9 +17,9 @@ from discover_lib.app.sources import (
     miniature_artifacts,
     recorded_choices,
 )
+from discover_lib.core.rules import NAMED_RULES
 from discover_lib.engines.miniature.assistants import SCRIPTED, about
 from discover_lib.engines.spec import MINIATURE
-from discover_lib.metrics.rescore import NAMED_RULES
 from discover_lib.views.html import Markup, quiet
 
 if TYPE_CHECKING:

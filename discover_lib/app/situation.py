@@ -23,7 +23,7 @@ from discover_lib.app.session import Branch, Session
 from discover_lib.app.sources import SessionError, Settings, assistant_names
 from discover_lib.core.conversation import Turn
 from discover_lib.core.rollout import MAX_TURNS
-from discover_lib.metrics.rescore import NAMED_RULES
+from discover_lib.core.rules import NAMED_RULES
 
 MOST_LINES, MOST_STEPS = 40, 200  # of a link that is opened: nobody's browser is kept busy for long
 _LINE = re.compile(r"(?:(?P<branch>\d+)\.(?P<turn>\d+):)?(?P<steps>[\w!*,-]*)", re.ASCII)

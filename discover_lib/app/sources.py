@@ -19,10 +19,10 @@ from discover_lib.core.conversation import Artifact, Conversation
 from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import RoleError
 from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.rules import NAMED_RULES
 from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec
 from discover_lib.metrics.replay import replay
-from discover_lib.metrics.rescore import NAMED_RULES
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
 from discover_lib.runs.recorded import Recorded, RecordedError, load_recorded, recorded_index
 

@@ -19,7 +19,7 @@ from discover_lib.core.state import Discovery, Evaluation, IntentState, Kind, Th
 def initial_state(
     tree: IntentTree, rules: Rules | None = None, seed: int = 0, thresholds: Mapping[str, Threshold] | None = None
 ) -> IntentState:
-    """The state before the first reply: the roots that the request names are discovered, nothing is satisfied.
+    """The state before the first reply: what the request names is discovered, nothing is satisfied.
 
     θ is uniform on [0, 1), drawn per intent from `seed` and the intent's id, so that no order matters.  `thresholds`
     overrides single intents: a number, or under `Rules.authors()` a pair.
@@ -166,8 +166,7 @@ class _Update:
     """The changes of one reply, collected while verdicts are applied to a working copy of the state."""
 
     def __init__(self, state: IntentState, kind: Kind, rules: Rules) -> None:
-        self.kind = kind
-        self.rules = rules
+        self.kind, self.rules = kind, rules
         self.discovery = dict(state.discovery)
         self.satisfied = set(state.satisfied)
         self.thresholds = dict(state.thresholds)

@@ -122,11 +122,7 @@ class IntentTree(Record):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> IntentTree:
-        """Read the plain form (see the README's example).
-
-        Raises:
-            TreeError: naming the intent that is wrong and what is wrong with it.
-        """
+        """Read the plain form (see the README's example); raises `TreeError`, naming the intent that is wrong."""
         if not isinstance(data, Mapping):
             raise TreeError(f"an intent tree is an object with 'roots', got {type(data).__name__}")
         roots = data.get("roots")

@@ -78,15 +78,10 @@ class Rules(Record, omit=("near_miss_cap",)):
 
     @classmethod
     def named(cls, name: str) -> Rules:
-        """`paper` or `authors`.
-
-        Raises:
-            ValueError: any other name.
-        """
-        known = {"paper": cls.paper, "authors": cls.authors}
-        if name not in known:
-            raise ValueError(f"unknown rules {name!r}; choose one of {', '.join(known)}")
-        return known[name]()
+        """One of `NAMED_RULES`; raises ValueError for any other name."""
+        if name not in NAMED_RULES:
+            raise ValueError(f"unknown rules {name!r}; choose one of {'; '.join(NAMED_RULES)}")
+        return NAMED_RULES[name]()
 
     def replace(self, **changes: Any) -> Rules:
         """These rules with some points changed; the name lists every change made so, unless a new one is given."""
@@ -95,5 +90,6 @@ class Rules(Record, omit=("near_miss_cap",)):
         return dataclasses.replace(self, **{"name": f"{self.name}{joint}{label}" if label else self.name} | changes)
 
 
+NAMED_RULES = {"paper": Rules.paper, "paper, GRPO": Rules.paper_grpo, "authors": Rules.authors}
 # The switches and their settings.
 CHOICES = {name: get_args(hint) for name, hint in get_type_hints(Rules).items() if get_origin(hint) is Literal}

@@ -126,7 +126,10 @@ class UserSimulator:
         return self.commit([self.consider(reply) for reply in replies], speak=speak)
 
     def commit(self, candidates: Sequence[Candidate], *, choose: int | None = None, speak: bool = True) -> Turn:
-        """Take one turn with candidates already judged against the present state (by `consider`)."""
+        """Take one turn with candidates already judged against the present state (by `consider`).
+
+        `choose` says which goes on, by default the best.  Raises as `step` does.
+        """
         conversation, tree, rules = self.conversation, self.tree, self.rules
         if conversation.stop is not None:
             raise ValueError(f"the conversation is over ({conversation.stop}); branch from an earlier turn")
@@ -153,13 +156,13 @@ class UserSimulator:
         voice = self.voice.of(self.conversation.seed) if hasattr(self.voice, "of") else self.voice  # of many manners
         message = voice.speak(turn.view, messages, derive_seed(self.conversation.seed, "voice", turn.index))
         leaks = leaked_words(message, self.tree, turn.after, [before.content for before in messages])
-        flaws = self.voice.flaws(message, turn.view, messages) if hasattr(self.voice, "flaws") else ()  # ChecksItself
+        flaws = voice.flaws(message, turn.view, messages) if hasattr(voice, "flaws") else ()  # ChecksItself
         return dataclasses.replace(turn, user_message=message, leaks=leaks, flaws=flaws)
 
     # -- time travel -----------------------------------------------------------------------------------------------
 
     def branch(self, turn: int) -> UserSimulator:
-        """A new simulator that stands after `turn` turns (0: at the start); this one is left as it is.
+        """A new simulator, without a limit of turns, after `turn` turns (0: the start); this one stays as it is.
 
         Raises:
             ValueError: the conversation has no such turn.
@@ -194,12 +197,18 @@ def score_candidate(
     return Candidate(reply, evaluation, after, transitions, reward(tree, state, after, reply.n_tokens, rules))
 
 
+def comparable_rewards(candidates: Sequence[Candidate]) -> dict[int, float]:
+    """Index → reward of the candidates that have one, in 12 digits: sums of λ·tokens differ in the last bits."""
+    return {index: round(each.reward.total, 12) for index, each in enumerate(candidates) if each.reward is not None}
+
+
 def choose_candidate(candidates: Sequence[Candidate], rules: Rules, seed: int) -> int:
     """Index of the candidate that goes on: the highest reward; unscored candidates never win over scored ones.
 
     Ties, paper: fewer tokens, then a draw by `seed`.  Ties, authors' code: the last if all are equal, else the first.
+    Which candidate a pair for training rejects: `discover_lib.dataset.pairs.label`.
     """
-    totals = {index: round(each.reward.total, 12) for index, each in enumerate(candidates) if each.reward is not None}
+    totals = comparable_rewards(candidates)
     if not totals:
         return 0
     best = max(totals.values())

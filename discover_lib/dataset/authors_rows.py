@@ -19,7 +19,6 @@ from discover_lib.dataset.authors import Said, run_file
 from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.formats import Foreign, FormatError, Number, json_lines, parse, read_json
-from discover_lib.dataset.pairs import DIGITS
 from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, pair_example, similarity_of
 from discover_lib.runs.store import to_json
 
@@ -98,7 +97,7 @@ def _example(candidates: Sequence[tuple[int, Mapping[str, Any]]], origin: Origin
     best = max(scored, key=lambda row: row["score"])
     worst = min(reversed(scored), key=lambda row: row["score"])
     margin = float(best["score"] - worst["score"])
-    tie = round(margin, DIGITS) == 0
+    tie = round(margin, 12) == 0  # as far as rewards are compared (see `comparable_rewards`)
     chosen, rejected = ([{"role": "assistant", "content": row["completion"]}] for row in (best, worst))
     for name, row in (("chosen", best), ("rejected", worst)):
         known |= {f"{name}_index": row["assistant_index"], f"{name}_reward": float(row["score"])}

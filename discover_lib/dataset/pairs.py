@@ -15,11 +15,10 @@ from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.roles import AssistantError
 from discover_lib.core.rules import Rules
-from discover_lib.core.simulator import choose_candidate
+from discover_lib.core.simulator import choose_candidate, comparable_rewards
 from discover_lib.metrics.replay import replay
 
 Unlabelled = Literal["one_candidate", "failed_assistant", "failed_judgement", "tie"]
-DIGITS = 12  # rewards that agree so far are equal: sums of λ·tokens differ in the last bits
 
 
 class DatasetError(DiscoverError):
@@ -73,7 +72,7 @@ def label(turn: Turn, rules: Rules, conversation_seed: int) -> Label:
     Ties at the top go as the rules say; at the bottom the longer reply is the worse, then the later one.  If all
     scored candidates are equal there is no label, though `best` and `worst` still say who would stand where.
     """
-    totals = {place: round(each.reward.total, DIGITS) for place, each in enumerate(turn.candidates) if each.reward}
+    totals = comparable_rewards(turn.candidates)
     if len(turn.candidates) < 2:
         return Label(problem="one_candidate")
     if len(totals) < 2:

@@ -28,7 +28,7 @@ from discover_lib.runs.store import to_json
 Kind = Literal["sft", "preference", "prompt"]
 
 STATE_FORMAT = "discover-state/1"
-GRPO_TAU = 500.0  # the paper's τ for GRPO
+GRPO_TAU = float(Rules.paper_grpo().tau)
 SHINGLE = 3  # words that are compared at a time
 SIMILARITY = f"Jaccard of {SHINGLE}-word shingles"
 

@@ -28,7 +28,6 @@ from discover_lib.metrics.results import MEASURE, Pool, mean_of
 from discover_lib.metrics.scores import EMERGING, ConversationScores, moves_through, scores_of
 
 Change = Literal["same", "lost", "gained", "reversed"]
-NAMED_RULES = {"paper": Rules.paper, "paper, GRPO": Rules.paper_grpo, "authors": Rules.authors}
 RESCORED = ("discovery", "proportion", "reward")  # the measures that settings bear upon
 
 

@@ -122,7 +122,7 @@ def plan_units(
 
 
 @runtime_checkable
-class ChecksItself(Protocol):
+class CheckedAgainstTree(Protocol):
     """A voice that may have what it says checked against a tree, which it does not speak from."""
 
     def checked_against(self, tree: IntentTree) -> UserVoice: ...
@@ -131,7 +131,7 @@ class ChecksItself(Protocol):
 def user_of(engines: Engines, domain: str, tree: IntentTree) -> tuple[Judge, UserVoice]:
     """Who judges and who speaks for a user of this tree."""
     voice = engines.voice(domain)
-    return engines.judge(domain), voice.checked_against(tree) if isinstance(voice, ChecksItself) else voice
+    return engines.judge(domain), voice.checked_against(tree) if isinstance(voice, CheckedAgainstTree) else voice
 
 
 def simulator_of(unit: Unit, engines: Engines, so_far: Conversation | None = None) -> UserSimulator:

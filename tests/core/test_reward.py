@@ -103,8 +103,8 @@ def test_a_variant_says_all_that_it_changed() -> None:
 
 
 def test_rules_are_known_by_name() -> None:
-    assert (Rules.named("paper"), Rules.named("authors")) == (PAPER, Rules.authors())
-    with pytest.raises(ValueError, match=r"'papers'.*paper, authors"):
+    assert [Rules.named(name) for name in ("paper", "paper, GRPO", "authors")] == [PAPER, GRPO, Rules.authors()]
+    with pytest.raises(ValueError, match=r"'papers'.*paper; paper, GRPO; authors"):
         Rules.named("papers")
 
 

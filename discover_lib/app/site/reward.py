@@ -8,8 +8,8 @@ from typing import Any
 
 from discover_lib.app import reward_page
 from discover_lib.app.carried import RULE_SLIDERS, base_rules, rules_set, slider_values
+from discover_lib.core.rules import NAMED_RULES
 from discover_lib.metrics.replay import replay
-from discover_lib.metrics.rescore import NAMED_RULES
 from discover_lib.views.html import joined, tag
 
 
