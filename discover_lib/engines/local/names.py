@@ -136,7 +136,9 @@ def check_local(name: str, domain: str) -> None:
     if domains is not None and domain not in domains:
         spoken = ", ".join(domains)
         told = (
-            f"; it was pretrained in an earlier world of {domain}" if folder and domain in _card_domains(folder) else ""
+            f"; it was pretrained in an earlier world of {domain}"
+            if folder and domain in read_card(folder).get("domains", ())
+            else ""
         )
         raise LocalModelError(
             f"{name!r} is a tiny model of {spoken}; it does not speak {domain or 'other domains'!r}{told}"
@@ -144,10 +146,6 @@ def check_local(name: str, domain: str) -> None:
     for library in ("torch", "transformers", "peft"):
         if find_spec(library) is None:
             raise LocalModelError(f"{name!r} needs {library}: install what training needs with 'make train'")
-
-
-def _card_domains(folder: Path) -> tuple[str, ...]:
-    return tuple(read_card(folder).get("domains", ()))
 
 
 def fingerprint(name: str) -> str:
