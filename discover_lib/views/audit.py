@@ -78,14 +78,6 @@ def panel_picture(result: Certificate) -> Markup:
     return dots(ordered, f"share of the hidden intents discovered, {_size(result)}, 95 % intervals", to_one=True)
 
 
-def found_by_panel(result: Certificate) -> Markup:
-    """What each assistant of the panel found."""
-    span = span_of(result.found.values())
-    rows = [(name, str(each), strip(each, span)) for name, each in result.found.items()]
-    caption = f"Share of the hidden intents discovered, {_size(result)}"
-    return _table(("Assistant", "Share", "95 % interval"), rows, caption, (TIGHT, NUMBER, "da-strips"))
-
-
 def _size(result: Certificate) -> str:
     return f"n = {result.artifacts} artifacts × {result.trials} trial{'s' if result.trials != 1 else ''}"
 
