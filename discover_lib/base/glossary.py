@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Term:
 
 
 def _read_terms() -> dict[str, Term]:
-    lines = (files("discover_lib.base") / "glossary.txt").read_text(encoding="utf-8").splitlines()
+    lines = Path(__file__).with_name("glossary.txt").read_text(encoding="utf-8").splitlines()
     cells = (map(str.strip, line.split("|")) for line in lines if not line.startswith("#"))
     terms = (Term(name, meaning, "".join(source), symbol) for name, symbol, meaning, *source in cells)
     return {term.name: term for term in terms}

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from discover_lib.base.words import STOP_WORDS, denies, stem, words
@@ -166,7 +166,7 @@ def root(word: str) -> str:
 @cache
 def _irregular() -> Mapping[str, str]:
     """Irregular form → the word that it comes from."""
-    lines = (files("discover_lib.base") / "irregular.txt").read_text(encoding="utf-8").splitlines()
+    lines = Path(__file__).with_name("irregular.txt").read_text(encoding="utf-8").splitlines()
     pairs = (line.split(": ") for line in lines if not line.startswith("#"))
     return {form: base for base, forms in pairs for form in forms.split()}
 
