@@ -12,6 +12,8 @@ import yaml
 from browser import Server, stays_here
 from playwright.sync_api import Page
 
+from discover_lib.runs.cluster import SOURCES
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))  # the installer is a script, not part of the library
 import install  # noqa: E402
@@ -88,6 +90,12 @@ def test_every_data_file_of_the_library_is_packaged() -> None:
     ]
     left_out = [str(name) for name in names if name.suffix != ".py" and not any(map(name.match, patterns))]
     assert not left_out, f"add these to [tool.setuptools.package-data]: {left_out}"
+
+
+def test_a_worker_elsewhere_is_compared_by_every_file_that_decides_results() -> None:
+    files = [path for path in (ROOT / "discover_lib").rglob("*") if path.is_file()]
+    deciding = {path.suffix for path in files if not {"__pycache__", "static", "prompts"} & {*path.parts}}
+    assert deciding <= {*SOURCES}
 
 
 @pytest.mark.slow

@@ -159,11 +159,8 @@ class Classroom:
             return RedirectResponse(TEACHER, 303)
         if not teacher:
             return RedirectResponse(JOIN, 303)
-        board = self._board()
+        board = board_of(read_answers(self.room.file))
         return HTMLResponse(str(board) if path == FRAGMENT else teacher_page(self.room.word, board))
-
-    def _board(self) -> Markup:
-        return board_of(read_answers(self.room.file))
 
     async def _join(self, request: Request) -> Response:
         body = b""

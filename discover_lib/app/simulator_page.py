@@ -162,7 +162,9 @@ def setup(session: Session, before: Session | None = None) -> dict[str, Any]:
         before: the session that a press leads back to.
     """
     used = session.settings
-    names, chosen = assistants(session, None if used.assistant in assistant_names() else used.assistant, _live(used))
+    names, chosen = assistants(
+        session, None if used.assistant in assistant_names() else used.assistant, used.source != "recorded"
+    )
     return {
         "users": [
             {
@@ -188,10 +190,6 @@ def setup(session: Session, before: Session | None = None) -> dict[str, Any]:
         "before": "" if before is None else title(before),
         "line": f"{title(session)} · {chosen} · {used.rules} rules",
     }
-
-
-def _live(settings: Settings) -> bool:
-    return settings.source != "recorded"
 
 
 def _options(labels: Mapping[str, str]) -> list[dict[str, str]]:

@@ -179,53 +179,14 @@ def answering(widget: Any, teller: StoryTeller) -> Any:
 
 def introduction() -> str:
     """The page's title and what there is to see, as HTML."""
-    return """
-<h1 style="font-size: 26px; font-weight: 650; margin: 0 0 6px">People find out what they want by seeing it</h1>
-<p style="margin: 0; max-width: 112ch">One person, three assistants. The person can say one wish; the others are
-there and have no words yet. Press <i>Play</i>: what a reply lets them see takes a wish (an <i>intent</i>) from
-○ undiscovered (fog) through ◆ emerging (a hunch) to ● discovered (known). A wish whose every detail is discovered
-shows in the picture in their head. A reply earns 1 for each wish that it makes discovered, less a charge for its
-length. To explore is to <i>diverge</i> (open up: options, questions), then <i>converge</i> (close in: one piece).</p>
-"""
+    return static_text("introduction.html")
 
 
 def six_rules() -> str:
     """The method in six rules, in Markdown; their numbers are computed."""
     rules, wish = Rules.paper(), near_misses_on_one_wish(theta=0.4)
     two, one = wish(2), wish(1)
-    return f"""
-## Six rules of the game
-
-1. **A wish is ○ undiscovered, ◆ emerging or ● discovered**, and never goes back. A reply that meets it, by building
-   it or by naming exactly it in a question (an open question names nothing), makes it ● at once. Every wish
-   that becomes ● earns the reply +1; one that becomes ◆ earns nothing yet. One that is built is *satisfied*, too (✓).
-2. **Close helps a little.** Where a fox is wanted, an owl and a cat are two *near misses*, other values of the same
-   kind, of weight p = {rules.p:g} each: {two.score:g} in all. Every wish has its own threshold θ, drawn once between
-   0 and 1 and told to nobody; here it is {two.theta:g}. It is passed, so the wish moves one state, ○ → ◆ (a second time
-   ◆ → ●), and θ starts again at {two.theta:g}; what was more than enough is lost. One near miss, {one.score:g}, moves
-   nothing, but wears θ down to {one.theta_left:.2f}: the next one, in this reply or a later one, is enough. So it takes
-   one to four near misses to move a wish, depending on its θ.
-3. **One thing at a time.** Wishes hang in trees, such as the subject, the light, the colours, and only one tree at
-   a time moves: the first, in the person's own order, with something not yet discovered in it. It is *in focus*
-   until all of it is ●; then the focus goes on to the next. What a reply shows of another tree does not count yet:
-   nobody weighs everything at once, so showing everything in one reply does not earn everything.
-4. **Broad before narrow.** “A fox” can move only once “an animal” is discovered, though one reply may do both. Wishes
-   side by side in a tree come in any order.
-5. **What a person says is what they know.** Discovered wishes that no piece meets yet come first, plainly; else
-   emerging ones, as hints; else only that something is missing, and where, if they can name the area (“something
-   about the colours”). What is ○ is never put into words, and an assistant is told nothing but these messages.
-6. **Length costs, at most {rules.penalty_cap:g}.** {rules.tau:g} tokens are free, each further one costs
-   {rules.lam:g}: of two replies that discover the same, the shorter one is better. A reply that makes one wish
-   discovered never falls below 0.
-
-So even a reply that shows exactly what a person wants can earn nothing: another tree is in focus, the broader wish is
-not discovered yet, the wish was discovered before, or the judge did not see it.
-
-**How assistants are compared** (equation 4, page 60). At least two meet the same people. Of the wishes that one of them
-or more discovered with a person, but not all of them, an assistant's *discovery score* is the share that it discovered;
-one still ◆ counts half. What all or none discovered does not count, so the score depends on who else is
-compared.
-"""
+    return static_text("six_rules.md").format(rules=rules, two=two, one=one)
 
 
 WHAT_IT_IS = f"""

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from discover_lib.base.words import STOP_WORDS, denies, stem, words
@@ -28,140 +29,6 @@ _ENDINGS = sorted(
 _INFLECTIONS = ("ing", "ed")  # come off a shorter word, too, that ends as one with a silent e does ("dat|ing": date)
 _SHORTEST_ROOT = 4
 _SILENT_E = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]e?")
-
-# Irregular forms by what they come from.  Forms that are words of their own ("left", "rose", "saw", "ground", "found",
-# "leaves", "felt", "bound", "wound") are left out: a word taken for another is worse than one that is missed.
-_IRREGULAR = {
-    form: base
-    for base, forms in {
-        "advise": "advice",
-        "arise": "arose arisen",
-        "bear": "bore borne",
-        "beat": "beaten",
-        "become": "became",
-        "begin": "began begun",
-        "bend": "bent",
-        "bite": "bit bitten",
-        "bleed": "bled",
-        "blow": "blew blown",
-        "break": "broke broken",
-        "breed": "bred",
-        "bring": "brought",
-        "build": "built",
-        "burn": "burnt",
-        "buy": "bought",
-        "calf": "calves",
-        "catch": "caught",
-        "child": "children",
-        "choose": "chose chosen",
-        "cling": "clung",
-        "creep": "crept",
-        "deal": "dealt",
-        "die": "dying died",
-        "dig": "dug",
-        "draw": "drew drawn",
-        "dream": "dreamt",
-        "drink": "drank drunk",
-        "drive": "drove driven",
-        "eat": "ate eaten",
-        "eavesdrop": "eavesdropping eavesdropped eavesdropper",
-        "fall": "fell fallen",
-        "feed": "fed",
-        "fight": "fought",
-        "flee": "fled",
-        "fling": "flung",
-        "fly": "flew flown flying flies",
-        "foot": "feet",
-        "forbid": "forbade forbidden",
-        "forget": "forgot forgotten",
-        "forgive": "forgave forgiven",
-        "freeze": "froze frozen",
-        "goose": "geese",
-        "grow": "grew grown",
-        "half": "halves",
-        "hang": "hung",
-        "hear": "heard",
-        "hide": "hid hidden",
-        "hold": "held",
-        "intervene": "intervened intervening intervention",  # and no "interval"
-        "kneel": "knelt",
-        "knife": "knives",
-        "lead": "led",
-        "lean": "leant",
-        "leap": "leapt",
-        "learn": "learnt",
-        "lend": "lent",
-        "license": "licence",
-        "lie": "lying lied",
-        "life": "lives",
-        "light": "lit",
-        "loaf": "loaves",
-        "lose": "lost",
-        "man": "men",
-        "meet": "met",
-        "mouse": "mice",
-        "overhear": "overheard",
-        "pay": "paid",
-        "practise": "practice",
-        "repeat": "repetition repetitive",
-        "ride": "rode ridden",
-        "ring": "rang rung",
-        "rise": "risen",
-        "run": "ran",
-        "scarf": "scarves",
-        "seek": "sought",
-        "sell": "sold",
-        "send": "sent",
-        "sew": "sewn",
-        "shake": "shook shaken",
-        "shelf": "shelves",
-        "shine": "shone",
-        "shoot": "shot",
-        "shrink": "shrank shrunk",
-        "sing": "sang sung song",
-        "sink": "sank sunk",
-        "sit": "sat",
-        "sleep": "slept asleep",
-        "slide": "slid",
-        "smell": "smelt",
-        "sow": "sown",
-        "speak": "spoke spoken",
-        "spell": "spelt",
-        "spend": "spent",
-        "spill": "spilt",
-        "spin": "spun",
-        "spit": "spat",
-        "stand": "stood",
-        "steal": "stole stolen",
-        "stick": "stuck",
-        "sting": "stung",
-        "stink": "stank",
-        "stride": "strode",
-        "strike": "struck",
-        "swear": "swore sworn",
-        "sweep": "swept",
-        "swell": "swollen",
-        "swim": "swam swum",
-        "swing": "swung",
-        "teach": "taught",
-        "tear": "tore torn",
-        "tell": "told",
-        "thief": "thieves",
-        "throw": "threw thrown",
-        "tooth": "teeth",
-        "tread": "trod",
-        "wake": "woke woken awake",
-        "wear": "wore worn",
-        "weave": "wove woven",
-        "weep": "wept",
-        "wife": "wives",
-        "win": "won",
-        "wolf": "wolves",
-        "woman": "women",
-        "write": "wrote written",
-    }.items()
-    for form in forms.split()
-}
 
 # Words for anybody, and names of what every piece has (its tone, its start): alone they give nothing away.
 EVERYDAY = frozenset(
@@ -287,12 +154,21 @@ def root(word: str) -> str:
 
     Up to two endings come off, so ``practising``, ``practised`` and ``practices`` meet; irregular forms are looked up.
     """
-    word = stem(_IRREGULAR.get(word, word))
-    word = _IRREGULAR.get(word, word)
+    base_of = _irregular()
+    word = stem(base_of.get(word, word))
+    word = base_of.get(word, word)
     for _ in range(2):
         word = _shortened(word)
     # Of "carry", "carri|ed", "hazy" and "haze" the last letter tells the form, not the word.
     return _single(word[:-1]) if word[-1] in "eiy" and len(word) > _SHORTEST_ROOT else word
+
+
+@cache
+def _irregular() -> Mapping[str, str]:
+    """Irregular form → the word that it comes from."""
+    lines = Path(__file__).with_name("irregular.txt").read_text(encoding="utf-8").splitlines()
+    pairs = (line.split(": ") for line in lines if not line.startswith("#"))
+    return {form: base for base, forms in pairs for form in forms.split()}
 
 
 def _shortened(word: str) -> str:

@@ -413,7 +413,7 @@ def run_file(talk: Conversation) -> dict[str, Any]:
         "per_turn_candidates": [_candidates(talk, turn) for turn in talk.turns] if several else None,
         "assistant_id": None if several else 0,
         "trial_id": talk.setting.get("trial"),
-        "timestamp": _now(),
+        "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
         "terminated": talk.stop is not None,
     }
 
@@ -450,10 +450,6 @@ def _levels(tree: IntentTree, state: IntentState) -> tuple[float, float]:
     met = IntentState(dict.fromkeys(state.satisfied, Discovery.DISCOVERED))
     satisfied, aware = (reward(tree, IntentState({}), each, 0, RULES).discovered for each in (met, state))
     return satisfied, aware
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 # -- what a file holds beyond our records --------------------------------------------------------------------------

@@ -6,7 +6,7 @@ Nothing of theirs is kept here: prompts, replies and scores stay in the log on t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -184,4 +184,3 @@ def _scorer(identifier: Mapping[str, Any] | str | None) -> str:
 
 
 READERS = {"inspect": _inspect, "garak": _garak, "pyrit": _pyrit}
-VIA: Sequence[str] = tuple(READERS)

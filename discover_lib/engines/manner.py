@@ -71,50 +71,15 @@ class Manner(Record):
 
 # Fitted to 308 chats about stories, songs, branding, e-mails, travel and books: those of WildChat that isle-dev/realsim
 # selects, first messages included.  Numbers alone; the chats are not here.
-_PEOPLE = (
-    *(
-        1,
-        1,
-        2,
-        3,
-        4,
-        4,
-        5,
-        5,
-        6,
-        6,
-        7,
-        7,
-        8,
-        8,
-        8,
-        9,
-        9,
-        10,
-        10,
-        11,
-        11,
-        12,
-        12,
-        13,
-        14,
-        15,
-        16,
-        17,
-        18,
-        19,
-        20,
-        22,
-        25,
-    ),
-    *(26, 30, 34, 40, 50, 65, 112, 120),
-)
+_PEOPLE = """
+    1 1 2 3 4 4 5 5 6 6 7 7 8 8 8 9 9 10 10 11 11 12 12 13 14 15 16 17 18 19 20 22 25 26 30 34 40 50 65 112 120
+""".split()
 MANNERS = {
     manner.name: manner
     for manner in (
         Manner("terse", (1, 2, 2, 3, 3, 4, 4, 5, 6, 8, 12), 0.15, 0.02, 0.8),
         Manner("rambling", (8, 15, 21, 26, 31, 36, 42, 49, 58, 70, 90), 0.35, 0.15, 0.6),
-        Manner("people", _PEOPLE, 0.222, 0.021, 0.435, 2077),
+        Manner("people", tuple(map(int, _PEOPLE)), 0.222, 0.021, 0.435, 2077),
     )
 }
 

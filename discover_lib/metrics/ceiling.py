@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 
 from discover_lib.core.advance import advance, initial_state, walk
-from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, Verdict
@@ -29,7 +29,7 @@ def ceiling(tree: IntentTree, rules: Rules | None = None, turns: int = MAX_TURNS
     state = initial_state(tree, rules)
     hidden = len(tree) - len(state.discovered)
     for _ in range(turns):
-        verdicts = walk(tree, state, rules, _met)
+        verdicts = walk(tree, state, rules, lambda intent: Verdict(intent.id, engaged=True))
         if not verdicts:
             break
         state, _ = advance(tree, state, Evaluation("artifact", verdicts), rules)
@@ -49,7 +49,3 @@ def ceiling_over(ceilings: Mapping[str, float], artifacts: Iterable[str]) -> Est
     """The mean ceiling of these artifacts with its interval, to stand beside a mean share; None where none is known."""
     known = {artifact: [ceilings[artifact]] for artifact in artifacts if artifact in ceilings}
     return bootstrap_mean(known) if known else None
-
-
-def _met(intent: Intent) -> Verdict:
-    return Verdict(intent.id, engaged=True)

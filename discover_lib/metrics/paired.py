@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -128,11 +129,8 @@ def artifacts_needed(sd: float, difference: float, power: float = POWER) -> int 
         raise ValueError(f"the difference to be seen must be positive, got {difference}")
     if detectable_difference(sd, MOST_ARTIFACTS, power) > difference:
         return None
-    low, high = 2, MOST_ARTIFACTS
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if detectable_difference(sd, middle, power) <= difference else (middle + 1, high)
-    return low
+    seen = partial(detectable_difference, sd, power=power)  # less with every artifact
+    return bisect_left(range(MOST_ARTIFACTS), True, lo=2, key=lambda n: seen(n) <= difference)
 
 
 @lru_cache(maxsize=4096)

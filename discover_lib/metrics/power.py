@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import variance
@@ -85,13 +86,9 @@ class Planned(Record):
     def people(self, power: float = 0.8) -> int | None:
         """The fewest people in all that reach a power; None where `MOST` do not."""
         step = self.shares
-        low, high = step, MOST // step * step
-        if self.power(high) < power:
+        if self.power(MOST // step * step) < power:
             return None
-        while high - low > step:
-            middle = (low + high) // 2 // step * step
-            low, high = (middle, high) if self.power(middle) < power else (low, middle)
-        return high
+        return step * bisect_left(range(MOST // step), power, lo=2, key=lambda each: self.power(each * step))
 
     def detectable(self, people: int, power: float = 0.8) -> float:
         """The smallest effect, in points, that this many people find with a power."""

@@ -295,16 +295,15 @@ def _outcome(setting: Setting, courses: Sequence[_Course], base: Mapping[str, Se
     replays = [each.replays[_course_rules(setting.rules)] for each in courses]
     return Outcome(
         setting,
-        {measure: _means(pool, measure) for measure in RESCORED},
+        {
+            measure: {name: mean_of(values) for name, values in pool.values(measure).items() if values}
+            for measure in RESCORED
+        },
         {measure: _changes(base[measure], found[measure]) for measure in RESCORED},
         sum(each.asked for each in replays),
         sum(each.unjudged for each in replays),
         sum(each.cut_short for each in replays),
     )
-
-
-def _means(pool: Pool, measure: str) -> dict[str, float]:
-    return {name: mean_of(values) for name, values in pool.values(measure).items() if values}
 
 
 def _changes(base: Sequence[Comparison], found: Sequence[Comparison]) -> dict[tuple[str, str], Change]:

@@ -34,6 +34,7 @@ LOOK_SECONDS = 2.0  # between looks at which nodes are alive
 CHECK_SECONDS = 60.0  # for a node to say which version it has
 AHEAD = 2  # tasks in flight per processor
 TASK_SECONDS = 0.5  # of a task: to hand one out and take its results back costs some 15 ms
+SOURCES = (".py", ".yaml", ".json", ".txt")  # files that decide results; prompts have hashes of their own
 MOST = 64  # pieces of a task, whose results of 33 kB each travel together
 
 
@@ -243,7 +244,7 @@ def version_here() -> str:
     package = Path(__file__).resolve().parent.parent
     digest = hashlib.blake2b(digest_size=4)
     for path in sorted(package.rglob("*")):
-        if path.suffix in (".py", ".yaml", ".json", ".jinja"):
+        if path.suffix in SOURCES:
             digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
     return f"{VERSION} ({digest.hexdigest()})"
 

@@ -284,7 +284,7 @@ def estimate(
     if part.precision == "fp32":
         size *= 2
     trained = base.adapter(recipe.lora)
-    mean = _mean_tokens(rows) + (_reply_tokens(part) if isinstance(part, GrpoRecipe) else 0)
+    mean = _mean_tokens(rows) + (min(450, part.max_completion) * part.multi_turn if isinstance(part, GrpoRecipe) else 0)
     steps = part.steps(len(rows)) if rows else part.max_steps or 0
     batch = _activations(base, part, stage, unsloth=unsloth)
     used = USED["unsloth" if unsloth else "transformers"] * (FOUR_BITS_SLOWER if part.load_in_4bit else 1)
@@ -379,10 +379,6 @@ def _activations(base: Architecture, part: StageRecipe, stage: Stage, *, unsloth
     predicted = sequences * part.max_completion if isinstance(part, GrpoRecipe) else tokens
     logits = 0 if unsloth and stage == "sft" else predicted * base.vocabulary * LOGIT_BYTES
     return (tokens * (kept + inside) * 2 + logits) / GIB
-
-
-def _reply_tokens(part: GrpoRecipe) -> float:
-    return min(450, part.max_completion) * part.multi_turn
 
 
 def _mean_tokens(rows: Sequence[Row]) -> float:

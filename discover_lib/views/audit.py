@@ -15,7 +15,7 @@ from discover_lib.audit.failures import Example, RunFailures
 from discover_lib.audit.leaks import Audit, Finding
 from discover_lib.audit.tables import BESIDE_COLUMNS, BESIDE_NOTE, CHECK_COLUMNS, METRICS, THE_PAPER, BesideRow, Check
 from discover_lib.core.conversation import Conversation
-from discover_lib.metrics.intervals import Estimate, Share, percent
+from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.views import conversation as show
 from discover_lib.views.figures.charts import Span, dots, span_of, strip, two_values
 from discover_lib.views.html import EMPTY, Markup, cells, chip, code, grid, joined, more, notice, plain_list, quiet, tag
@@ -76,14 +76,6 @@ def panel_picture(result: Certificate) -> Markup:
     """What each assistant of the panel found, best first: the order that a sound user brings them into."""
     ordered = dict(sorted(result.found.items(), key=lambda item: -item[1].mean))
     return dots(ordered, f"share of the hidden intents discovered, {_size(result)}, 95 % intervals", to_one=True)
-
-
-def found_by_panel(result: Certificate) -> Markup:
-    """What each assistant of the panel found."""
-    span = span_of(result.found.values())
-    rows = [(name, str(each), strip(each, span)) for name, each in result.found.items()]
-    caption = f"Share of the hidden intents discovered, {_size(result)}"
-    return _table(("Assistant", "Share", "95 % interval"), rows, caption, (TIGHT, NUMBER, "da-strips"))
 
 
 def _size(result: Certificate) -> str:
@@ -175,7 +167,9 @@ def scored(result: Scored) -> Markup:
 
 def scored_picture(result: Scored) -> Markup:
     """How good the audit is, in one sentence, and the share with an alarm for every kind of message."""
-    precision, recall = (percent(each.value) if each.value is not None else "none" for each in _quality(result))
+    precision, recall = (
+        percent(each.value) if each.value is not None else "none" for each in (result.precision, result.recall)
+    )
     words = f"Of {recall} of the planted leaks it raises the alarm; {precision} of its alarms are leaks."
     kinds = {name: result.alarmed((name,)) for name in (*PLANTED, *BEYOND, *DECOYS, TWIN)}
     leaks = (*PLANTED, *BEYOND)
@@ -187,10 +181,6 @@ def scored_picture(result: Scored) -> Markup:
     return tag("p", tag("b", words)) + dots(
         rows, "share with an alarm, 95 % Wilson intervals", to_one=True, one_look=True
     )
-
-
-def _quality(result: Scored) -> tuple[Share, Share]:
-    return result.precision, result.recall
 
 
 def agreement_picture(rows: Iterable[Agreement]) -> Markup:

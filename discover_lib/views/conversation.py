@@ -262,7 +262,7 @@ def receipt(
         explain.of_length(reward, candidate.reply, rules, index),
         explain.of_reward(reward, index),
     )
-    length = _length_rule(candidate.reply, rules)
+    length = tag("span", length_sum(candidate.reply, rules), title=meanings("free tokens", "price of a token"))
     gained, charge, total = told if explains else (None, None, None)
     assistant = f", {candidate.reply.assistant}" if candidate.reply.assistant else ""
     foot = tag(
@@ -287,11 +287,6 @@ def length_sum(reply: Reply, rules: Rules) -> str:
     return (
         f"{in_tokens(reply.n_tokens, rules.token_unit)}, {above:g} above τ = {rules.tau:g}, × λ = {rules.lam:g}{capped}"
     )
-
-
-def _length_rule(reply: Reply, rules: Rules) -> Markup:
-    """The calculation, with what τ and λ mean where it is pointed at."""
-    return tag("span", length_sum(reply, rules), title=meanings("free tokens", "price of a token"))
 
 
 def _discovery_rule(rules: Rules) -> str:

@@ -24,54 +24,13 @@ class Card:
     minutes: int
 
 
-GROUPS: dict[str, tuple[str, tuple[Card, ...]]] = {
-    "See": (
-        "how intents form while somebody is shown things",
-        (
-            Card("00_start_here.py", "One person, three assistants: watch who helps them discover what they want.", 3),
-            Card("10_intent_trees.py", "A finished piece becomes a tree of intents. Paste your own.", 8),
-            Card("15_runs.py", "The conversations that you made, run by run: who found how much, and any turn.", 5),
-            Card("20_simulator.py", "Step a user turn by turn, reply yourself, branch, and see why.", 10),
-            Card("30_reward.py", "What one reply is worth, and what if the rules were others.", 6),
-            Card("70_be_the_user.py", "A target for six seconds, two hidden assistants: find your own words.", 6),
-        ),
-    ),
-    "Make": (
-        "conversations to learn from",
-        (
-            Card("40_synthesis.py", "Several replies a turn, judged in the same state: the best goes on.", 8),
-            Card("41_rows.py", "Exactly what a trainer gets, pair by pair, and what is left out.", 6),
-        ),
-    ),
-    "Train": (
-        "an assistant on them",
-        (
-            Card("50_train.py", "Launch, watch, stop, go on; a finished run lies ready.", 10),
-            Card("51_grpo_by_hand.py", "One update of GRPO in open cells, down to the token.", 10),
-            Card("52_before_after.py", "The same user before and after training, side by side.", 4),
-        ),
-    ),
-    "Judge": (
-        "what came of it, and whom to believe",
-        (
-            Card("60_evaluate.py", "Which assistant finds more, and can we tell?", 8),
-            Card("61_behind_a_number.py", "From any number down to the sentence it comes from.", 5),
-            Card("65_audit.py", "Can this simulated user be trusted? Leaks and a certificate.", 8),
-            Card("66_reality.py", "Do simulated users talk like people? Lengths, features, a fitted voice.", 5),
-            Card("75_safety.py", "One intent of each user is off-limits: who offers it all the same, and when?", 5),
-        ),
-    ),
-    "Lessons": (
-        "predict, do, explain: five cards, twelve exercises that check themselves",
-        (
-            Card("lessons/1_asking.py", "Guess what asking finds; then look.", 8),
-            Card("lessons/2_one_tree_at_a_time.py", "Two trees in two replies. Then break the simulator.", 8),
-            Card("lessons/3_length.py", "A reward by hand; move τ until verbose wins.", 8),
-            Card("lessons/4_trust.py", "Find the leak, and what length decides.", 8),
-            Card("lessons/5_learning.py", "Rewards that teach nothing. Then beat adaptive.", 8),
-        ),
-    ),
-}
+def _read_groups() -> dict[str, tuple[str, tuple[Card, ...]]]:
+    """Group → what it is about, and its cards."""
+    groups = json.loads(static_text("gallery.json"))
+    return {name: (group["about"], tuple(Card(*card) for card in group["cards"])) for name, group in groups.items()}
+
+
+GROUPS = _read_groups()
 
 
 @cache

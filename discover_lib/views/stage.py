@@ -72,7 +72,7 @@ def stage_of(strips: Sequence[Strip], moments: Moments | None = None) -> dict[st
     moments = moments or Moments()
     trunk = strips[0].conversation
     turns: list[Turn] = []
-    shown: list[dict[str, Any]] = [_start(trunk)]
+    shown: list[dict[str, Any]] = [{"turn": 0} | _state(trunk, trunk.start)]
     rows: list[dict[str, Any]] = []
     for strip in strips:
         path = [0]
@@ -152,10 +152,6 @@ def _total(turns: Iterable[Turn]) -> float:
 
 
 # -- a moment: the state after a turn, and what the reply did ----------------------------------------------------------
-
-
-def _start(conversation: Conversation) -> dict[str, Any]:
-    return {"turn": 0} | _state(conversation, conversation.start)
 
 
 def _state(conversation: Conversation, state: IntentState) -> dict[str, Any]:

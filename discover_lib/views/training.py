@@ -289,12 +289,12 @@ def duration(seconds: float) -> str:
 
 def _replies(prompt: Sequence[Mapping[str, str]], *replies: Markup) -> Markup:
     """A prompt as people read it, without what the system says, above the replies to it."""
-    bubbles = (_bubble(each["role"], each["content"]) for each in prompt if each["role"] != "system")
+    bubbles = (
+        tag("div", show.rich_text(each["content"]), class_="dl-msg", data_role=each["role"])
+        for each in prompt
+        if each["role"] != "system"
+    )
     return tag("div", *bubbles, class_="dl-chat") + show.joined(replies)
-
-
-def _bubble(role: str, text: str) -> Markup:
-    return tag("div", show.rich_text(text), class_="dl-msg", data_role=role)
 
 
 def _reply(text: str, notation: str | None) -> Markup:

@@ -54,7 +54,6 @@ from discover_lib.base.files import write_json
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
-from discover_lib.engines.llm.calls.prices import read_prices
 from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import INTERVAL
@@ -102,8 +101,7 @@ class AuditFlags(ModelFlags):
 
     @property
     def settings(self) -> ClientSettings:
-        prices = read_prices(self.prices) if self.prices else {}
-        return client_settings(api_base=self.api_base, key_variable=self.key_variable, prices=prices)
+        return client_settings(self.api_base, self.prices, key_variable=self.key_variable)
 
 
 @with_flags(AuditFlags)

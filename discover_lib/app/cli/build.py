@@ -31,7 +31,6 @@ from discover_lib.app.cli.show import halt_line
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.llm.calls.prices import read_prices
 from discover_lib.engines.llm.calls.records import LLMError
 from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE
@@ -62,8 +61,7 @@ def build(
 ) -> None:
     """Build intent trees from artifact files; the same command again goes on, and passes over what is there."""
     folder = writable(out or outputs_folder() / "trees")
-    own_prices = read_prices(prices) if prices else {}
-    settings = client_settings(api_base=api_base, key_variable=key_variable, prices=own_prices)
+    settings = client_settings(api_base, prices, key_variable=key_variable)
     role_options = RoleOptions.read(
         max_tokens=max_tokens, temperature=temperature, timeout=timeout, reasoning_effort=reasoning_effort
     )

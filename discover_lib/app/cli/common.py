@@ -239,14 +239,16 @@ def writable(folder: Path) -> Path:
     return folder
 
 
-def client_settings(api_base: Sequence[str] | None, **options: Any) -> ClientSettings:
+def client_settings(api_base: Sequence[str] | None, prices: Path | None = None, **options: Any) -> ClientSettings:
     """How language models are reached: at these addresses; further arguments as of `ClientSettings`.
 
     Raises:
-        DiscoverError: an address that cannot be one.
+        DiscoverError: an address that cannot be one, or an invalid file of prices.
     """
     from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.engines.llm.calls.prices import read_prices
 
+    options["prices"] = read_prices(prices) if prices else {}
     try:
         first, *more = api_base or (None,)
         return ClientSettings(first, tuple(each for each in more if each), **options)

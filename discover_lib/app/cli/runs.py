@@ -159,8 +159,6 @@ class RunFlags(ModelFlags):
 
     def client_settings(self, candidates: int | None = None) -> ClientSettings:
         """How language models are reached; `candidates`, or scores, of one conversation are asked for at once."""
-        from discover_lib.engines.llm.calls.prices import read_prices
-
         at_once = max(1, len(self.assistant)) * (candidates or 1)
         return client_settings(
             api_base=self.api_base,
@@ -168,7 +166,7 @@ class RunFlags(ModelFlags):
             requests_per_minute=self.requests_per_minute,
             tokens_per_minute=self.tokens_per_minute,
             concurrency=(self.concurrency or DEFAULT_IN_FLIGHT) * at_once,
-            prices=read_prices(self.prices) if self.prices else {},
+            prices=self.prices,
         )
 
     def in_flight(self, run: LaidOut) -> int:

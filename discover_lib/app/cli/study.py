@@ -85,11 +85,9 @@ def serve(
     from discover_lib.app.study.desk import Desk
     from discover_lib.app.study.server import Assistants, StudyServer
     from discover_lib.base.files import graceful_stop
-    from discover_lib.engines.llm.calls.prices import read_prices
 
     read = load_study(file)
-    own = read_prices(prices) if prices else {}
-    settings = client_settings(api_base, key_variable=key_variable, prices=own)
+    settings = client_settings(api_base, prices, key_variable=key_variable)
     for hint in hints(read):
         typer.echo(f"worth a look: {hint}", err=True)
     local = host in ("127.0.0.1", "localhost", "::1")

@@ -140,14 +140,12 @@ class TrainFlags(ModelFlags):
     @property
     def access(self) -> Access:
         """How GRPO's judge and voice are reached."""
-        from discover_lib.engines.llm.calls.prices import read_prices
-
         client = client_settings(
             api_base=self.api_base,
             key_variable=self.key_variable,
             requests_per_minute=self.requests_per_minute,
             tokens_per_minute=self.tokens_per_minute,
-            prices=read_prices(self.prices) if self.prices else {},
+            prices=self.prices,
         )
         return Access(client, self.budget, self.patience, tuple(each.value for each in self.report_to))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -52,7 +52,6 @@ def near_misses(answer: Any) -> Outcome:
 
 # -- advance, in code --------------------------------------------------------------------------------------------------
 
-Advance = Callable[[IntentTree, IntentState, Evaluation, Rules], Any]
 _TREE = IntentTree.from_dict(
     {
         "artifact_type": "drawing",

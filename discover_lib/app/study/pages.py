@@ -172,7 +172,7 @@ def _chat(progress: Progress, wrong: Markup, values: Values, personal: list[Pers
     which = f"Assistant {len(progress.rounds)} of {len(progress.arms)}. " if several else ""
     parts = [tag("p", f"{which}{task.text}", class_="dl-quiet"), _log(round)]
     if progress.step == "rating":
-        return joined([*parts, wrong, _rating_form(study, values)])
+        return joined([*parts, wrong, _form("rating", _scale("rating", study.rating, values), _buttons(("Go on", "")))])
     if round.pending:
         return joined([*parts, _pending_form(progress)])
     if progress.minimum_reached:
@@ -236,10 +236,6 @@ def _pending_form(progress: Progress) -> Markup:
 
 
 # -- ratings -----------------------------------------------------------------------------------------------------------
-
-
-def _rating_form(study: Study, values: Values) -> Markup:
-    return _form("rating", _scale("rating", study.rating, values), _buttons(("Go on", "")))
 
 
 def _final_form(progress: Progress, values: Values, personal: list[PersonalData]) -> Markup:

@@ -169,11 +169,8 @@ def spread(desk: Desk) -> float:
         StudyError: too few have finished to say.
     """
     scale = next(iter(desk.study.final.scales))
-    groups: dict[str, list[float]] = {}
-    for row in finished(desk):
-        if (rating := row.ratings()[scale]) is not None:
-            groups.setdefault(row.round.arm, []).append(float(rating))
-    within = [group for group in groups.values() if len(group) > 1]
+    groups = ([rating for [rating] in ratings.values()] for ratings in _ratings(desk, scale).values())
+    within = [group for group in groups if len(group) > 1]
     freedom = sum(len(group) - 1 for group in within)
     if not freedom:
         raise StudyError(f"{desk.folder}: too few have finished to say how much ratings vary")

@@ -138,7 +138,9 @@ def check_local(name: str, domain: str) -> None:
     if domains is not None and domain not in domains:
         spoken = ", ".join(domains)
         told = (
-            f"; it was pretrained in an earlier world of {domain}" if folder and domain in _card_domains(folder) else ""
+            f"; it was pretrained in an earlier world of {domain}"
+            if folder and domain in read_card(folder).get("domains", ())
+            else ""
         )
         raise LocalModelError(
             f"{name!r} is a tiny model of {spoken}; it does not speak {domain or 'other domains'!r}{told}"
@@ -180,10 +182,6 @@ def _defect(file: Path) -> str:
         except SafetensorError as error:
             return f"damaged ({error})"
     return ""
-
-
-def _card_domains(folder: Path) -> tuple[str, ...]:
-    return tuple(read_card(folder).get("domains", ()))
 
 
 def fingerprint(name: str) -> str:

@@ -341,17 +341,14 @@ def _bar_row(name: str, each: Estimate, look: Look, y: float, x: Scale, end: flo
     return tag(
         "g",
         tag("title", f"{name}: {_in_words(each)}"),
-        _row_name(name, look, y),
+        tag("path", class_="rf-mark", d=shape(look.symbol, 8, y)),
+        _text(short(name), 18, y + 4, "rf-row"),
         bar("rf-rail", 1.0),
         bar("rf-bar", each.mean),
         interval,
         _text(percent(each.mean), end - 2, y + 4, anchor="end"),
         style=f"color:{look.colour}",
     )
-
-
-def _row_name(name: str, look: Look, y: float) -> Markup:
-    return tag("path", class_="rf-mark", d=shape(look.symbol, 8, y)) + _text(short(name), 18, y + 4, "rf-row")
 
 
 def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> Markup:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
 
 from discover_lib.base.words import counted, price_line
 from discover_lib.engines.llm.calls.records import Completion, Request
@@ -51,7 +49,10 @@ class CountingClient:
     def complete(self, request: Request) -> Completion:
         completion = self._client.complete(request)
         with self._lock:
-            question = (request.purpose, *map(str, takewhile(_not_answered, request.messages)))
+            question = (
+                request.purpose,
+                *map(str, takewhile(lambda message: message["role"] != "assistant", request.messages)),
+            )
             keys = self._keys.setdefault(question, set())
             if request.key not in keys:
                 keys.add(request.key)
@@ -70,8 +71,3 @@ class CountingClient:
 
     def remark(self, purpose: str, what: str, times: int = 1) -> None:
         self._client.remark(purpose, what, times)
-
-
-def _not_answered(message: Mapping[str, Any]) -> bool:
-    """Whether a message belongs to the question itself, and not to what is wrong with an answer to it."""
-    return message["role"] != "assistant"
