@@ -173,6 +173,11 @@ class Lexicon:
         return any(dimension.optional for dimension in self.dimensions.values())
 
     @cached_property
+    def aspect_stems(self) -> dict[str, list[str]]:
+        """Dimension → the stems of its everyday name, without "the"."""
+        return {name: _aspect_stems(dimension) for name, dimension in self.dimensions.items()}
+
+    @cached_property
     def _above(self) -> dict[str, tuple[str, ...]]:
         return {value_id: lineage[1:] for value_id, lineage in self.lineages.items()}
 
@@ -235,7 +240,13 @@ def normalised(text: str) -> str:
     return " ".join(words(text))
 
 
+def _aspect_stems(dimension: Dimension) -> list[str]:
+    return [stem(word) for word in words(dimension.aspect) if word != "the"]
+
+
 def _find_run(haystack: list[str], needle: list[str]) -> int | None:
+    if needle[0] not in haystack:  # as in most sentences, and quickly seen
+        return None
     for start in range(len(haystack) - len(needle) + 1):
         if haystack[start : start + len(needle)] == needle:
             return start
@@ -246,8 +257,7 @@ def _find_run(haystack: list[str], needle: list[str]) -> int | None:
 def _aspects_in(domain: str, text: str) -> tuple[str, ...]:
     stems = [stem(word) for word in words(text)]
     found = []
-    for name, dimension in load_lexicon(domain).dimensions.items():
-        phrase = [stem(word) for word in words(dimension.aspect) if word != "the"]
+    for name, phrase in load_lexicon(domain).aspect_stems.items():
         at = _find_run(stems, phrase)
         if at is not None:
             found.append((at, -len(phrase), name))
@@ -499,7 +509,7 @@ def _check_aspect(lexicon: Lexicon, dimension: Dimension) -> None:
                 f"{lexicon.domain}: the text {value.text!r} of {value.id!r} uses the aspect {dimension.aspect!r}; "
                 "a user who names the category would leak it"
             )
-    key = tuple(stem(word) for word in words(dimension.aspect) if word != "the")
+    key = tuple(_aspect_stems(dimension))
     if key in lexicon.talk_index:
         raise LexiconError(
             f"{lexicon.domain}: the aspect {dimension.aspect!r} is also a cue of {lexicon.talk_index[key]!r}"
