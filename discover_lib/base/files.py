@@ -7,11 +7,14 @@ Writes are atomic.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -61,6 +64,35 @@ def read_yaml(path: Path) -> Any:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+
+
+def read_yaml_once(path: Path) -> Any:
+    """`read_yaml` of a file of the library, parsed once: the next process reads what was parsed, which takes 2 ms.
+
+    It is kept as Python keeps compiled modules, in `__pycache__` and only where that can be written, with a digest of
+    the text that it was made of: of a file that has changed, and of one that JSON cannot hold, the YAML itself counts.
+    """
+    if path.with_suffix(".json").is_file() or not path.is_file():
+        return read_yaml(path)
+    digest = hashlib.blake2b(path.read_bytes()).hexdigest()
+    try:
+        kept = Path(cache_from_source(str(path))).with_suffix(".parsed")
+        of, _, data = kept.read_text(encoding="utf-8").partition("\n")
+        if of == digest:
+            return json.loads(data)
+    except NotImplementedError:  # this Python keeps nothing
+        return read_yaml(path)
+    except (OSError, ValueError):
+        pass  # none yet, or not one of ours
+    parsed = read_yaml(path)
+    with suppress(OSError, TypeError, ValueError):
+        text = json.dumps(parsed)
+        if not sys.dont_write_bytecode and json.loads(text) == parsed:
+            own = kept.with_name(f"{kept.name}.{os.getpid()}")  # whole at once, whoever else writes it
+            kept.parent.mkdir(exist_ok=True)
+            own.write_text(f"{digest}\n{text}", encoding="utf-8")
+            own.replace(kept)
+    return parsed
 
 
 def repeated_key(text: str) -> str | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import read_yaml
+from discover_lib.base.files import read_yaml_once
 from discover_lib.base.words import STOP_WORDS, content_words, denies, stem, words
 
 LEXICON_FOLDER = Path(__file__).parent / "lexicons"
@@ -289,7 +289,7 @@ def load_lexicon(domain: str) -> Lexicon:
     path = LEXICON_FOLDER / f"{domain}.yaml"
     if not path.is_file():
         raise LexiconError(f"unknown domain {domain!r}; choose one of {', '.join(ALL_DOMAINS)}")
-    return parse_lexicon(read_yaml(path))
+    return parse_lexicon(read_yaml_once(path))
 
 
 def parse_lexicon(data: dict[str, Any]) -> Lexicon:
