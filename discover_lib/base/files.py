@@ -130,6 +130,14 @@ def write_text_lines(path: Path, lines: Iterable[str]) -> None:
             file.write("\n")
 
 
+def write_encoded_lines(path: Path, lines: Iterable[bytes]) -> None:
+    """`write_text_lines` of what is UTF-8 already."""
+    with whole_file(path) as file:
+        for line in lines:
+            file.buffer.write(line)
+            file.buffer.write(b"\n")
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
     """A file that takes its name only when it is complete; what is not valid Unicode is written escaped."""
