@@ -224,6 +224,8 @@ class Lexicon:
 
     def most_specific(self, named: dict[str, str]) -> dict[str, str]:
         """`found` without the values that lie above another one in it."""
+        if len(named) < 2:
+            return named
         above = set().union(*(self._above[value_id] for value_id in named))
         return {value_id: why for value_id, why in named.items() if value_id not in above}
 

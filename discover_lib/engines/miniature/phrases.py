@@ -203,6 +203,7 @@ def _powers(frames: tuple[Frame, ...], speaker: str) -> tuple[float, ...]:
     )
 
 
+@lru_cache(maxsize=1024)  # turn after turn the same messages are looked through: those of the conversations in flight
 def spoken(text: str) -> str:
     """The words of a text, as `Frame.is_in` looks for them."""
     return f" {' '.join(words(text))} "
