@@ -60,10 +60,13 @@ def read_yaml(path: Path) -> Any:
     parsed = path.with_suffix(".json")
     if parsed.is_file():
         return json.loads(parsed.read_text(encoding="utf-8"))
+    return _parsed_yaml(path.read_text(encoding="utf-8"))
+
+
+def _parsed_yaml(text: str) -> Any:
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def read_yaml_once(path: Path) -> Any:
@@ -74,22 +77,23 @@ def read_yaml_once(path: Path) -> Any:
     """
     if path.with_suffix(".json").is_file() or not path.is_file():
         return read_yaml(path)
-    digest = hashlib.blake2b(path.read_bytes()).hexdigest()
+    written = path.read_text(encoding="utf-8")
+    digest = hashlib.blake2b(written.encode()).hexdigest()
     try:
         kept = Path(cache_from_source(str(path))).with_suffix(".parsed")
         of, _, data = kept.read_text(encoding="utf-8").partition("\n")
         if of == digest:
             return json.loads(data)
     except NotImplementedError:  # this Python keeps nothing
-        return read_yaml(path)
+        return _parsed_yaml(written)
     except (OSError, ValueError):
         pass  # none yet, or not one of ours
-    parsed = read_yaml(path)
+    parsed = _parsed_yaml(written)
     with suppress(OSError, TypeError, ValueError):
         text = json.dumps(parsed)
         if not sys.dont_write_bytecode and json.loads(text) == parsed:
             own = kept.with_name(f"{kept.name}.{os.getpid()}")  # whole at once, whoever else writes it
-            kept.parent.mkdir(exist_ok=True)
+            kept.parent.mkdir(parents=True, exist_ok=True)
             own.write_text(f"{digest}\n{text}", encoding="utf-8")
             own.replace(kept)
     return parsed

@@ -41,7 +41,7 @@ def kept_of(path):
 def test_a_file_of_the_library_is_parsed_once(library_file, monkeypatch):
     assert read_yaml_once(library_file) == {"a": [1, "two"], "b": {"c": 0.5}}
     assert len(kept_of(library_file)) == 1
-    monkeypatch.setattr("discover_lib.base.files.read_yaml", None)  # not called
+    monkeypatch.setattr("discover_lib.base.files._parsed_yaml", None)  # not called
     assert read_yaml_once(library_file) == {"a": [1, "two"], "b": {"c": 0.5}}
 
 

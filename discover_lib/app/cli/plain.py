@@ -59,8 +59,7 @@ def plain_value(hint: Any, given: Any) -> Any:
     kinds = [kind for kind in of if kind is not NoneType]
     if kinds == [list[str]]:
         return list(given) if isinstance(given, list | tuple) and all(isinstance(each, str) for each in given) else None
-    kind = kinds[0]
-    if len(kinds) > 1 or not isinstance(kind, type):
+    if len(kinds) != 1 or not isinstance(kind := kinds[0], type):
         return None
     value = _read(given, kind) if isinstance(given, str) else given
     if not isinstance(value, kind):
