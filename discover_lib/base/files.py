@@ -7,11 +7,14 @@ Writes are atomic.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -57,10 +60,43 @@ def read_yaml(path: Path) -> Any:
     parsed = path.with_suffix(".json")
     if parsed.is_file():
         return json.loads(parsed.read_text(encoding="utf-8"))
+    return _parsed_yaml(path.read_text(encoding="utf-8"))
+
+
+def _parsed_yaml(text: str) -> Any:
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def read_yaml_once(path: Path) -> Any:
+    """`read_yaml` of a file of the library, parsed once: the next process reads what was parsed, which takes 2 ms.
+
+    It is kept as Python keeps compiled modules, in `__pycache__` and only where that can be written, with a digest of
+    the text that it was made of: of a file that has changed, and of one that JSON cannot hold, the YAML itself counts.
+    """
+    if path.with_suffix(".json").is_file() or not path.is_file():
+        return read_yaml(path)
+    written = path.read_text(encoding="utf-8")
+    digest = hashlib.blake2b(written.encode()).hexdigest()
+    try:
+        kept = Path(cache_from_source(str(path))).with_suffix(".parsed")
+        of, _, data = kept.read_text(encoding="utf-8").partition("\n")
+        if of == digest:
+            return json.loads(data)
+    except NotImplementedError:  # this Python keeps nothing
+        return _parsed_yaml(written)
+    except (OSError, ValueError):
+        pass  # none yet, or not one of ours
+    parsed = _parsed_yaml(written)
+    with suppress(OSError, TypeError, ValueError):
+        text = json.dumps(parsed)
+        if not sys.dont_write_bytecode and json.loads(text) == parsed:
+            own = kept.with_name(f"{kept.name}.{os.getpid()}")  # whole at once, whoever else writes it
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            own.write_text(f"{digest}\n{text}", encoding="utf-8")
+            own.replace(kept)
+    return parsed
 
 
 def repeated_key(text: str) -> str | None:
@@ -96,6 +132,14 @@ def write_text_lines(path: Path, lines: Iterable[str]) -> None:
         for line in lines:
             file.write(line)
             file.write("\n")
+
+
+def write_encoded_lines(path: Path, lines: Iterable[bytes]) -> None:
+    """`write_text_lines` of what is UTF-8 already."""
+    with whole_file(path) as file:
+        for line in lines:
+            file.buffer.write(line)
+            file.buffer.write(b"\n")
 
 
 @contextmanager

@@ -20,12 +20,11 @@ from discover_lib.base.words import STOP_WORDS, denies, stem, words
 How = Literal["verbatim", "inflected", "synonym"]
 
 # Endings by which English makes one content word of another, longest first; what is left must still be a word.
-_ENDINGS = sorted(
+_LISTED = (
     "ations ation ingly ings ing edly ed ers er est ness less ful ish like ments ment ances ance ences ence ancy ency "
-    "ant ent en ously ous ively ive ably able ally al ly ions ion ists ist ity".split(),
-    key=len,
-    reverse=True,
+    "ant ent en ously ous ively ive ably able ally al ly ions ion ists ist ity"
 )
+_ENDINGS = tuple(sorted(_LISTED.split(), key=len, reverse=True))
 _INFLECTIONS = ("ing", "ed")  # come off a shorter word, too, that ends as one with a silent e does ("dat|ing": date)
 _SHORTEST_ROOT = 4
 _SILENT_E = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]e?")
@@ -172,10 +171,12 @@ def _irregular() -> Mapping[str, str]:
 
 
 def _shortened(word: str) -> str:
+    if not word.endswith(_ENDINGS):  # most words
+        return word
     for ending in _ENDINGS:
-        left = word[: -len(ending)]
         if not word.endswith(ending):
             continue
+        left = word[: -len(ending)]
         if len(left) >= (5 if ending == "en" else _SHORTEST_ROOT):  # "frighten", but not "listen"
             return _single(left)
         if ending in _INFLECTIONS and _SILENT_E.fullmatch(left):

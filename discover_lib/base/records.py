@@ -66,6 +66,10 @@ class Record:
         """This record as plain data: what `json.dumps` takes."""
         return _form(type(self)).write(self)
 
+    def encodable(self) -> dict[str, Any]:
+        """`to_dict` for an encoder that reads it at once: tuples stay tuples, which are written as lists are."""
+        return _form(type(self)).encodable(self)
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The record that `to_dict` wrote.
@@ -82,6 +86,7 @@ class _Form:
     """The compiled functions of one record."""
 
     write: Callable[[Any], dict[str, Any]]
+    encodable: Callable[[Any], dict[str, Any]]
     read: Callable[[Any, Mapping[str, Any]], Any]
 
 
@@ -91,10 +96,12 @@ _forms: dict[type, _Form] = {}
 def _form(cls: type[Record]) -> _Form:
     if cls not in _forms:
         compiler = _Compiler(cls)
-        _forms[cls] = form = _Form(compiler.writer(), compiler.reader())
+        own = vars(cls).get("to_dict")
+        _forms[cls] = form = _Form(compiler.writer(), own or compiler.writer(tuples=True), compiler.reader())
         # From now on the methods are the compiled functions themselves, unless the record has its own.
-        if "to_dict" not in vars(cls):
+        if not own:
             cls.to_dict = form.write  # type: ignore[method-assign, assignment]
+        cls.encodable = form.encodable  # type: ignore[method-assign, assignment]
         if "from_dict" not in vars(cls):
             cls.from_dict = classmethod(form.read)  # type: ignore[method-assign, assignment]
     return _forms[cls]
@@ -114,8 +121,9 @@ class _Compiler:
             raise TypeError(f"{cls.__name__}: 'order' and 'omit' must name every field, and nothing else")
         self.names: dict[str, Any] = {}  # what the source refers to
 
-    def writer(self) -> Callable[[Any], dict[str, Any]]:
-        written = {name: self.code(self.hints[name], f"self.{name}") for name in self.hints}
+    def writer(self, tuples: bool = False) -> Callable[[Any], dict[str, Any]]:
+        make = self.with_tuples if tuples else self.code
+        written = {name: make(self.hints[name], f"self.{name}") for name in self.hints}
         always = [f"{name!r}: {written[name]}" for name in self.order if name not in self.cls._omit]
         lines = [f"data = {{{', '.join(always)}}}"]
         for name in self.cls._omit:
@@ -184,6 +192,24 @@ class _Compiler:
                     return value if back else f"dict({value})"
                 return f"{{k: {element} for k, v in {value}.items()}}"
         raise TypeError(f"{self.cls.__name__}: no JSON form for {hint}")
+
+    def with_tuples(self, hint: Any, value: str) -> str:
+        """The expression for a `value` that is encoded at once: as `code`, but tuples stay tuples."""
+        match _shape(hint):
+            case "union", _:
+                return value
+            case "optional", inner:
+                code = self.with_tuples(inner, value)
+                return value if code == value else f"(None if {value} is None else {code})"
+            case "record", _:
+                return f"{value}.encodable()"
+            case "list", inner if typing.get_origin(hint) is tuple:  # which is encoded as a list is
+                element = self.with_tuples(inner, "x")
+                return value if element == "x" else f"[{element} for x in {value}]"
+            case "map", inner:
+                element = self.with_tuples(inner, "v")
+                return f"dict({value})" if element == "v" else f"{{k: {element} for k, v in {value}.items()}}"
+        return self.code(hint, value)
 
 
 def _shape(hint: Any) -> Any:

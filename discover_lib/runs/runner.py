@@ -11,8 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
@@ -193,7 +192,7 @@ def _kept(store: RunStore, results: Iterable[_Whole], watch: _Watch, stop: threa
             return watch.report("stopped")
     except KeyboardInterrupt:
         return watch.report("stopped")
-    except BrokenProcessPool:
+    except BrokenExecutor:
         raise RunError("a worker process died (out of memory?); what is finished is kept, resume the run") from None
     return watch.report()
 

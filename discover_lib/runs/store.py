@@ -533,16 +533,20 @@ class RunStore:
                 yield self.conversation(row.place)
 
     def lines(self) -> Iterator[str]:
-        """Every finished conversation in the order of the plan as one line of JSON, `Conversation.to_dict` of it.
+        """Every finished conversation in the order of the plan as one line of JSON, `Conversation.to_dict` of it."""
+        return (line.decode() for line in self.encoded_lines())
 
-        Strung together from what is stored, without making the conversations.
+    def encoded_lines(self) -> Iterator[bytes]:
+        """`lines` in UTF-8, as they stand in a file.
+
+        Strung together from what is stored, without making the conversations, and without decoding the turns.
         """
-        rules = _spaced(to_json(self.rules.to_dict()))
-        trees = {artifact: _spaced(tree) for artifact, tree in self._all("SELECT artifact, tree FROM trees")}
+        rules = _spaced(to_json(self.rules.to_dict()).encode())
+        trees = {artifact: _spaced(tree.encode()) for artifact, tree in self._all("SELECT artifact, tree FROM trees")}
         last = self._one("SELECT coalesce(max(place), -1) FROM units")[0]
         for first in range(0, last + 1, AT_ONCE):
             rows = self._all(
-                f"""SELECT place, artifact, seed, stop, setting, assessments.data, turns.data FROM units
+                f"""SELECT place, artifact, seed, stop, setting, assessments.data, CAST(turns.data AS BLOB) FROM units
                 LEFT JOIN assessments USING (place) LEFT JOIN turns USING (place)
                 WHERE {ENDED} AND place BETWEEN ? AND ? ORDER BY place, turn""",
                 (first, first + AT_ONCE - 1),
@@ -551,21 +555,23 @@ class RunStore:
                 rows, lambda row: row[:-1]
             ):
                 turns = [row[-1] for row in group if row[-1] is not None]
-                start = _member(turns[0], "before") if turns else to_json(self.conversation(place).start.to_dict())
+                start = (
+                    _member(turns[0], "before") if turns else to_json(self.conversation(place).start.to_dict()).encode()
+                )
                 parts = {
-                    "format": f'"{FORMAT}"',
+                    "format": f'"{FORMAT}"'.encode(),
                     "tree": trees[artifact],
                     "rules": rules,
-                    "seed": seed,
+                    "seed": str(seed).encode(),
                     "start": _spaced(start),
-                    "turns": f"[{', '.join(map(_spaced, turns))}]",
-                    "stop": f'"{stop}"',
-                    "setting": _spaced(setting),
+                    "turns": b"[" + b", ".join(map(_spaced, turns)) + b"]",
+                    "stop": f'"{stop}"'.encode(),
+                    "setting": _spaced(setting.encode()),
                 }
-                final = _member(assessment, "final") if assessment else "null"
-                if final != "null":
+                final = _member(assessment.encode(), "final") if assessment else b"null"
+                if final != b"null":
                     parts["final"] = _spaced(final)
-                yield "{" + ", ".join(f'"{name}": {value}' for name, value in parts.items()) + "}"
+                yield b"{" + b", ".join(f'"{name}": '.encode() + value for name, value in parts.items()) + b"}"
 
     def flawed(self) -> dict[int, int]:
         """Place → how many of its user messages are flawed by their voice's own check.  Reads every turn."""
@@ -880,7 +886,7 @@ def turn_row(turn: Turn) -> TurnRow:
         chosen=turn.reply.assistant,
         unscored=sum(each.evaluation is None for each in turn.candidates),
         leaks=len(turn.leaks) or int(leaked(turn)),
-        data=record_json(turn.to_dict()),
+        data=record_json(turn.encodable()),
     )
 
 
@@ -937,20 +943,20 @@ _SMALL = re.compile(r"e-[6-9]")  # as "0.0000": Python writes 1e-05, 1e-06 ...
 _ENCODER = msgspec.json.Encoder()
 
 
-def _spaced(text: str) -> str:
+def _spaced(text: bytes) -> bytes:
     """JSON with a space after every comma and colon, as `json.dumps` writes it; nothing else is touched."""
     try:
         return msgspec.json.format(text, indent=0)
     except msgspec.DecodeError:  # an escaped half of a surrogate pair
-        return json.dumps(json.loads(text))
+        return json.dumps(json.loads(text)).encode()
 
 
-def _member(text: str, name: str) -> str:
+def _member(text: bytes, name: str) -> bytes:
     """The JSON of one member of an object."""
     try:
-        return bytes(msgspec.json.decode(text, type=dict[str, msgspec.Raw])[name]).decode()
+        return bytes(msgspec.json.decode(text, type=dict[str, msgspec.Raw])[name])
     except msgspec.DecodeError:
-        return to_json(json.loads(text)[name])
+        return to_json(json.loads(text)[name]).encode()
 
 
 def _short(value: Any) -> str:

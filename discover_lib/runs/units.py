@@ -7,12 +7,10 @@ all assistants meet the same user with the same thresholds), so the results do n
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -250,6 +248,9 @@ def map_in_processes(
     if processes <= 1 and not fresh:
         yield from map(function, items)
         return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     context = multiprocessing.get_context("spawn") if fresh or threading.active_count() > 1 else None
     pool = ProcessPoolExecutor(min(processes, len(items) or 1), context, _init_worker)
     try:
@@ -260,6 +261,8 @@ def map_in_processes(
 
 def _init_worker() -> None:
     """Set a worker up: Ctrl-C is the parent's to answer, and a parent that is killed leaves no workers behind."""
+    import multiprocessing
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

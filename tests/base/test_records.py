@@ -53,6 +53,19 @@ class Sum(Record, derived=("total",)):
         return self.one + self.other
 
 
+@dataclasses.dataclass(frozen=True)
+class Marked(Record):
+    name: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "mark": "!"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Page(Record):
+    marked: tuple[Marked, ...]
+
+
 def with_below(tree: Tree, below: list[Tree]) -> Tree:
     return dataclasses.replace(tree, below=below)
 
@@ -87,6 +100,18 @@ def test_what_goes_into_json_comes_back_the_same(tree: Tree) -> None:
     text = json.dumps(tree.to_dict())
     assert Tree.from_dict(json.loads(text)) == tree
     assert json.dumps(Tree.from_dict(json.loads(text)).to_dict()) == text
+
+
+@given(trees)
+def test_what_is_encoded_at_once_is_written_as_the_plain_form(tree: Tree) -> None:
+    assert json.dumps(tree.encodable()) == json.dumps(tree.to_dict())
+
+
+def test_a_record_with_a_plain_form_of_its_own_is_encoded_in_it_within_another_too() -> None:
+    assert [each.encodable() for each in (Marked("a"), Page((Marked("b"),)))] == [
+        {"name": "a", "mark": "!"},
+        {"marked": [{"name": "b", "mark": "!"}]},
+    ]
 
 
 def test_the_plain_form_is_what_the_hints_say() -> None:

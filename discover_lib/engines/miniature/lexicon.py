@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import read_yaml
+from discover_lib.base.files import read_yaml_once
 from discover_lib.base.words import STOP_WORDS, content_words, denies, stem, words
 
 LEXICON_FOLDER = Path(__file__).parent / "lexicons"
@@ -173,6 +173,11 @@ class Lexicon:
         return any(dimension.optional for dimension in self.dimensions.values())
 
     @cached_property
+    def aspect_stems(self) -> dict[str, list[str]]:
+        """Dimension → the stems of its everyday name, without "the"."""
+        return {name: _aspect_stems(dimension) for name, dimension in self.dimensions.items()}
+
+    @cached_property
     def _above(self) -> dict[str, tuple[str, ...]]:
         return {value_id: lineage[1:] for value_id, lineage in self.lineages.items()}
 
@@ -219,6 +224,8 @@ class Lexicon:
 
     def most_specific(self, named: dict[str, str]) -> dict[str, str]:
         """`found` without the values that lie above another one in it."""
+        if len(named) < 2:
+            return named
         above = set().union(*(self._above[value_id] for value_id in named))
         return {value_id: why for value_id, why in named.items() if value_id not in above}
 
@@ -235,7 +242,13 @@ def normalised(text: str) -> str:
     return " ".join(words(text))
 
 
+def _aspect_stems(dimension: Dimension) -> list[str]:
+    return [stem(word) for word in words(dimension.aspect) if word != "the"]
+
+
 def _find_run(haystack: list[str], needle: list[str]) -> int | None:
+    if needle[0] not in haystack:  # as in most sentences, and quickly seen
+        return None
     for start in range(len(haystack) - len(needle) + 1):
         if haystack[start : start + len(needle)] == needle:
             return start
@@ -246,8 +259,7 @@ def _find_run(haystack: list[str], needle: list[str]) -> int | None:
 def _aspects_in(domain: str, text: str) -> tuple[str, ...]:
     stems = [stem(word) for word in words(text)]
     found = []
-    for name, dimension in load_lexicon(domain).dimensions.items():
-        phrase = [stem(word) for word in words(dimension.aspect) if word != "the"]
+    for name, phrase in load_lexicon(domain).aspect_stems.items():
         at = _find_run(stems, phrase)
         if at is not None:
             found.append((at, -len(phrase), name))
@@ -279,7 +291,7 @@ def load_lexicon(domain: str) -> Lexicon:
     path = LEXICON_FOLDER / f"{domain}.yaml"
     if not path.is_file():
         raise LexiconError(f"unknown domain {domain!r}; choose one of {', '.join(ALL_DOMAINS)}")
-    return parse_lexicon(read_yaml(path))
+    return parse_lexicon(read_yaml_once(path))
 
 
 def parse_lexicon(data: dict[str, Any]) -> Lexicon:
@@ -499,7 +511,7 @@ def _check_aspect(lexicon: Lexicon, dimension: Dimension) -> None:
                 f"{lexicon.domain}: the text {value.text!r} of {value.id!r} uses the aspect {dimension.aspect!r}; "
                 "a user who names the category would leak it"
             )
-    key = tuple(stem(word) for word in words(dimension.aspect) if word != "the")
+    key = tuple(_aspect_stems(dimension))
     if key in lexicon.talk_index:
         raise LexiconError(
             f"{lexicon.domain}: the aspect {dimension.aspect!r} is also a cue of {lexicon.talk_index[key]!r}"

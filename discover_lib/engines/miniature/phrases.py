@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from discover_lib.base.files import read_yaml
+from discover_lib.base.files import read_yaml_once
 from discover_lib.base.leaks import roots
 from discover_lib.base.words import words
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
@@ -70,23 +70,55 @@ class Temperament:
     capitals: bool = False
 
 
+class Frames(Mapping[str, tuple[Frame, ...]]):
+    """Frames by name, those of one name made when they are first asked for: a conversation needs few of them.
+
+    Args:
+        rows: name → rows of `phrases.yaml`.
+        made: what makes frames of the rows of one name.
+    """
+
+    def __init__(self, rows: Mapping[str, Sequence[str]], made: Callable[[Sequence[str]], Iterable[Frame]]) -> None:
+        self._rows = rows
+        self._made = made
+        self._frames: dict[str, tuple[Frame, ...]] = {}
+
+    def __getitem__(self, name: str) -> tuple[Frame, ...]:
+        if name not in self._frames:
+            # Of two threads that come here at once the first one's count, for both: a frame is known by its identity.
+            self._frames.setdefault(name, tuple(self._made(self._rows[name])))
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
 @dataclass(frozen=True)
 class PhraseBook:
     """The frames that can be used in one domain.
 
     Attributes:
+        acts: what users say, by act.
         openings: what assistants say around what they make, by the verb of the move.
         first_edition: what users said before, by act.
-        asides: talk beside the point, for manners with longer messages than the paper's.
         held: what the words of all requirements come from; of these a user may say only what the view allows.
+        beside: what users say beside the point; see `asides`.
     """
 
     acts: Mapping[str, tuple[Frame, ...]]
     openings: Mapping[str, tuple[Frame, ...]]
     first_edition: Mapping[str, tuple[str, ...]]
     temperaments: tuple[Temperament, ...]
-    asides: tuple[Frame, ...]
     held: frozenset[str]
+    beside: Mapping[str, tuple[Frame, ...]]
+
+    @property
+    def asides(self) -> tuple[Frame, ...]:
+        """Talk beside the point, for manners with longer messages than the paper's."""
+        return self.beside["asides"]
 
 
 PHRASES = Path(__file__).with_name("phrases.yaml")
@@ -94,7 +126,7 @@ PHRASES = Path(__file__).with_name("phrases.yaml")
 
 @lru_cache(maxsize=1)
 def _phrases() -> dict[str, Any]:
-    data: dict[str, Any] = read_yaml(PHRASES)
+    data: dict[str, Any] = read_yaml_once(PHRASES)
     return data
 
 
@@ -109,17 +141,16 @@ def phrase_book(domain: str) -> PhraseBook:
     kind = data["kinds"].get(domain, data["kinds"]["other"])
     own = kind.get("acts", {})
     held = frozenset().union(*(roots(value.text) for value in lexicon.values.values()))
+    of_users = partial(_frames, kind=kind, lexicon=lexicon, held=held)
     return PhraseBook(
-        acts={
-            act: tuple(_frames([*rows, *own.get(act, ())], kind, lexicon, held)) for act, rows in data["acts"].items()
-        },
-        openings={verb: tuple(_frames(rows, kind, lexicon)) for verb, rows in data["openings"].items()},
+        acts=Frames({act: [*rows, *own.get(act, ())] for act, rows in data["acts"].items()}, of_users),
+        openings=Frames(data["openings"], partial(_frames, kind=kind, lexicon=lexicon)),
         first_edition={act: tuple(rows) for act, rows in data["first_edition"].items()},
         temperaments=tuple(
             Temperament(name, **entry | {"ends": tuple(entry["ends"])}) for name, entry in data["temperaments"].items()
         ),
-        asides=tuple(_frames(data["asides"], kind, lexicon, held)),
         held=held,
+        beside=Frames({"asides": data["asides"]}, of_users),
     )
 
 
@@ -132,7 +163,7 @@ def _frames(
         for piece in kind["piece"]:
             filled = text.replace("{piece}", piece).replace("{make}", kind["make"]).replace("{look}", kind["look"])
             frame = Frame(filled, frozenset(suits.split()), when)
-            if not any(roots(said) & held or _heard(said, lexicon) for said in frame.said):
+            if all(held.isdisjoint(roots(said)) and not _heard(said, lexicon) for said in frame.said):
                 yield frame
                 break
 
@@ -172,6 +203,7 @@ def _powers(frames: tuple[Frame, ...], speaker: str) -> tuple[float, ...]:
     )
 
 
+@lru_cache(maxsize=1024)  # turn after turn the same messages are looked through: those of the conversations in flight
 def spoken(text: str) -> str:
     """The words of a text, as `Frame.is_in` looks for them."""
     return f" {' '.join(words(text))} "

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -77,6 +77,11 @@ def read_reply(text: str, domain: str) -> ReplyReading:
 
 def pieces_of(text: str, domain: str) -> list[str]:
     """What was made in a reply, apart from what is said about it: drawings, fenced or quoted parts, or long prose."""
+    return list(_pieces(text, domain))
+
+
+@lru_cache(maxsize=256)  # a reply is read by judge, user and assistant, and compared with the next one
+def _pieces(text: str, domain: str) -> Sequence[str]:
     if is_drawn(domain):
         return [text[start:end] for start, end in drawing_spans(text)]
     marked = _FENCE.findall(text) + [_unquoted(quote) for quote in _QUOTE.findall(text)]

@@ -16,6 +16,7 @@ import random
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
@@ -91,7 +92,7 @@ class MiniatureVoice:
     def of(self, user: int) -> MiniatureVoice:
         """The same voice in the temperament of one user, who keeps it from message to message."""
         voice = copy.copy(self)
-        voice.temperament = derive_rng(user, "temperament").choice(self.book.temperaments)
+        voice.temperament = self.book.temperaments[_temperament(user, len(self.book.temperaments))]
         if self.manner:
             voice.capitals = derive_rng(user, "capitals").random() >= self.manner.lower_case
         return voice
@@ -356,6 +357,12 @@ class MiniatureVoice:
         asked = reading.kind == "dialogue_act" and bool(reading.dimensions_asked)
         unsure = asked and content.act in ("category", "liking", "nothing")
         return (frames["asked"][0] if unsure else "") + chosen.format(**content.names)
+
+
+@lru_cache(maxsize=1024)  # asked for in every turn of a conversation
+def _temperament(user: int, of: int) -> int:
+    """Which of so many temperaments a user has."""
+    return derive_rng(user, "temperament").choice(range(of))
 
 
 def _talk(text: str) -> Doing:
