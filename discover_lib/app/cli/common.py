@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, 
 import typer
 from typer.core import TyperCommand
 
-from discover_lib.app.cli.plain import accept_plain_values
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rules import Rules
 from discover_lib.engines.options import EFFORTS, RoleOptions
@@ -157,7 +156,6 @@ class OneValueCommand(TyperCommand):
     """A command that refuses a second value for an option that takes one, where Typer would keep the last."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        accept_plain_values(self.get_params(ctx), getattr(self.callback, "__annotations__", {}))
         parser = self.make_parser(ctx)
         options = [option for option in parser._long_opt.values() if option.action == "store"]
         for option in options:

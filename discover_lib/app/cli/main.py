@@ -16,7 +16,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from discover_lib.app.cli.common import EXIT_CODES, OneValueCommand, one_line_errors
-from discover_lib.app.cli.plain import accept_plain_values
 
 
 class Entry(NamedTuple):
@@ -160,10 +159,6 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> LazyCommand | None:
         return LazyCommand(cmd_name, COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        accept_plain_values(self.get_params(ctx), {})
-        return super().parse_args(ctx, args)
 
 
 app = typer.Typer(
