@@ -356,7 +356,7 @@ def show_commands(folder):
     mo.md(f"""
     ## Take it elsewhere
 
-    ```
+    ```text
     discover export {_path} --format jsonl --out FOLDER
     discover export {_path} --format authors --out FOLDER
     ```

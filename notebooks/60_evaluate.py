@@ -455,7 +455,7 @@ def ask(cap_choice, choice, get_pressed, menus, options, panel, refusal):
 def show_command(configuration, folder):
     _command = run_command(folder, configuration)
     _note = "The same by command, with `--sensitivity` for the map (again: it goes on where it was left)"
-    mo.md(f"{_note}\n\n```\n{_command}\n```") if _command else None
+    mo.md(f"{_note}\n\n```text\n{_command}\n```") if _command else None
     return
 
 

@@ -29,7 +29,7 @@ RUN_PAGE = re.compile(r"import\(.\./run-page-[\w-]+\.js.\),__vite__mapDeps\((\[[
 class FrontEnd:
     """Middleware that answers for the front end's files, and tells the browser which of them a notebook needs.
 
-    `on_page` is told of each page that is asked for, before it is answered.  Where marimo's front end is laid out in
+    `on_page` is told of each page that was asked for, once it is answered.  Where marimo's front end is laid out in
     another way than is known here, everything is left to marimo.
     """
 
@@ -49,8 +49,8 @@ class FrontEnd:
             kept = {"Cache-Control": f"public, max-age={A_YEAR}, immutable"}
             await Response(file.read_bytes(), media_type=kind, headers=kept)(scope, receive, send)
         elif path == "/":
-            self.on_page(QueryParams(scope["query_string"]).get("file", ""))
             await self.app(scope, receive, self._with_hints(send) if self.hints else send)
+            self.on_page(QueryParams(scope["query_string"]).get("file", ""))
         else:
             await self.app(scope, receive, send)
 

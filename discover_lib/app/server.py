@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from discover_lib.app.serve import FIRST_NOTEBOOK, notebooks_folder
 from discover_lib.views.gallery import gallery_page
 
 OF_A_CLASS = "DISCOVER_CLASS_"  # how the names of what a class's server finds in its environment begin
+WARM_AFTER_SECONDS = 1.0
 
 
 class FrontDoor:
@@ -42,18 +44,22 @@ class FrontDoor:
             await self.app(scope, receive, send)
 
 
+@lru_cache(maxsize=64)
 def warm_page(name: str) -> None:
-    """Import what the notebook of this name imports, if there is one, in a thread of its own."""
+    """Import what the notebook of this name needs, if there is one, in a thread of its own; once for each."""
     folder = notebooks_folder()
     if name in {path.relative_to(folder).as_posix() for path in folder.rglob("*.py")}:
-        warm.beside(partial(warm.warm, folder / name))
+        warm.beside(partial(warm.warm, folder / name), warm.warm_what_pages_share)
 
 
 @asynccontextmanager
 async def warmed(_: Any) -> AsyncIterator[None]:
-    """Begins, with the server, to import what pages share."""
-    warm.beside(partial(warm.warm, notebooks_folder() / FIRST_NOTEBOOK), warm.warm_what_pages_share)
+    """Imports what pages share, once the server has had a moment to answer for the first of them."""
+    timer = threading.Timer(WARM_AFTER_SECONDS, warm_page, (FIRST_NOTEBOOK,))
+    timer.daemon = True
+    timer.start()
     yield
+    timer.cancel()
 
 
 def main() -> None:

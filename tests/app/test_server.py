@@ -120,13 +120,24 @@ def test_only_pages_are_looked_at(notebooks: Path, asked: str, monkeypatch: pyte
     begun: list[object] = []
     monkeypatch.setattr(server, "notebooks_folder", lambda: notebooks)
     monkeypatch.setattr(warm, "beside", lambda *work: begun.extend(work))
+    server.warm_page.cache_clear()
     server.warm_page(asked)
     assert begun == []
     server.warm_page("page.py")
-    assert len(begun) == 1
+    server.warm_page("page.py")
+    assert len(begun) == 2  # its imports, and what all pages share
 
 
-@pytest.mark.parametrize("page", sorted(Path(server.notebooks_folder()).glob("*.py")), ids=lambda page: page.stem)
+NOTEBOOKS = sorted(Path(server.notebooks_folder()).rglob("*.py"))
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
+def test_no_page_has_marimo_guess_the_language_of_code(page: Path) -> None:
+    fences = re.findall(r"(?:^|\\n|\")[ \t]*```(\w*)", page.read_text("utf-8"), re.MULTILINE)
+    assert len(fences) % 2 == 0 and all(fences[::2]), "name it, or all languages are imported to guess it: ```text"
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
 def test_the_imports_of_a_page_are_found(page: Path) -> None:
     found = warm.imports_of(page)
     assert found or "app.setup" not in page.read_text("utf-8")
