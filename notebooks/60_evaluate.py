@@ -48,6 +48,7 @@ with app.setup(hide_code=True):
     from discover_lib.views.navigation import footer
     from discover_lib.views.pages import evaluation_page, scores_csv
 
+    controls.page_has_sheet()
     AT_ONCE = 200  # conversations up to which the sensitivity map is made without asking
 
 

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import marimo
@@ -9,8 +10,9 @@ import pytest
 from starlette.responses import HTMLResponse
 from starlette.testclient import TestClient
 
-from discover_lib.app import server, warm
+from discover_lib.app import controls, server, warm
 from discover_lib.app.front_end import FrontEnd
+from discover_lib.views.html import leave_out_sheet, styled, tag
 
 STATIC = Path(marimo.__file__).parent / "_static"
 INDEX = """<head><script type="module" crossorigin src="./assets/index-s-M1OXjs.js"></script>
@@ -141,3 +143,29 @@ def test_no_page_has_marimo_guess_the_language_of_code(page: Path) -> None:
 def test_the_imports_of_a_page_are_found(page: Path) -> None:
     found = warm.imports_of(page)
     assert found or "app.setup" not in page.read_text("utf-8")
+
+
+# -- the stylesheet ----------------------------------------------------------------------------------------------------
+
+
+def test_a_page_that_has_the_stylesheet_gets_no_second_one_and_other_pages_keep_theirs() -> None:
+    def page() -> tuple[str, str]:
+        before = styled(tag("b", "here"))
+        leave_out_sheet()
+        return before, styled(tag("b", "here"))
+
+    with ThreadPoolExecutor(1) as served:
+        with_sheet, without = served.submit(page).result()
+    assert with_sheet.endswith(without) and without == '<div class="dl"><b>here</b></div>'
+    assert styled(tag("b", "here")) == with_sheet and with_sheet.startswith("<style>")
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
+def test_only_a_page_whose_head_has_the_stylesheet_says_so(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert "page_has_sheet()" not in text or "discover_lib/views/static/workbench.css" in text.split("@app.cell")[0]
+
+
+def test_outside_of_marimo_s_pages_outputs_stay_complete() -> None:
+    controls.page_has_sheet()
+    assert styled().startswith("<style>")
