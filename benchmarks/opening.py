@@ -24,7 +24,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from browser import CHROMIUM_OPTIONS, find_chromium, free_port
+from browser import CHROMIUM_OPTIONS, as_make_opens, find_chromium, free_port
 
 LIMIT_SECONDS = 5.0  # for the first notebook
 READY = {  # what must be visible, by notebook
@@ -36,7 +36,8 @@ READY = {  # what must be visible, by notebook
 @contextmanager
 def served(port: int) -> Iterator[None]:
     command = [str(Path(sys.executable).parent / "discover"), "open", "--port", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    unheard = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen(command, env=as_make_opens(), start_new_session=True, **unheard)
     try:
         yield
     finally:

@@ -34,6 +34,7 @@ with app.setup(hide_code=True):
     from discover_lib.views.figures.theme import looks
     from discover_lib.views.navigation import footer
 
+    controls.page_has_sheet()
     ANY = "any"
     STOPS = {
         ANY: None,
@@ -356,7 +357,7 @@ def show_commands(folder):
     mo.md(f"""
     ## Take it elsewhere
 
-    ```
+    ```text
     discover export {_path} --format jsonl --out FOLDER
     discover export {_path} --format authors --out FOLDER
     ```

@@ -291,7 +291,9 @@ def lead_on(configuration, folder, labels_choice, lam_slider, p_slider, tau_slid
     """)
     ]
     if _command := run_command(folder, configuration):
-        _parts.append(mo.md(f"The same run by command (again: it goes on where it was left)\n\n```\n{_command}\n```"))
+        _parts.append(
+            mo.md(f"The same run by command (again: it goes on where it was left)\n\n```text\n{_command}\n```")
+        )
     _parts.append(mo.Html(show.styled(footer("40_synthesis.py"))))
     mo.vstack(_parts)
     return

@@ -367,7 +367,7 @@ def ask(get_pressed, judging, making_first, missing, panel, preset, settings, st
     panel.begin_if_pressed(get_pressed())
     command = train_command(settings, preset, _folder, judging.access)
     _ready = mo.Html(show.styled(show.tag("div", ready(), data_ready=int(not standing_in_the_way))))
-    _command = mo.accordion({"The same at a command line": mo.md(f"```\n{command}\n```")})
+    _command = mo.accordion({"The same at a command line": mo.md(f"```text\n{command}\n```")})
     _plan = mo.Html(show.styled(judging.plan(settings)))
     mo.vstack([_ready] if missing else [_ready, _plan, _command])
     return (command,)

@@ -47,6 +47,7 @@ with app.setup(hide_code=True):
     from discover_lib.views.navigation import footer
     from discover_lib.views.pages import evaluation_page, scores_csv
 
+    controls.page_has_sheet()
     AT_ONCE = 200  # conversations up to which the sensitivity map is made without asking
 
 
@@ -453,7 +454,7 @@ def ask(cap_choice, choice, get_pressed, menus, options, panel, refusal):
 def show_command(configuration, folder):
     _command = run_command(folder, configuration)
     _note = "The same by command, with `--sensitivity` for the map (again: it goes on where it was left)"
-    mo.md(f"{_note}\n\n```\n{_command}\n```") if _command else None
+    mo.md(f"{_note}\n\n```text\n{_command}\n```") if _command else None
     return
 
 

@@ -441,7 +441,7 @@ def show_commands(folder):
     mo.md(f"""
     ## On the command line
 
-    ```
+    ```text
     discover audit {shown_path(folder) if folder else "RUN"} --certify
     discover audit --corpus
     discover paper

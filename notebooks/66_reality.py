@@ -205,7 +205,7 @@ def explain_use():
     mo.md("""
     ## Your own people, your own voice
 
-    ```
+    ```text
     discover reality chats.jsonl outputs/RUN               # this table for a run
     discover reality chats.jsonl --fit voice.json          # how they type, as numbers alone
     discover simulate --domain svg_drawing --assistant adaptive --manner voice.json --run outputs/like-people

@@ -86,6 +86,11 @@ class Server:
         return Path(self.errors_file.name).read_text(errors="replace")
 
 
+def as_make_opens() -> dict[str, str]:
+    """This environment as `make open` has it: Python may keep what it has compiled, whatever is said here."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 @contextmanager
 def workbench(*options: str, timeout_seconds: float = 30.0, **environment: str) -> Iterator[Server]:
     """Run `discover open` on a free port, with `environment` beside ours; yield once it answers, and end it afterwards.
@@ -95,7 +100,7 @@ def workbench(*options: str, timeout_seconds: float = 30.0, **environment: str) 
     port = free_port()
     command = [str(Path(sys.executable).parent / "discover"), "open", "--port", str(port), *options]
     # The command `true` stands in for a browser: no window on anyone's desk.
-    quiet = {**os.environ, "BROWSER": "true", **environment}
+    quiet = {**as_make_opens(), "BROWSER": "true", **environment}
     with tempfile.NamedTemporaryFile(prefix="workbench-", suffix=".log") as log:
         process = subprocess.Popen(
             command, env=quiet, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True

@@ -22,7 +22,7 @@ from discover_lib.engines.options import EFFORTS, NO_OPTIONS, RoleOptionError, R
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import plan_units
-from discover_lib.views.html import Markup, error_line, panel, quiet, static_text, table
+from discover_lib.views.html import Markup, error_line, leave_out_sheet, panel, quiet, static_text, table
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -488,6 +488,18 @@ def read_evaluation(
     except (ChoiceError, RunOptionsError) as error:
         return None, None, str(error)
     return options, choice, ""
+
+
+def page_has_sheet() -> None:
+    """For the setup of a notebook whose `css_file` is the workbench's stylesheet: its outputs go without their own.
+
+    A dozen outputs with 40 kB of stylesheet each are half a second of work for the server and the browser.  Where the
+    notebook's code is run by other means than marimo's pages, each output stays complete.
+    """
+    import marimo as mo
+
+    if mo.running_in_notebook():
+        leave_out_sheet()
 
 
 # -- widgets ----------------------------------------------------------------------------------------------------------

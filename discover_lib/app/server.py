@@ -1,20 +1,34 @@
 """The notebook server with the workbench's own front door: `python -m discover_lib.app.server marimo run …`.
 
 marimo serves the notebooks; a middleware answers the bare address with the gallery and, where a class is on, lets in
-who knows its word (`discover_lib.app.classroom`).  It is put in through marimo's registry of middleware.
+who knows its word (`discover_lib.app.classroom`).  Another one sends the front end (`discover_lib.app.front_end`), and
+while the browser reads it the server imports what the page needs (`discover_lib.app.warm`).  All of them are put in
+through marimo's registries.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
 
 from starlette.datastructures import QueryParams
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from discover_lib.app.classroom import Classroom, room_of_environment
+from discover_lib.app import warm
+from discover_lib.app.front_end import FrontEnd
+from discover_lib.app.serve import FIRST_NOTEBOOK, notebooks_folder
 from discover_lib.views.gallery import gallery_page
+
+OF_A_CLASS = "DISCOVER_CLASS_"  # how the names of what a class's server finds in its environment begin
+WARM_AFTER_SECONDS = 1.0
 
 
 class FrontDoor:
@@ -30,18 +44,48 @@ class FrontDoor:
             await self.app(scope, receive, send)
 
 
+@lru_cache(maxsize=64)
+def warm_page(name: str) -> None:
+    """Import what the notebook of this name needs, if there is one, in a thread of its own; once for each."""
+    folder = notebooks_folder()
+    if name in {path.relative_to(folder).as_posix() for path in folder.rglob("*.py")}:
+        warm.beside(partial(warm.warm, folder / name), warm.warm_what_pages_share)
+
+
+@asynccontextmanager
+async def warmed(_: Any) -> AsyncIterator[None]:
+    """Imports what pages share, once the server has had a moment to answer for the first of them."""
+    timer = threading.Timer(WARM_AFTER_SECONDS, warm_page, (FIRST_NOTEBOOK,))
+    timer.daemon = True
+    timer.start()
+    yield
+    timer.cancel()
+
+
 def main() -> None:
-    from marimo._cli.cli import main as marimo
+    import marimo
+    from marimo._cli.cli import main as marimo_command
     from marimo._config.config import DEFAULT_CONFIG
-    from marimo._server.registry import MIDDLEWARE_REGISTRY
+    from marimo._server.registry import LIFESPAN_REGISTRY, MIDDLEWARE_REGISTRY
 
     # As the gallery and the reports: light or dark as the system is.  Who has chosen a theme in marimo.toml keeps it.
     DEFAULT_CONFIG["display"]["theme"] = "system"
-    room = room_of_environment()
-    door = Middleware(Classroom, room=room) if room else Middleware(FrontDoor)
-    MIDDLEWARE_REGISTRY.register("discover", door)
+    MIDDLEWARE_REGISTRY.register("discover", door())
+    static = Path(marimo.__file__).parent / "_static"
+    MIDDLEWARE_REGISTRY.register("front end", Middleware(FrontEnd, static=static, on_page=warm_page))
+    LIFESPAN_REGISTRY.register("warm", warmed)
     sys.argv = sys.argv[1:]
-    marimo()
+    marimo_command()
+
+
+def door() -> Middleware:
+    """The front door: a class's where one is on."""
+    if any(name.startswith(OF_A_CLASS) for name in os.environ):
+        from discover_lib.app.classroom import Classroom, room_of_environment  # imports the lessons
+
+        if room := room_of_environment():
+            return Middleware(Classroom, room=room)
+    return Middleware(FrontDoor)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ a notebook shows ``mo.Html(styled(chat(conversation), receipt(...)))``.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 EMPTY = Markup()
 _INDEXED = re.compile(r"\b([A-Z])_([a-z])\b")
+_thread = threading.local()  # a served notebook is a thread: what one page has, another may lack
 _VOID = frozenset(("br", "img", "input"))
 
 
@@ -68,7 +70,13 @@ def static_text(name: str) -> str:
 
 def styled(*fragments: Markup) -> str:
     """Fragments ready to be shown: wrapped in the class that carries the colours, with the stylesheet."""
-    return f'<style>{static_text("workbench.css")}</style><div class="dl">{joined(fragments)}</div>'
+    sheet = "" if getattr(_thread, "page_has_sheet", False) else f"<style>{static_text('workbench.css')}</style>"
+    return f'{sheet}<div class="dl">{joined(fragments)}</div>'
+
+
+def leave_out_sheet() -> None:
+    """From now on `styled` adds no stylesheet in this thread: the page that it makes has it in its head."""
+    _thread.page_has_sheet = True
 
 
 # -- page furniture ----------------------------------------------------------------------------------------------------
