@@ -63,6 +63,24 @@ def introduce():
 
 
 @app.cell(hide_code=True)
+def open_evaluation():
+    panel = evaluation_panel("Evaluate")
+    get_folder, get_activity, get_progress = panel.states
+    get_pressed = panel.get_pressed
+    return get_activity, get_folder, get_pressed, get_progress, panel
+
+
+@app.cell(hide_code=True)
+def read_scores(get_folder, get_progress):
+    get_progress()
+    folder = get_folder()
+    _run = EvaluatedRun.of_run(folder)
+    ceilings, configuration, scores = _run.ceilings, _run.configuration, _run.scores
+    mo.stop(not scores, mo.Html(show.styled(_run.missing)))
+    return ceilings, configuration, folder, scores
+
+
+@app.cell(hide_code=True)
 def choose_pool(scores):
     scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, address().to_dict())
     marks = show_scores.looks(list(dict.fromkeys(each.assistant for each in scores)))
@@ -76,14 +94,6 @@ def show_answer(compared, ids, marks, measure, table):
     interval_view = charts.intervals(table, measure, marks)
     mo.Html(show_scores.styled(interval_view, show.quiet(f"{measure.label}: {measure.meaning}", small=True), answer))
     return
-
-
-@app.cell(hide_code=True)
-def open_evaluation():
-    panel = evaluation_panel("Evaluate")
-    get_folder, get_activity, get_progress = panel.states
-    get_pressed = panel.get_pressed
-    return get_activity, get_folder, get_pressed, get_progress, panel
 
 
 @app.cell(hide_code=True)
@@ -102,16 +112,6 @@ def tick(get_activity, get_folder, panel):
 def show_evaluation(clock, get_activity, get_folder, panel, run_choice):
     panel.view(clock, get_folder(), get_activity(), before=[run_choice])
     return
-
-
-@app.cell(hide_code=True)
-def read_scores(get_folder, get_progress):
-    get_progress()
-    folder = get_folder()
-    _run = EvaluatedRun.of_run(folder)
-    ceilings, configuration, scores = _run.ceilings, _run.configuration, _run.scores
-    mo.stop(not scores, mo.Html(show.styled(_run.missing)))
-    return ceilings, configuration, folder, scores
 
 
 @app.cell(hide_code=True)
@@ -169,7 +169,7 @@ def show_comparisons(behind, compared, ids, marks, measure, table):
 
 
 @app.cell(hide_code=True)
-def introduce_comparison(leave_out_choice, pool_choice, scope_choice, scores):
+def choose_users(leave_out_choice, pool_choice, scope_choice, scores):
     mo.stop(not pool_choice.value, mo.md("Choose at least one assistant for the pool."))
     in_pool = [
         each for each in scores if each.assistant in pool_choice.value and scope_choice.value in (ALL, each.domain)
@@ -359,7 +359,7 @@ def take_elsewhere(compared, folder, ids, in_reach, leave_out, marks, measure, p
         )
         return evaluation_page(f"Evaluation {folder.name}", parts, ids).encode()
 
-    def _table():
+    def _scores():
         return scores_csv(pool, ids).encode()
 
     def _plain():
@@ -371,9 +371,7 @@ def take_elsewhere(compared, folder, ids, in_reach, leave_out, marks, measure, p
             mo.md("## Take it elsewhere"),
             mo.hstack(
                 [
-                    mo.download(
-                        lambda: scores_csv(pool, ids).encode(), f"{_name}.csv", "text/csv", label="Scores, CSV"
-                    ),
+                    mo.download(_scores, f"{_name}.csv", "text/csv", label="Scores, CSV"),
                     mo.download(_plain, f"{_name}.json", "application/json", label="All results, JSON"),
                     mo.download(_report, f"{_name}.html", "text/html", label="This report, HTML"),
                 ],
