@@ -1,5 +1,6 @@
 """The README does what it says: its recipes are followed word for word in a copy of the project."""
 
+import json
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from browser import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -112,6 +114,25 @@ def test_an_engine_is_added() -> None:
     turn = defined["turn"]
     assert turn.candidate.reward.discovered == 1.0  # type: ignore[attr-defined]
     assert turn.user_message == "something is missing"  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_an_agent_of_ones_own_enters_an_evaluation(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8").partition("## Your own agent")[2]
+    code, command = re.findall(r"```\w*\n(.*?)```", guide, re.DOTALL)[:2]
+    port = str(free_port())
+    (tmp_path / "agent.py").write_text(code.replace("9000", port), encoding="utf-8")
+    agent = subprocess.Popen([sys.executable, "agent.py"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        words = command.partition("discover ")[2].replace("\\\n", "").replace("9000", port).split()
+        words[words.index("--artifacts") + 1] = "2"
+        done = discover(tmp_path, *words, "--trials", "1")
+    finally:
+        agent.kill()
+        agent.wait()
+    assert done.returncode == 0, done.stderr
+    scored = json.loads((tmp_path / "outputs" / "agent" / "results.json").read_text(encoding="utf-8"))
+    assert {"openai/agent", "draft"} <= set(re.findall(r'"([^"]+)"', json.dumps(scored)))
 
 
 @pytest.mark.slow
