@@ -136,6 +136,22 @@ def test_an_agent_of_ones_own_enters_an_evaluation(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_measure_is_added(copy: Path) -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## A measure more")[2]
+    entry, line = re.findall(r"```(?:python)?\n(.*?)```", guide, re.DOTALL)[:2]
+    measures, words = copy / "discover_lib/metrics/results.py", copy / "discover_lib/base/glossary.txt"
+    head, opening, rest = measures.read_text(encoding="utf-8").partition("MEASURES = (\n")
+    measures.write_text(f"{head}{opening}    {entry.strip()},\n{rest}", encoding="utf-8")
+    words.write_text(words.read_text(encoding="utf-8") + line, encoding="utf-8")
+    run = "--domain svg_drawing --assistant draft --assistant ask --artifacts 2 --trials 1 --run run".split()
+    done = discover(copy, "evaluate", *run)
+    assert done.returncode == 0, done.stderr
+    scored = json.loads((copy / "run" / "results.json").read_text(encoding="utf-8"))
+    assert scored["measures"]["leaks"] == "Messages in which the user says what they cannot know yet."
+    assert re.search(r"assistant .* leaks ", done.stdout)
+
+
+@pytest.mark.slow
 def test_a_page_is_added(tmp_path: Path) -> None:
     path = tmp_path / "80_my_page.py"
     path.write_text(recipe("A page")[1], encoding="utf-8")

@@ -394,7 +394,7 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
             families = "".join(f", {family} {share}" for family, share in behaviour.families.items())
             yield f"behaviour of {name}: share of divergent turns {behaviour.divergent}{families}"
     if any(behaviour.families for behaviour in scope.manners.values()):
-        yield "; ".join(f"{word}: {meaning(word)}" for word in ("CCC", "alternating"))
+        yield " ".join(f"{word}: {meaning(word)}" for word in ("CCC", "alternating"))
 
 
 def print_assessment(ended: Assessed) -> int:
