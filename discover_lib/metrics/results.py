@@ -210,7 +210,7 @@ class Pool:
             return self.proportions()
         of = MEASURE[measure].of
         if of is None:
-            raise LookupError(f"the measure {measure!r} is none that a conversation has by itself")
+            raise LookupError(f"no conversation has the measure {measure!r} by itself; it needs a whole pool")
         return [of(each) for each in self.scores]
 
     def proportions(self, turn: int | None = None, emerging: float | None = None) -> list[float | None]:
