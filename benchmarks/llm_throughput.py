@@ -109,7 +109,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
     with ServerProcess("llm_brain:answer", options.latency) as server:
         settings = ClientSettings(api_base=server.api_base, wire=options.wire, concurrency=at_once * len(CANDIDATES))
         plan = {"rules": Rules.paper().to_dict()}
-        with RunStore.write(folder, plan) as store, LLMClient(settings, cache=store) as client:
+        with RunStore.write(folder, plan) as store, LLMClient(settings, cache=store.calls) as client:
             engines = RoleEngines(EngineSpec(judge=USER_MODEL, voice=USER_MODEL), client)
             client.warm_up(USER_MODEL)
             watch = Watch(len(units))

@@ -323,10 +323,10 @@ def introduce_store():
 @app.cell
 def read_run(folder):
     with RunStore.read(folder) as store:
-        configuration, counts, spent = store.configuration, store.counts(), store.spent()
+        configuration, counts, spent = store.configuration, store.counts(), store.calls.spent()
         outcomes = Outcomes.of_run(store)
         rows = store.listing()  # a line per conversation
-        failures, lengths = store.failures(), store.call_lengths()
+        failures, lengths = store.failures(), store.calls.lengths()
     by_assistant = summarise_listing(rows)
     mo.show_code()
     return by_assistant, configuration, counts, failures, lengths, outcomes, spent

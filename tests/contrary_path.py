@@ -69,7 +69,7 @@ def whole_path(
         built = Outcomes.of_run(store)
     with RunStore.read(run) as store:
         talks = tuple(store.conversations())
-        contradictions = len(store.answers_with("contradicted", 1_000_000))
+        contradictions = len(store.calls.answers_with("contradicted", 1_000_000))
         failed = store.counts().failed + len(store.unassessed())
         return Played(calls, report, built, Outcomes.of_run(store), talks, contradictions, failed)
 

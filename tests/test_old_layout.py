@@ -168,7 +168,7 @@ def standing(run: str) -> dict[str, Any]:
             "units": counts.units,
             "finished": counts.finished,
             "turns": counts.turns,
-            "calls": store.spent().calls,
+            "calls": store.calls.spent().calls,
             "configuration": sha(store.configuration),
             "conversations": hashes,
         }

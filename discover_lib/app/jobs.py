@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from discover_lib.audit.certificate import certify_run, lay_out_panel
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
+from discover_lib.base.json_text import to_json
 from discover_lib.dataset.export import MARK
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, write_sensitivity
 from discover_lib.runs.options import LaidOut, RunOptions, RunOptionsError, as_begun, check_access, execute, lay_out
 from discover_lib.runs.runner import Snapshot
-from discover_lib.runs.store import FILE, RunStore, StoreError, first_difference, to_json
+from discover_lib.runs.store import FILE, RunStore, StoreError, first_difference
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, outputs_folder, read_json, write_json
+from discover_lib.base.json_text import to_json
 from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
@@ -35,7 +36,7 @@ from discover_lib.metrics.intervals import Estimate, bootstrap_difference, boots
 from discover_lib.runs.options import LaidOut, RunOptions, as_in, execute, lay_out, manner_in
 from discover_lib.runs.runner import Progress
 from discover_lib.runs.store import FILE as STORE
-from discover_lib.runs.store import RunStore, StoreError, to_json
+from discover_lib.runs.store import RunStore, StoreError
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings

@@ -85,9 +85,9 @@ def _examples(store: RunStore, failures: list[tuple[int, Failure]]) -> Iterator[
     for place, lost in store.scoring_failures(OF_A_KIND):
         came_back = tuple(lost["came_back"])
         yield Example("unscored part", f"conversation {place}", f"{lost['part']}: {lost['message']}", came_back)
-    for purpose, text in store.answers_with("contradicted", OF_A_KIND):
+    for purpose, text in store.calls.answers_with("contradicted", OF_A_KIND):
         yield Example("contradiction", purpose, contradiction(text), (text,))
-    for purpose, text in store.answers_with("cut", OF_A_KIND):
+    for purpose, text in store.calls.answers_with("cut", OF_A_KIND):
         yield Example("cut by its limit", purpose, "the answer as it came", (text,))
 
 
@@ -105,7 +105,7 @@ def overruled_in(store: RunStore) -> dict[tuple[str, str], str]:
     """Intent id and the reason it counts as met → why the run's judge called it missed, of contradicted verdicts."""
     return {
         (broad.id, met_below(one_line(narrow.reason))): one_line(broad.reason)
-        for purpose, text in store.answers_with("contradicted")
+        for purpose, text in store.calls.answers_with("contradicted")
         if purpose == "judge"
         for broad, narrow in _contradictions(text)
     }

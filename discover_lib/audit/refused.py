@@ -12,7 +12,8 @@ from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
 from discover_lib.engines.llm.calls.structured import REASK
 from discover_lib.engines.llm.prompting import transcript
 from discover_lib.engines.llm.voice import LEAKED, PARAPHRASED, plain
-from discover_lib.runs.store import Call, RunStore
+from discover_lib.runs.calls import Call
+from discover_lib.runs.store import RunStore
 
 _BEFORE, _AFTER = REASK.split("{defect}")
 
@@ -39,7 +40,7 @@ class Refused(Record, derived=("line",)):
 
 def refusals(store: RunStore) -> list[Call]:
     """The calls that asked for a user's message once more."""
-    return [each for each in store.calls("voice") if str(each.messages[-1]["content"]).startswith(_BEFORE)]
+    return [each for each in store.calls.finished("voice") if str(each.messages[-1]["content"]).startswith(_BEFORE)]
 
 
 def refused_in(conversation: Conversation, asked_again: Sequence[Call]) -> list[Refused]:

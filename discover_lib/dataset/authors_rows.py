@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
+from discover_lib.base.json_text import to_json
 from discover_lib.base.tokens import TokenCount
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.authors import Said, run_file
@@ -20,7 +21,6 @@ from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.formats import Foreign, FormatError, Number, json_lines, parse, read_json
 from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, pair_example, similarity_of
-from discover_lib.runs.store import to_json
 
 REST = "authors_rows"  # column that holds what our columns do not
 SAME_TURN = ("artifact_id", "conv_id", "turn_id", "source_dir")  # and the prompt: their conv_id is not unique

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from discover_lib.base.json_text import to_json
 from discover_lib.base.records import RecordError
 from discover_lib.base.tokens import TokenCount, WireMessage
 from discover_lib.base.words import words
@@ -23,7 +24,6 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.pairs import DatasetError, LabelledTurn, labelled_turns, total_of, under
 from discover_lib.metrics.scores import leaked
-from discover_lib.runs.store import to_json
 
 Kind = Literal["sft", "preference", "prompt"]
 

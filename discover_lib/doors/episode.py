@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.json_text import to_json
 from discover_lib.base.records import RecordError
 from discover_lib.base.tokens import COUNTING, WireMessage, count_tokens
 from discover_lib.core.conversation import Conversation, Reply, Turn
@@ -23,7 +24,6 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES
 from discover_lib.engines.spec import RoleEngines
 from discover_lib.runs.options import RunOptions, check_models, lay_out
-from discover_lib.runs.store import to_json
 from discover_lib.runs.units import Unit, seed_of, simulator_of, user_of
 
 if TYPE_CHECKING:

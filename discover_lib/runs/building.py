@@ -19,17 +19,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.files import write_json
+from discover_lib.base.json_text import to_json
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import BuildError, Recognised, TreeBuilder
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.ceiling import ceiling
+from discover_lib.runs.calls import Spent
+from discover_lib.runs.database import LockedError
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
 from discover_lib.runs.options import check_prices
 from discover_lib.runs.outcomes import Outcomes, probed_lines
 from discover_lib.runs.runner import ENDS_THE_RUN, failed_call, failure_of
-from discover_lib.runs.store import LockedError, RunStore, Spent, to_json
+from discover_lib.runs.store import RunStore
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
@@ -213,7 +216,7 @@ class _Building:
                         failures[source] = str(error)
                         kinds.add(_kind(error))
                         if isinstance(error, BuildError):  # what came back is of no use: the same command asks anew
-                            self._store.forget_answers(failure_of(error, 0).came_back)
+                            self._store.calls.forget_answers(failure_of(error, 0).came_back)
                     except LLMError as error:
                         if failed_call(error) not in ENDS_THE_RUN:
                             raise
@@ -229,13 +232,13 @@ class _Building:
                 if not isinstance(error, KeyboardInterrupt):
                     raise
                 halted = ("stopped", "")
-        self._store.put_answers()
+        self._store.calls.put_answers()
         why_ended: tuple[str | None, str] = halted or (None, "")
         in_order = [source for source in self._targets if source in built]
         return BuildReport(
             tuple(built[source] for source in in_order),
             tuple(failures[source] for source in self._targets if source in failures),
-            self._store.spent(),
+            self._store.calls.spent(),
             *why_ended,
             outcomes=Outcomes.of_run(self._store),
             probed=tuple(probed_lines(self._store)),
@@ -251,7 +254,7 @@ class _Building:
         builder, counting = self._new_builder()
         built = builder.build(artifact)
         if self._store is not None:
-            self._store.put_answers()  # before the tree: what it rests on is not asked again
+            self._store.calls.put_answers()  # before the tree: what it rests on is not asked again
         totals = counting.totals if counting is not None else None
         data = {
             "tree": built.tree.to_dict(),
@@ -299,8 +302,8 @@ def _client(
     except LockedError:
         raise LockedError(f"{folder}: another build is writing trees there; wait for it or stop it") from None
     with opened as store:
-        budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)
-        with LLMClient(settings, cache=store, budget=budget, stop=stop) as client:
+        budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.calls.spent().cost)
+        with LLMClient(settings, cache=store.calls, budget=budget, stop=stop) as client:
             client.warm_up(options.engine)
             yield store, client
 

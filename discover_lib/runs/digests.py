@@ -8,10 +8,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 
+from discover_lib.base.json_text import record_json
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.near_misses import steps_of
 from discover_lib.metrics.scores import Assessment, ConversationScores, scores_of
-from discover_lib.runs.store import RunStore, record_json
+from discover_lib.runs.store import RunStore
 
 
 def digest_of(conversation: Conversation, place: int) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from discover_lib.base.files import rounded, whole_file, write_json
+from discover_lib.base.json_text import to_json
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation, FinalTurn, Message, Reply
 from discover_lib.core.roles import Assistant, RoleError, SeesIntents, ask
@@ -51,7 +52,7 @@ from discover_lib.runs.options import (
 )
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.runner import Halt, ParallelMap, Progress, Report, beside, failed_call, failure_of
-from discover_lib.runs.store import RunStore, StoreError, id_of_run, to_json
+from discover_lib.runs.store import RunStore, StoreError, id_of_run
 from discover_lib.runs.units import map_in_processes
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ class _Keeper:
 def _forget_failures(store: RunStore, place: int) -> None:
     """Have the answers that could not be used asked for anew."""
     for failure in (store.assessment(place) or {}).get("failures", ()):
-        store.forget_answers(failure["came_back"])
+        store.calls.forget_answers(failure["came_back"])
 
 
 def _final_request(run: LaidOut) -> str:
@@ -474,7 +475,7 @@ def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]
         configuration, counts = store.configuration, store.counts()
         failures = store.failures_by_role()
         unassessed = len(set(store.unassessed()))
-        spent, outcomes = store.spent(), Outcomes.of_run(store)
+        spent, outcomes = store.calls.spent(), Outcomes.of_run(store)
         ceilings = ceilings_of(store)
     scopes = results_by_scope(scores, leave_out)
     omitted = "" if leave_out == "none" else leave_out

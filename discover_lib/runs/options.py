@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_encoded_lines, write_json
+from discover_lib.base.json_text import to_json
 from discover_lib.base.words import counted
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
@@ -33,7 +34,7 @@ from discover_lib.runs.cluster import Spread
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
 from discover_lib.runs.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
-from discover_lib.runs.store import RunStore, StoreError, to_json
+from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import Unit, plan_units
 
 if TYPE_CHECKING:
@@ -422,8 +423,8 @@ def model_engines(
     """The roles of a run with language models, whose calls the store keeps and a budget for the whole run limits."""
     from discover_lib.engines.llm.calls.client import Budget, LLMClient
 
-    budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.spent().cost)
-    with LLMClient(settings, cache=store, budget=budget, stop=stop) as client:
+    budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.calls.spent().cost)
+    with LLMClient(settings, cache=store.calls, budget=budget, stop=stop) as client:
         yield RoleEngines(run.options.spec, client)
 
 

@@ -1,6 +1,6 @@
 """How the answers of language models came about, over a whole run: the one line that closes every command that asks.
 
-The notes are kept beside the calls (`RunStore.answers`), so the line is the same however often a run was interrupted.
+The notes are kept beside the calls (`CallStore.answers`), so the line is the same however often a run was interrupted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from discover_lib.base.records import Record
 from discover_lib.base.words import counted, price_line
-from discover_lib.runs.store import RunStore, Spent
+from discover_lib.runs.calls import Spent
+from discover_lib.runs.store import RunStore
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.records import Usage
@@ -43,7 +44,7 @@ class Outcomes(Record, derived=("line",), omit=("leaks",)):
     @classmethod
     def of_run(cls, store: RunStore) -> Outcomes:
         """Over all sessions of a run."""
-        counted, remarks, before = store.answers()
+        counted, remarks, before = store.calls.answers()
         answers: dict[str, dict[str, int]] = {}
         for (purpose, outcome), count in counted.items():
             answers.setdefault(purpose, {})[outcome] = count
@@ -113,11 +114,11 @@ def probed_lines(store: RunStore) -> list[str]:
     """What servers of one's own were found to do with JSON schemas."""
     from discover_lib.engines.llm.calls.probe import IN_WORDS
 
-    return [f"{where} {IN_WORDS[verdict]}" for where, verdict in store.schema_verdicts().items()]
+    return [f"{where} {IN_WORDS[verdict]}" for where, verdict in store.calls.schema_verdicts().items()]
 
 
 def closing_lines(store: RunStore) -> list[str]:
     """What a command says of its calls when it ends, over the whole run; nothing where no model was asked."""
-    spent = store.spent()
+    spent = store.calls.spent()
     lines = [*probed_lines(store), cost_line(spent), Outcomes.of_run(store).line]
     return [line for line in lines if line] if spent.calls else []

@@ -41,9 +41,10 @@ from discover_lib.engines.options import EFFORTS, RoleOptions, role_defaults
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
+from discover_lib.runs.calls import Spent
 from discover_lib.runs.evaluation import SCORING, assess, assessed, final_question, final_turns, is_evaluation
 from discover_lib.runs.options import RunOptionsError, execute, within_reach
-from discover_lib.runs.store import RunStore, Spent
+from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import Unit, run_unit
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ def _mean_lengths(store: RunStore, where: str, share: float) -> dict[str, Length
             f"the mean of {count} calls {where}",
             Span.about(seconds, 3 * MEASURED),
         )
-        for purpose, (count, prompt, completion, seconds) in store.call_lengths().items()
+        for purpose, (count, prompt, completion, seconds) in store.calls.lengths().items()
     }
 
 
@@ -332,7 +333,7 @@ def probe(run: LaidOut, conversations: int, *, settings: ClientSettings, concurr
                 raise RunOptionsError(f"the probe failed: {' '.join(why.split())}")
         with RunStore.read(Path(folder)) as store:
             lengths = _mean_lengths(store, f"of {len(units)} conversations run to measure it", PROBED)
-            spent = store.spent()
+            spent = store.calls.spent()
     return Probe(len(units), lengths, spent)
 
 

@@ -25,9 +25,10 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
 from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, RETRIED
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
+from discover_lib.runs.calls import Spent
 from discover_lib.runs.cluster import Spread
 from discover_lib.runs.digests import add_digests, digest_of
-from discover_lib.runs.store import Counts, Failure, RunStore, Spent, TurnRow, UnitRow, turn_row
+from discover_lib.runs.store import Counts, Failure, RunStore, TurnRow, UnitRow, turn_row
 from discover_lib.runs.units import Unit, map_in_processes, run_unit, simulator_of
 
 Item = TypeVar("Item")
@@ -498,7 +499,7 @@ class _Watch:
         counts = self._store.counts()
         return Snapshot(
             counts=counts,
-            spent=self._store.spent(),
+            spent=self._store.calls.spent(),
             failures=self._store.failures_by_role(),
             turns_now=self._turns,
             turns_left=counts.open * self._turns_of_a_unit - counts.turns_open,

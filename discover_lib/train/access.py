@@ -98,7 +98,7 @@ def patient_client(access: Access, folder: Path, on_progress: Progress) -> Itera
     calls = folder / CALLS
     calls.mkdir(parents=True, exist_ok=True)
     with RunStore.write(calls, CONFIGURATION) as store:
-        spent = store.spent().cost
+        spent = store.calls.spent().cost
         budget = None if access.budget_dollars is None else Budget(access.budget_dollars, spent=spent)
         client = PatientClient(
             access.client,
@@ -106,7 +106,7 @@ def patient_client(access: Access, folder: Path, on_progress: Progress) -> Itera
             asked_to_stop=(folder / STOP).exists,
             on_progress=on_progress,
             spent=spent,
-            cache=store,
+            cache=store.calls,
             budget=budget,
         )
         with client:

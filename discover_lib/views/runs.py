@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discover_lib.base.words import price_line
+from discover_lib.runs.calls import Spent
 from discover_lib.runs.outcomes import Outcomes
-from discover_lib.runs.store import Counts, Failure, Listed, Spent
+from discover_lib.runs.store import Counts, Failure, Listed
 from discover_lib.views.html import EMPTY, Markup, code, more, plain_list, quiet, signed, table, tag
 
 SHOWN_FAILURES = 30

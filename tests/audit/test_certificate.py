@@ -216,7 +216,7 @@ def test_where_the_panel_cannot_be_made_nobody_is_told_to_make_it(tmp_path: Path
     run = lay_out(RunOptions(("openai/any",), trees=tmp_path / "trees", engine="openai/any", artifacts=1, trials=1))
     (tmp_path / "run").mkdir()
     with RunStore.write(tmp_path / "run", run.configuration) as store:
-        store.put_answers()
+        store.calls.put_answers()
     told = certificate_warning(tmp_path / "run") or ""
     assert told.endswith(
         "none can be made: the scripted panel knows the miniature's domains only, and this run has no artifact of one."

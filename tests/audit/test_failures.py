@@ -55,8 +55,8 @@ def test_failed_turns_and_contradictions_have_examples(scored: Path) -> None:
         configuration = store.configuration
     request = Request("m", ({"role": "user", "content": "?"},), "judge")
     with RunStore.write(scored, configuration) as store:
-        store.put(request.key, request, Completion("1 is missed, 1.1 is met"))
-        store.put_answer(Answered(request.key, "judge", "clean", {"contradicted": 2}))
+        store.calls.put(request.key, request, Completion("1 is missed, 1.1 is met"))
+        store.calls.put_answer(Answered(request.key, "judge", "clean", {"contradicted": 2}))
         store.put_failures(0, [Failure(1, "voice", "content", "no message", ("...",))])
         store.reopen(0)
         store.put_failures(0, [Failure(1, "judge", "timeout", "no answer in time")])

@@ -37,7 +37,7 @@ def test_refused_messages_are_shown_with_the_check_that_refused_them(tmp_path: P
     with RunStore.write(tmp_path / "run", configuration) as store:
         for number, what in enumerate(tried):
             request = asked_again(talk, *what)
-            store.put(f"call {number}", request, Completion('{"thought": "", "message": "hm"}'))
+            store.calls.put(f"call {number}", request, Completion('{"thought": "", "message": "hm"}'))
         refused = refused_in(talk, refusals(store))
     assert [(each.turn, each.message, each.check) for each in refused] == [
         (1, "a phone call?", "word rule"),

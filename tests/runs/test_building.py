@@ -160,7 +160,7 @@ def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path)
         assert stopped.returncode == 3 and "the budget of $0.0120 does not cover another" in stopped.stderr, stopped
         assert " of 3 artifacts built → " in stopped.stdout
         with RunStore.read(tmp_path / "out" / CALLS) as store:
-            assert 0 < store.spent().cost <= 0.012
+            assert 0 < store.calls.spent().cost <= 0.012
         done = discover(*arguments, "--budget", 10)
         assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "out").glob("*.json"))) == 3
@@ -222,4 +222,4 @@ def finished_calls(out: Path) -> set[str]:
     if not (out / CALLS / "run.sqlite").exists():
         return set()
     with RunStore.read(out / CALLS) as store:
-        return {json.dumps([dict(message) for message in call.messages]) for call in store.calls()}
+        return {json.dumps([dict(message) for message in call.messages]) for call in store.calls.finished()}

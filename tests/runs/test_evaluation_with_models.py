@@ -71,7 +71,7 @@ def test_a_language_model_that_tells_the_truth_gives_the_miniatures_scores(truth
         assert ours.interactivity == 0.5  # 2 of 1 to 3
     with RunStore.read(tmp_path) as store:
         assert (store.assessment(0) or {})["scorer"] == MODEL
-        assert {call.purpose for call in store.calls()} == {
+        assert {call.purpose for call in store.calls.finished()} == {
             *("judge", "voice", "satisfaction", "interactivity", "behaviour"),
         }
 
@@ -120,7 +120,7 @@ def test_a_budget_that_ends_between_the_scores_keeps_what_was_paid(tmp_path: Pat
         (tmp_path / "whole").mkdir()
         evaluate(run(), tmp_path / "whole", **how)
         with RunStore.read(tmp_path / "whole") as store:
-            whole, calls = store.spent().cost, sum(brain.asked.values())
+            whole, calls = store.calls.spent().cost, sum(brain.asked.values())
     short, brain = tmp_path / "short", Brain()
     short.mkdir()
     with FakeServer(brain) as server:
@@ -162,7 +162,7 @@ def test_every_try_of_the_same_command_stays_on_the_bill_and_differs_from_the_on
         for _ in range(3):
             evaluate(run(one), tmp_path, **how)
             with RunStore.read(tmp_path) as store:
-                paid.append(store.spent())
+                paid.append(store.calls.spent())
                 assert paid[-1].calls == server.counts["served"]
         assert brain.asked["satisfaction_judge"] == 6
         assert paid[0].cost < paid[1].cost < paid[2].cost

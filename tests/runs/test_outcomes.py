@@ -64,10 +64,12 @@ def test_the_cost_names_calls_of_unknown_price() -> None:
 
 def test_an_answer_whose_content_was_mended_is_not_clean_and_counts_once(tmp_path: Path) -> None:
     with RunStore.write(tmp_path, {"rules": {}}) as store:
-        store.put_answer(Answered("one", "judge", "clean", {"stray ids": 2, "contradicted": 1}))  # as earlier versions
-        store.put_answer(Answered("two", "judge", "repaired", {"stray ids": 1}))
-        store.put_answer(Answered("three", "judge", "reasked", {"stray ids": 1}))
-        store.put_answer(Answered("four", "judge", "clean", {"cut": 1}))
+        store.calls.put_answer(
+            Answered("one", "judge", "clean", {"stray ids": 2, "contradicted": 1})
+        )  # as earlier versions
+        store.calls.put_answer(Answered("two", "judge", "repaired", {"stray ids": 1}))
+        store.calls.put_answer(Answered("three", "judge", "reasked", {"stray ids": 1}))
+        store.calls.put_answer(Answered("four", "judge", "clean", {"cut": 1}))
     with RunStore.read(tmp_path) as store:
         assert Outcomes.of_run(store).line == (
             "answers: 1 clean, 2 tidied, 1 asked again (judge 1); 1 contradicted, 1 cut, 4 stray ids left out"
@@ -88,26 +90,26 @@ def test_what_a_client_counts_is_what_a_run_counts() -> None:
 
 def test_the_same_call_asked_for_again_replaces_its_note(tmp_path: Path) -> None:
     with RunStore.write(tmp_path, {"rules": {}}) as store:
-        store.put_answer(Answered("one", "judge", "reasked", {"stray ids": 2}))
-        store.put_answer(Answered("two", "voice", "clean"))
-        store.put_answers()
-        store.put_answer(Answered("one", "judge", "clean"))
+        store.calls.put_answer(Answered("one", "judge", "reasked", {"stray ids": 2}))
+        store.calls.put_answer(Answered("two", "voice", "clean"))
+        store.calls.put_answers()
+        store.calls.put_answer(Answered("one", "judge", "clean"))
     with RunStore.read(tmp_path) as store:
-        assert store.answers() == ({("judge", "clean"): 1, ("voice", "clean"): 1}, {}, 0)
+        assert store.calls.answers() == ({("judge", "clean"): 1, ("voice", "clean"): 1}, {}, 0)
 
 
 def test_an_answer_that_is_asked_for_anew_stays_counted(tmp_path: Path) -> None:
     request = Request("openai/m", ({"role": "user", "content": "?"},), "judge")
     with RunStore.write(tmp_path, {"rules": {}}) as store:
-        store.put(request.key, request, Completion("nonsense"))
-        store.put_answer(Answered(request.key, "judge", "failed"))
-        store.put_answers()
-        store.forget_answers(["nonsense"])
-        assert store.get(request.key) is None and store.times_unusable(request.key) == 1
-        store.put(request.key, request, Completion("{}"))
-        store.put_answer(Answered(request.key, "judge", "clean"))
+        store.calls.put(request.key, request, Completion("nonsense"))
+        store.calls.put_answer(Answered(request.key, "judge", "failed"))
+        store.calls.put_answers()
+        store.calls.forget_answers(["nonsense"])
+        assert store.calls.get(request.key) is None and store.calls.times_unusable(request.key) == 1
+        store.calls.put(request.key, request, Completion("{}"))
+        store.calls.put_answer(Answered(request.key, "judge", "clean"))
     with RunStore.read(tmp_path) as store:
-        assert store.answers()[0] == {("judge", "failed"): 1, ("judge", "clean"): 1}
+        assert store.calls.answers()[0] == {("judge", "failed"): 1, ("judge", "clean"): 1}
 
 
 def test_a_leak_that_only_the_voices_check_sees_is_counted_everywhere(tmp_path: Path) -> None:
@@ -134,8 +136,9 @@ def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) ->
         asked = server.counts["requests"]
         with RunStore.read(tmp_path) as store:
             lines = closing_lines(store)
-            assert store.spent().calls == asked
-            assert {purpose for purpose, _ in store.answers()[0]} >= {"judge", "voice", "satisfaction", "interactivity"}
+            assert store.calls.spent().calls == asked
+            purposes = {purpose for purpose, _ in store.calls.answers()[0]}
+            assert purposes >= {"judge", "voice", "satisfaction", "interactivity"}
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[-3:] == lines and f"{asked} calls" in lines[1]
         assert "refuses JSON schemas" in lines[0]

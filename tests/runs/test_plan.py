@@ -177,7 +177,7 @@ def test_calls_and_prompts_are_planned_within_a_fifth(metered):
     calls: Counter[str] = Counter()
     prompts: Counter[str] = Counter()
     with RunStore.read(metered) as store:
-        for call in store.calls():
+        for call in store.calls.finished():
             calls[call.purpose] += 1
             # The fake server counts words, so prompts are weighed here, by the rule that the plan names.
             prompts[call.purpose] += sum(count_tokens(message["content"]) for message in call.messages)
@@ -243,7 +243,7 @@ def test_an_evaluations_calls_and_prompts_are_planned_within_a_fifth(metered_eva
     prompts: Counter[str] = Counter()
     replies = []
     with RunStore.read(metered_evaluation) as store:
-        for call in store.calls():
+        for call in store.calls.finished():
             purpose = FINAL if call.messages[-1]["content"].endswith(FINAL_REQUEST) else call.purpose
             calls[purpose] += 1
             prompts[purpose] += sum(count_tokens(message["content"]) for message in call.messages)
@@ -268,7 +268,7 @@ def test_an_evaluation_by_a_measured_one_agrees_with_the_meter_within_a_fifth(me
         probed = probe(run, 3, settings=reached, concurrency=8).lengths
         evaluate(run, tmp_path, concurrency=8, settings=reached)
     with RunStore.read(tmp_path) as store:
-        spent = store.spent()
+        spent = store.calls.spent()
     for measured in (measured_lengths(metered_evaluation), probed):
         plan = plan_run(run, settings=reached, measured=measured)
         assert within(plan.calls.expected, spent.calls)

@@ -86,7 +86,7 @@ class Asked:
         if not (run / FILE).exists():
             return {}
         with RunStore.read(run) as store:
-            names = [self.name(call.messages, call.seed) for call in store.calls()]
+            names = [self.name(call.messages, call.seed) for call in store.calls.finished()]
         return {name: self.counts[name] for name in names}
 
 
@@ -492,8 +492,8 @@ def test_the_budget_ends_the_run_cleanly_and_a_higher_one_goes_on(trees, tmp_pat
         spec = EngineSpec(judge=MODEL, voice=MODEL)
 
         def attempt(dollars):
-            budget = Budget(dollars, spent=store.spent().cost)
-            with LLMClient(settings, cache=store, budget=budget) as client:
+            budget = Budget(dollars, spent=store.calls.spent().cost)
+            with LLMClient(settings, cache=store.calls, budget=budget) as client:
                 return run_in_threads(store, units, RoleEngines(spec, client), concurrency=3)
 
         report = attempt(0.03)

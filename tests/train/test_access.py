@@ -187,7 +187,7 @@ def test_the_plan_of_a_stage_counts_what_can_be_asked(undisturbed: Undisturbed, 
     assert plan.turns.expected == 4 * 8 + 4 * 2 + 3 * 3 * 2 and judge.calls.expected == pytest.approx(58 * 1.02)
     assert voice.calls.expected == pytest.approx((4 * 2 / 2 + 3 * 3) * 1.02)
     with RunStore.read(undisturbed.folder / CALLS) as store:
-        took = store.call_lengths()
+        took = store.calls.lengths()
     early = "a rollout has 2 turns, at the least one: it ends where all is discovered"
     recipe = stage.recipe.changed("grpo", {"multi_turn": 2})
     assert early in plan_stage(replace(stage, recipe=recipe), Access()).assumptions

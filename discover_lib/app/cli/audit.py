@@ -59,11 +59,12 @@ from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
 from discover_lib.metrics.scores import leaked
+from discover_lib.runs.calls import Spent
 from discover_lib.runs.digests import stored_scores, with_steps
 from discover_lib.runs.options import check_prices, is_model, unpriced
 from discover_lib.runs.outcomes import Outcomes, cost_line
 from discover_lib.runs.plan import plan_run
-from discover_lib.runs.store import RunStore, Spent
+from discover_lib.runs.store import RunStore
 
 FINDINGS_SHOWN = 10
 FARMED_SHOWN = 3

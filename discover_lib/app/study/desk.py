@@ -34,7 +34,7 @@ from discover_lib.app.classroom import kept_key
 from discover_lib.app.study.design import Study, StudyError, load_study
 from discover_lib.app.study.flow import Event, Progress
 from discover_lib.base.files import outputs_folder, whole_file, write_json
-from discover_lib.runs.store import locked
+from discover_lib.runs.database import locked
 
 STUDY_FILE, KEY_FILE, WITHDRAWN = "study.yaml", "key", "withdrawn"
 EXPORTED, RUN = "export", "run"  # what `discover study export` writes: tables and a run; gone after a withdrawal

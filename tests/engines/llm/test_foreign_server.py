@@ -145,7 +145,7 @@ def test_a_run_with_this_model_as_the_assistant_finishes(api_base: str, tmp_path
     result = CliRunner().invoke(app, [*asked, "--api-base", api_base, "--run", str(tmp_path / "run")])
     assert result.exit_code == 0, result.output
     with RunStore.read(tmp_path / "run") as store:
-        talks, spent = list(store.conversations()), store.spent()
+        talks, spent = list(store.conversations()), store.calls.spent()
     assert [(talk.stop, len(talk.turns)) for talk in talks] == [("max_turns", 2)] * 2
     replies = [turn.reply for talk in talks for turn in talk.turns]
     assert all(reply.counting == REPORTED and reply.n_tokens > LEAST_LENGTH for reply in replies)

@@ -124,11 +124,11 @@ def test_a_probe_is_paid_within_the_budget_and_stands_in_the_store(tmp_path: Pat
     prices = {"openai/m": Price(0.0, 1e6)}  # a dollar a token
     with FakeServer(brain, schemas="taken") as server, RunStore.write(tmp_path, {}) as store:
         budget = Budget(1000.0)
-        with LLMClient(settings(server, prices=prices), cache=store, budget=budget) as client:
+        with LLMClient(settings(server, prices=prices), cache=store.calls, budget=budget) as client:
             ask(client)
             assert client.usage.total.cost == budget.spent == 9 + 6
-        assert (store.spent().calls, store.spent().cost) == (2, 15)
-        with LLMClient(settings(server, prices=prices), cache=store) as client:
+        assert (store.calls.spent().calls, store.calls.spent().cost) == (2, 15)
+        with LLMClient(settings(server, prices=prices), cache=store.calls) as client:
             ask(client)  # from the store: nothing is sent, so nothing is probed
         assert server.counts["requests"] == 2
         poor = LLMClient(settings(server, prices=prices), budget=Budget(3.0))
@@ -155,11 +155,11 @@ def test_what_a_probe_said_is_kept_with_the_run_and_told_when_it_closes(schemas:
     verdict = {"taken": "obeyed", "ignored": "ignored", "refused": "refused"}[schemas]
     with FakeServer(brain, schemas=schemas) as server, RunStore.write(tmp_path, {}) as store:
         for number in range(2):
-            with LLMClient(settings(server), cache=store) as client:
+            with LLMClient(settings(server), cache=store.calls) as client:
                 ask(client, number)
         probes = [each for each in server.received if "Greet me" in str(each["messages"])]
         assert len(probes) + server.counts["schema refused"] == 1
-        assert store.schema_verdicts() == {f"openai/m at {server.api_base}": verdict}
+        assert store.calls.schema_verdicts() == {f"openai/m at {server.api_base}": verdict}
         assert closing_lines(store)[0] == f"openai/m at {server.api_base} {probe.IN_WORDS[verdict]}"
         run = lay_out(RunOptions(("adaptive",), domain=DOMAIN, engine=MODEL, artifacts=2, turns=2))
         (planned,) = [each for each in plan_run(run, settings=settings(server)).stages if each.name == probe.PURPOSE]

@@ -88,7 +88,7 @@ def test_every_call_of_a_conversation_reaches_one_server(tmp_path: Path) -> None
     assert len(one.sessions) == len(two.sessions) == 3 and "" not in one.sessions + two.sessions
     assert not one.sessions.keys() & two.sessions.keys()
     with RunStore.read(tmp_path) as store:
-        assert store.spent().calls == sum((one.sessions + two.sessions).values())
+        assert store.calls.spent().calls == sum((one.sessions + two.sessions).values())
 
 
 def test_a_resumed_run_has_the_names_of_before_and_asks_for_nothing_again(tmp_path: Path) -> None:

@@ -1,0 +1,258 @@
+"""The model calls of a run, in its file: the cache of finished calls, what each took and how its answer came about.
+
+A resumed run pays for no call twice.  `CallStore` is what the client takes as its cache (`CallCache`); it also keeps
+what probes of servers said and a note on every answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discover_lib.base.json_text import to_json
+from discover_lib.runs.database import Database
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.probe import Verdict
+    from discover_lib.engines.llm.calls.records import Answered, Completion, Request
+
+
+# SQLite keeps these texts in the file as they are written here, indentation included.
+CALLS_TABLE = """CREATE TABLE calls (
+        key TEXT PRIMARY KEY, purpose TEXT NOT NULL, model TEXT NOT NULL, sample INTEGER NOT NULL,
+        request TEXT NOT NULL, reply TEXT NOT NULL, reply_hash TEXT NOT NULL, prompt_tokens INTEGER,
+        completion_tokens INTEGER, cost REAL, seconds REAL NOT NULL, attempts INTEGER NOT NULL)"""
+CALLS_INDEX = "CREATE INDEX calls_by_reply ON calls (reply_hash)"
+ANSWERS_TABLE = "(key TEXT PRIMARY KEY, purpose TEXT NOT NULL, outcome TEXT, remarks TEXT NOT NULL)"
+PROBED = "schema probe: "  # how the names of verdicts begin, in the table of the run
+BEFORE_ANSWERS = "calls before answers"  # how many calls a version made that kept no note of its answers
+INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)"
+# A call whose answer is asked for anew keeps its row, and so its cost, under a key that no request has.
+SET_ASIDE = "UPDATE calls SET key = 'unusable:' || key || ':' || hex(randomblob(8)) WHERE instr(key, ':') = 0 AND "
+
+
+@dataclass(frozen=True)
+class Call:
+    """A finished call, as it was asked and answered.  `cost` is in dollars, None if unknown."""
+
+    key: str
+    purpose: str
+    model: str
+    messages: tuple[Mapping[str, str], ...]
+    seed: int | None
+    text: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost: float | None
+    seconds: float
+    attempts: int
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What the finished calls of a run took.  `cost` sums the known prices, `unpriced` counts the unknown ones."""
+
+    calls: int
+    attempts: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+    unpriced: int
+
+
+class CallStore:
+    """See the module.  Thread-safe; `RunStore` has one of its file as `calls`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._to_write: deque[tuple[tuple[Any, ...], Future[None]]] = deque()
+        self._without_notes = 0  # calls of a file that an earlier version made, while it is only read
+
+    # -- the cache of calls (the client's `CallCache`) -------------------------------------------------------------
+
+    def get(self, key: str) -> Completion | None:
+        """The finished call of that key, or None."""
+        from discover_lib.engines.llm.calls.records import Completion
+
+        row = self._database.one(
+            "SELECT reply, prompt_tokens, completion_tokens, cost, seconds, attempts FROM calls WHERE key = ?", (key,)
+        )
+        if row is None:
+            return None
+        reply, prompt_tokens, completion_tokens, cost, seconds, attempts = row
+        return Completion(
+            **json.loads(reply),
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            cost=cost,
+            seconds=seconds,
+            attempts=attempts,
+            cached=True,
+        )
+
+    def times_unusable(self, key: str) -> int:
+        """How many answers to that call were put aside by `forget_answers`; earlier versions kept none of them."""
+        between = f"unusable:{key}:", f"unusable:{key};"  # ";" comes after ":"
+        return int(self._database.one("SELECT count(*) FROM calls WHERE key > ? AND key < ?", between)[0])
+
+    def put(self, key: str, request: Request, completion: Completion) -> None:
+        """Keep a finished call.  The request holds no key: those never leave the environment."""
+        unsaid = ["schema", "timeout_seconds", "session"]  # long and always the same, or not of the question
+        unsaid += ["reasoning_effort"] if request.reasoning_effort is None else []
+        asked = {name: value for name, value in vars(request).items() if name not in unsaid}
+        reply: dict[str, Any] = {"text": completion.text, "finish_reason": completion.finish_reason}
+        if completion.reasoning_tokens is not None:
+            reply["reasoning_tokens"] = completion.reasoning_tokens
+        row = (
+            *(key, request.purpose, request.model, request.sample, to_json(asked), to_json(reply)),
+            *(_hash(completion.text), completion.prompt_tokens, completion.completion_tokens),
+            *(completion.cost, completion.seconds, completion.attempts),
+        )
+        self._put_with_others(row)
+
+    def _put_with_others(self, row: tuple[Any, ...]) -> None:
+        """Write the row of a call, on disk when this ends, with those of all threads that wait to write theirs.
+
+        Waiting for the disk takes as long for many rows as for one, and calls that begin together end together.
+        """
+        written: Future[None] = Future()
+        self._to_write.append((row, written))
+        with self._database.lock:
+            if not written.done():
+                waiting = [self._to_write.popleft() for _ in range(len(self._to_write))]
+                try:
+                    with self._database.transaction():
+                        for values, _ in waiting:
+                            self._database.execute(f"{SET_ASIDE} key = ?", values[:1])
+                            self._database.execute(INSERT_CALL, values)
+                except BaseException as error:
+                    for _, other in waiting:
+                        other.set_exception(error)
+                    raise
+                for _, other in waiting:
+                    other.set_result(None)
+        written.result()
+
+    def forget_answers(self, texts: Iterable[str]) -> None:
+        """Have the calls that were answered so asked anew.
+
+        What they took stays counted (see `times_unusable`), and so does what became of their answers.
+        """
+        with self._database.transaction():
+            for hash_ in {_hash(text) for text in texts}:
+                before = self._database.all("SELECT rowid, key FROM calls WHERE reply_hash = ?", (hash_,))
+                self._database.execute(f"{SET_ASIDE} reply_hash = ?", (hash_,))
+                for row, key in before:
+                    now = self._database.one("SELECT key FROM calls WHERE rowid = ?", (row,))
+                    self._database.execute("UPDATE answers SET key = ? WHERE key = ?", (*now, key))
+
+    # -- what probes said (the client's `KeepsVerdicts`) -----------------------------------------------------------
+
+    def schema_verdict(self, model: str, server: str) -> Verdict | None:
+        row = self._database.one("SELECT value FROM run WHERE name = ?", (f"{PROBED}{model} at {server}",))
+        return row[0] if row else None
+
+    def put_schema_verdict(self, model: str, server: str, verdict: Verdict) -> None:
+        with self._database.transaction():
+            row = (f"{PROBED}{model} at {server}", verdict)
+            self._database.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", row)
+
+    def schema_verdicts(self) -> dict[str, Verdict]:
+        """Model and server in words → what its probe said."""
+        rows = self._database.all(
+            "SELECT name, value FROM run WHERE substr(name, 1, ?) = ? ORDER BY 1", (len(PROBED), PROBED)
+        )
+        return {name.removeprefix(PROBED): verdict for name, verdict in rows}
+
+    # -- notes on answers (the client's `KeepsAnswers`) ------------------------------------------------------------
+
+    def put_answer(self, answer: Answered) -> None:
+        """Note how an answer came about; on disk with whatever is committed next, so before the turn that rests on it.
+
+        The same call asked for again, as by a resumed run, replaces its note.
+        """
+        row = (answer.key, answer.purpose, answer.outcome, to_json(answer.remarks))
+        self._database.write_with_next(INSERT_ANSWER, answer.key, row)
+
+    def put_answers(self) -> None:
+        """Commit what is noted."""
+        self._database.write_waiting()
+
+    def answers(self) -> tuple[dict[tuple[str, str], int], dict[str, int], int]:
+        """(purpose, outcome) → answers; remark → how often; calls of an earlier version, which noted nothing.
+
+        Versions before the outcome "tidied" noted such answers as clean or repaired.
+        """
+        from discover_lib.engines.llm.calls.records import AS_THEY_CAME, TIDYING
+
+        as_they_came, tidied = (", ".join("?" * len(names)) for names in (AS_THEY_CAME, TIDYING))
+        outcomes = self._database.all(
+            f"""SELECT purpose, CASE WHEN outcome IN ({as_they_came}) AND EXISTS
+                (SELECT 1 FROM json_each(remarks) AS each WHERE each.key IN ({tidied})) THEN 'tidied' ELSE outcome END
+            AS became, count(*) FROM answers WHERE outcome IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2""",
+            (*AS_THEY_CAME, *TIDYING),
+        )
+        remarks = self._database.all(
+            "SELECT each.key, sum(each.value) FROM answers, json_each(remarks) AS each GROUP BY 1"
+        )
+        before = self._database.one("SELECT value FROM run WHERE name = ?", (BEFORE_ANSWERS,))
+        counted = {(purpose, outcome): count for purpose, outcome, count in outcomes}
+        return counted, dict(remarks), int(before[0]) if before else self._without_notes
+
+    def count_without_notes(self, *, keep: bool) -> None:
+        """Count the calls of a file that was made without the table of answers, just after it was added.
+
+        Args:
+            keep: write the number down; otherwise the file is only read.
+        """
+        self._without_notes = self.spent().calls
+        if self._without_notes and keep:
+            self._database.execute("INSERT INTO run VALUES (?, ?)", (BEFORE_ANSWERS, str(self._without_notes)))
+
+    def answers_with(self, remark: str, limit: int = -1) -> list[tuple[str, str]]:
+        """(purpose, text) of the first answers in which that was seen."""
+        rows = self._database.all(
+            """SELECT answers.purpose, reply FROM answers JOIN calls USING (key), json_each(remarks) AS each
+            WHERE each.key = ? ORDER BY calls.rowid LIMIT ?""",
+            (remark, limit),
+        )
+        return [(purpose, json.loads(reply)["text"]) for purpose, reply in rows]
+
+    # -- what was called -------------------------------------------------------------------------------------------
+
+    def spent(self) -> Spent:
+        return Spent(
+            *self._database.one(
+                "SELECT count(*), coalesce(sum(attempts), 0), coalesce(sum(prompt_tokens), 0), "
+                "coalesce(sum(completion_tokens), 0), total(cost), coalesce(sum(cost IS NULL), 0) FROM calls"
+            )
+        )
+
+    def finished(self, purpose: str | None = None) -> Iterator[Call]:
+        """The finished calls, of one purpose or all, in the order in which they were finished."""
+        rows = self._database.all(
+            "SELECT key, purpose, model, request, reply, prompt_tokens, completion_tokens, cost, seconds, attempts "
+            "FROM calls WHERE :purpose IS NULL OR purpose = :purpose ORDER BY rowid",
+            {"purpose": purpose},
+        )
+        for key, why, model, request, reply, *took in rows:
+            asked = json.loads(request)
+            yield Call(key, why, model, tuple(asked["messages"]), asked["seed"], json.loads(reply)["text"], *took)
+
+    def lengths(self) -> dict[str, tuple[int, float, float, float]]:
+        """Purpose → (calls, mean prompt tokens, mean completion tokens, mean seconds), of calls that said both."""
+        rows = self._database.all(
+            "SELECT purpose, count(*), avg(prompt_tokens), avg(completion_tokens), avg(seconds) FROM calls "
+            "WHERE prompt_tokens IS NOT NULL AND completion_tokens IS NOT NULL GROUP BY purpose"
+        )
+        return {purpose: (count, prompt, completion, seconds) for purpose, count, prompt, completion, seconds in rows}
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()

@@ -1,0 +1,30 @@
+"""JSON as compact text: what SQLite can hold, and the same whichever encoder wrote it."""
+
+import json
+
+import pytest
+
+from discover_lib.base.json_text import member, record_json, spaced, to_json
+
+HALF = "cut \ud83d"  # half a surrogate pair: models cut text anywhere
+
+
+@pytest.mark.parametrize("number", [0.5, 1e-05, 2.3e-06, 4e-07, 5e-10, -0.0, 123456789.25, 0.1 + 0.2])
+def test_numbers_are_written_as_python_writes_them(number):
+    assert record_json([number]) == f"[{number!r}]"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [({"a": [1, None]}, '{"a":[1,null]}'), ({"é": "雪"}, '{"é":"雪"}'), ({"é": HALF}, r'{"\u00e9":"cut \ud83d"}')],
+)
+def test_text_stays_readable_unless_it_is_no_valid_unicode(value, text):
+    assert to_json(value) == record_json(value) == text
+    assert json.loads(text) == value
+
+
+@pytest.mark.parametrize("value", [{"a": [1, 2.5], "b": "x, y: z"}, {"a": HALF, "b": {}}])
+def test_compact_text_is_spaced_and_taken_apart_without_a_change(value):
+    text = to_json(value).encode()
+    assert spaced(text) == json.dumps(value).encode()
+    assert {name: json.loads(member(text, name)) for name in value} == value
