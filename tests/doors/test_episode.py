@@ -125,7 +125,7 @@ def test_what_cannot_be_is_said_in_one_line() -> None:
         ({"turns": 2.5}, "invalid turns 2.5"),
         ({"turns": True}, "invalid turns True"),
         ({"split": "test"}, "invalid split 'test'; give train or eval"),
-        ({"rules": "ours"}, "unknown rules 'ours'; choose one of paper, authors"),
+        ({"rules": "ours"}, "unknown rules 'ours'; choose one of paper; paper, GRPO; authors"),
     ],
 )
 def test_an_option_that_is_none_is_named(options: dict, told: str) -> None:
