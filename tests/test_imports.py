@@ -125,23 +125,28 @@ def test_every_import_inside_the_library_finds_its_module() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", MODULES)
-def test_heavy_libraries_are_imported_at_the_top_only_where_they_are_at_home(module: str) -> None:
+def test_heavy_libraries_are_imported_at_the_top_only_where_they_are_at_home() -> None:
     strays = [
-        f"line {each.line}: {each.name}"
+        f"{module}, line {each.line}: {each.name}"
+        for module in MODULES
         for each in imports_of(module)
         if not each.lazy
         and (library := each.name.split(".")[0]) in AT_HOME
         and not any(matches(module, home) for home in AT_HOME[library])
     ]
-    assert not strays, f"discover_lib/{module}: import these inside the function that needs them: {strays}"
+    assert not strays, f"import these inside the functions that need them: {strays}"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", [name for name in MODULES if name.split(".")[0] in PURE])
-def test_a_pure_module_does_no_input_or_output(module: str) -> None:
-    wrong = [f"line {each.line}: {each.name}" for each in imports_of(module) if each.name.split(".")[0] in INPUT_OUTPUT]
-    assert not wrong, f"discover_lib/{module} is pure but imports {wrong}"
+def test_a_pure_module_does_no_input_or_output() -> None:
+    wrong = [
+        f"{module}, line {each.line}: {each.name}"
+        for module in MODULES
+        if module.split(".")[0] in PURE
+        for each in imports_of(module)
+        if each.name.split(".")[0] in INPUT_OUTPUT
+    ]
+    assert not wrong, f"these modules are pure: {wrong}"
 
 
 def test_the_library_is_eleven_packages_and_one_landmark() -> None:
@@ -150,17 +155,18 @@ def test_the_library_is_eleven_packages_and_one_landmark() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", [name for name in MODULES if name])
-def test_imports_go_one_way_from_package_to_package(module: str) -> None:
-    own = ORDER.index(module.split(".")[0])
-    climbing = []
-    for each in imports_of(module):
-        target = inside(each.name)
-        if target is not None and (target == "" or ORDER.index(target.split(".")[0]) > own):
-            climbing.append(f"line {each.line}: {each.name}")
-    assert not climbing, (
-        f"discover_lib/{module} imports from a later package (imports inside functions count): {climbing}"
-    )
+def test_imports_go_one_way_from_package_to_package() -> None:
+    climbing = [
+        f"{module}, line {each.line}: {each.name}"
+        for module in filter(None, MODULES)
+        for each in imports_of(module)
+        if (target := inside(each.name)) is not None and (target == "" or _floor(target) > _floor(module))
+    ]
+    assert not climbing, f"imports from a later package (imports inside functions count): {climbing}"
+
+
+def _floor(module: str) -> int:
+    return ORDER.index(module.split(".")[0])
 
 
 def test_the_core_stands_on_the_base_alone() -> None:

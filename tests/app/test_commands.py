@@ -88,6 +88,7 @@ def test_the_command_of_an_export_says_what_the_page_filters() -> None:
     assert plain["tau"] is None and plain["leaks"] is False and plain["max_tokens"] is None
 
 
+@pytest.mark.slow
 def test_the_command_of_a_training_run_says_what_differs_from_the_preset() -> None:
     preset = Recipe.named("miniature")
     recipe = preset.changed("dpo", {"beta": 0.2})

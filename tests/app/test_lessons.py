@@ -186,6 +186,7 @@ def test_a_typical_mistake_gets_its_hint(key: str, answer: Any, hint: str) -> No
     assert not outcome.passed and re.search(hint, outcome.hint), outcome.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [key for key in RIGHT if key != "advance"])
 @pytest.mark.parametrize(
     "answer",

@@ -56,6 +56,7 @@ def test_models_that_speak_the_miniatures_truth_give_its_conversation(
     assert Session.load(asked.id, tmp_path).settings == asked.settings
 
 
+@pytest.mark.slow
 def test_others_take_over_in_the_middle_and_the_record_says_so(tmp_path: Path) -> None:
     session = Session(PLAIN, folder=tmp_path)
     session.next()

@@ -25,6 +25,7 @@ def place(player: StagePlayer) -> tuple[int, int]:
     return player.widget.now["strip"], player.widget.now["turn"]
 
 
+@pytest.mark.slow
 def test_next_back_branch_and_a_jump_to_another_line(player: StagePlayer) -> None:
     for _ in range(3):
         player.do({"do": "next"})

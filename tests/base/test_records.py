@@ -102,6 +102,7 @@ def test_what_goes_into_json_comes_back_the_same(tree: Tree) -> None:
     assert json.dumps(Tree.from_dict(json.loads(text)).to_dict()) == text
 
 
+@pytest.mark.slow
 @given(trees)
 def test_what_is_encoded_at_once_is_written_as_the_plain_form(tree: Tree) -> None:
     assert json.dumps(tree.encodable()) == json.dumps(tree.to_dict())

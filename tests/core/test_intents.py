@@ -131,6 +131,7 @@ def test_a_bad_tree_is_refused_in_one_clear_line(data: Any, named: list[str]) ->
     assert len(message) < 300
 
 
+@pytest.mark.slow
 def test_the_bounds_themselves_are_allowed() -> None:
     assert len(IntentTree.from_dict(chain(16))) == 16
     assert len(IntentTree.from_dict(tree_of(*(node(str(n)) for n in range(1, 5_001))))) == 5_000

@@ -338,6 +338,7 @@ def test_lengths_are_counted_as_asked_and_the_way_is_named() -> None:
 # -- splits ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_artifact_is_in_two_splits_and_no_row_is_lost(synthesised: list[Conversation]) -> None:
     rows = made("prompt", *synthesised)
     shares = {"train": 0.6, "validation": 0.2, "test": 0.2}

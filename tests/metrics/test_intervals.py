@@ -220,6 +220,7 @@ def test_holm(p_values: list[float], adjusted: list[float]) -> None:
     assert holm(p_values) == pytest.approx(adjusted)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), max_size=8))
 @modest
 def test_holm_only_raises_keeps_the_order_and_stays_a_probability(p_values: list[float]) -> None:
@@ -260,6 +261,7 @@ def test_the_detectable_difference_has_the_power_that_it_names(n: int, stats: An
     assert stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift) == pytest.approx(0.8, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_textbook_number_of_artifacts() -> None:
     # Large samples: n = ((1.960 + 0.842)·sd/δ)² = 2.8016²·(0.2/0.01)² = 3139.6, and a little more for Student's t.
     assert artifacts_needed(0.2, 0.01) == pytest.approx(3142, abs=2)

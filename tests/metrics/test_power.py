@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from discover_lib.metrics.power import Planned, welch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("planned", "power", "people"),
     [  # Cohen (1988), tables 2.4.1: n of each group; G*Power for pairs

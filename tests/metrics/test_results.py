@@ -19,6 +19,7 @@ def scores(assistant: str, artifact: str, **numbers: Any) -> ConversationScores:
     return ConversationScores(0, "svg_drawing", artifact, 0, assistant, "max_turns", **known | numbers)
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(MOVES, min_size=3, max_size=3), min_size=1, max_size=4), st.sampled_from([0.0, 0.5, 1.0]))
 def test_eq_4_of_many_users_at_once_is_eq_4(users: list[list[dict[str, tuple[int, int]]]], emerging: float) -> None:
     talks = [

@@ -171,6 +171,7 @@ def test_the_frozen_scores_are_those_worked_by_hand(frozen: Path, measure: str) 
     assert found == pytest.approx({name: float(value) for name, value in EXPECTED[measure].items()}, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_frozen_counts_are_those_worked_by_hand(frozen: Path) -> None:
     results = json.loads((frozen / RESULTS_FILE).read_text())
     (scope,) = results["scopes"]
@@ -325,6 +326,7 @@ def test_every_assistant_meets_the_same_users(undisturbed: Path) -> None:
     assert met["draft"] == met["ask"] == met["adaptive"]
 
 
+@pytest.mark.slow
 def test_an_evaluation_has_every_measure_of_every_scope(undisturbed: Path) -> None:
     scopes = results_by_scope(load_scores(undisturbed))
     assert list(scopes) == [ALL, "creative_writing", "technical_writing"]

@@ -75,6 +75,7 @@ def test_the_card_says_what_it_is_where_it_comes_from_and_what_was_measured(base
     assert json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "org/base"
 
 
+@pytest.mark.slow
 def test_no_path_of_this_machine_is_given_away(base: Path, tmp_path: Path) -> None:
     folder = Publication(finished(tmp_path / "run", str(base)), base_id="org/base").write(tmp_path / "out")
     texts = [path.read_text() for path in folder.iterdir() if path.suffix in (".md", ".json")]

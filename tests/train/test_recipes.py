@@ -201,6 +201,7 @@ def test_the_backend_says_who_trains_and_why(
     assert choose_backend(asked).line == line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "here", "unsloth", "error"),
     [
@@ -260,6 +261,7 @@ def test_a_recipe_without_later_fields_is_stored_as_before_and_read_again() -> N
     assert Recipe.from_dict(fast.to_dict()) == fast and fast.name == "paper with grpo.generation=vllm-server"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("asked", "name"), [("auto", "transformers"), ("unsloth", "")])
 def test_the_tiny_base_is_never_trained_by_unsloth(
     asked: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -468,6 +468,7 @@ def test_options_of_the_live_judge_are_settings_where_there_are_any(tmp_path: Pa
     assert again == asked and again.spec.options.of("judge") == {"reasoning_effort": "low"}
 
 
+@pytest.mark.slow
 def test_a_folder_keeps_to_the_settings_that_it_was_begun_with(tmp_path: Path) -> None:
     make_data(tmp_path / "data", artifacts=4, turns=1)
     (tmp_path / "base").mkdir()

@@ -79,6 +79,7 @@ def test_what_the_information_sheet_must_say_is_named_until_it_is_filled_in(tmp_
     assert "until 2031-12-31; only a count of those who left remains. What is published" in sheet["Voluntary"]
 
 
+@pytest.mark.slow
 def test_a_study_from_before_there_were_rights_keeps_its_version_and_its_sheet(tmp_path: Path) -> None:
     text, file = PAPER.read_text("utf-8"), tmp_path / "study.yaml"
     begin, end = text.index("rights:"), text.index("pay:")

@@ -53,6 +53,7 @@ def figures() -> ModuleType:
 # -- the phrase book ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_every_act_has_a_dozen_manners_in_every_domain(domain):
     book = phrase_book(domain)
