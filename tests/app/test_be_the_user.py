@@ -38,6 +38,7 @@ def test_everybody_meets_different_pairs_in_different_orders() -> None:
     assert len(pairs) == len(ASSISTANTS) * (len(ASSISTANTS) - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ["svg_drawing", "creative_writing", "technical_writing"])
 def test_the_end_says_which_reply_found_what_and_why(domain: str) -> None:
     game = played(Game(domain, 3, turns=4))

@@ -87,6 +87,7 @@ def test_students_see_the_lessons_and_the_first_page_alone(classroom: Classroom)
         pass
 
 
+@pytest.mark.slow
 def test_a_name_is_used_once_and_is_short(classroom: Classroom) -> None:
     names = ["Kim", "kim", "K\x00i\nm", "", "x" * 200]
     shown = [joined(classroom, name).get("/?file=lessons/1_asking.py").text.removesuffix(" at /") for name in names]

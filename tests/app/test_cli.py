@@ -48,6 +48,7 @@ def test_the_same_seed_gives_the_same_demo(tmp_path):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
+@pytest.mark.slow
 def test_build_writes_trees_that_simulate_runs(tmp_path):
     story = Path("data/artifacts/creative_writing")
     files = sorted(story.glob("*.md"))[:2]
@@ -160,6 +161,7 @@ BAD_TREES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defect", BAD_TREES)
 def test_a_bad_tree_file_is_one_line(defect, tmp_path):
     content, says = BAD_TREES[defect]
@@ -172,6 +174,7 @@ def test_a_bad_tree_file_is_one_line(defect, tmp_path):
     assert not run.exists()
 
 
+@pytest.mark.slow
 def test_the_same_command_again_resumes_and_another_is_refused(tmp_path):
     arguments = ["simulate", "--domain", "technical_writing", "--assistant", "ask", "--artifacts", 1, "--run", tmp_path]
     assert discover(*arguments).returncode == 0

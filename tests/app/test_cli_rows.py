@@ -26,6 +26,7 @@ def test_synthesis_judges_all_candidates_on_artifacts_to_train_on(run: Path) -> 
     assert all(len(turn["candidates"]) == 2 for talk in talks for turn in talk["turns"])
 
 
+@pytest.mark.slow
 def test_samples_of_one_assistant_differ(tmp_path: Path) -> None:
     asked = ["--assistant", "random", "--candidates", 3, "--domain", "svg_drawing", "--artifacts", 2]
     assert discover("synthesize", "--run", tmp_path / "run", *asked).returncode == 0

@@ -37,6 +37,7 @@ def test_people_s_conversations_are_refused_since_their_trees_are_made_of_what_w
     assert_one_line_error(discover("safety", tmp_path / "run", "--depth", 2), "of people: their trees")
 
 
+@pytest.mark.slow
 def test_rates_stand_beside_the_judge_s_error_and_are_corrected_for_it(tmp_path: Path) -> None:
     run, labels = tmp_path / "run", tmp_path / "labels.csv"
     labels.write_text(

@@ -83,6 +83,7 @@ def test_a_benchmark_is_run_for_every_assistant_and_paired(tmp_path: Path, monke
     assert "−0.75 [" in again and "which err" in again
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("garak")
 def test_a_tool_that_fails_says_where_its_words_are(tmp_path: Path) -> None:
     asked = [
@@ -111,6 +112,7 @@ def test_an_absent_tool_says_how_to_get_it_before_any_work(tmp_path: Path, monke
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("garak")
 @pytest.mark.parametrize(
     ("options", "said"),

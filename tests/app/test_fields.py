@@ -21,6 +21,7 @@ class Record:
     name: str = "paper"
 
 
+@pytest.mark.slow
 def test_every_field_comes_back_as_it_was() -> None:
     controls = field_controls(Record(), "x.")
     assert list(controls) == [f"x.{name}" for name in Record.__dataclass_fields__]

@@ -197,6 +197,7 @@ def test_nonsense_fails_with_a_hint_and_never_raises(key: str, answer: Any) -> N
     assert not outcome.passed and outcome.hint.endswith((".", "?", "”"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("card", "choice", "number"),
     [

@@ -77,6 +77,7 @@ def test_others_take_over_in_the_middle_and_the_record_says_so(tmp_path: Path) -
             session.let_play(dataclasses.replace(session.settings, **settings))
 
 
+@pytest.mark.slow
 def test_a_plain_wish_is_checked_against_the_whole_tree_as_in_a_run(tmp_path: Path) -> None:
     with FakeServer(llm_brain.answer) as server:
         used = dataclasses.replace(with_models(server), assistant="ask", leak_check=MODEL, turns=3)
@@ -128,6 +129,7 @@ def test_a_tree_that_was_built_before_is_played(tmp_path: Path, monkeypatch: pyt
         Session(dataclasses.replace(PLAIN, source="trees", artifact="other"))
 
 
+@pytest.mark.slow
 def test_a_tree_is_built_stage_by_stage() -> None:
     domain = "technical_writing"  # elsewhere the miniature's broadest items say no more than its topics
     artifact = llm_brain.within_reach(domain)

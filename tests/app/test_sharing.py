@@ -71,6 +71,7 @@ def test_the_same_run_makes_the_same_file_and_a_limit_is_told(run: Path) -> None
     assert some.facts == "the first 5 conversations of 12" and len(some.records) == 5
 
 
+@pytest.mark.slow
 def test_a_session_is_shared_with_its_branches_at_its_place(tmp_path: Path) -> None:
     session = simulator_page.opening(tmp_path)
     session.switch(1)

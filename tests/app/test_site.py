@@ -158,6 +158,7 @@ def test_a_moved_slider_is_answered_with_the_library_s_own_receipt(data: Path) -
     assert (answer["number"], answer["sliders"]) == (3, {"p": 1, "tau": 0, "lam": 1000 * base.lam})
 
 
+@pytest.mark.slow
 def test_an_address_that_asks_for_what_is_not_there_is_answered_with_what_is_nearest() -> None:
     names = ("talk", "rules", "turn", "p", "tau", "lam")
     for value in ("<script>", None, [1]):

@@ -54,6 +54,7 @@ def test_every_assistant_says_the_same_again(name: str, tmp_path: Path) -> None:
     assert f"line={name}*{len(session.conversation.turns)}" in link_of(session)
 
 
+@pytest.mark.slow
 def test_a_recording_opens_at_its_turn(tmp_path: Path) -> None:
     recorded = Session(Settings(source="recorded", domain="svg_drawing", artifact="night_harbour"), folder=tmp_path)
     recorded.jump(3)
@@ -72,6 +73,7 @@ def test_what_cannot_be_played_again_gets_no_link(tmp_path: Path) -> None:
         link_of(session)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("link", "said"),
     [

@@ -81,6 +81,7 @@ def test_other_rules_keep_every_reply_and_the_first_rules_bring_everything_back(
     assert json.dumps(player.widget.record) == before
 
 
+@pytest.mark.slow
 def test_another_user_never_wipes_a_conversation(player: StagePlayer) -> None:
     player.do({"do": "next"})
     first, heard = player.session, []
@@ -108,6 +109,7 @@ def test_a_recording_goes_on_as_it_was_recorded_and_takes_no_reply(tmp_path: Pat
     assert player.widget.record["rules"]["name"] == "authors" and place(player) == (0, 1)
 
 
+@pytest.mark.slow
 def test_it_plays_until_it_is_told_to_stop(player: StagePlayer) -> None:
     async def play() -> int:
         player._player.seconds = 0.01

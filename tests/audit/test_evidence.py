@@ -114,6 +114,7 @@ def test_two_conversations_part_where_their_states_first_differ() -> None:
     assert found_by_one(direct, short) == (["1"], []) and found_by_one(short, direct) == ([], ["1"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ["svg_drawing", "creative_writing", "technical_writing"])
 def test_all_that_the_miniature_discovers_can_be_located(domain: str) -> None:
     from discover_lib.core.rollout import run_conversation

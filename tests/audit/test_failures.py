@@ -77,6 +77,7 @@ def test_a_contradiction_is_shown_however_long_the_answer_is() -> None:
     assert contradiction("1 is missed") == "the answer as it came"
 
 
+@pytest.mark.slow
 def test_of_a_run_with_nothing_but_failures_these_are_shown(tmp_path: Path) -> None:
     arguments = ("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--run", tmp_path)
     assert discover(*arguments).returncode == 0

@@ -140,6 +140,7 @@ def test_scripted_refusers_are_measured_exactly(kind: str, inner: str) -> None:
     assert seen or kind in ("never", "depth 2") or inner == "options", "spoken options are answered by name"
 
 
+@pytest.mark.slow
 def test_assistants_are_compared_on_the_same_users_under_the_same_rules() -> None:
     talks = []
     for number in range(10):

@@ -200,6 +200,7 @@ def test_the_corpus_is_what_the_generator_makes_of_its_conversations() -> None:
     assert [*plant(talks, seed=0), *written] == list(corpus().cases)
 
 
+@pytest.mark.slow
 def test_twins_are_the_messages_as_they_stood_and_leaks_are_not() -> None:
     for case in corpus().cases:
         stood = corpus().talks[case.talk].messages[case.turn - 1]

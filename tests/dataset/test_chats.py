@@ -88,6 +88,7 @@ def test_what_holds_no_chat_is_one_plain_error(tmp_path: Path, name: str, text: 
     assert "Error" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_short_chats_are_counted_and_not_measured(tmp_path: Path) -> None:
     """Four chats of 60 words and one of two, against five of two: no window of 50 words on the one side."""
     long, short = tmp_path / "long.jsonl", tmp_path / "short.jsonl"

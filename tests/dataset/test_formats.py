@@ -254,6 +254,7 @@ def test_our_conversation_survives_their_format(rules: Rules, names: tuple[str, 
 # -- our own -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_json_lines_come_back_and_a_bad_line_is_named(tmp_path: Path) -> None:
     talks = [talk_of(Rules.paper()), talk_of(Rules.authors(), ("draft", "ask"))]
     path = tmp_path / "conversations.jsonl"

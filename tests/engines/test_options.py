@@ -178,6 +178,7 @@ def test_thinking_stays_within_the_limit_of_an_answer() -> None:
     assert (completion.expected, completion.high) == (1000, 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -45,6 +45,7 @@ def test_the_authors_rules_count_the_next_tree_too_once_one_is_complete():
     assert ceiling(tree, Rules.authors(), 1) == 4 / 8
 
 
+@pytest.mark.slow
 def test_the_recorded_trees_can_be_found_almost_whole_in_five_turns():
     trees = [find_recorded(entry.name).tree() for entry in recorded_index()]
     shares = [ceiling(tree) for tree in trees]

@@ -35,6 +35,7 @@ def test_confusion_counts_pairs() -> None:
     assert confusion.accuracy.value == 0.6
 
 
+@pytest.mark.slow
 @given(st.integers(0, 400))
 def test_a_scorer_that_hardly_errs_leaves_the_rate_alone(yes: int) -> None:
     rate, plain = corrected(yes, 400, Confusion(10**6, 0, 0, 10**6)), share_of(yes, 400)

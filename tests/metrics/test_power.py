@@ -26,6 +26,7 @@ def test_planned_numbers_are_the_textbook_s(planned: Planned, power: float, peop
     assert planned.power(people) >= power > planned.power(people - 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["between", "paired"])
 @pytest.mark.parametrize("power", [0.6, 0.8, 0.9])
 def test_the_planned_number_reaches_its_power_in_simulated_studies(design: str, power: float) -> None:
@@ -37,6 +38,7 @@ def test_the_planned_number_reaches_its_power_in_simulated_studies(design: str, 
     assert sum(found) / 4 == pytest.approx(power, abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "conditions", "shares"), [("between", 3, 3), ("paired", 3, 3), ("between", 4, 4), ("paired", 4, 6)]
 )

@@ -193,6 +193,7 @@ def test_what_a_turn_does(notation: str, behaviour: str | None) -> None:
     assert behaviour_of(1, read_reply(reply.text, "technical_writing"), lexicon).behaviour == behaviour
 
 
+@pytest.mark.slow
 def test_interactivity_wants_opening_up_and_taking_up() -> None:
     domain = "technical_writing"
     ratings = {}

@@ -104,6 +104,7 @@ def test_a_second_build_into_a_folder_is_told_of_the_first(tmp_path: Path) -> No
         build(files, tmp_path / "out", server)
 
 
+@pytest.mark.slow
 def test_answers_sent_back_for_their_content_were_asked_again_and_not_clean(tmp_path: Path) -> None:
     files = write_artifacts(tmp_path / "in", 2)
     with FakeServer(Contrary(habits=(sees_leaks,))) as server:
@@ -136,6 +137,7 @@ def test_a_question_asked_three_times_is_one_answer_asked_for_again() -> None:
     assert client.totals.line == "4 calls (1 answer asked for again), 4 tokens in, 4 out, price unknown"
 
 
+@pytest.mark.slow
 def test_a_failed_artifact_keeps_its_calls_and_is_tried_again_by_the_same_command(tmp_path: Path) -> None:
     files = write_artifacts(tmp_path / "in", 1)
     with FakeServer(Contrary()) as server:

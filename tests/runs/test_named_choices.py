@@ -68,6 +68,7 @@ def test_every_table_says_whose_versions_were_used() -> None:
     assert choices_of(simulated) == ()
 
 
+@pytest.mark.slow
 def test_an_evaluation_sends_the_papers_versions_and_checks_messages(tmp_path: Path) -> None:
     sent: list[list[dict[str, Any]]] = []
 

@@ -154,6 +154,7 @@ def test_a_run_without_models_says_nothing_of_answers(tmp_path: Path) -> None:
     assert done.returncode == 0 and "answers:" not in done.stdout and "calls" not in done.stdout
 
 
+@pytest.mark.slow
 def test_what_an_earlier_version_asked_is_said_to_be_unknown(tmp_path: Path) -> None:
     with FakeServer(brain=answer) as server:
         arguments = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--engine", MODEL, "--artifacts", 1]
@@ -172,6 +173,7 @@ def test_what_an_earlier_version_asked_is_said_to_be_unknown(tmp_path: Path) -> 
     file.close()
 
 
+@pytest.mark.slow
 def test_unscored_counts_candidates_and_parts_of_assessments(tmp_path: Path) -> None:
     discover("evaluate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--trials", 1, "--run", tmp_path)
     with RunStore.read(tmp_path) as store:
@@ -278,6 +280,7 @@ def test_an_evaluation_says_its_ceiling_and_why_eq_4_is_not_defined(tmp_path: Pa
     assert "eq. 4: not defined: one assistant alone" in simulated.stdout
 
 
+@pytest.mark.slow
 def test_a_cap_on_near_misses_is_stored_only_where_it_is_given(tmp_path: Path) -> None:
     asked = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1]
     discover(*asked, "--run", tmp_path / "plain")

@@ -117,6 +117,7 @@ def test_a_model_on_this_machine_takes_no_calls():
     assert set(by_name(plan_run(local, settings=settings()))) == {"judge", "voice"}
 
 
+@pytest.mark.slow
 def test_building_is_counted_by_stage_when_asked_for():
     plan = plan_run(lay_out(OPTIONS), settings=settings(), builder=MODEL)
     assert [name for name in by_name(plan) if name.startswith("builder")] == [

@@ -27,6 +27,7 @@ LLAMA, QWEN = "meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-8B"
 ROWS = [{"messages": [{"role": "user", "content": "word " * 1500}]}] * 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "billions"),
     [(LLAMA, 8.03), (QWEN, 8.19), ("Qwen/Qwen3-4B", 4.02), ("HuggingFaceTB/SmolLM2-135M-Instruct", 0.1345),
@@ -63,6 +64,7 @@ def test_variants_have_the_shape_of_their_base(base: str, name: str | None) -> N
     assert published_name(base) == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 def test_an_8b_model_in_24_gb_at_16_bits_is_refused_and_in_4_bits_is_not(stage: str) -> None:
     (line,) = misfit(stage, QWEN, Recipe.paper(), CARDS["rtx4090"], "transformers")  # type: ignore[arg-type]

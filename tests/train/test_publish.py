@@ -83,6 +83,7 @@ def test_no_path_of_this_machine_is_given_away(base: Path, tmp_path: Path) -> No
     assert json.loads((folder / "lineage.json").read_text())["data"]["digest"] == DATA["digest"]
 
 
+@pytest.mark.slow
 def test_an_evaluation_comes_into_the_card_with_its_intervals(base: Path, tmp_path: Path) -> None:
     run, results = finished(tmp_path / "run", str(base)), tmp_path / "evaluation"
     publication = Publication(run, "org/base", results=results)

@@ -104,6 +104,7 @@ def walk(nodes: list[Any]) -> list[Any]:
     return inner + [below for node in inner for below in walk(node[2:])]
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_turns_is_what_would_be_computed(tmp_path: Path) -> None:
     session = Session(Settings(domain="travel_plan", artifact="travel_plan-eval-002"), folder=tmp_path)
     kept = Moments()

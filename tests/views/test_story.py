@@ -77,6 +77,7 @@ def test_the_worked_example_follows_the_rules() -> None:
     assert (one.score, one.after) == (0.25, Discovery.UNDISCOVERED) and one.theta_left == pytest.approx(0.15)
 
 
+@pytest.mark.slow
 def test_averages_say_over_how_many_people() -> None:
     found = averages("svg_drawing", people=4)
     assert [part.name for part in PARTS] == list(found.shares)

@@ -82,6 +82,7 @@ class TestPlaces:
 
 
 class TestDrawing:
+    @pytest.mark.slow
     @pytest.mark.parametrize("layout", ["outline", "layered"])
     def test_state_shows_by_shape_and_colour(self, tree: IntentTree, moved: Any, layout: Any) -> None:
         state, transitions = moved
@@ -205,6 +206,7 @@ class TestLiveFigure:
         live.update(*moved)
         assert len(sent) == 1, "the same moment again sends nothing"
 
+    @pytest.mark.slow
     def test_a_click_that_plotly_reports_twice_selects_once(self, tree: IntentTree) -> None:
         live = IntentFigure(tree, initial_state(tree))
         clicked: list[str] = []
@@ -222,6 +224,7 @@ class TestLiveFigure:
         live.select(None)
         assert THEMES["light"].selected not in live.widget.data[MARKS].marker.line.color
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("layout", ["outline", "layered"])
     def test_in_fog_only_what_is_discovered_can_be_read(self, tree: IntentTree, moved: Any, layout: Any) -> None:
         live = IntentFigure(tree, initial_state(tree), rules=RULES, layout=layout, fog=True)
@@ -241,6 +244,7 @@ class TestLiveFigure:
         live.fit()
         assert tuple(live.widget.layout.xaxis.range) == whole
 
+    @pytest.mark.slow
     def test_a_crowded_tree_labels_what_matters_only(self) -> None:
         tree = IntentTree.from_dict({"roots": [chain(number, 2, children=4) for number in range(1, 40)]})
         live = IntentFigure(tree, initial_state(tree))

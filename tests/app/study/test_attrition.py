@@ -63,6 +63,7 @@ def test_every_end_is_counted_by_condition(lost: Desk) -> None:
     assert "withdrawn and deleted: 6 (5 at chat, 1 at consent)" in flow_lines(lost)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("people", "told"), [(6, "too few to tell (3 and 3)"), (7, "1.00 ["), (8, "1.00 [")])
 def test_a_few_tell_nothing(desk: Desk, people: int, told: str) -> None:
     """All against nobody: by Fisher's exact test p is 2/20 of 3 and 3, 1/35 of 3 and 4, 2/70 of 4 and 4."""

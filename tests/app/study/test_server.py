@@ -73,6 +73,7 @@ def test_one_goes_from_consent_to_the_completion_code(person: Person, desk: Desk
     assert round.final and round.final["ratings"] == {"interaction": 8, "satisfaction": 6}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answers", "code", "step"),
     [
@@ -128,6 +129,7 @@ def test_a_paired_study_has_two_conversations_each_with_its_answers(
 # -- reload, twice, restart --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_after_a_restart_everything_is_where_it_was(person: Person, desk: Desk, study: Study, new_person: New) -> None:
     person.chosen()
     person.say("I would like something about the sea", 0)
@@ -139,6 +141,7 @@ def test_after_a_restart_everything_is_where_it_was(person: Person, desk: Desk, 
     assert again.page == before
 
 
+@pytest.mark.slow
 def test_a_message_that_is_sent_twice_counts_once(person: Person, desk: Desk) -> None:
     person.chosen()
     person.say("about the sea", 0)
@@ -146,6 +149,7 @@ def test_a_message_that_is_sent_twice_counts_once(person: Person, desk: Desk) ->
     assert only(desk)[1].round.answered == 1
 
 
+@pytest.mark.slow
 def test_a_form_of_an_earlier_step_changes_nothing(person: Person, desk: Desk) -> None:
     person.chosen()
     events = only(desk)[1].events
@@ -154,6 +158,7 @@ def test_a_form_of_an_earlier_step_changes_nothing(person: Person, desk: Desk) -
     assert only(desk)[1].events == events
 
 
+@pytest.mark.slow
 def test_a_message_whose_reply_was_cut_off_is_answered_later(person: Person, desk: Desk) -> None:
     person.chosen()
     code, _ = only(desk)
@@ -165,6 +170,7 @@ def test_a_message_whose_reply_was_cut_off_is_answered_later(person: Person, des
     assert len(reader.replies) == 1
 
 
+@pytest.mark.slow
 def test_a_torn_line_was_never_answered_and_is_passed_over(person: Person, desk: Desk, study: Study) -> None:
     person.chosen()
     code, progress = only(desk)
@@ -178,6 +184,7 @@ def test_a_torn_line_was_never_answered_and_is_passed_over(person: Person, desk:
     assert only(Desk.open(study, desk.folder))[1].round.exchanges[-1].said["text"] == "whole"
 
 
+@pytest.mark.slow
 def test_a_session_that_rests_too_long_is_closed_and_its_slot_is_filled_again(
     study: Study, tmp_path: Path, new_person: New
 ) -> None:
@@ -218,6 +225,7 @@ def test_outside_ids_are_kept_as_salted_hashes_apart(new_person: New, desk: Desk
     assert b"identities" not in stored
 
 
+@pytest.mark.slow
 def test_beyond_this_machine_the_link_holds_a_token(new_person: New, desk: Desk) -> None:
     person = new_person(token="sesame")
     person.get()
@@ -228,6 +236,7 @@ def test_beyond_this_machine_the_link_holds_a_token(new_person: New, desk: Desk)
     assert person.status == 200, "the cookie is enough from then on"
 
 
+@pytest.mark.slow
 def test_personal_data_is_warned_of_before_anything_is_kept(person: Person, desk: Desk) -> None:
     person.chosen()
     person.say("write to kim@example.com about the sea", 0)
@@ -237,6 +246,7 @@ def test_personal_data_is_warned_of_before_anything_is_kept(person: Person, desk
     assert only(desk)[1].round.exchanges[0].said["personal"] == ["an e-mail address"]
 
 
+@pytest.mark.slow
 def test_what_people_write_is_a_text_and_no_page(person: Person) -> None:
     person.chosen()
     person.say("<script>alert(1)</script> about the sea", 0)
@@ -366,6 +376,7 @@ class Failing(Assistants):
         return super().reply(code, progress)
 
 
+@pytest.mark.slow
 def test_a_failure_is_an_apology_and_another_try_and_is_logged(new_person: New, study: Study, desk: Desk) -> None:
     person = new_person(desk, Failing(study))
     person.chosen()
@@ -383,6 +394,7 @@ class Broken(Assistants):
         raise RuntimeError("something else went wrong")
 
 
+@pytest.mark.slow
 def test_whatever_goes_wrong_is_an_apology_too(new_person: New, study: Study, desk: Desk) -> None:
     person = new_person(desk, Broken(study))
     person.chosen()
@@ -404,6 +416,7 @@ def test_a_language_model_answers_a_person_and_its_cost_is_kept(new_person: New,
     assert only(desk)[1].cost > 0
 
 
+@pytest.mark.slow
 def test_who_had_finished_keeps_the_code_when_withdrawing(person: Person, desk: Desk) -> None:
     person.chosen()
     person.say("about the sea", 0)
@@ -422,6 +435,7 @@ class OverBudget(Exception):
     kind = "budget"
 
 
+@pytest.mark.slow
 def test_a_spent_budget_ends_the_conversation_and_nothing_else(new_person: New, study: Study, desk: Desk) -> None:
     assistants = Failing(study)
     assistants.cause = OverBudget()

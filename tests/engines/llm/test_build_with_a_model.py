@@ -21,6 +21,7 @@ def build(tmp_path: Path, api_base: str, *files: Path) -> tuple[int, str]:
     return result.exit_code, result.stderr
 
 
+@pytest.mark.slow
 def test_a_model_builds_a_tree_of_any_type(tmp_path):
     artifact = within_reach(DOMAIN)
     (tmp_path / "piece.md").write_text(artifact.text, encoding="utf-8")

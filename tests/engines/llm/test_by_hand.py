@@ -51,6 +51,7 @@ def test_what_a_careful_reader_accepts_is_accepted_without_asking_again(number: 
     assert result.clean == (number not in OTHER_FORM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", WRONG_ON_PURPOSE)
 def test_what_was_wrong_on_purpose_is_caught(number: str) -> None:
     with pytest.raises(UnusableError, match=WRONG_ON_PURPOSE[number]):

@@ -358,6 +358,7 @@ def test_a_call_costs_its_tokens_and_an_unknown_price_is_said(server: FakeServer
         assert (client.usage.total.cost, client.usage.total.calls_of_unknown_price) == (0, 1)
 
 
+@pytest.mark.slow
 def test_a_budget_is_never_exceeded_whatever_runs_at_once() -> None:
     # A call of one word is estimated at 1 + 3 dollars and costs 2.
     budget = Budget(21.0)

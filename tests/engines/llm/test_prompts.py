@@ -98,6 +98,7 @@ def test_a_value_that_looks_like_a_placeholder_stays_as_it_is() -> None:
     assert system["role"] == "system"
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="</>aeplry2 \n", max_size=60))
 def test_a_quotation_cannot_end_itself(text: str) -> None:
     framed = quoted("reply", text)

@@ -214,6 +214,7 @@ def test_a_rating_is_a_number_from_one_to_three_and_its_schema_says_whole_ones()
     assert answers.Interactivity.model_json_schema()["properties"]["score"]["enum"] == [1, 2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
@@ -555,6 +556,7 @@ def built_by_miniature(client: LLMClient, brain: Scripted, monkeypatch: pytest.M
 ARTIFACT = replace(generate_artifact("creative_writing", "eval", 3), topic="everyday life")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("built_by_miniature")
 @pytest.mark.parametrize("domain", ["svg_drawing", "creative_writing", "technical_writing"])
 def test_the_stages_lead_to_the_tree_that_the_miniature_builds(client: LLMClient, domain: str) -> None:
@@ -697,6 +699,7 @@ def test_a_first_request_gives_nothing_away() -> None:
     agree(builder.leak_defect(told), "leave out 'pilot', 'retired'")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("denied", ["narrow_implies_broad", "not broad_implies_narrow"])
 def test_one_denied_edge_is_mended_without_asking_again(
     client: LLMClient, brain: Scripted, monkeypatch: pytest.MonkeyPatch, denied: str

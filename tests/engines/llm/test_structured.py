@@ -121,6 +121,7 @@ def test_a_number_given_as_text_is_read_and_counts_as_repaired(score: str, clean
     assert (read.value.score, read.clean) == (float(score.strip('"')), clean)
 
 
+@pytest.mark.slow
 def test_the_corpus_is_large_and_every_reply_has_an_expectation(record_property: Any) -> None:
     assert {path.stem for path in REPLIES.glob("*.txt")} == INDEX.keys()
     outcomes = Counter(read_reply(name)[1] for name in INDEX)
@@ -152,6 +153,7 @@ def test_what_is_lost_or_wrong_is_never_mended(fault: str) -> None:
     assert read_judgement(mangle(json.dumps(PLAIN), fault)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "indented", "python", "fenced"])
 def test_a_text_that_breaks_off_anywhere_is_refused(form: str) -> None:
     text = json.dumps(PLAIN, indent=2 if form == "indented" else None)

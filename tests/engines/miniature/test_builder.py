@@ -17,6 +17,7 @@ def domain(request):
     return request.param
 
 
+@pytest.mark.slow
 def test_what_was_generated_is_what_is_recognised(domain):
     lexicon = load_lexicon(domain)
     for index in range(20):

@@ -238,6 +238,7 @@ def test_each_kind_has_its_own_form():
 # -- artifacts -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @each_domain
 def test_generated_artifacts_are_recognised_seeded_and_split(domain):
     split_values = {}
@@ -253,6 +254,7 @@ def test_generated_artifacts_are_recognised_seeded_and_split(domain):
         assert len(built.tree.roots) >= 5
 
 
+@pytest.mark.slow
 @each_domain
 def test_the_request_gives_nothing_latent_away(domain):
     frame = content_words(" ".join(load_lexicon(domain).requests))

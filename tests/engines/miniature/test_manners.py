@@ -81,6 +81,7 @@ def test_talk_beside_the_point_names_nothing_of_any_requirement(domain: str) -> 
     assert [aside.text for aside in asides if find_leaks(aside.text, hidden, ())] == [] and len(asides) >= 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "index"), [(name, index) for index in (0, 1) for name in EVERY])
 def test_the_same_replies_lead_to_the_same_states_and_rewards_and_are_heard_alike(name: str, index: int) -> None:
     domain = DOMAINS[index]

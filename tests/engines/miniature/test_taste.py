@@ -37,6 +37,7 @@ def test_what_is_liked_more_is_shown_more_often() -> None:
     assert shares[1] > 0.7  # what goes together in a scene keeps it from Zipf's own 0.8 and more
 
 
+@pytest.mark.slow
 def test_the_splits_of_a_taste_share_no_piece_and_its_pieces_are_not_the_even_ones() -> None:
     trained = {each.text for each in generate_artifacts("creative_writing", "train", 100, 1)}
     held_out = {each.text for each in generate_artifacts("creative_writing", "eval", 60, 1)}

@@ -69,6 +69,7 @@ def test_no_frame_holds_a_word_of_a_requirement_in_any_form(domain):
     assert [said for frame in frames for said in frame.said if find_leaks(said, hidden, ())] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_every_temperament_suits_some_frames_and_no_frame_suits_one_that_is_not_there(domain):
     book = phrase_book(domain)
