@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doors.test_conformance import OPTIONS, REPLIES, WHOM, Told, native, told
+from doors.test_conformance import OPTIONS, WHOM, Told, native, replies, told
 
 pytest.importorskip("trl")
 
@@ -52,7 +52,7 @@ def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
 
     def complete(trainer: Any, prompts: list[list[int]]) -> list[list[int]]:
         nonlocal turn
-        ids = tokenizer(REPLIES[turn], add_special_tokens=False)["input_ids"] + [tokenizer.eos_token_id]
+        ids = tokenizer(replies()[turn], add_special_tokens=False)["input_ids"] + [tokenizer.eos_token_id]
         turn += 1
         return [list(ids) for _ in prompts]
 
@@ -68,14 +68,14 @@ def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
         answers = "".join(f"<user>{message}<e><assistant>" for message in talk.messages[1:] if message)
         assert tokenizer.decode([each for each, mine in zip(ids, own, strict=True) if not mine]) == answers
         mine = [each for each, is_own in zip(ids, own, strict=True) if is_own]
-        assert tokenizer.decode(mine) == "".join(f"{reply.strip()}<e>" for reply in REPLIES[: len(talk.rewards)])
+        assert tokenizer.decode(mine) == "".join(f"{reply.strip()}<e>" for reply in replies()[: len(talk.rewards)])
 
 
 def lengthwise(tokenizer: Any, seed: int, artifact: int) -> Told:
     """The episode whose replies are as long as the tokenizer says."""
     episode = Episode(**OPTIONS)
     messages, rewards = [episode.reset(seed, artifact)], []
-    for reply in REPLIES:
+    for reply in replies():
         step = episode.step(reply, len(tokenizer(reply, add_special_tokens=False)["input_ids"]))
         messages.append(step.message)
         rewards.append(step.reward)
@@ -90,7 +90,7 @@ def test_the_tool_form_is_the_same_conversation() -> None:
     for seed, artifact in WHOM:
         user = make()
         messages: list[str | None] = [user.reset(seed=seed, artifact=artifact, prompt="another column")]
-        for reply in REPLIES:
+        for reply in replies():
             if not user._done:
                 answer = user.show_to_user(reply)
                 messages.append(None if user._done else answer)

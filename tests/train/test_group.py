@@ -138,10 +138,10 @@ def test_a_group_without_a_signal_changes_nothing(page: Any, model: Any) -> None
 
 @pytest.mark.slow
 def test_the_ratio_is_clipped_where_it_would_earn_more(page: Any) -> None:
-    """ρ = 2: a better reply earns 1.2 A and is pushed no further; a worse one is charged 2 A and pushed on."""
+    """ρ = 2: a better reply earns 1.28 A and is pushed no further; a worse one is charged 2 A and pushed on."""
     torch = pytest.importorskip("torch")
     old = torch.zeros(1)
-    for advantage, loss, slope in ((1.0, -1.2, 0.0), (-1.0, 2.0, 2.0)):
+    for advantage, loss, slope in ((1.0, -1.28, 0.0), (-1.0, 2.0, 2.0)):
         new = torch.tensor([math.log(2)], requires_grad=True)
         value = page.clipped_loss([new], [old], [advantage])
         value.backward()
