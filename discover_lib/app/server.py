@@ -8,6 +8,7 @@ through marimo's registries.
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import threading
@@ -62,12 +63,29 @@ async def warmed(_: Any) -> AsyncIterator[None]:
     timer.cancel()
 
 
+def parse_one_at_a_time() -> None:
+    """Have Python make one tree of syntax at a time, where two threads that make them at once get a SystemError.
+
+    Every page is a thread that does so as it is opened, and some imports do; Python is mended from 3.12 on.
+    """
+    if sys.version_info >= (3, 12):
+        return
+    alone, parse = threading.RLock(), ast.parse
+
+    def parse_alone(*arguments: Any, **options: Any) -> Any:
+        with alone:
+            return parse(*arguments, **options)
+
+    ast.parse = parse_alone
+
+
 def main() -> None:
     import marimo
     from marimo._cli.cli import main as marimo_command
     from marimo._config.config import DEFAULT_CONFIG
     from marimo._server.registry import LIFESPAN_REGISTRY, MIDDLEWARE_REGISTRY
 
+    parse_one_at_a_time()
     # As the gallery and the reports: light or dark as the system is.  Who has chosen a theme in marimo.toml keeps it.
     DEFAULT_CONFIG["display"]["theme"] = "system"
     MIDDLEWARE_REGISTRY.register("discover", door())

@@ -6,34 +6,37 @@ is opened would else wait for all of it.  What cannot be imported is left to the
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import importlib
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 # Imported late by what pages show: tables of numbers, comparisons, controls, highlighted code.
 LATE = ("anywidget", "numpy", "scipy.special", "pygments.lexers.python")
+_IMPORT = re.compile(r"^    ((?:from|import) (?:[^\n(]*\([^)]*\)|[^\n(]+))$", re.MULTILINE)
 A_LITTLE_OF_ALL = "**text** and\n\n```python\ncode = 1\n```"
 
 
-def imports_of(notebook: Path) -> list[ast.stmt]:
-    """The imports of a notebook's setup cell.
+def imports_of(notebook: Path) -> list[str]:
+    """The imports of a notebook's setup cell, as they are written.
+
+    Read off its text: of two threads that make trees of syntax at once one fails in Python 3.11, and marimo makes them.
 
     Raises:
-        OSError, SyntaxError: it cannot be read, or is no Python.
+        OSError: it cannot be read.
     """
-    blocks = [each for each in ast.parse(notebook.read_text("utf-8")).body if isinstance(each, ast.With)]
-    return [line for block in blocks for line in block.body if isinstance(line, (ast.Import, ast.ImportFrom))]
+    setup = notebook.read_text("utf-8").partition("\n@app.")[0].partition("with app.setup")[2]
+    return _IMPORT.findall(setup)
 
 
 def warm(notebook: Path) -> None:
     """Import what a notebook imports."""
-    with contextlib.suppress(OSError, SyntaxError):
-        for line in imports_of(notebook):
+    with contextlib.suppress(OSError):
+        for statement in imports_of(notebook):
             with contextlib.suppress(Exception):
-                exec(compile(ast.Module([line], []), str(notebook), "exec"), {})
+                exec(statement, {})
 
 
 def warm_what_pages_share() -> None:

@@ -1,5 +1,6 @@
 """The server's own layers: the front end's files at once, what comes last named first, and imports made ahead."""
 
+import ast
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from starlette.testclient import TestClient
 
 from discover_lib.app import controls, server, warm
 from discover_lib.app.front_end import FrontEnd
+from discover_lib.app.serve import notebooks_folder
 from discover_lib.views.html import leave_out_sheet, styled, tag
 
 STATIC = Path(marimo.__file__).parent / "_static"
@@ -169,3 +171,12 @@ def test_only_a_page_whose_head_has_the_stylesheet_says_so(page: Path) -> None:
 def test_outside_of_marimo_s_pages_outputs_stay_complete() -> None:
     controls.page_has_sheet()
     assert styled().startswith("<style>")
+
+
+def test_many_threads_make_trees_of_syntax_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ast, "parse", ast.parse)  # put back what is replaced here
+    server.parse_one_at_a_time()
+    source = (notebooks_folder() / "60_evaluate.py").read_text(encoding="utf-8")
+    with ThreadPoolExecutor(6) as pool:
+        trees = list(pool.map(lambda _: ast.parse(source), range(24)))
+    assert len({len(tree.body) for tree in trees}) == 1
