@@ -23,6 +23,7 @@ from discover_lib.core.state import Evaluation, IntentState, Threshold
 from discover_lib.core.view import UserView, leaked_words, user_view
 
 TurnReply = str | Reply
+DIGITS = 12  # rewards that agree so far are equal: sums of λ·tokens differ in the last bits
 
 
 class UserSimulator:
@@ -126,10 +127,9 @@ class UserSimulator:
         return self.commit([self.consider(reply) for reply in replies], speak=speak)
 
     def commit(self, candidates: Sequence[Candidate], *, choose: int | None = None, speak: bool = True) -> Turn:
-        """Take one turn with candidates already judged against the present state (by `consider`).
+        """Take one turn with candidates already judged by `consider`; raises as `step` does.
 
-        `choose` says which goes on, by default the best.  Raises as `step` does.
-        """
+        `choose` says which goes on, by default the best."""
         conversation, tree, rules = self.conversation, self.tree, self.rules
         if conversation.stop is not None:
             raise ValueError(f"the conversation is over ({conversation.stop}); branch from an earlier turn")
@@ -198,8 +198,8 @@ def score_candidate(
 
 
 def comparable_rewards(candidates: Sequence[Candidate]) -> dict[int, float]:
-    """Index → reward of the candidates that have one, in 12 digits: sums of λ·tokens differ in the last bits."""
-    return {index: round(each.reward.total, 12) for index, each in enumerate(candidates) if each.reward is not None}
+    """Index → reward of the candidates that have one, as far as it is compared."""
+    return {index: round(each.reward.total, DIGITS) for index, each in enumerate(candidates) if each.reward is not None}
 
 
 def choose_candidate(candidates: Sequence[Candidate], rules: Rules, seed: int) -> int:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator
 from discover_lib.base.json_text import to_json
 from discover_lib.base.tokens import TokenCount
 from discover_lib.core.conversation import Conversation
+from discover_lib.core.simulator import DIGITS
 from discover_lib.dataset.authors import Said, run_file
 from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
@@ -97,7 +98,7 @@ def _example(candidates: Sequence[tuple[int, Mapping[str, Any]]], origin: Origin
     best = max(scored, key=lambda row: row["score"])
     worst = min(reversed(scored), key=lambda row: row["score"])
     margin = float(best["score"] - worst["score"])
-    tie = round(margin, 12) == 0  # as far as rewards are compared (see `comparable_rewards`)
+    tie = round(margin, DIGITS) == 0
     chosen, rejected = ([{"role": "assistant", "content": row["completion"]}] for row in (best, worst))
     for name, row in (("chosen", best), ("rejected", worst)):
         known |= {f"{name}_index": row["assistant_index"], f"{name}_reward": float(row["score"])}
