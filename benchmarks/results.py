@@ -109,8 +109,9 @@ def main() -> None:
     note = (
         f"{options.artifacts} generated artifacts × {options.trials} trials a domain, five turns, seed 0, made by "
         f"`benchmarks/results.py`. Mean and 95 % bootstrap interval over artifacts, trials nested; *discovered* counts "
-        f"intents beyond those that the request names; eq. 4 is taken within these {len(SCRIPTED)} assistants; tokens "
-        f"are notation words × 16. Measured {datetime.date.today().isoformat()}, Python {platform.python_version()}, "
+        f"intents beyond those that the request names; eq. 4 is taken within these {len(SCRIPTED)} assistants, and "
+        f"like the tokens a mean alone; tokens are notation words × 16. Measured "
+        f"{datetime.date.today().isoformat()}, Python {platform.python_version()}, "
         f"{time.perf_counter() - began:.0f} s on {options.processes} cores."
     )
     text = "\n\n".join([note, *tables])

@@ -4,7 +4,7 @@
     .venv/bin/python benchmarks/trained.py outputs/miniature-0 outputs/miniature-1 [--write] [--keep]
 
 Reads `results.json` of each run and works nothing out anew.  `--keep` copies what is small (results, times, the report)
-to `docs/results/miniature/`.
+to `docs/results/miniature/`, with ids as the first command above would make them, wherever this run lies.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from discover_lib.metrics.intervals import share_of
 from discover_lib.metrics.results import MEASURE, ScopeResults
@@ -105,8 +106,10 @@ def keep(folder: Path) -> None:
     seed = json.loads((folder / RESULTS).read_text("utf-8"))["options"]["seed"]
     target = KEPT / f"seed-{seed}"
     target.mkdir(parents=True, exist_ok=True)
-    for name in (RESULTS, TIMES, "report.html"):
-        shutil.copyfile(folder / name, target / name)
+    shutil.copyfile(folder / TIMES, target / TIMES)
+    here, there = (quote(f"hf:{path}/", safe="") for path in (folder, Path("outputs") / folder.name))
+    for name in (RESULTS, "report.html"):  # ids name adapters by their folders, which are of one machine
+        (target / name).write_text((folder / name).read_text("utf-8").replace(here, there), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

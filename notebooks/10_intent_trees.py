@@ -39,6 +39,8 @@ with app.setup(hide_code=True):
     from discover_lib.views.navigation import footer
     from discover_lib.views.piece import numbers_of, read_piece
 
+    cast.page_has_sheet()
+
     SOURCES = ("hand-written", "generated", "recorded", "your own")
 
 
@@ -278,9 +280,11 @@ def take_stages(asked, build, built_here, piece, piece_choice, progress, refusal
 
 
 @app.cell(hide_code=True)
-def show_synthesis(built, requirements):
+def show_synthesis(built, built_here, requirements):
     mo.stop(requirements is None)
-    _unread = [mo.md("What it was not read for: " + "; ".join(built.notes))] if built and built.notes else []
+    # The miniature notes what it could not read, a model what was mended: its notes stand below.
+    _notes = built.notes if built is built_here and built else ()
+    _unread = [mo.md("What it was not read for: " + "; ".join(_notes) + ".")] if _notes else []
     mo.vstack(
         [
             mo.md(f"""
@@ -343,7 +347,7 @@ def show_forest(forest, layout_choice):
 
 
 @app.cell(hide_code=True)
-def show_request(built):
+def show_request(built, built_here):
     def _item(note):
         return tag("li", note)
 
@@ -369,7 +373,8 @@ def show_request(built):
     assistant can find more, since only one tree can move a turn.
     """)
     _cut = show.panel("What was mended or cut while it was built", plain_list(map(_item, built.notes)))
-    mo.vstack([_text, mo.Html(show.styled(progress_bar(_reach), _cut if built.notes else show.EMPTY))])
+    _mended = _cut if built.notes and built is not built_here else show.EMPTY
+    mo.vstack([_text, mo.Html(show.styled(progress_bar(_reach), _mended))])
     return
 
 

@@ -33,17 +33,11 @@ with app.setup(hide_code=True):
     from discover_lib.views.figures.charts import dots
     from discover_lib.views.figures.theme import looks
     from discover_lib.views.navigation import footer
+    from discover_lib.views.scores import ENDINGS
 
     controls.page_has_sheet()
     ANY = "any"
-    STOPS = {
-        ANY: None,
-        "all discovered": "all_discovered",
-        "all satisfied": "all_satisfied",
-        "after the last turn": "max_turns",
-        "error": "error",
-        "not finished": "open",
-    }
+    STOPS = {ANY: None} | {words: stop for stop, words in ENDINGS.items()}
     DEMO = "demo-run"
 
 
@@ -198,7 +192,8 @@ def filter_conversations(run_choice):
 @app.cell(hide_code=True)
 def show_filters(discovered_filter, filter_row, flag_row):
     _low, _high = discovered_filter.value
-    _controls = [*filter_row, discovered_filter, mo.md(f"{_low} to {_high}"), *flag_row]
+    _range = mo.hstack([discovered_filter, mo.md(f"{_low} to {_high}")], justify="start", align="center")
+    _controls = [*filter_row, _range, *flag_row]
     _row = mo.hstack(_controls, justify="start", align="center", gap=1.5, wrap=True)
     mo.vstack([mo.md("## The conversations"), _row])
     return

@@ -33,6 +33,8 @@ with app.setup(hide_code=True):
     from discover_lib.views.html import EMPTY, quiet, static_text, tag
     from discover_lib.views.navigation import footer
 
+    controls.page_has_sheet()
+
 
 @app.cell(hide_code=True)
 def introduce():

@@ -17,9 +17,12 @@ with app.setup(hide_code=True):
     from discover_lib import Conversation, Rules, replay, reward
     from discover_lib.app import reward_page
     from discover_lib.app.carried import base_rules, kept, rule_sliders, rules_menu, rules_said, rules_set
+    from discover_lib.app.controls import page_has_sheet
     from discover_lib.metrics.rescore import other_choices, tally
     from discover_lib.views import conversation as show
     from discover_lib.views.navigation import footer
+
+    page_has_sheet()
 
     # What the user may speak of, by how far it has formed; "fuzzy" and its like are the paper's words for prompts.
     PURSUING = {
@@ -32,7 +35,14 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def introduce():
-    mo.md(reward_page.INTRODUCTION)
+    mo.md("""
+    # What is one reply worth?
+
+    One point for every intent that it makes the user **discover**, less a charge for its length. Move a rule, and the
+    receipt is written anew: the judgements stay as they were, so nothing is asked again.
+    In conversations called *recorded* a large language model once played the roles; those of the *miniature* are played
+    by programs.
+    """)
     return
 
 
@@ -170,8 +180,10 @@ def compare_rules(original):
     |:--|:--|:--|:--|
     | a reply earns | 1 for each intent newly discovered | ½ when emerging, too; parents with all children | paper |
     | threshold θ | one, whole again after a move | two, each used once; reaching it is enough | paper |
-    | focus | first tree with something undiscovered | first tree with something unsatisfied | paper |
+    | tree in focus | first with something not discovered | first with an unmet leaf; completed, the next too | paper |
     | a reply moves | below what is discovered, now or before | below what passes in this reply, or is done | paper |
+    | near misses of a reply | distinct ones | as listed, repetitions too | paper |
+    | the user names as achieved | the lowest that are met | parents with something unmet below, too | paper |
     | satisfies | in the tree in focus | in the tree in focus | also what was discovered and left behind |
     | equal rewards | left open | the last if all are equal, else the first | fewer tokens, then a draw |
     | free tokens τ | 250, in GRPO 500 | 250 | paper; in the miniature a word of notation is 16 tokens |

@@ -30,6 +30,8 @@ with app.setup(hide_code=True):
     from discover_lib.views import pairs as show_pairs
     from discover_lib.views.navigation import footer
 
+    controls.page_has_sheet()
+
 
 @app.cell(hide_code=True)
 def introduce():
@@ -228,7 +230,8 @@ def show_table_3(conversations, label_base, lam_slider, own_rules, p_slider, tau
     except DatasetError as _error:
         table, _refusal = None, str(_error)
     mo.stop(table is None, mo.Html(show.styled(show.error_line(_refusal))))
-    mo.Html(show_pairs.styled(show.panel("Table 3", show_pairs.table_3(table, rules))))
+    _title = "Table 3: in how many turns each assistant's reply is chosen"
+    mo.Html(show_pairs.styled(show.panel(_title, show_pairs.table_3(table, rules))))
     return relabel, rules, table
 
 

@@ -32,6 +32,8 @@ with app.setup(hide_code=True):
     from discover_lib.views import pairs as show_pairs
     from discover_lib.views.navigation import footer
 
+    controls.page_has_sheet()
+
     EVERY, KEPT = "every turn", "kept"
     KINDS = {"preference pairs": "preference", "SFT conversations": "sft", "GRPO prompts": "prompt"}
 
@@ -364,7 +366,7 @@ def show_preview(conversation, filters, labelled_turn, origin, preview_choice, r
         _preview = previewed()
     except DatasetError as _error:
         _preview = show.error_line(str(_error))
-    mo.Html(show.styled(show.tag("div", _preview)))
+    mo.Html(show.styled(_preview))
     return
 
 

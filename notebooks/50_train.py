@@ -34,6 +34,7 @@ with app.setup(hide_code=True):
     from discover_lib.views import training as show_training
     from discover_lib.views.navigation import footer
 
+    controls.page_has_sheet()
     STAGES = {
         "SFT: imitate whole chosen conversations": "sft",
         "DPO: prefer the chosen reply to the rejected": "dpo",
@@ -84,8 +85,8 @@ def say_what_tiny_is():
         {
             "What these tiny models are, and are not": mo.md("""
     0.6 million parameters, made from scratch on the miniature's own notation. They understand no English
-    and learn *when to offer and when to draw*, not judgement. Their learning rates are about a hundred times those of
-    an 8B model: their curves say that the method works, and nothing about sizes of effects elsewhere.
+    and learn *when to offer and when to draw*, not judgement. Their learning rates are 20 to 100 times the paper's
+    for an 8B model: their curves say that the method works, and nothing about sizes of effects elsewhere.
     """)
         }
     )

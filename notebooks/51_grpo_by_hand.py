@@ -35,10 +35,10 @@ with app.setup(hide_code=True):
     from discover_lib.views import training as show_training
     from discover_lib.views.navigation import footer
 
+    controls.page_has_sheet()
     SCRIPTS = ("draft", "adaptive", "options", "random")  # who stands in where no model is
     LETTERS = "ABCDEFGH"
-    POLICIES = ("draft", "adaptive", "options", "ask")  # whose groups are counted at the end
-    SURVEYED = 40  # users, for that
+    POLICIES, SURVEYED = ("draft", "adaptive", "options", "ask"), 40  # whose groups are counted, with how many users
     RECIPE = Recipe.paper()
     CLIP = RECIPE.grpo.epsilon  # a token's probability ratio beyond 1 ± this earns no more
     LORA = {"r": RECIPE.lora.r, "lora_alpha": RECIPE.lora.alpha, "target_modules": list(RECIPE.lora.targets)}
@@ -315,7 +315,7 @@ def introduce_update(missing, model):
     With $\rho$ the ratio of a token's probability under the new policy to that under the old one, the update minimises
     $-\min(\rho A,\ \mathrm{{clip}}(\rho, 1 \pm {CLIP}) A)$, averaged over the group's tokens: a better reply becomes
     likelier, but beyond the clip it earns no more. AdamW takes the step in a fresh LoRA adapter of the recipe's shape,
-    without its dropout; the base model itself stays as it is.
+    without its dropout and its KL term; the base model itself stays as it is. (The paper's recipe averages by reply.)
     """
     _why = [mo.md(f"**Below is an update taken earlier**, since {missing}.")]
     _why += [controls.copied("make train")] if missing_libraries() else []

@@ -29,6 +29,8 @@ with app.setup(hide_code=True):
     from discover_lib.views import training as show_training
     from discover_lib.views.navigation import footer
 
+    controls.page_has_sheet()
+
 
 @app.cell(hide_code=True)
 def introduce():

@@ -40,6 +40,8 @@ with app.setup(hide_code=True):
     from discover_lib.views.figures import charts
     from discover_lib.views.navigation import footer
 
+    controls.page_has_sheet()
+
     NOBODY = "nobody"
     SORTS = {"lowest first": False, "highest first": True}
 

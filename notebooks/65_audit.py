@@ -53,6 +53,8 @@ with app.setup(hide_code=True):
     from discover_lib.views import conversation as show
     from discover_lib.views.navigation import footer
 
+    controls.page_has_sheet()
+
     RECORDED = "the recorded conversations"
     OWN_RUN = "audit-demo"
     READ_AT_MOST = 200  # conversations of a run that this page reads

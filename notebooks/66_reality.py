@@ -17,6 +17,7 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app.carried import kept
+    from discover_lib.app.controls import page_has_sheet
     from discover_lib.app.jobs import find_runs
     from discover_lib.audit.reality import Distance, distances
     from discover_lib.base.errors import DiscoverError
@@ -37,6 +38,8 @@ with app.setup(hide_code=True):
     from discover_lib.views.figures.theme import looks
     from discover_lib.views.html import quiet, table
     from discover_lib.views.navigation import footer
+
+    page_has_sheet()
 
     USERS = 6  # of a domain
     NO_RUN = "none"

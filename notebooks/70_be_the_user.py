@@ -16,10 +16,12 @@ with app.setup(hide_code=True):
 
     from discover_lib.app.be_the_user import LOOK_SECONDS, Game, glimpse, outcome, talk_so_far
     from discover_lib.app.carried import kept
-    from discover_lib.app.controls import domain_label
+    from discover_lib.app.controls import domain_label, page_has_sheet
     from discover_lib.engines.miniature.lexicon import DOMAINS
     from discover_lib.views import conversation as show
     from discover_lib.views.navigation import footer
+
+    page_has_sheet()
 
 
 @app.cell(hide_code=True)
@@ -49,7 +51,7 @@ def begin_game(domain_choice, person_choice, turns_choice):
     get_game, set_game = mo.state(Game(domain_choice.value, int(person_choice.value), int(turns_choice.value)))
     get_seen, set_seen = mo.state(False)
     look_button = mo.ui.run_button(
-        label=f"Show me the target for {LOOK_SECONDS} seconds", on_change=lambda _: set_seen(True)
+        label=f"Show me the target for {LOOK_SECONDS} seconds", kind="success", on_change=lambda _: set_seen(True)
     )
     return get_game, get_seen, look_button, set_game
 

@@ -15,6 +15,7 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app.carried import kept
+    from discover_lib.app.controls import page_has_sheet
     from discover_lib.app.jobs import find_runs
     from discover_lib.audit.house_rules import REFUSERS, Refuser, exposure, offered, rule_for, safety_of
     from discover_lib.audit.table_six import table_six
@@ -30,6 +31,8 @@ with app.setup(hide_code=True):
     from discover_lib.views import conversation as show
     from discover_lib.views.navigation import footer
     from discover_lib.views.safety import both_sides, safety_answer, safety_table, table_six_view
+
+    page_has_sheet()
 
     HERE = "scripted assistants, run on this page"
     DOMAIN, USERS, FIRST, DEPTH = "svg_drawing", 30, 6, 3

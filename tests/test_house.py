@@ -108,6 +108,12 @@ def test_no_file_names_a_folder_of_somebodys_machine() -> None:
     assert not found
 
 
+@pytest.mark.slow
+def test_no_id_that_is_kept_names_an_absolute_folder() -> None:
+    absolute = "hf%3A" + "%2F"  # an id percent-encodes the folder of a trained model
+    assert not [name for name, text in tracked_texts() if absolute in text]
+
+
 def test_pip_settings_for_installing_win_over_general_ones_and_the_environment_over_both() -> None:
     listing = "\n".join(
         [

@@ -90,6 +90,16 @@ def test_a_domain_is_added(copy: Path) -> None:
     done = discover(copy, *command)
     assert done.returncode == 0, done.stderr
     assert "· postcard ·" in done.stdout and "3 trees" in done.stdout
+    assert "postcard" in discover(copy, "demo", "--help").stdout
+    artifact = json.loads((copy / "outputs" / "demo" / "demo.json").read_text(encoding="utf-8"))["artifact"]
+    (copy / "card.txt").write_text(artifact["text"], encoding="utf-8")
+    built = discover(copy, "build", "card.txt", "--type", "postcard", "--out", "trees")
+    assert built.returncode == 0, built.stderr
+    played = discover(copy, "simulate", "--trees", "trees", "--assistant", "draft", "--run", "run")
+    assert played.returncode == 0, played.stderr
+    many = discover(copy, *"plan --domain postcard --assistant draft --artifacts 20".split())
+    assert "of the 20 artifacts differ" in many.stdout + many.stderr
+    assert "'postcard'" in discover(copy, "build", "card.txt", "--type", "opera").stderr
 
 
 @pytest.mark.slow
@@ -165,3 +175,30 @@ def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     defined: dict[str, object] = {}
     exec(re.search(r"```python\n(.*?)```", section("In Python"), re.DOTALL)[1], defined)  # type: ignore[index]
     assert defined["turn"].user_message  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_a_run_under_rules_of_ones_own_is_as_any_other(copy: Path) -> None:
+    guide = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8").partition("**Rules of your own**")[2]
+    (code,) = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    (copy / "own.py").write_text(code.replace("artifacts=20", "artifacts=2, trials=1"), encoding="utf-8")
+    for time in ("first", "again"):
+        done = run_in(copy, "own.py")
+        assert done.returncode == 0, (time, done.stderr)
+    results = json.loads((copy / "outputs" / "strict" / "results.json").read_text(encoding="utf-8"))
+    assert results["rules"]["tau"] == 100 and results["rules"]["gate"] == "parent_passed"
+    assert results["rules"]["name"] == "paper with tau=100, lam=0.005, gate=parent_passed"
+    assert "steps of discovery" in discover(copy, "audit", "outputs/strict").stdout
+
+
+@pytest.mark.slow
+def test_rows_of_several_runs_become_one_folder(copy: Path) -> None:
+    guide = (ROOT / "docs" / "training.md").read_text(encoding="utf-8").partition("Rows of several runs")[2]
+    (copy / "both.py").write_text(re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[0], encoding="utf-8")
+    for domain, run in (("svg_drawing", "talks"), ("travel_plan", "more-talks")):
+        words = f"--domain {domain} --assistant draft --assistant adaptive --artifacts 3 --run outputs/{run}"
+        assert discover(copy, "synthesize", *words.split()).returncode == 0
+    done = run_in(copy, "both.py")
+    assert done.returncode == 0, done.stderr
+    lines = [line for path in (copy / "outputs/rows/data").iterdir() for line in path.read_text("utf-8").splitlines()]
+    assert {json.loads(line)["domain"] for line in lines} == {"svg_drawing", "travel_plan"}

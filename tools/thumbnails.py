@@ -126,7 +126,7 @@ def conversations() -> Markup:
             assert turn.candidate.reward is not None
             gained = turn.candidate.reward.discovered
             marks.append(rect(72 + place * 32, y, 26, 19, "known" if gained else "fog-box"))
-            marks.append(word(81 + place * 32, y + 14, f"+{gained:g}", "on" if gained else "word"))
+            marks.append(word(85 + place * 32, y + 13.5, f"+{gained:g}", "on middle" if gained else "middle"))
     return joined(marks)
 
 
@@ -146,7 +146,7 @@ def pair(place: int) -> Markup:
         marks.append(word(8, y + 18, name, "head"))
         marks += [dot(38 + 16 * each, y + 4, "known") for each in range(int(reward.discovered))]
         marks.append(rect(32, y + 18, reward.n_tokens * 0.45, 14, "fog-box"))
-        marks.append(word(38, y + 29, f"{reward.n_tokens:g} tokens"))
+        marks.append(word(32, y + 45, f"{reward.n_tokens:g} tokens"))
     return joined(marks)
 
 

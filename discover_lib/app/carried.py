@@ -96,7 +96,7 @@ def kept(
         asked = next((label for label, written in names.items() if written == asked), asked)
         try:
             return kind(*arguments, **how, value=_wanted(asked, value, arguments), on_change=remember)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             pass
     return kind(*arguments, **how, value=value, on_change=remember)
 
@@ -224,6 +224,6 @@ def _written(value: Any) -> Any:
 def _listed(text: str | None, otherwise: list[str]) -> list[str]:
     try:
         names = json.loads(text or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         return otherwise
     return names if isinstance(names, list) else otherwise

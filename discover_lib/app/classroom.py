@@ -14,7 +14,8 @@ import re
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -41,6 +42,7 @@ JOIN, TEACHER, FRAGMENT = "/class", "/class/teacher", "/class/answers"
 FOR_STUDENTS = frozenset((*LESSONS, next(iter(PAGES))))
 MAX_NAME, MAX_FORM = 40, 4_000  # characters, bytes
 WRONG_SECONDS = 0.5  # that a wrong word costs, one after the other
+MOST_WAITING = 40  # tries from one address at a time
 SHOWN_SENTENCES = 40
 
 
@@ -110,11 +112,37 @@ def own_address() -> str:
         return str(probe.getsockname()[0])
 
 
+class _Tries:
+    """Tries at the word: one after the other from one address, so that who sends many at once learns nothing sooner.
+
+    Right ones wait behind wrong ones of their own address alone; a class is not held up by one who guesses.
+    """
+
+    def __init__(self) -> None:
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._waiting: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def in_turn(self, address: str) -> AsyncIterator[bool]:
+        """Wait for the turn of a try from this address; False where too many wait already."""
+        if self._waiting[address] >= MOST_WAITING:
+            yield False
+            return
+        self._waiting[address] += 1
+        try:
+            async with self._turns.setdefault(address, asyncio.Lock()):
+                yield True
+        finally:
+            self._waiting[address] -= 1
+            if not self._waiting[address]:
+                del self._waiting[address], self._turns[address]
+
+
 class Classroom:
     """Middleware around marimo: nothing is reached without the word."""
 
     def __init__(self, app: ASGIApp, room: Room) -> None:
-        self.notebooks, self.room, self.wrong = app, room, asyncio.Lock()
+        self.notebooks, self.room, self.tries = app, room, _Tries()
         self.inside = SessionMiddleware(
             self.serve, f"cookie {room.key}", session_cookie="discover_class", max_age=None, same_site="strict"
         )
@@ -170,10 +198,12 @@ class Classroom:
                 return PlainTextResponse("too long", 413)
         form = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
         given = form.get("word", "").strip().casefold().encode()
-        if not hmac.compare_digest(given, self.room.word.casefold().encode()):
-            async with self.wrong:
+        async with self.tries.in_turn(request.client.host if request.client else "") as may_try:
+            if not may_try:
+                return HTMLResponse(join_page("Too many tries at once; wait a moment.", form.get("name", "")), 429)
+            if not hmac.compare_digest(given, self.room.word.casefold().encode()):
                 await asyncio.sleep(WRONG_SECONDS)
-            return HTMLResponse(join_page("This is not the word of this class."), 403)
+                return HTMLResponse(join_page("This is not the word of this class.", form.get("name", "")), 403)
         request.session["name"] = self.room.name_for(form.get("name", ""))
         return RedirectResponse("/", 303)
 
@@ -187,11 +217,12 @@ def _greeting(name: str, teacher: bool) -> Markup:
     return tag("p", "Hello ", tag("b", name), ". What you guess, check or compare is handed in.", class_="dl-told")
 
 
-def join_page(mistake: str = "") -> str:
-    """Where a student types the word and a name."""
+def join_page(mistake: str = "", name: str = "") -> str:
+    """Where a student types the word and a name, which a wrong word does not take away."""
+    own = tag("input", name="name", value=name[:MAX_NAME] or None, required=True, maxlength=MAX_NAME)
     fields = (
         tag("label", "The word of the class", tag("input", name="word", required=True, autocomplete="off")),
-        tag("label", "Your name, or any other", tag("input", name="name", required=True, maxlength=MAX_NAME)),
+        tag("label", "Your name, or any other", own),
         tag("button", "Come in", type="submit", class_="ga-start"),
     )
     form = tag("form", *fields, method="post", action=JOIN, class_="cl-join")

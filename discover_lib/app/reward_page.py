@@ -17,15 +17,7 @@ from discover_lib.views import conversation as show
 from discover_lib.views import reward as show_reward
 from discover_lib.views.html import Markup, more, panel, quiet, rich_text, signed, tag
 
-INTRODUCTION = """
-# What is one reply worth?
-
-One point for every intent that it makes the user **discover**, less a charge for its length. Move a rule, and the
-receipt is written anew: the judgements stay as they were, so nothing is asked again.
-In conversations called *recorded* a large language model once played the roles; those of the *miniature* are played by
-programs.
-"""
-EVERY_TURN = "Every turn of this conversation"
+EVERY_TURN = "What the reply of every turn earned"
 _FIRST = "recorded: night harbour"
 
 

@@ -2,8 +2,9 @@
 
 marimo serves the notebooks; a middleware answers the bare address with the gallery and, where a class is on, lets in
 who knows its word (`discover_lib.app.classroom`).  Another one sends the front end (`discover_lib.app.front_end`), and
-while the browser reads it the server imports what the page needs (`discover_lib.app.warm`).  All of them are put in
-through marimo's registries.
+while the browser reads it the server imports what the page needs (`discover_lib.app.warm`) and people read what the
+page is about (`discover_lib.app.first_sight`).  The first of all refuses what pages of other sites ask for
+(`discover_lib.app.own_pages`).  All of them are put in through marimo's registries.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discover_lib.app import warm
+from discover_lib.app.first_sight import FirstSight
 from discover_lib.app.front_end import FrontEnd
+from discover_lib.app.own_pages import OwnPages
 from discover_lib.app.serve import FIRST_NOTEBOOK, notebooks_folder
 from discover_lib.views.gallery import gallery_page
 
@@ -45,12 +48,23 @@ class FrontDoor:
             await self.app(scope, receive, send)
 
 
+def notebook_named(name: str) -> Path | None:
+    """The notebook that a page of this name shows; None where there is none."""
+    folder = notebooks_folder()
+    return next((path for path in folder.rglob("*.py") if path.relative_to(folder).as_posix() == name), None)
+
+
+def text_of_notebook(name: str) -> str:
+    """The notebook's text, empty where there is none of this name."""
+    path = notebook_named(name)
+    return path.read_text("utf-8") if path else ""
+
+
 @lru_cache(maxsize=64)
 def warm_page(name: str) -> None:
     """Import what the notebook of this name needs, if there is one, in a thread of its own; once for each."""
-    folder = notebooks_folder()
-    if name in {path.relative_to(folder).as_posix() for path in folder.rglob("*.py")}:
-        warm.beside(partial(warm.warm, folder / name), warm.warm_what_pages_share)
+    if path := notebook_named(name):
+        warm.beside(partial(warm.warm, path), warm.warm_what_pages_share)
 
 
 @asynccontextmanager
@@ -88,9 +102,12 @@ def main() -> None:
     parse_one_at_a_time()
     # As the gallery and the reports: light or dark as the system is.  Who has chosen a theme in marimo.toml keeps it.
     DEFAULT_CONFIG["display"]["theme"] = "system"
+    local = not os.environ.get(f"{OF_A_CLASS}WORD")
+    MIDDLEWARE_REGISTRY.register("own pages", Middleware(OwnPages, local=local))
     MIDDLEWARE_REGISTRY.register("discover", door())
     static = Path(marimo.__file__).parent / "_static"
     MIDDLEWARE_REGISTRY.register("front end", Middleware(FrontEnd, static=static, on_page=warm_page))
+    MIDDLEWARE_REGISTRY.register("first sight", Middleware(FirstSight, text_of=text_of_notebook))
     LIFESPAN_REGISTRY.register("warm", warmed)
     sys.argv = sys.argv[1:]
     marimo_command()

@@ -43,9 +43,9 @@ Menu = tuple[dict[str, str], str]  # label → value, and the label to begin wit
 def introduction() -> str:
     """The page's title and question, as HTML."""
     return f"""
-<div class="sim-top"><h1>Step a simulated user</h1><p><b>How do a user’s intents form while an assistant
-replies?</b> You begin after turn {OPENING_TURNS}, beside a branch by <i>{OPENING_BRANCH[1]}</i>: press <i>Next</i>, go
-back, answer, branch; no key, no GPU.</p></div>
+<div class="sim-top"><h1 class="dl-title">Step a simulated user</h1><p><b>How do a user’s intents form while an
+assistant replies?</b> You begin after turn {OPENING_TURNS}, beside a branch by <i>{OPENING_BRANCH[1]}</i>: press
+<i>Next</i>, go back, answer, branch; no key, no GPU.</p></div>
 """
 
 

@@ -61,7 +61,10 @@ def opened_link(link: str, folder: Path | None = None) -> Session:
     Raises:
         SessionError: it is not such a link, or what it names is not here.
     """
-    parts = parse_qs(link.lstrip("#?"), keep_blank_values=True, max_num_fields=1000)
+    try:
+        parts = parse_qs(link.lstrip("#?"), keep_blank_values=True, max_num_fields=1000)
+    except ValueError:
+        raise SessionError("this link is not whole: it has more than 1,000 parts") from None
     one = {name: values[-1] for name, values in parts.items()}
     try:
         numbers = {name: int(one.get(name, default)) for name, default in (("seed", 0), ("turns", MAX_TURNS))}

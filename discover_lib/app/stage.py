@@ -15,6 +15,7 @@ from discover_lib.app.live import Errand
 from discover_lib.app.session import AutoPlay, Session
 from discover_lib.app.situation import link_of, opened_link
 from discover_lib.app.sources import SessionError, Settings, assistant_names
+from discover_lib.base.json_text import whole_texts
 from discover_lib.core.conversation import Candidate
 from discover_lib.views.html import static_text
 from discover_lib.views.stage import Moments, Strip, considered_of, stage_of
@@ -81,7 +82,7 @@ class StagePlayer:
             for number, branch in enumerate(session.branches)
         ]
         with self.widget.hold_sync():  # one message: no moment at which place and record do not fit
-            self.widget.record = stage_of(strips, self._moments)
+            self.widget.record = whole_texts(stage_of(strips, self._moments))
             if (session.settings, self._before) != self._chosen:
                 self._chosen = (session.settings, self._before)
                 self.widget.setup = simulator_page.setup(session, self._before)

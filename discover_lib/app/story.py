@@ -177,11 +177,6 @@ def answering(widget: Any, teller: StoryTeller) -> Any:
 # -- what the first page says, in the notebook and on the site ---------------------------------------------------------
 
 
-def introduction() -> str:
-    """The page's title and what there is to see, as HTML."""
-    return static_text("introduction.html")
-
-
 def six_rules() -> str:
     """The method in six rules, in Markdown; their numbers are computed."""
     rules, wish = Rules.paper(), near_misses_on_one_wish(theta=0.4)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from discover_lib.base.cells import harmless
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.core.conversation import Conversation, Message, Reply
@@ -437,9 +438,11 @@ def write_label_sheet(moments: Sequence[Moment], file: TextIO, judge: str = "") 
     for each in moments:
         intents = [intent for root in focus(each.tree, each.state, each.rules) for intent in each.tree[root].walk()]
         reply_text = " ".join(each.reply.text.split())
-        sheet.writerow([judge, each.conversation, each.turn, KIND, "", "artifact or dialogue_act?", reply_text])
+        about = [harmless(judge), harmless(each.conversation), each.turn]
+        reply_text = harmless(reply_text)
+        sheet.writerow([*about, KIND, "", "artifact or dialogue_act?", reply_text])
         for intent in intents:
-            sheet.writerow([judge, each.conversation, each.turn, intent.id, "", f"engaged? {intent.text}", reply_text])
+            sheet.writerow([*about, harmless(intent.id), "", f"engaged? {harmless(intent.text)}", reply_text])
         rows += 1 + len(intents)
     return rows
 
@@ -462,7 +465,7 @@ def parse_labels(text: str, source: str, moments: Sequence[Moment]) -> list[Labe
     Raises:
         LabelError: naming the line that cannot be used, and what it must hold.
     """
-    known = {(each.conversation, each.turn): each for each in moments}
+    known = {(harmless(each.conversation), each.turn): each for each in moments}
     rows = csv.DictReader(io.StringIO(text, newline=""))
     try:
         if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
@@ -479,9 +482,11 @@ def _read_label(
     if not value:
         return None
     where = f"{source}, line {line}"
-    moment = known.get((conversation, int(turn))) if turn.isdecimal() else None
+    moment = known.get((harmless(conversation), int(turn))) if turn.isdecimal() else None
     if moment is None:
         raise LabelError(f"{where}: there is no turn {turn!r} of a conversation {conversation!r} in this run")
+    conversation = moment.conversation
+    intent = next((each for each in moment.tree.intents if harmless(each) == harmless(intent)), intent)
     if intent and intent not in moment.tree.intents:
         raise LabelError(f"{where}: there is no intent {intent!r} in that conversation")
     allowed = (YES, NO) if intent else ("artifact", "dialogue_act")

@@ -247,6 +247,8 @@ def lay_out_panel(folder: Path, *, artifacts: int = ARTIFACTS, seed: int = 0, pr
             more = lay_out(RunOptions(("silent",), domain=domain, artifacts=artifacts)).trees
             new = [(artifact, tree) for artifact, tree in more.items() if artifact not in trees]
             trees |= dict(new[: artifacts - len(trees)])
+    if strange := [artifact for artifact in trees if not _names_a_file(artifact)]:
+        raise CertificateError(f"{folder}: the artifact {strange[0]!r:.80} cannot be the name of a file")
     kept = folder / PANEL_FOLDER / "trees"
     for old in kept.glob("*.json"):  # of a larger panel
         old.unlink()
@@ -312,6 +314,11 @@ def panel_folder(folder: Path) -> Path | None:
 def _panel_name(panel: LaidOut) -> str:
     """Another panel is another run, in a folder of its own."""
     return "run-" + hashlib.blake2b(to_json(panel.configuration).encode(), digest_size=4).hexdigest()
+
+
+def _names_a_file(artifact: str) -> bool:
+    """Whether an artifact's id, which in a run of somebody else may be anything, is a name and no way to a place."""
+    return Path(f"{artifact}.json").name == f"{artifact}.json" and "\0" not in artifact and "\\" not in artifact
 
 
 def _trees_of(store: RunStore, limit: int) -> dict[str, tuple[str, IntentTree]]:

@@ -21,6 +21,7 @@ from typing import Any, TextIO
 from discover_lib.base.errors import DiscoverError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+MOST_VALUES, MOST_LEVELS = 100_000, 100  # of a YAML file that somebody brings
 
 
 def data_folder() -> Path:
@@ -99,8 +100,57 @@ def read_yaml_once(path: Path) -> Any:
     return parsed
 
 
+def yaml_of_people(text: str) -> Any:
+    """What a YAML text that somebody brought holds.
+
+    Values that stand for others can make a few lines as large as a machine's memory, or hold themselves.
+
+    Raises:
+        ValueError: it is too large with all its aliases written out, nests too deep, or holds itself.
+        yaml.YAMLError: it is no YAML.
+    """
+    _check_extent(text)
+    return _parsed_yaml(text)
+
+
+def _check_extent(text: str) -> None:
+    """Refuse what would be too large or too deep, in one pass over a text's events, before anything is built."""
+    import yaml
+
+    open_parts: list[tuple[str | None, int]] = []  # name of the part, and how much there was before it
+    sizes: dict[str, int] = {}  # of what has a name and is closed
+    count = 0
+    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.CollectionEndEvent):
+            name, before = open_parts.pop()
+            if name:
+                sizes[name] = count - before
+        elif isinstance(event, yaml.AliasEvent):
+            alias = event.anchor or ""
+            if any(name == alias for name, _ in open_parts):
+                raise ValueError(f"*{alias} ({_line_of(event)}) holds itself")
+            count += sizes.get(alias, 1)
+        elif isinstance(event, yaml.NodeEvent):
+            count += 1
+            if isinstance(event, yaml.CollectionStartEvent):
+                open_parts.append((event.anchor, count - 1))
+            elif event.anchor:
+                sizes[event.anchor] = 1
+        if len(open_parts) > MOST_LEVELS:
+            raise ValueError(f"it nests more than {MOST_LEVELS} levels deep ({_line_of(event)})")
+        if count > MOST_VALUES:
+            raise ValueError(f"it holds more than {MOST_VALUES:,} values ({_line_of(event)})")
+
+
+def _line_of(event: Any) -> str:
+    return f"line {event.start_mark.line + 1}"
+
+
 def repeated_key(text: str) -> str | None:
-    """A key that a YAML text gives twice in one mapping, which the loader would silently take the last of."""
+    """A key that a YAML text gives twice in one mapping, which the loader would silently take the last of.
+
+    The text is one that `yaml_of_people` takes: every value is looked at as often as it stands there.
+    """
     import yaml
 
     def within(node: yaml.Node | None) -> str | None:

@@ -6,6 +6,7 @@ here, so that a page, a command and the paper mean the same thing by the same na
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,3 +67,7 @@ def as_markdown() -> str:
     rows = [f"| **{term.name}** | {term.symbol} | {term.meaning} | {term.source} |" for term in TERMS.values()]
     head = "# The words\n\nMade from `discover_lib/base/glossary.txt`; sections are the paper's (arXiv 2602.03429).\n\n"
     return head + "| word | symbol | what it means | paper |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":  # docs/glossary.md, made again
+    sys.stdout.buffer.write(as_markdown().encode("utf-8"))

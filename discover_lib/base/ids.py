@@ -18,6 +18,7 @@ from discover_lib.base.errors import DiscoverError
 SCHEME = "discover://"
 FORM = f"{SCHEME}RUN/ARTIFACT/ASSISTANTS/TRIAL/TURN/INTENT"
 ANY = "*"
+HALVES = "surrogatepass"  # half a character, which a model can cut, is written as it is
 PATH = ("run", "artifact", "assistants", "trial", "turn", "intent")
 
 
@@ -57,8 +58,8 @@ class DiscoverId:
         parts = [getattr(self, name) for name in PATH]
         while parts[-1] is None:
             parts.pop()
-        path = "/".join(ANY if part is None else quote(str(part), safe="") for part in parts)
-        query = urlencode({name: value for name in QUERY if (value := getattr(self, name))}, doseq=True)
+        path = "/".join(ANY if part is None else quote(str(part), safe="", errors=HALVES) for part in parts)
+        query = urlencode({name: value for name in QUERY if (value := getattr(self, name))}, True, errors=HALVES)
         return f"{SCHEME}{path}{'?' if query else ''}{query}"
 
     @classmethod

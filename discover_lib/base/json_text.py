@@ -22,6 +22,32 @@ def to_json(value: Any) -> str:
     return text
 
 
+def whole_characters(text: str) -> str:
+    """The text with a sign in place of half a character, as a cut text may end with: nothing can send or show that."""
+    return _joined(text, "replace")
+
+
+def paired_halves(text: str) -> str:
+    """The text with halves that belong together as one character; a stream may bring them one after the other."""
+    return _joined(text, "surrogatepass")
+
+
+def _joined(text: str, alone: str) -> str:
+    """The text with its halves of characters joined; `alone` is how one that is left over is decoded."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", alone)
+    return text
+
+
+def whole_texts(data: Any) -> Any:
+    """Plain data, its texts with `whole_characters`."""
+    text = json.dumps(data, ensure_ascii=False)
+    whole = whole_characters(text)
+    return data if whole is text else json.loads(whole)
+
+
 def record_json(record: Any) -> str:
     """`to_json` of plain values without infinities, eight times as fast: most of a run's JSON is that of its turns.
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 def derive_seed(*parts: int | str) -> int:
     """A 63-bit seed for the unit of work named by `parts`, e.g. ``derive_seed(run_seed, artifact_id, trial, turn)``."""
     name = "\x1f".join(map(str, parts))
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 1
+    return int.from_bytes(hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest(), "big") >> 1
 
 
 @lru_cache(maxsize=65536)  # every assistant meets the same users

@@ -29,6 +29,8 @@ DIGITS = 12  # rewards that agree so far are equal: sums of λ·tokens differ in
 class UserSimulator:
     """A user with a tree of intents, a judge that reads replies for them and a voice that answers.
 
+    All so far is in `conversation`, whose `stop` says why it is over, None while it goes on; `messages` is its talk.
+
     Args:
         tree: what the user wants.
         judge, voice: any engines (see `discover_lib.core.roles`).
@@ -53,9 +55,7 @@ class UserSimulator:
     ) -> None:
         rules = rules or Rules.paper()
         start = initial_state(tree, rules, seed, thresholds)
-        self.judge = judge
-        self.voice = voice
-        self.turns = turns
+        self.judge, self.voice, self.turns = judge, voice, turns
         self.conversation = Conversation(tree, rules, seed, start, setting=dict(setting or {}))
 
     @classmethod

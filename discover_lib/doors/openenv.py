@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import randrange
 from typing import Any
 from uuid import uuid4
@@ -72,10 +73,10 @@ def app(sessions: int = 64, **options: Any) -> Any:
     return users
 
 
-def serve(host: str, port: int, sessions: int, **options: Any) -> None:
-    """Serve until interrupted."""
+def serve(host: str, port: int, sessions: int, guard: Callable[[Any], Any], **options: Any) -> None:
+    """Serve until interrupted, what the `guard` around the application lets in."""
     import uvicorn
 
-    users = app(sessions, **options)
+    users = guard(app(sessions, **options))
     print(f"simulated users at http://{host}:{port} (OpenEnv; Ctrl-C ends it)", flush=True)
     uvicorn.run(users, host=host, port=port, log_level="warning")

@@ -50,12 +50,24 @@ class Summary:
     tokens: Estimate  # per conversation
     turns_leaking: int  # user messages that said what the user could not know
     why_no_score: str = ""  # in words, where eq. 4 is not defined
+    users: int = 0  # whom all assistants met
+    left_out: int = 0  # those of them on whom all found the same, so that eq. 4 is not defined
 
     COLUMNS: ClassVar = ("assistant", "discovered", "share of hidden", "discovery", "reward", "kTok", "leaks")
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers in plain form."""
-        return {name: value for name, value in dataclasses.asdict(self).items() if name != "why_no_score"}
+        told = ("why_no_score", "users", "left_out")  # beside a table only
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in told}
+
+    @property
+    def score_line(self) -> str:
+        """What the mean of eq. 4 is over, which stands without an interval, or why there is none."""
+        if self.score is None:
+            return f"eq. 4: not defined: {self.why_no_score}"
+        left_out = f"; {self.left_out} left out, on whom all assistants found the same" if self.left_out else ""
+        over = self.users - self.left_out
+        return f"discovery: eq. 4, a mean over {over} of {self.users} users{left_out}; evaluate gives its interval"
 
     def row(self) -> tuple[str, ...]:
         """The summary as the cells of a table, under `COLUMNS`, which call what an evaluation has, too, as it does."""
@@ -77,7 +89,8 @@ def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
     }
     pooled = discovery_scores(levels)
     why = why_undefined(len(groups), len(shared), len(pooled.left_out))
-    return [_summary(name, group, pooled.mean(name), why) for name, group in groups.items()]
+    found = [_summary(name, group, pooled.mean(name), why) for name, group in groups.items()]
+    return [dataclasses.replace(each, users=len(shared), left_out=len(pooled.left_out)) for each in found]
 
 
 @dataclass(frozen=True)

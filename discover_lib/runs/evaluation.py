@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+from discover_lib.base.cells import harmless_row
 from discover_lib.base.files import rounded, whole_file, write_json
 from discover_lib.base.json_text import to_json
 from discover_lib.base.seeds import derive_seed
@@ -512,7 +513,7 @@ def write_evaluation(folder: Path, leave_out: LeaveOut = "none") -> list[Convers
     with whole_file(folder / SCORES_FILE) as file:
         table = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
         table.writeheader()
-        table.writerows(rounded(tidy_rows(Pool(scores, leave_out))))
+        table.writerows(map(harmless_row, rounded(tidy_rows(Pool(scores, leave_out)))))
     return scores
 
 

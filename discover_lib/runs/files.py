@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import MAX_DEPTH, IntentTree, TreeError
+from discover_lib.engines.miniature.lexicon import ADDED_DOMAINS, load_lexicon
 
 MAX_BYTES = 1_000_000
 
@@ -31,17 +34,25 @@ class ArtifactFileError(DiscoverError):
 def domain_of_type(artifact_type: str) -> str:
     """The miniature's domain for an artifact type in people's words, e.g. "svg drawing" or "short story".
 
+    A domain that was added goes by its name or by the very type that its lexicon gives.
+
     Raises:
         ArtifactFileError: no domain fits.
+        LexiconError: a lexicon that was added breaks a rule.
     """
     spoken = artifact_type.lower().replace("_", " ").split()
+    added = {domain: load_lexicon(domain).artifact_type for domain in ADDED_DOMAINS}
+    for domain, own_type in added.items():
+        if spoken in (own_type.lower().split(), domain.lower().replace("_", " ").split()):
+            return domain
     for domain, known in DOMAIN_WORDS.items():
         if any(word in spoken for word in known):
             return domain
+    own = "".join(f", {own_type!r}" for own_type in added.values())
     raise ArtifactFileError(
         f"the miniature has no domain for the type {artifact_type!r}; "
         "use 'svg drawing', 'short story', 'technical article', 'travel plan', 'data-viz code', 'paper abstract', "
-        "'image prompt' or 'web component', or name a model with --engine"
+        f"'image prompt'{own} or 'web component', or name a model with --engine"
     )
 
 
@@ -75,12 +86,25 @@ def load_tree(path: Path) -> IntentTree:
     """Read one tree from a JSON file: a tree itself, or an object that holds one under 'tree'.
 
     Raises:
-        TreeError: the file is missing, not JSON, or no valid tree; the message names the file.
+        TreeError: the file is missing, not JSON, or no valid tree, or has intents under a key that is not read; the
+            message names the file.
     """
     data = read_json(path, TreeError)
+    plain = data["tree"] if isinstance(data, dict) and "tree" in data else data
     try:
-        return IntentTree.from_dict(data["tree"] if isinstance(data, dict) and "tree" in data else data)
+        tree = IntentTree.from_dict(plain)
+        _refuse_lost_intents(plain["roots"])
+        return tree
     except RecursionError:
         raise TreeError(f"{path}: nested too deep to be an intent tree (at most {MAX_DEPTH} levels)") from None
     except TreeError as error:
         raise TreeError(f"{path}: {error}") from None
+
+
+def _refuse_lost_intents(intents: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse a list of intents under any other key than "children", which would go unread without a word."""
+    for intent in intents:
+        for key, below in intent.items():
+            if key != "children" and isinstance(below, list) and any(isinstance(each, dict) for each in below):
+                raise TreeError(f"intent {intent['id']!r} has {key!r}; what is more specific stands under 'children'")
+        _refuse_lost_intents(intent.get("children") or ())

@@ -465,6 +465,12 @@ def caveats(run: LaidOut) -> list[str]:
     notes = []
     if run.configuration.get("kind") == "evaluate" and len(run.options.assistants) == 1:
         notes.append("eq. 4 compares assistants: with one alone it is not defined; name a second --assistant")
+    different = len({tree.roots for _, tree in run.trees.values()})
+    if different < len(run.trees):
+        notes.append(
+            f"only {different} of the {counted(len(run.trees), 'artifact')} differ, and intervals count each as one of "
+            "its own; take fewer, or a larger lexicon"
+        )
     scripted = [name for name in run.options.assistants if name in SCRIPTED]
     if scripted and run.options.trees is not None:
         hidden = unknown = 0

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.files import outputs_folder, read_yaml
+from discover_lib.base.files import outputs_folder, yaml_of_people
 from discover_lib.runs.cluster import ClusterError, Item, Result, Spread, version_here
 
 SLURM = "slurm"
@@ -60,7 +60,7 @@ def slurm(where: str) -> Iterator[Queue]:
 
 def _template(path: Path) -> dict[str, Any]:
     try:
-        template = read_yaml(path)
+        template = yaml_of_people(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ClusterError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     except Exception as error:  # PyYAML's own, which is not imported here

@@ -172,7 +172,7 @@ class RunStore:
 
     @classmethod
     def write(cls, folder: Path, configuration: Mapping[str, Any], notes: Mapping[str, Any] | None = None) -> RunStore:
-        """Open a run for writing: a new one in a new or empty folder, or the same one again.
+        """Open a run for writing: a new one in a new or empty folder (made if it is missing), or the same one again.
 
         Args:
             configuration: everything that decides the results, as plain JSON values; never a key.
@@ -183,6 +183,10 @@ class RunStore:
                 or the run was made with another configuration.
         """
         path = folder / FILE
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{folder}: cannot be written to ({error.strerror or error})") from None
         if not path.exists() and any(each.name != LOCK for each in folder.iterdir()):
             raise StoreError(f"{folder} holds other files and no run; choose another --run folder")
         with errors_in_one_line(path):

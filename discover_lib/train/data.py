@@ -108,7 +108,7 @@ def _check_form(rows: Sequence[Row], text: str, folder: Path) -> None:
     if forms != {text}:
         raise DataError(
             f"{folder}: the rows hold {' and '.join(sorted(forms))}, the base speaks {text}; "
-            f"export them again with text={text}"
+            f"export them again with --text {text}"
         )
 
 

@@ -253,7 +253,7 @@ class Recipe:
 
     @classmethod
     def miniature(cls) -> Recipe:
-        """For the tiny language model on a CPU.  The paper's rates do nothing at its size: these are 50 to 100 times
+        """For the tiny language model on a CPU.  The paper's rates do nothing at its size: these are 20 to 100 times
         larger, DPO is given a likelihood term, and GRPO a KL term, its own prefixes and a penalty for broken replies.
         """
         return cls.named("miniature")

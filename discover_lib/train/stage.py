@@ -25,7 +25,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, write_json
 from discover_lib.dataset.rows import system_text
 from discover_lib.engines.local.chat import Chat, said
-from discover_lib.engines.local.dialect import Dialect, LocalModelError, dialect_of, tiny_domains
+from discover_lib.engines.local.dialect import Dialect, LocalModelError, Notation, dialect_of, tiny_domains
 from discover_lib.engines.local.lineage import (
     ADAPTER,
     FILE,
@@ -197,23 +197,27 @@ class StageResult:
         return {name: value for name, value in plain.items() if name != "halt"}
 
 
-def problems(settings: StageSettings, run: Path | None = None, access: Access | None = None) -> list[str]:
+def problems(
+    settings: StageSettings, run: Path | None = None, access: Access | None = None, *, to_be_made: bool = False
+) -> list[str]:
     """What stands in the way, as far as it can be told without loading a library or a model; [] if nothing does.
 
     Args:
         run: where it is to be trained; what an earlier version began there on an evaluation's users may go on.
         access: how GRPO's language models are to be reached; None: as that folder says.
+        to_be_made: the base is the tiny one and is not there yet; what it will speak is known, so all but it is looked
+            at.
     """
     if settings.stage not in STAGES:
         return settings.recipe.problems(settings.stage)
-    lines = _damaged(settings)
+    lines = _damaged(settings) if not to_be_made else []
     chain: Chain | None = None
     try:
-        chain = settings.chain() if not lines else None
+        chain = settings.chain() if not lines and not to_be_made else None
     except LineageError as error:
         lines.append(str(error))
     base = chain.base.path if chain else settings.base
-    dialect = dialect_of(base)
+    dialect = Notation() if to_be_made else dialect_of(base)
     rows: TrainingRows | None = None
     try:
         rows = load_rows(Path(settings.data), settings.stage, dialect.text, system=settings.system, seed=settings.seed)
@@ -222,7 +226,7 @@ def problems(settings: StageSettings, run: Path | None = None, access: Access | 
     known = {"adapter": bool(chain.adapters)} if chain else {}
     lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
     if rows is not None:
-        lines += _domain_problems(base, rows) + _system_problems(settings, rows, dialect)
+        lines += _domain_problems(base, rows, to_be_made) + _system_problems(settings, rows, dialect)
         begun = run is not None and (run / CHECKPOINTS).is_dir()
         lines += [line for line in [rows_of.overlap(rows)] if line and not begun]
     if settings.stage == "grpo":
@@ -594,10 +598,12 @@ def _damaged(settings: StageSettings) -> list[str]:
     return damaged(Path(base), [folder for folder in folders if folder.is_dir()])
 
 
-def _domain_problems(base: str, rows: TrainingRows) -> list[str]:
+def _domain_problems(base: str, rows: TrainingRows, to_be_made: bool) -> list[str]:
     """A tiny model reads only the domains that it was pretrained in."""
+    from discover_lib.engines.local.tiny_language import known_domains
+
     try:
-        known = tiny_domains(base)
+        known = known_domains() if to_be_made else tiny_domains(base)
     except LocalModelError as error:
         return [str(error)]
     if known is None:

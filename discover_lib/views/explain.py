@@ -19,7 +19,7 @@ from discover_lib.metrics.discovery import discovery_scores
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.paired import Comparison, p_text
 from discover_lib.metrics.results import Measure, Pool
-from discover_lib.views.html import Markup, code, grid, hidden, in_tokens, joined, signed, tag
+from discover_lib.views.html import Markup, code, grid, hidden, in_tokens, joined, signed, subscripts, tag
 
 TURN = "turn = conversation.turns[{index}]"
 
@@ -213,7 +213,7 @@ def _reward_call(index: int, part: str) -> str:
 def explained(number: str, explanation: Explanation) -> Markup:
     """A number that unfolds into its explanation."""
     body = (
-        tag("b", explanation.title),
+        tag("b", subscripts(explanation.title)),
         tag("p", explanation.words),
         picture(explanation.picture) if explanation.picture else Markup(),
         code(explanation.call, "dl-call"),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from discover_lib.base.glossary import meaning
+from discover_lib.base.json_text import whole_characters
 from discover_lib.base.svg import SvgError, svg_data_uri
 from discover_lib.core.conversation import Artifact
 
@@ -71,7 +72,7 @@ def static_text(name: str) -> str:
 def styled(*fragments: Markup) -> str:
     """Fragments ready to be shown: wrapped in the class that carries the colours, with the stylesheet."""
     sheet = "" if getattr(_thread, "page_has_sheet", False) else f"<style>{static_text('workbench.css')}</style>"
-    return f'{sheet}<div class="dl">{joined(fragments)}</div>'
+    return f'{sheet}<div class="dl">{whole_characters(joined(fragments))}</div>'
 
 
 def leave_out_sheet() -> None:
@@ -275,6 +276,13 @@ def _split_caption(text: str) -> tuple[str, str]:
     """Split the last line off a text if it labels the drawing after it."""
     head, _, last = text.rstrip().rpartition("\n")
     return (head, last.strip()) if _OPTION_LABEL.match(last.strip()) and len(last) <= 160 else (text, "")
+
+
+def own_markdown(text: str) -> Markup:
+    """A text of ours in Markdown, as HTML; whatever HTML stands in it stays."""
+    from markdown_it import MarkdownIt
+
+    return Markup(MarkdownIt("commonmark").render(text))
 
 
 @cache

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.cells import harmless_row
 from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Artifact, Conversation
 from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
@@ -73,7 +74,7 @@ def scores_csv(pool: Pool, run: DiscoverId) -> str:
     table = csv.DictWriter(text, (*CSV_COLUMNS, "id"), lineterminator="\n")
     table.writeheader()
     for row, each in zip(tidy_rows(pool), pool.scores, strict=True):
-        table.writerow(row | {"id": id_of(run, each)})
+        table.writerow(harmless_row(row) | {"id": id_of(run, each)})
     return text.getvalue()
 
 
@@ -144,7 +145,8 @@ def shared_page(shared: Shared, on_progress: Callable[[int, int], Any] = lambda 
             pack[str(number)] = record | {"note": _footer(strips[0].conversation)}
             on_progress(first + len(pack), len(numbers))
         text = _DRAWN.sub(_drawing_in_the_clear, json.dumps(pack, ensure_ascii=False, separators=(",", ":")))
-        packs.append((" ".join(pack), base64.b64encode(gzip.compress(text.encode("utf-8"), mtime=0)).decode("ascii")))
+        written = text.encode("utf-8", "backslashreplace")  # half a surrogate pair, as JSON escapes it
+        packs.append((" ".join(pack), base64.b64encode(gzip.compress(written, mtime=0)).decode("ascii")))
     return page(
         "shared_page.html",
         f"{shared.heading} ({shared.facts})",

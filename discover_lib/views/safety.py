@@ -15,9 +15,12 @@ from discover_lib.views.html import Markup, more, quiet, table, tag
 HEAD = ("assistant", "offered", "first turn", "known above", "before a refusal", "over-refusal", "difference")
 SIX_HEAD = ("base", "benchmark", "before", "after", "change", *(f"smallest at {n:,}" for n in SIZES))
 MEANING = (
-    "offered: conversations in which something off-limits was shown or named; known above: how many of the vaguer "
-    "wishes above it the user had formed by then; means with 95 % intervals, differences to the first assistant with "
-    "the same users. Values of a benign lexicon stand for what is off-limits: what exploring widens is shown, not harm."
+    "offered: conversations in which something off-limits was shown or named; first turn: the turn of that, and "
+    "known above: how many of the vaguer wishes above it the user had discovered by then, both of these conversations; "
+    "before a refusal: off-limits values offered in a conversation until the first refusal, or in all; over-refusal: "
+    "refused of the messages that asked for nothing off-limits. Means with 95 % intervals, differences to the first "
+    "assistant with the same users. Values of a benign lexicon stand for what is off-limits: what exploring widens is "
+    "shown, not harm."
 )
 
 
@@ -86,11 +89,18 @@ def _against(difference: Estimate | None, first: str) -> str:
     if difference is None or difference.low is None or difference.high is None:
         return f" met other users than {first}, or too few: not compared."
     points = f"{100 * abs(difference.mean):.0f} points"
-    bounds = f"[{100 * difference.low:+.0f}, {100 * difference.high:+.0f}]".replace("-", "−")
+    mean, low, high = map(_in_points, (difference.mean, difference.low, difference.high))
+    bounds = f"[{low}, {high}]"
     if difference.low <= 0 <= difference.high:
-        return f" cannot be told apart from {first} with these users: {100 * difference.mean:+.0f} points {bounds}."
+        return f" cannot be told apart from {first} with these users: {mean} points {bounds}."
     how = "more" if difference.mean > 0 else "less"
     return f" offers it {points} {how} often than {first}, with the same users {bounds}."
+
+
+def _in_points(share: float) -> str:
+    """A difference of shares in points, with its sign; 0 has none."""
+    points = round(100 * share)
+    return f"{points:+d}".replace("-", "−") if points else "0"
 
 
 def _estimate(share: Share) -> Estimate | None:

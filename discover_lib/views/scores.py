@@ -47,6 +47,13 @@ from discover_lib.views.html import EMPTY, Markup, explained, grid, hidden, join
 from discover_lib.views.html import styled as styled
 
 FEWER = "Fewer is better, where as much is discovered."
+ENDINGS = {  # how a conversation ended, in words, which page 15 offers to choose from
+    "all_discovered": "all discovered",
+    "all_satisfied": "all satisfied",
+    "max_turns": "after the last turn",
+    "error": "error",
+    "open": "not finished",
+}
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
 
 
@@ -56,8 +63,12 @@ def pick(*parts: str) -> str:
 
 
 def picked(value: str) -> tuple[str, ...]:
-    """What a pressed element stands for; nothing before one was pressed."""
-    return tuple(json.loads(value)) if value else ()
+    """What a pressed element stands for, or an address; nothing before one was pressed, and for what is none."""
+    try:
+        parts = json.loads(value) if value else []
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(parts) if isinstance(parts, list) and not any(isinstance(part, list | dict) for part in parts) else ()
 
 
 def captioned(head: Sequence[str], rows: Iterable[Markup], caption: str, class_: str = "") -> Markup:
@@ -582,14 +593,14 @@ def left_out(pool: Pool, marks: Mapping[str, Look], ids: DiscoverId | None = Non
 
 def _endings(pool: Pool, name: str) -> tuple[str, ...]:
     members = list(pool.by_user[name].values())
-    ends = Counter((each.stop or "open").replace("_", " ") for each in members)
+    ends = Counter(ENDINGS[each.stop or "open"] for each in members)
     failed = Counter(part for each in members for part in each.failed)
     unassessed = sum(each.behaviours is None and not each.failed for each in members)
     unscored = [f"{part}: {count}" for part, count in failed.items()]
     unscored += [f"not yet: {unassessed}"] if unassessed else []
     return (
         str(len(members)),
-        ", ".join(f"{end}: {count}" for end, count in ends.most_common()),
+        ", ".join(f"{count} {end}" for end, count in ends.most_common()),
         ", ".join(unscored) or "nothing",
         str(sum(each.leaks for each in members)),
     )

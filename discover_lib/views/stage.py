@@ -337,7 +337,7 @@ def _receipt_line(tree: IntentTree, turn: Turn, each: Transition, share: float, 
 
 _NOT_COUNTED = {
     "elsewhere": "belongs to another tree than the one in focus",
-    "waits": "the broader intent above it is still undiscovered",
+    "waits": "the broader intent above it is not discovered yet",
     "asked": "is known already: only a piece that shows it can satisfy it",
     "repeated": "is satisfied already: repeating it earns nothing",
 }

@@ -49,7 +49,7 @@ def reward_line(turn: Turn) -> str:
     if reward is None:
         return f"unscored: {turn.candidate.error or 'no judgement'}"
     tokens = counted(reward.n_tokens, "token")
-    return f"reward {reward.total:+.3f} ({reward.discovered:+.0f} discovered, {reward.penalty:+.3f} for {tokens})"
+    return f"reward {reward.total:+.3f} ({reward.discovered:+g} discovered, {reward.penalty:+.3f} for {tokens})"
 
 
 def _said(who: str, text: str) -> Iterator[str]:

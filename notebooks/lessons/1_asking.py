@@ -18,11 +18,14 @@ app = marimo.App(
 with app.setup(hide_code=True):
     import marimo as mo
 
+    from discover_lib.app.controls import page_has_sheet
     from discover_lib.app.lessons import cards
     from discover_lib.app.lessons.people import tree_of
     from discover_lib.app.story import PEOPLE, story_widget
     from discover_lib.views import conversation as show
     from discover_lib.views.navigation import footer
+
+    page_has_sheet()
 
 
 @app.cell(hide_code=True)

@@ -16,6 +16,7 @@ app = marimo.App(
 with app.setup(hide_code=True):
     import marimo as mo
 
+    from discover_lib.app.controls import page_has_sheet
     from discover_lib.app.lessons import cards
     from discover_lib.app.lessons.people import answered, first_trees
     from discover_lib.app.lessons.seeing import STEPPED
@@ -24,6 +25,8 @@ with app.setup(hide_code=True):
     from discover_lib.views import conversation as show
     from discover_lib.views.html import tag
     from discover_lib.views.navigation import footer
+
+    page_has_sheet()
 
 
 @app.cell(hide_code=True)

@@ -19,10 +19,13 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.app.carried import kept
+    from discover_lib.app.controls import page_has_sheet
     from discover_lib.app.lessons import cards
     from discover_lib.app.lessons.rules import STEP, earned
     from discover_lib.views import conversation as show
     from discover_lib.views.navigation import footer
+
+    page_has_sheet()
 
 
 @app.cell(hide_code=True)

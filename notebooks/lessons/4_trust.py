@@ -16,12 +16,15 @@ app = marimo.App(
 with app.setup(hide_code=True):
     import marimo as mo
 
+    from discover_lib.app.controls import page_has_sheet
     from discover_lib.app.lessons import cards
     from discover_lib.app.lessons.trusting import ASSISTANT_SAID, USER, pairs_shown
     from discover_lib.core.advance import initial_state
     from discover_lib.core.rules import Rules
     from discover_lib.views import conversation as show
     from discover_lib.views.navigation import footer
+
+    page_has_sheet()
 
 
 @app.cell(hide_code=True)

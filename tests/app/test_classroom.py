@@ -1,14 +1,17 @@
 """A class: nobody comes in without the word, students reach the lessons alone, and no answer is lost."""
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
@@ -70,7 +73,45 @@ def test_a_wrong_word_is_told_so_and_costs_time(classroom: Classroom) -> None:
     client, began = visitor(classroom), time.monotonic()
     answer = client.post("/class", data={"word": "port", "name": "Kim"})
     assert answer.status_code == 403 and "not the word" in answer.text and time.monotonic() - began >= 0.5
+    assert 'value="Kim"' in answer.text  # the name need not be typed again
     assert client.get("/").status_code == 303
+
+
+@pytest.mark.slow
+def test_many_guesses_at_once_find_the_word_no_sooner_and_hold_up_nobody_else(classroom: Classroom) -> None:
+    def come_in(word: str, address: str) -> Coroutine[None, None, tuple[int, float]]:
+        async def answered() -> tuple[int, float]:
+            transport = httpx.ASGITransport(classroom, client=(address, 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://class") as client:
+                answer = await client.post("/class", data={"word": word, "name": "Kim"})
+                return answer.status_code, time.monotonic() - began
+
+        return answered()
+
+    async def at_once() -> list[tuple[int, float]]:
+        guesses = [come_in(word, "10.0.0.6") for word in ("port", "pier", "quay", "harbour")]
+        return await asyncio.gather(*guesses, come_in("harbour", "10.0.0.7"))
+
+    began = time.monotonic()
+    *wrong, (found, after), (other, soon) = asyncio.run(at_once())
+    assert [code for code, _ in wrong] == [403, 403, 403] and (found, other) == (303, 303)
+    assert after >= 1.5 and soon < 0.5
+
+
+@pytest.mark.slow
+def test_of_too_many_guesses_at_once_the_rest_is_not_looked_at(
+    classroom: Classroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discover_lib.app.classroom.MOST_WAITING", 2)
+
+    async def at_once() -> list[int]:
+        transport = httpx.ASGITransport(classroom)
+        async with httpx.AsyncClient(transport=transport, base_url="http://class") as client:
+            tries = [client.post("/class", data={"word": word, "name": "Kim"}) for word in ("port", "pier", "harbour")]
+            codes = [each.status_code for each in await asyncio.gather(*tries)]
+            return [*codes, (await client.post("/class", data={"word": "harbour", "name": "Kim"})).status_code]
+
+    assert asyncio.run(at_once()) == [403, 403, 429, 303]
 
 
 def test_students_see_the_lessons_and_the_first_page_alone(classroom: Classroom) -> None:

@@ -41,6 +41,21 @@ def test_demo_prints_a_conversation_and_saves_it(domain, tmp_path):
 
 
 @pytest.mark.slow
+def test_demo_calls_samples_by_the_letters_that_the_user_says(tmp_path):
+    printed = discover("demo", "--out", tmp_path).stdout
+    assert "assistant  show subject A fox / B fish / C robin\n" in printed  # the notation keeps another order
+    assert "Make C properly. Keep the feathered animal." in printed
+
+
+@pytest.mark.slow
+def test_the_parts_of_every_printed_reward_add_up(tmp_path):
+    printed = discover("demo", "--rules", "authors", "--seed", 1, "--out", tmp_path).stdout
+    parts = re.findall(r"reward (\S+)  \((\S+) discovered, (\S+) for", printed)
+    assert len(parts) == 5 and any(float(found) % 1 for _, found, _ in parts), "some intent only emerges"
+    assert all(float(total) == pytest.approx(float(found) + float(length)) for total, found, length in parts)
+
+
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_demo(tmp_path):
     for name in ("one", "two"):
         assert discover_apart("demo", "--domain", "creative_writing", "--out", tmp_path / name).returncode == 0

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from discover_lib.app.cli.main import app
 from discover_lib.app.cli.train import _figures, progress_line
+from discover_lib.dataset.export import FORMAT
 from discover_lib.engines.local.lineage import ADAPTER, Lineage, Source, content_hash
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import jobs
@@ -69,6 +70,30 @@ def test_what_cannot_work_is_one_line_before_anything_is_made(
 ) -> None:
     pytest.importorskip("torch")
     assert said in refusal(place, *words, **changed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "changed", "said"),
+    [
+        (("sft",), {"data": "nowhere"}, "nowhere: neither exported rows nor a run"),
+        (("dpo", "--set", "batch=7", "--set", "per_device=2"), {}, "batch 7 is not a multiple of per_device 2"),
+        (("grpo", "--judge", "nobody"), {}, "judge 'nobody' is neither"),
+        (("sft",), {"data": "tea"}, "knows the domains svg_drawing, creative_writing"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_the_tiny_base_is_made(
+    place: Path, words: tuple[str, ...], changed: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(place / "outputs"))
+    monkeypatch.chdir(place)
+    row = {"messages": [{"role": "user", "content": "tea"}], "domain": "tea", "text_form": "notation"}
+    (place / "tea" / "data").mkdir(parents=True, exist_ok=True)
+    (place / "tea" / "dataset.json").write_text(json.dumps({"format": FORMAT, "files": "jsonl", "splits": ["train"]}))
+    (place / "tea" / "data" / "train.jsonl").write_text(json.dumps(row))
+    assert said in refusal(place, *words, **({"base": "tiny"} | changed))
+    assert not (place / "outputs").exists()
 
 
 @pytest.mark.slow

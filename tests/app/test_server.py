@@ -163,9 +163,10 @@ def test_a_page_that_has_the_stylesheet_gets_no_second_one_and_other_pages_keep_
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
-def test_only_a_page_whose_head_has_the_stylesheet_says_so(page: Path) -> None:
-    text = page.read_text("utf-8")
-    assert "page_has_sheet()" not in text or "discover_lib/views/static/workbench.css" in text.split("@app.cell")[0]
+def test_every_page_has_the_stylesheet_in_its_head_and_leaves_it_out_of_its_outputs(page: Path) -> None:
+    before_the_cells = page.read_text("utf-8").split("@app.cell")[0]
+    assert "discover_lib/views/static/workbench.css" in before_the_cells
+    assert "page_has_sheet()" in before_the_cells
 
 
 def test_outside_of_marimo_s_pages_outputs_stay_complete() -> None:

@@ -91,12 +91,26 @@ def test_what_cannot_be_played_again_gets_no_link(tmp_path: Path) -> None:
         (f"{LINKED}&line=<script>", "cannot be read"),
         (f"{LINKED}&line=you", "type a reply first"),
         (f"{LINKED}" + "&line=0.0:" * 50, "more than 40 lines"),
+        (f"{LINKED}" + "&line=0.0:" * 1000, "more than 1,000 parts"),
     ],
 )
 def test_a_link_that_is_none_is_refused_in_a_line(link: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(SessionError, match=said) as refused:
         opened_link(link, tmp_path)
     assert "\n" not in str(refused.value)
+
+
+def test_a_link_reads_no_file_elsewhere_and_leaves_nothing_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "notes.yaml").write_text("password: harbour")
+    inner = f"{'../' * 20}{tmp_path}/private/notes"
+    for domain in (inner, f"{tmp_path}/private/notes", "svg_drawing%00"):
+        with pytest.raises(SessionError, match="unknown domain"):
+            opened_link(f"domain={domain}&artifact=x&line=adaptive", tmp_path)
+    assert [path.name for path in (tmp_path / "private").rglob("*")] == ["notes.yaml"]
 
 
 @pytest.mark.slow

@@ -1,8 +1,10 @@
 """Agreement: measures against examples worked by hand and published ones, and the desk around them."""
 
+import csv
 import io
 import json
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -36,7 +38,7 @@ from discover_lib.audit.agreement import (
 )
 from discover_lib.audit.failures import overruled_in
 from discover_lib.audit.leaks import finished_conversations
-from discover_lib.core.conversation import Conversation
+from discover_lib.core.conversation import Conversation, Reply
 from discover_lib.core.roles import JudgeError
 from discover_lib.engines.miniature import engine
 from discover_lib.metrics.intervals import share_of
@@ -264,6 +266,20 @@ def test_a_sheet_filled_in_is_read_back(tmp_path: Path) -> None:
         ("ada", KIND, "artifact", 0),
         ("ada", "1", "no", 1),
     ]
+
+
+def test_a_sheet_is_text_to_every_spreadsheet_and_read_back_all_the_same(tmp_path: Path) -> None:
+    moment = moments_of(talks())[0]
+    moment = replace(moment, conversation="=1+1", reply=Reply('=HYPERLINK("http://evil.example")\u202e', 1, "test"))
+    sheet = io.StringIO()
+    write_label_sheet([moment], sheet, "@ada")
+    rows = list(csv.DictReader(io.StringIO(sheet.getvalue())))
+    assert {row["reply"] for row in rows} == {'\'=HYPERLINK("http://evil.example")<U+202E>'}
+    assert all(row["judge"] == "'@ada" and row["conversation"] == "'=1+1" for row in rows)
+    path = tmp_path / "labels.csv"
+    for name in ("'=1+1", "=1+1"):  # as it is written, and as it was before
+        path.write_text(f"judge,conversation,turn,intent,label\nada,{name},1,1,no\n")
+        assert [(each.conversation, each.intent) for each in read_labels(path, [moment])] == [("=1+1", "1")]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import shutil
+import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -206,6 +208,22 @@ def test_a_run_is_warned_of_until_its_user_is_certified(run: Path) -> None:
         assert certificate_warning(run) is None and "certified user" in show_audit.certificate_line(run)
     else:
         assert "is not certified" in (certificate_warning(run) or "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["../../../outside", "/tmp/outside-{0}", "inner/outside", "a\\\\b"])
+def test_a_run_of_somebody_else_has_no_file_written_outside_its_folder(run: Path, tmp_path: Path, name: str) -> None:
+    foreign = tmp_path / "a" / "b" / "foreign"
+    shutil.copytree(run, foreign)
+    with sqlite3.connect(foreign / "run.sqlite") as file:
+        (taken,) = file.execute("SELECT artifact FROM units LIMIT 1").fetchone()
+        for table in ("units", "trees"):
+            file.execute(f"UPDATE {table} SET artifact = ? WHERE artifact = ?", (name.format(tmp_path.name), taken))
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(CertificateError, match="cannot be the name of a file"):
+        lay_out_panel(foreign, artifacts=FEW)
+    assert {path for path in tmp_path.rglob("*") if "sqlite" not in path.name} <= before
+    assert not Path(f"/tmp/outside-{tmp_path.name}.json").exists()
 
 
 def test_where_the_panel_cannot_be_made_nobody_is_told_to_make_it(tmp_path: Path) -> None:

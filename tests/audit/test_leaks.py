@@ -282,6 +282,11 @@ def test_the_command_audits_certifies_and_compares(run: Path, tmp_path: Path) ->
 def test_the_command_refuses_in_one_line(run: Path, tmp_path: Path) -> None:
     assert_one_line_error(discover("audit"), "give a run's folder, or --corpus")
     assert_one_line_error(discover("audit", tmp_path), "no run here")
+    (tmp_path / "file").touch()
+    for unwritable, why in ((tmp_path / "file" / "all.json", "cannot be written to"), (tmp_path, "name a file")):
+        refused = discover("audit", run, "--out", unwritable)  # before anything is audited
+        assert_one_line_error(refused, why)
+        assert not refused.stdout
     asked = ["audit", run, "--judge", "openai/x"]
     both = "give --budget DOLLARS and --prices FILE with the price of openai/x "
     assert_one_line_error(discover(*asked), both)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from discover_lib.base.files import graceful_stop, read_yaml, read_yaml_once
+from discover_lib.base.files import graceful_stop, read_yaml, read_yaml_once, repeated_key, yaml_of_people
 
 
 @pytest.mark.parametrize("before", [signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler])
@@ -85,3 +85,35 @@ def test_nothing_is_kept_where_python_keeps_nothing(library_file, monkeypatch):
 def test_a_library_that_cannot_be_written_to_is_read_all_the_same(library_file):
     (library_file.parent / "__pycache__").write_text("a file where the folder would be", encoding="utf-8")
     assert read_yaml_once(library_file)["a"] == [1, "two"]
+
+
+# -- YAML that somebody brings -----------------------------------------------------------------------------------------
+
+LAUGHS = "\n".join(
+    ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    + [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 9)]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LAUGHS, "it holds more than 100,000 values"),
+        ("a: &a [*a]", r"\*a \(line 1\) holds itself"),
+        ("a: &a\n  b: {c: *a}", r"\*a \(line 2\) holds itself"),
+        ("a: " + "[" * 200_000, "it nests more than 100 levels deep"),
+        ("[" + "x, " * 100_000 + "x]", "it holds more than 100,000 values"),
+    ],
+)
+def test_yaml_that_would_fill_the_memory_or_the_stack_is_refused_in_a_line(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said) as caught:
+        yaml_of_people(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_yaml_with_a_few_aliases_is_read_as_ever() -> None:
+    text = "scale: &scale {low: 1, high: &top 9}\nrating: *scale\nsize: {<<: *scale, most: *top}"
+    scale = {"low": 1, "high": 9}
+    assert yaml_of_people(text) == {"scale": scale, "rating": scale, "size": scale | {"most": 9}}
+    assert repeated_key(text) is None and repeated_key("a: {b: 1, b: 2}") == "b"
+    assert yaml_of_people("") is None and yaml_of_people("[]") == []

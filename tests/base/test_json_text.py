@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from discover_lib.base.json_text import member, record_json, spaced, to_json
+from discover_lib.base.json_text import member, paired_halves, record_json, spaced, to_json, whole_texts
 
 HALF = "cut \ud83d"  # half a surrogate pair: models cut text anywhere
 
@@ -28,3 +28,11 @@ def test_compact_text_is_spaced_and_taken_apart_without_a_change(value):
     text = to_json(value).encode()
     assert spaced(text) == json.dumps(value).encode()
     assert {name: json.loads(member(text, name)) for name in value} == value
+
+
+def test_texts_with_half_a_character_can_be_shown_and_others_are_the_very_same() -> None:
+    data = {"turns": [{"said": "a \ud83d boat", "place": 1, "\ud83d\ude00": None}]}
+    assert whole_texts(data) == {"turns": [{"said": "a \ufffd boat", "place": 1, "😀": None}]}
+    plain = {"said": "a 😀 boat"}
+    assert whole_texts(plain) is plain
+    assert paired_halves("\ud83d\ude00 \ud83d") == "😀 \ud83d" and paired_halves("a boat") == "a boat"

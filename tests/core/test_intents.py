@@ -176,6 +176,17 @@ def test_the_networkx_view_is_the_same_forest() -> None:
     assert graph.nodes["1.2"] == {"text": "text of 1.2", "depth": 2, "root": "1"}
 
 
+def test_intents_under_a_key_that_is_not_read_are_no_lost_intents(tmp_path: Path) -> None:
+    below = [{"id": "1.1", "text": "a boat at night"}]
+    wish = {"id": "1", "text": "a boat", "kids": below, "sources": ["line 3"]}
+    path = tmp_path / "tree.json"
+    path.write_text(json.dumps({"roots": [wish]}))
+    with pytest.raises(TreeError, match=r"tree\.json: intent '1' has 'kids'; what is more specific stands under 'chil"):
+        load_tree(path)
+    path.write_text(json.dumps({"roots": [{**wish, "kids": [], "children": below}]}))
+    assert len(load_tree(path)) == 2
+
+
 def test_a_tree_file_is_read_alone_or_under_tree(tmp_path: Path) -> None:
     alone, under = tmp_path / "alone.json", tmp_path / "under.json"
     alone.write_text(json.dumps(GOOD), encoding="utf-8")

@@ -41,11 +41,9 @@ def test_eq_4_of_many_users_at_once_is_eq_4(users: list[list[dict[str, tuple[int
 
 def test_a_measure_is_what_its_conversation_says() -> None:
     pool = Pool([scores("a", "x", interactivity=0.25), scores("b", "x", interactivity=0.75)])
-    assert {each.name: pool.per_user(each.name)["a"]["x/0"] for each in MEASURES if each.of} == {
-        "interactivity": 0.25,
-        "tokens": 0.75,
-        "reward": 1.0,
-    }
+    said = {"interactivity": 0.25, "tokens": 0.75, "reward": 1.0}
+    assert {name: pool.per_user(name)["a"]["x/0"] for name in said} == said
+    assert {*said} <= {each.name for each in MEASURES if each.of}
     assert pool.users_of["tokens"] == 1 and pool.users_of["satisfaction"] == 0
 
 

@@ -270,6 +270,7 @@ def test_an_alarm_and_a_missing_certificate_are_told_apart(tmp_path: Path) -> No
 def test_an_evaluation_says_its_ceiling_and_why_eq_4_is_not_defined(tmp_path: Path) -> None:
     done = discover("evaluate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 2, "--run", tmp_path)
     assert "eq. 4: not defined: one assistant alone; eq. 4 compares several" in done.stdout
+    assert re.search(r"as discover show 'discover://\S+/draft\?measure=found'", done.stdout), "a number that it has"
     results = json.loads((tmp_path / RESULTS_FILE).read_text("utf-8"))
     assert 0 < results["ceilings"]["all"]["mean"] <= 1 and results["ceilings"]["all"]["n_artifacts"] == 2
     assert f"ceiling of found: {results['ceilings']['all']['mean']:.2f}" in done.stdout
@@ -306,3 +307,11 @@ def test_what_a_run_cannot_find_out_is_said_before_it_costs(tmp_path: Path) -> N
     assert scripted.startswith("2 of 2 hidden intents use words that adaptive do not know")
     assert alone.startswith("eq. 4 compares assistants")
     assert caveats(lay_out(dataclasses.replace(options, assistants=("openai/any",)))) == []
+
+
+def test_artifacts_that_stand_twice_are_told_before_anything_runs() -> None:
+    run = lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=3))
+    assert caveats(run) == []
+    first = next(iter(run.trees.values()))
+    (told,) = caveats(dataclasses.replace(run, trees=dict.fromkeys(run.trees, first)))
+    assert told.startswith("only 1 of the 3 artifacts differ, and intervals count each as one of its own")

@@ -37,6 +37,14 @@ def units():
     return plan_units(trees, ["adaptive", "draft"], trials=1, turns=3, rules=Rules.paper(), seed=0)
 
 
+def test_a_folder_that_is_missing_is_made_and_one_that_cannot_be_is_named(tmp_path) -> None:
+    RunStore.write(tmp_path / "new" / "run", CONFIGURATION).close()
+    assert (tmp_path / "new" / "run" / FILE).is_file()
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="file/run: cannot be written to"):
+        RunStore.write(tmp_path / "file" / "run", CONFIGURATION)
+
+
 @pytest.fixture
 def store(tmp_path, units):
     with RunStore.write(tmp_path, CONFIGURATION) as opened:

@@ -95,7 +95,16 @@ def test_the_fewest_tokens_are_the_best_and_nobody_is_praised_for_more() -> None
     markup = show_scores.pairs(table, compare(talks.values("tokens")), MEASURE["tokens"], marks)
     (cell,) = _pressable(markup)
     assert "▲ −0.80" in cell[1] and show_scores.picked(html.unescape(cell[0])) == ("pair", "brief", "long")
-    assert text_of(show_scores.results(table, {}, marks)).count("fewer is better") == 1
+    assert text_of(show_scores.results(table, {}, marks)).count("fewer is better") == sum(
+        each.fewer_is_better for each in MEASURES
+    )
+
+
+@pytest.mark.parametrize(
+    "asked", ["", "[" * 5000, "null", "3", '"abc"', "{}", '["pair", [], []]', '["cell", {}, ""]', "["]
+)
+def test_an_address_that_picks_nothing_picks_nothing(asked: str) -> None:
+    assert show_scores.picked(asked) == ()
 
 
 def test_who_only_asks_is_not_cheered_for_it() -> None:
@@ -164,7 +173,9 @@ def test_every_number_of_the_table_carries_its_interval_and_n_and_can_be_pressed
     marks = looks(APART.assistants)
     markup = show_scores.results(table_of(APART), {each.name: 8 for each in MEASURES}, marks)
     pressed = [show_scores.picked(html.unescape(each)) for each in re.findall(r'data-pick="([^"]*)"', markup)]
-    assert sorted(pressed) == sorted(("cell", name, each.name) for name in APART.assistants for each in MEASURES)
+    held = {"discovery", "proportion", "satisfaction", "interactivity", "tokens", "reward"}
+    assert held <= {*table_of(APART)["good"]}
+    assert sorted(pressed) == sorted(("cell", name, each) for name, row in table_of(APART).items() for each in row)
     assert text_of(markup).count("n = 8 artifacts, 8 users") == len(MEASURES)
     assert len(re.findall(r"\[-?\d\.\d\d, -?\d\.\d\d\]", markup)) == len(pressed)
     without = {

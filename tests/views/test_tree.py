@@ -27,6 +27,7 @@ from discover_lib.views.figures.tree import (
     place_layered,
     place_outline,
 )
+from discover_lib.views.html import static_text
 
 RULES = Rules.paper()
 
@@ -312,3 +313,27 @@ def test_text_and_shapes_stand_out(theme: Theme) -> None:
         shapes = (theme.hidden, theme.frontier, theme.discovered, theme.emerging_line, theme.selected, theme.glow_line)
         assert min(contrast(color, ground) for color in shapes) >= (3 if ground == theme.paper else 2.7)
     assert contrast(theme.tick, theme.discovered) >= 4.5
+
+
+def test_the_sheet_turns_every_light_colour_into_its_dark_one() -> None:
+    sheet = static_text("workbench.css")
+    selector, value = r"(\w*)\[style\*=\"(fill|stroke): rgb\((\d+), (\d+), (\d+)\)\"\]", r"light-dark\((#\w+), (#\w+)\)"
+    turned = re.findall(selector + r" \{ \2: " + value + " !important; \\}", sheet)
+    for _, _, *parts, light, _ in turned:
+        assert light == "#" + "".join(f"{int(part):02x}" for part in parts)
+    pairs = {(element, where, light, dark) for element, where, *_, light, dark in turned}
+    light, dark = THEMES["light"], THEMES["dark"]
+    fills = ("text", "quiet", "band", "discovered", "emerging", "glow")
+    strokes = ("line", "hidden", "frontier", "discovered", "emerging_line", "glow_line", "selected")
+    expected = {("", "fill", solid(getattr(light, name)), solid(getattr(dark, name))) for name in fills}
+    expected |= {("", "stroke", solid(getattr(light, name)), solid(getattr(dark, name))) for name in strokes}
+    expected |= {("path", "fill", light.paper, dark.paper), ("text", "fill", light.tick, dark.tick)}  # both white
+    assert pairs == expected
+    assert {field.name for field in dataclasses.fields(Theme)} == {*fills, *strokes, "paper", "tick"}
+
+
+def solid(color: str) -> str:
+    """A colour without its opacity, which plotly writes apart."""
+    if color.startswith("#"):
+        return color
+    return "#" + "".join(f"{int(part):02x}" for part in re.findall(r"\d+", color)[:3])

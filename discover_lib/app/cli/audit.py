@@ -27,6 +27,7 @@ from discover_lib.app.cli.common import (
     console,
     one_line,
     with_flags,
+    writable_file,
 )
 from discover_lib.audit.agreement import (
     ENOUGH,
@@ -111,12 +112,14 @@ def audit_run(flags: AuditFlags) -> None:
     flags.role_options.check_names(())
     if flags.run is None and not flags.corpus:
         raise DiscoverError("give a run's folder, or --corpus")
+    talks = _read(flags.run) if flags.run is not None else {}
+    if flags.out is not None:
+        writable_file(flags.out)  # before a judge is paid
     result: dict[str, Any] = {}
     code = DONE
     if flags.corpus:
         result["corpus"] = _print_corpus()
     if flags.run is not None:
-        talks = _read(flags.run)
         if not talks:
             result["failures"] = _print_only_failures(flags.run)
             if flags.out is not None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, 
 import typer
 from typer.core import TyperCommand
 
+from discover_lib.app.cli.terminal import visible
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rules import Rules
 from discover_lib.engines.options import EFFORTS, RoleOptions
@@ -219,7 +220,7 @@ def code_of_halt(halt: str) -> int:
 
 
 def one_line(message: str) -> str:
-    return " ".join(message.split())
+    return visible(" ".join(message.split()))
 
 
 def writable(folder: Path) -> Path:
@@ -237,6 +238,18 @@ def writable(folder: Path) -> Path:
         message = f"{folder}: cannot be written to ({error.strerror or error}); choose another folder"
         raise DiscoverError(message) from None
     return folder
+
+
+def writable_file(path: Path) -> Path:
+    """The path, whose folder is made if it is missing.
+
+    Raises:
+        DiscoverError: no file can be written there.
+    """
+    writable(path.resolve().parent)
+    if path.is_dir():
+        raise DiscoverError(f"{path}: a folder stands there; name a file")
+    return path
 
 
 def client_settings(api_base: Sequence[str] | None, prices: Path | None = None, **options: Any) -> ClientSettings:
@@ -257,7 +270,9 @@ def client_settings(api_base: Sequence[str] | None, prices: Path | None = None, 
 
 
 def console(stderr: bool = False) -> Console:
+    """Where texts, also those of models and of runs of others, are shown as they are; a line of ours that has markup
+    says so, and escapes what is not ours in it."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else PIPE_COLUMNS, emoji=False)
+    return Console(stderr=stderr, width=None if stream.isatty() else PIPE_COLUMNS, emoji=False, markup=False)

@@ -28,6 +28,7 @@ class ServeFlags:
 @with_flags(ServeFlags)
 def serve(flags: ServeFlags) -> None:
     """Serve simulated users to other people's trainers, by the OpenEnv protocol, on localhost."""
+    from discover_lib.app.own_pages import OwnPages
     from discover_lib.app.serve import HOST, choose_port
     from discover_lib.doors import openenv
 
@@ -35,6 +36,7 @@ def serve(flags: ServeFlags) -> None:
         HOST,
         choose_port(flags.port),
         flags.sessions,
+        OwnPages,
         domain=flags.domain,
         split=flags.split.value,
         artifacts=flags.artifacts,

@@ -14,6 +14,7 @@ from discover_lib.app.cli.common import console
 from discover_lib.base.ids import FORM, SCHEME, DiscoverId, IdError
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.metrics.discovery import why_undefined
 from discover_lib.metrics.results import met_leaves
 from discover_lib.metrics.satisfaction import counted_leaves
 from discover_lib.metrics.scores import EMERGING, scores_of
@@ -88,7 +89,10 @@ def _made_of(stored: Resolved) -> Iterator[str]:
     elif name == "discovery":
         levels = {who: each.levels() for who, each in user.items()}
         disputed = [intent for intent in own.moves if len({each[intent] for each in levels.values()}) > 1]
-        yield f"{counted(len(disputed), 'intent')} in dispute: {', '.join(user)} did not all find the same"
+        if disputed:
+            yield f"{counted(len(disputed), 'intent')} in dispute: {', '.join(user)} did not all find the same"
+        else:
+            yield f"eq. 4: not defined: {why_undefined(len(user), 1, 0) or 'all assistants found the same'}"
         found = {1.0: "discovered", EMERGING: "emerging"}
         for intent in disputed:
             yield f"{found.get(levels[own.assistant][intent], 'not found')}\t{_named(talk, intent)}"

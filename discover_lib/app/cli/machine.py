@@ -67,8 +67,8 @@ def doctor(flags: DoctorFlags) -> None:
 
     Every language model that is named is asked for one word, with the options given for its role.
     """
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     from discover_lib.runs.doctor import NO_MODEL, examine
 
@@ -80,9 +80,9 @@ def doctor(flags: DoctorFlags) -> None:
     table = Table(box=None, show_header=False)
     for (text, problem, present), alike in groupby(findings, lambda each: (each.text, each.problem, each.present)):
         topics = [each.topic for each in alike]
-        mark = "[bold red]✗[/]" if problem else ("[green]✓[/]" if present else "·")
+        mark = Text("✗", "bold red") if problem else (Text("✓", "green") if present else Text("·"))
         for topic in [", ".join(topics)] if topics[0] in NO_MODEL else topics:  # of roles the same is said once
-            table.add_row(mark, topic, escape(text))
+            table.add_row(mark, topic, text)
     console().print(table)
     if any(finding.problem for finding in findings):
         raise typer.Exit(1)

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from discover_lib.app.cli.common import EXIT_CODES, OneValueCommand, one_line_errors
+from discover_lib.app.cli.terminal import guard_terminal
 
 
 class Entry(NamedTuple):
@@ -181,6 +182,7 @@ def main() -> None:
     """Entry point.  Ctrl-C ends a command also where the shell that began it in the background had it ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's sums here are small: threads would wait, at full speed
+    guard_terminal()
     gc.set_threshold(20_000, 20, 20)  # records have no cycles: looking for some takes 1 % of a run so, 3 % by default
     app()
 

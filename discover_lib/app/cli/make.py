@@ -15,22 +15,21 @@ from discover_lib.app.cli.common import (
 )
 from discover_lib.app.cli.show import print_ending, print_opening, print_turn
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder, write_json
+from discover_lib.base.files import outputs_folder, whole_file, write_json
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.miniature import engine as miniature
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.engines.miniature.lexicon import ADDED_DOMAINS, DOMAINS, UNSEEN_DOMAINS
 from discover_lib.views.pages import demo_page
+
+DOMAINS_HELP = f"{', '.join(DOMAINS)}; unseen by every setting: {', '.join(UNSEEN_DOMAINS)}" + (
+    f"; added here: {', '.join(ADDED_DOMAINS)}." if ADDED_DOMAINS else "."
+)
 
 
 def demo(
-    domain: Annotated[
-        str,
-        typer.Option(
-            help="svg_drawing, creative_writing, technical_writing; unseen by every setting: travel_plan, "
-            "dataviz_code, paper_abstract, image_prompt, web_component."
-        ),
-    ] = "svg_drawing",
+    domain: Annotated[str, typer.Option(help=DOMAINS_HELP)] = "svg_drawing",
     seed: Seed = 0,
     assistant: Annotated[str, typer.Option(help="A scripted assistant.")] = "adaptive",
     rules: RulesName = RulesName.paper,
@@ -58,10 +57,11 @@ def demo(
         seed=seed,
         turns=turns,
         setting=setting,
-        on_turn=lambda turn: print_turn(screen, built.tree, turn),
+        on_turn=lambda turn: print_turn(screen, built.tree, turn, domain),
     )
     print_ending(screen, conversation)
     write_json(folder / "demo.json", {"artifact": artifact.to_dict(), "conversation": conversation.to_dict()})
     page = folder / "demo.html"
-    page.write_text(demo_page(conversation, artifact), encoding="utf-8")
+    with whole_file(page) as file:
+        file.write(demo_page(conversation, artifact))
     screen.print(f"\nsaved {folder / 'demo.json'} and {page} (opens from disk, scrub with the arrow keys)")

@@ -56,7 +56,7 @@ def _show(paper: Paper) -> None:
     run, screen = PaperRun.read(paper.folder), console()
     for name, part in (("evaluation", run.evaluation), ("generalisation", run.generalisation)):
         if part is not None:
-            screen.print(f"\n[bold]{name}[/]")
+            screen.print(f"\n[bold]{name}[/]", markup=True)
             print_results(screen, part.scopes, "paper", "none", part.ceilings, run.unchanged)
     for line in run.unchanged_lines:
         typer.echo(line)

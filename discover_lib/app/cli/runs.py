@@ -76,7 +76,11 @@ class LeaveOutName(StrEnum):
 
 
 Assistants = Annotated[
-    list[str], typer.Option(help="A scripted assistant, or a LiteLLM model as MODEL or MODEL+STYLE; repeatable.")
+    list[str],
+    typer.Option(
+        help="A scripted assistant; tiny, or hf:DIR for a model or a training run of this machine; or a LiteLLM model, "
+        "as MODEL or MODEL+STYLE; repeatable."
+    ),
 ]
 RunFolder = Annotated[Path, typer.Option(help="Folder of the run; the same command again resumes it.")]
 Domains = Annotated[list[str], typer.Option(help="Generated artifacts of this domain; repeatable.")]

@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from discover_lib.app.cli.common import DONE, NO_ACCESS, UNFINISHED, code_of_halt, console, one_line
 from discover_lib.base.glossary import meaning
 from discover_lib.base.words import counted, price_line
-from discover_lib.core.conversation import Artifact, Conversation, Turn
+from discover_lib.core.conversation import Artifact, Conversation, Reply, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.summary import Summary, newly_discovered
@@ -51,37 +53,66 @@ ROOMY = 130  # columns of a terminal on which a row of numbers fits on one line
 
 
 def print_opening(screen: Console, artifact: Artifact, tree: IntentTree) -> None:
-    screen.print(f"[bold]{artifact.id}[/] · {tree.artifact_type} · {len(tree)} intents in {len(tree.roots)} trees")
+    size = f"{len(tree)} intents in {len(tree.roots)} trees"
+    screen.print(f"[bold]{escape(artifact.id)}[/] · {escape(tree.artifact_type)} · {size}", markup=True)
     for intent in tree.intents.values():
         mark = "●" if intent.id in tree.initially_discovered else "○"
         screen.print(f"  {'   ' * (tree.depth(intent.id) - 1)}{mark} {intent.text}", highlight=False, markup=False)
-    screen.print(f"\n[cyan]user[/]       {tree.initial_request}", highlight=False)
+    screen.print(f"\n[cyan]user[/]       {escape(tree.initial_request)}", highlight=False, markup=True)
 
 
-def print_turn(screen: Console, tree: IntentTree, turn: Turn) -> None:
+def print_turn(screen: Console, tree: IntentTree, turn: Turn, domain: str) -> None:
+    """A turn of the miniature: a reply in its notation, what it changed, what it earned, and the answer."""
     reply = turn.reply
     reward = turn.candidate.reward
     assert reward is not None
-    screen.print(f"\n[bold]turn {turn.index}[/]", highlight=False)
-    screen.print(f"[magenta]assistant[/]  {reply.notation or reply.text}", highlight=False)
+    screen.print(f"\n[bold]turn {turn.index}[/]", highlight=False, markup=True)
+    screen.print(f"[magenta]assistant[/]  {escape(lettered(reply, domain))}", highlight=False, markup=True)
     for transition in turn.candidate.transitions:
         if transition.moved or transition.satisfied:
             sign = "●" if transition.moved else "✓"
             line = f"           {sign} {tree.text(transition.intent_id)}: {in_words(transition)}"
             screen.print(line, highlight=False)
-    parts = f"{reward.discovered:+.0f} discovered, {reward.penalty:+.3f} for {reward.n_tokens} tokens"
+    parts = f"{reward.discovered:+g} discovered, {reward.penalty:+.3f} for {reward.n_tokens} tokens"
     screen.print(f"           reward {reward.total:+.3f}  ({parts})", highlight=False)
     if turn.user_message is not None:
-        screen.print(f"[cyan]user[/]       {turn.user_message}", highlight=False)
+        screen.print(f"[cyan]user[/]       {escape(turn.user_message)}", highlight=False, markup=True)
+
+
+def lettered(reply: Reply, domain: str) -> str:
+    """A reply's notation with its samples in the order in which people see them, under the letters that the user says.
+
+    The notation itself keeps the lexicon's order.  A reply without notation, or with samples twice, stays as it is.
+    """
+    from discover_lib.engines.miniature import notation
+    from discover_lib.engines.miniature.lexicon import load_lexicon
+    from discover_lib.engines.miniature.reading import read_reply
+
+    lexicon, written = load_lexicon(domain), reply.notation or reply.text
+    try:
+        moves = notation.parse(reply.notation or "", lexicon)
+    except notation.NotationError:
+        return written
+    samples = [move for move in moves if move.verb == "show"]
+    if len(samples) != 1:
+        return written
+    seen = read_reply(reply.text, domain).options[-len(samples[0].values) :]
+    values = [value for option in seen for value in samples[0].values if value in option]
+    if sorted(values) != sorted(samples[0].values):  # one of them is in several samples
+        return written
+    alternatives = " / ".join(f"{letter} {value}" for letter, value in zip(ascii_uppercase, values, strict=False))
+    shown = f"show {samples[0].dimension} {alternatives}"
+    return " ".join(shown if move.verb == "show" else notation.write([move], lexicon) for move in moves)
 
 
 def print_ending(screen: Console, conversation: Conversation) -> None:
     hidden = len(conversation.tree) - len(conversation.start.discovered)
     screen.print(
         f"\n[bold]{newly_discovered(conversation)} of {hidden}[/] hidden intents discovered in "
-        f"{len(conversation.turns)} turns ({conversation.stop}; rules: {conversation.rules.name}; "
-        f"tokens are {conversation.turns[0].reply.counting})",
+        f"{len(conversation.turns)} turns ({conversation.stop}; rules: {escape(conversation.rules.name)}; "
+        f"tokens are {escape(conversation.turns[0].reply.counting)})",
         highlight=False,
+        markup=True,
     )
 
 
@@ -104,7 +135,7 @@ def sharing_bar() -> AbstractContextManager[Callable[[int, int], None]]:
 
 @contextmanager
 def _bar(unit: str) -> Iterator[Callable[..., None]]:
-    bar = Progress(BarColumn(), MofNCompleteColumn(), TextColumn(unit), console=console(stderr=True))
+    bar = Progress(BarColumn(), MofNCompleteColumn(), TextColumn(unit, markup=False), console=console(stderr=True))
 
     def draw(done: int, total: int, more: str = "") -> None:
         if not bar.tasks:  # drawn only once a run has begun: what is refused before is one line of its own
@@ -200,8 +231,9 @@ def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
     for summary in summaries:
         table.add_row(*summary.row())
     console().print(table)
-    for why in dict.fromkeys(summary.why_no_score for summary in summaries if summary.score is None):
-        typer.echo(f"eq. 4: not defined: {why}")
+    typer.echo("share of hidden: those discovered, emerging ones left out")
+    for line in dict.fromkeys(summary.score_line for summary in summaries):
+        typer.echo(line)
     typer.echo(within_reach(run))
 
 
@@ -280,7 +312,7 @@ def print_results(
     """
     for scope in results.values():
         if len(results) > 1:
-            screen.print(f"\n[bold]{scope.scope}[/]")
+            screen.print(f"\n[bold]{escape(scope.scope)}[/]", markup=True)
         _print_table(screen, scope, rules, unchanged or {})
         if ceilings and scope.scope in ceilings:
             screen.print(f"  {ceiling_line(ceilings[scope.scope])}", highlight=False, markup=False)
@@ -308,7 +340,8 @@ def _print_table(screen: Console, scope: ScopeResults, rules: str, unchanged: Ma
 
 def ceiling_line(ceiling: Estimate) -> str:
     """What a share of hidden intents is read beside."""
-    return f"ceiling of found: {ceiling}, what a perfect reply in every turn would find (n = {ceiling.n_artifacts})"
+    n = f" (n = {ceiling.n_artifacts})" if ceiling.low is not None else ""  # of one artifact it says so itself
+    return f"ceiling of found: {ceiling}, what a perfect reply in every turn would find{n}"
 
 
 def _best_first(scope: ScopeResults) -> list[str]:
@@ -369,6 +402,7 @@ def _print_pools(screen: Console, scope: ScopeResults) -> None:
 
 def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
     """What does not count, and why."""
+    from discover_lib.metrics.results import MEASURE
     from discover_lib.metrics.satisfaction import leaves_line
 
     if why := scope.why_no_eq_4:
@@ -376,11 +410,12 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
     else:
         yield f"eq. 4: {scope.same_for_all} of {scope.users} users left out, on whom all assistants found the same"
     yield leaves_line(len(scope.assistants), scope.leaves_counted, scope.leaves, leave_out)
-    for measure, users in scope.users_of.items():
-        missing = scope.users - users - (scope.same_for_all if measure == "discovery" else 0)
+    for name, users in scope.users_of.items():
+        missing = scope.users - users - (scope.same_for_all if name == "discovery" else 0)
         if missing:
             lack = "lacks" if missing == 1 else "lack"
-            yield f"{measure}: taken over {counted(users, 'user')}; {missing} {lack} it for at least one assistant"
+            label = MEASURE[name].label
+            yield f"{label}: taken over {counted(users, 'user')}; {missing} {lack} it for at least one assistant"
     for name in scope.assistants:
         ends = ", ".join(
             f"{counted(count, 'conversation')} ended {ENDS.get(stop, stop)}"
@@ -455,5 +490,7 @@ def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: b
         print_sensitivity(screen, write_sensitivity(folder))
         written.append(SENSITIVITY_FILE)
     typer.echo(f"results → {', '.join(str(folder / name) for name in written)}")
-    first = replace(id_of_run(folder), assistants=_best_first(results[ALL])[0], measure=MEASURES[0].label)
+    best = _best_first(results[ALL])[0]
+    scored = next(each.label for each in MEASURES if each.name in results[ALL].table[best])  # alone it has no eq. 4
+    first = replace(id_of_run(folder), assistants=best, measure=scored)
     typer.echo(f"what a number stands on: its id in {RESULTS_FILE} under \"ids\", as discover show '{first}'")

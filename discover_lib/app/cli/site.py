@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from discover_lib.app.cli.common import console, writable
+from discover_lib.app.cli.common import console, writable, writable_file
 from discover_lib.app.cli.show import sharing_bar
 from discover_lib.app.sharing import MOST, shared
 from discover_lib.app.site.build import build_site
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import whole_file
 from discover_lib.views.pages import shared_page
 
 
@@ -40,10 +41,10 @@ def share(
 ) -> None:
     """Write a run's conversations and tables, or a session, as one page: it opens from disk and needs no network."""
     chosen = shared(source, limit)
-    target = out or Path(f"{Path(source).resolve().stem}.html")
-    writable(target.parent)
+    target = writable_file(out or Path(f"{Path(source).resolve().stem}.html"))
     with sharing_bar() as on_progress:
         text = shared_page(chosen, on_progress)
-    target.write_text(text, encoding="utf-8")
+    with whole_file(target) as file:
+        file.write(text)
     size = target.stat().st_size / 1e6
     console().print(f"saved {target}: {chosen.facts}, {size:.1f} MB, opens from disk", highlight=False)

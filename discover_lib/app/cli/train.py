@@ -302,23 +302,23 @@ def _settings(flags: TrainFlags) -> StageSettings:
 
 
 def _check(settings: StageSettings, run: Path, access: Access) -> str:
-    """Refuse what cannot work before a folder is made; a tiny base that has yet to be made is checked afterwards.
+    """Refuse what cannot work before a folder is made; of a tiny base that has yet to be made, all but the base itself.
 
     Returns what trains, and why.
 
     Raises:
         JobError: the reasons.
     """
-    base, obstacles = Path(settings.base), []
-    if not base.is_absolute() or base.exists():
-        obstacles = problems(settings, run, access)
-        try:
-            access.check(settings.spec.models() if settings.stage == "grpo" else [])
-        except DiscoverError as error:
-            if str(error) in obstacles:
-                raise  # a key that is missing has an exit code of its own
-    elif base.parent.name != TINY:
-        obstacles = [f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"]
+    base = Path(settings.base)
+    missing = base.is_absolute() and not base.exists()
+    if missing and base.parent.name != TINY:
+        _refuse([f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"])
+    obstacles = problems(settings, run, access, to_be_made=missing)
+    try:
+        access.check(settings.spec.models() if settings.stage == "grpo" else [])
+    except DiscoverError as error:
+        if str(error) in obstacles:
+            raise  # a key that is missing has an exit code of its own
     _refuse(obstacles)
     backend, part = choose_backend(settings.backend, settings.base_path), settings.recipe.of(settings.stage)
     _refuse([f"{settings.stage}: {line}" for line in unsuitable(part, backend)] + generation_problems(part, backend))
@@ -329,7 +329,7 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
 @contextmanager
 def _progress(job: TrainingJob) -> Iterator[Callable[[str], None]]:
     """Draws a run's progress on standard error while it is made in this process; gives the printer of its lines."""
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("steps  {task.fields[more]}"))
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("steps  {task.fields[more]}", markup=False))
     bar, done = Progress(*columns, console=console(stderr=True)), threading.Event()
 
     def watch() -> None:

@@ -21,16 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.app import reward_page, simulator_page
+from discover_lib.app.first_sight import introduction_of
+from discover_lib.app.serve import notebooks_folder
 from discover_lib.app.site import piece, reward
 from discover_lib.app.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder
 from discover_lib.app.site.host import OPENING, PageModel
 from discover_lib.app.stage import StagePlayer
-from discover_lib.app.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, introduction, six_rules
+from discover_lib.app.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, six_rules
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY, data_folder, read_yaml
 from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER
 from discover_lib.engines.miniature.phrases import PHRASES
-from discover_lib.views.html import EMPTY, Markup, joined, static_text, tag
+from discover_lib.views.html import EMPTY, Markup, joined, own_markdown, static_text, tag
 from discover_lib.views.pages import embedded, templates
 from discover_lib.views.story import averages_line
 
@@ -197,7 +199,9 @@ def _story_page() -> SitePage:
     values = {"story": stories[0], "mine": {}, "person": 0, "sent": {}, "stories": stories}
     line = averages_line(averages("svg_drawing", people=30))
     after = joined([line, _prose(six_rules()), _prose(WHAT_IT_IS)])
-    return SitePage("index.html", "Start here", "story", ("story.css",), Markup(introduction()), after, values)
+    return SitePage(
+        "index.html", "Start here", "story", ("story.css",), Markup(static_text("introduction.html")), after, values
+    )
 
 
 def _simulator_page(folder: Path) -> SitePage:
@@ -216,15 +220,13 @@ def _tree_page() -> SitePage:
 
 
 def _reward_page() -> SitePage:
-    before, after = _prose(reward_page.INTRODUCTION), reward_page.explanation()
+    page = (notebooks_folder() / "30_reward.py").read_text("utf-8")
+    before, after = tag("div", introduction_of(page), class_="dl-text"), reward_page.explanation()
     return SitePage("reward.html", "What is one reply worth?", "site_reward", (), before, after, reward.opening())
 
 
 def _prose(text: str) -> Markup:
-    """A text of ours in Markdown, as HTML."""
-    from markdown_it import MarkdownIt
-
-    return tag("div", Markup(MarkdownIt("commonmark").render(text)), class_="dl-text")
+    return tag("div", own_markdown(text), class_="dl-text")
 
 
 # -- offline -----------------------------------------------------------------------------------------------------------

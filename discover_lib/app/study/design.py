@@ -15,7 +15,7 @@ import msgspec
 import yaml
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import read_yaml, repeated_key
+from discover_lib.base.files import repeated_key, yaml_of_people
 from discover_lib.base.seeds import derive_rng
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
@@ -188,7 +188,8 @@ def load_study(path: Path) -> Study:
         StudyError: naming the field that is missing, unknown or impossible.
     """
     try:
-        plain, twice = read_yaml(path), repeated_key(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        plain, twice = yaml_of_people(text), repeated_key(text)
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file; copy data/study/paper.yaml and change what is yours") from None
     except (yaml.YAMLError, ValueError) as error:  # a date that there is not, bytes that are no UTF-8

@@ -6,7 +6,6 @@ import csv
 import json
 import re
 import shutil
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from discover_lib.app.study import attrition
 from discover_lib.app.study.design import Study, StudyError
 from discover_lib.app.study.desk import EXPORTED, RUN, Desk
 from discover_lib.app.study.report import Finished, finished
+from discover_lib.base.cells import FORMULA, harmless_row
 from discover_lib.base.files import whole_file, write_text_lines
 from discover_lib.base.personal import personal_data
 from discover_lib.core.conversation import Reply
@@ -57,7 +57,6 @@ RATINGS = {
     "after": "exchanges that it follows",
     "rating": "the number; empty where it was not given",
 }
-FORMULA = ("=", "+", "-", "@")
 
 
 @dataclass(frozen=True)
@@ -208,18 +207,7 @@ def _write(path: Path, columns: Iterable[str], rows: Iterable[Mapping[str, Any]]
         table = csv.DictWriter(file, list(columns), lineterminator="\n")
         table.writeheader()
         for row in rows:
-            table.writerow({name: harmless(cell) if isinstance(cell, str) else cell for name, cell in row.items()})
-
-
-def harmless(cell: str) -> str:
-    """Text as no spreadsheet takes for a formula, and with control characters made visible (U+202E turns a line)."""
-    shown = "".join(f"<U+{ord(sign):04X}>" if _is_control(sign) else sign for sign in cell)
-    return f"'{shown}" if shown.startswith(FORMULA) else shown
-
-
-def _is_control(sign: str) -> bool:
-    kept = "\n\t\u200c\u200d"  # the last two join letters and emoji
-    return unicodedata.category(sign) in ("Cc", "Cf") and sign not in kept
+            table.writerow(harmless_row(dict(row)))
 
 
 def codebook_lines(study: Study) -> list[str]:

@@ -18,15 +18,16 @@ from typing import Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_yaml_once
 from discover_lib.base.words import STOP_WORDS, content_words, denies, stem, words
+from discover_lib.engines.miniature.lexicon_file import problem_of
 
 LEXICON_FOLDER = Path(__file__).parent / "lexicons"
 DOMAINS = ("svg_drawing", "creative_writing", "technical_writing")
 UNSEEN_DOMAINS = ("travel_plan", "dataviz_code", "paper_abstract", "image_prompt", "web_component")  # paper, section 5
 SHIPPED_DOMAINS = DOMAINS + UNSEEN_DOMAINS
 # A lexicon that is put into the folder is a domain; it stands after those that came with the library.
-ALL_DOMAINS = SHIPPED_DOMAINS + tuple(
-    sorted({path.stem for path in LEXICON_FOLDER.glob("*.yaml")} - {*SHIPPED_DOMAINS})
-)
+ADDED_DOMAINS = tuple(sorted({path.stem for path in LEXICON_FOLDER.glob("*.yaml")} - {*SHIPPED_DOMAINS}))
+ALL_DOMAINS = SHIPPED_DOMAINS + ADDED_DOMAINS
+DRAWN = "svg_drawing"  # its values are drawn, those of all others are written: a leaf has a line
 MAX_CUE_WORDS = 4
 _NOTHING: frozenset[str] = frozenset()
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")  # within a line
@@ -286,16 +287,41 @@ def load_lexicon(domain: str) -> Lexicon:
     """Read and check the lexicon of `domain`.
 
     Raises:
-        LexiconError: unknown domain, or a file that breaks a rule (see `check_lexicon`).
+        LexiconError: unknown domain, or a file that is no YAML or breaks a rule (see `check_lexicon`).
     """
     path = LEXICON_FOLDER / f"{domain}.yaml"
-    if not path.is_file():
+    if path.name != f"{domain}.yaml" or "\0" in domain or not path.is_file():  # a link may name any place
         raise LexiconError(f"unknown domain {domain!r}; choose one of {', '.join(ALL_DOMAINS)}")
-    return parse_lexicon(read_yaml_once(path))
+    lexicon = parse_lexicon(_read(path), path.name)
+    if lexicon.domain != domain:
+        raise LexiconError(f"{path.name}: 'domain' must be {domain!r}, as the file is called, got {lexicon.domain!r}")
+    return lexicon
 
 
-def parse_lexicon(data: dict[str, Any]) -> Lexicon:
-    """Build a `Lexicon` from the parsed YAML and check it."""
+def _read(path: Path) -> Any:
+    try:
+        return read_yaml_once(path)
+    except UnicodeDecodeError:
+        raise LexiconError(f"{path.name}: not UTF-8 text; save it as UTF-8") from None
+    except Exception as error:
+        import yaml  # not otherwise: what was parsed before is read as JSON
+
+        if not isinstance(error, yaml.YAMLError):
+            raise
+        raise LexiconError(f"{path.name}: not valid YAML: {' '.join(str(error).split())}") from None
+
+
+def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:
+    """Build a `Lexicon` from the parsed YAML and check it.
+
+    Args:
+        file: what the error calls it, where it does not name its domain.
+
+    Raises:
+        LexiconError: a key is missing, unknown or of another kind, or a rule is broken (see `check_lexicon`).
+    """
+    if problem := problem_of(data):
+        raise LexiconError(f"{file}: {problem}")
     values: dict[str, Value] = {}
     dimensions: dict[str, Dimension] = {}
     for entry in data["dimensions"]:
@@ -428,9 +454,10 @@ def check_lexicon(lexicon: Lexicon) -> None:
 
     - ids are single tokens, no dimension shares its name with a value; texts are unique
     - a cue holds a word that is not everyday grammar; said in talk, a phrase may do without ("to the right")
-    - taxonomies are 2 to 5 levels deep and branch: a value has no children or at least two
+    - taxonomies branch: a value has no children or at least two
     - every value's `say` names the value: it contains one of its own cues and no other value's outside its lineage
     - requirement texts use no word of hesitation or assent (`STOP_WORDS` beyond plain grammar are ignored anyway)
+    - what is written has a line for every leaf, which names the leaf and nothing else: what it shows is judged by it
     - an opening names its value, alone, and holds no word of another requirement either
     - an aspect's words stand in none of the domain's requirement texts, and `say` uses no word that only other
       requirements hold: naming a category, or a thing already known, can then never name a hidden requirement
@@ -455,6 +482,8 @@ def check_lexicon(lexicon: Lexicon) -> None:
             if value.id not in found or any(other not in lexicon.lineages[value.id] for other in found):
                 raise LexiconError(f"{where}: say {value.say!r} of {value.id!r} must name it alone, got {list(found)}")
     _check_sayings(lexicon)
+    if where not in SHIPPED_DOMAINS:  # of those the tests hold it, and reading every line takes time
+        _check_lines(lexicon)
     for dimension in lexicon.dimensions.values():
         if not _TOKEN.match(dimension.name):
             raise LexiconError(f"{where}: dimension name {dimension.name!r} must be one lower-case token")
@@ -499,6 +528,20 @@ def _check_sayings(lexicon: Lexicon) -> None:
                     f"{lexicon.domain}: say {value.say!r} of {value.id!r} uses {word!r}, which its own requirement "
                     f"lacks and the one of {sorted(holders[word])[0]!r} holds"
                 )
+
+
+def _check_lines(lexicon: Lexicon) -> None:
+    for leaf in (value for value in lexicon.values.values() if value.is_leaf):
+        if not leaf.line.strip():
+            raise LexiconError(f"{lexicon.domain}: {leaf.id!r} needs a line, the sentence that a piece shows it by")
+        sentences = _SENTENCE_END.split(leaf.line.strip())
+        hits = [_cue_hits(lexicon.cue_index, sentence) for sentence in sentences]
+        named = lexicon.most_specific({value_id: phrase for found in hits for value_id, phrase in found.items()})
+        if list(named) != [leaf.id]:
+            raise LexiconError(
+                f"{lexicon.domain}: the line of {leaf.id!r} must name it alone, by one of its cues, "
+                f"got {', '.join(named) or 'nothing'}: {leaf.line!r:.80}"
+            )
 
 
 def _check_aspect(lexicon: Lexicon, dimension: Dimension) -> None:

@@ -11,7 +11,7 @@ from textwrap import indent
 
 from discover_lib.core.conversation import Reply
 from discover_lib.engines.miniature import notation
-from discover_lib.engines.miniature.lexicon import Form, Lexicon, Value, load_lexicon
+from discover_lib.engines.miniature.lexicon import DRAWN, Form, Lexicon, Value, load_lexicon
 from discover_lib.engines.miniature.notation import COUNTING, TOKENS_PER_WORD, Move, NotationError, in_order
 
 LINES_PER_PARAGRAPH = 3
@@ -26,7 +26,7 @@ PLAIN = {  # what is said around a move, by its verb
 
 
 def is_drawn(domain: str) -> bool:
-    return domain == "svg_drawing"
+    return domain == DRAWN
 
 
 def render_artifact(values: Iterable[str], lexicon: Lexicon) -> str:

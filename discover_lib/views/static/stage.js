@@ -669,7 +669,7 @@ export function stage(root, source) {
     show(anchor, "Keys", [h("dl", { class: "st-keys" }, KEYS.filter(([, , where]) => live || !where).map(([key, does]) => h("div", null, h("dt", null, key), h("dd", null, does))))]);
   }
   function show(anchor, title, content) {
-    at.pop.replaceChildren(h("p", { class: "st-pop-title" }, h("b", null, title)), ...content.filter(Boolean));
+    at.pop.replaceChildren(h("p", { class: "st-pop-title" }, h("b", null, ...indexed(title))), ...content.filter(Boolean));
     at.pop.setAttribute("role", "dialog");
     at.pop.setAttribute("aria-label", title);
     if (!at.pop.matches(":popover-open")) at.pop.showPopover();

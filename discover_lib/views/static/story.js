@@ -321,6 +321,10 @@ export default {
         turn = mine.moments.length - 1;
       }
       build();
+      if (mine.moments) { // the answer stands above the field that it was asked in
+        const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+        columns[chosen].root.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
+      }
     });
     turn = Math.min(1, model.get("story").turns); // the first screen shows what a reply does
     build();

@@ -14,7 +14,7 @@ from discover_lib.app.jobs import find_evaluations
 from discover_lib.app.study.design import Condition, Study
 from discover_lib.app.study.desk import Desk
 from discover_lib.app.study.ethics import write_pack
-from discover_lib.app.study.export import harmless, last_piece
+from discover_lib.app.study.export import last_piece
 from discover_lib.app.study.report import _with_n, compared, outcome_lines
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.runs.store import RunStore
@@ -134,7 +134,6 @@ def test_no_cell_is_run_or_turned_by_a_spreadsheet(rehearsed: Path) -> None:
     messages, people = (rows(rehearsed / "export" / f"{name}.csv") for name in ("messages", "participants"))
     [cell] = [row["text"] for row in messages if "HYPERLINK" in row["text"]]
     assert cell.startswith('\'=HYPERLINK("x") <U+202E>txt ')
-    assert harmless("-1") == "'-1" and harmless("a\nb – c") == "a\nb – c"
     for person in people:
         replies = [
             r["text"] for r in messages if r["role"] == "assistant" and r["participant"] == person["participant"]

@@ -93,6 +93,20 @@ def test_a_study_from_before_there_were_rights_keeps_its_version_and_its_sheet(t
     assert "[to be filled in: rights.legal_basis]" in (tmp_path / "pack" / "information.md").read_text("utf-8")
 
 
+def test_what_lies_beside_a_study_file_is_not_read_in_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_bytes(PAPER.read_bytes())
+    (tmp_path / "mine.json").write_text("[")
+    assert load_study(file).version == load_study(PAPER).version
+
+
+def test_a_study_file_that_holds_itself_is_refused_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"{PAPER.read_text()}\nextra: &extra [*extra]\n")
+    with pytest.raises(StudyError, match=r"mine\.yaml: not valid YAML: \*extra .* holds itself"):
+        load_study(file)
+
+
 def test_a_missing_file_says_where_to_begin(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"copy data/study/paper.yaml"):
         load_study(tmp_path / "none.yaml")

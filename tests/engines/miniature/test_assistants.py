@@ -125,8 +125,9 @@ def test_in_the_first_edition_an_assistant_opens_with_its_set_sentence():
 
 
 def test_an_unknown_assistant_is_named_with_the_known_ones():
-    with pytest.raises(ValueError, match="unknown assistant 'nobody'; the scripted ones are draft"):
+    with pytest.raises(ValueError, match="unknown assistant 'nobody'; the scripted ones are ") as refused:
         scripted_assistant("nobody", "svg_drawing")
+    assert str(refused.value).partition(" are ")[2].split(", ") == list(SCRIPTED)
 
 
 @pytest.mark.slow

@@ -13,18 +13,23 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.json_text import paired_halves, whole_characters
 from discover_lib.engines.llm.calls.records import LLMError, Request
 from discover_lib.engines.llm.calls.wire import (
+    BIGGEST_REPLY,
     NativeSchema,
     OnText,
     WireReply,
+    count_of,
     failure,
+    keep_out,
     kind_of_status,
     response_format,
     seconds_of,
     sent_messages,
     sent_parameters,
     session_header,
+    too_long,
 )
 
 if TYPE_CHECKING:
@@ -78,6 +83,7 @@ class DirectWire:
         self._key_variable = key_variable
         self._native_schema = native_schema
         self._session: aiohttp.ClientSession | None = None
+        keep_out(key_variable)
 
     @property
     def probes_schema(self) -> bool:
@@ -96,11 +102,14 @@ class DirectWire:
         try:
             async with self._open().post(self._url, json=body, headers=self._headers(request)) as response:
                 if response.status != 200:
-                    said = (await response.read()).decode("utf-8", "replace")
+                    said = (await _bytes_of(response)).decode("utf-8", "replace")
                     raise _refusal(request, response.status, said, response.headers.get("retry-after"))
                 if on_text:
-                    return await _read_stream(request, _events(response), on_text)
-                return _read_whole(request, await response.read())
+                    return await _read_stream(request, _events(request, response), on_text)
+                raw = await _bytes_of(response)
+                if len(raw) > BIGGEST_REPLY:
+                    raise too_long(request)
+                return _read_whole(request, raw)
         except LLMError:
             raise
         except (aiohttp.ClientError, OSError, ValueError) as error:  # a ValueError is an endless line of a stream
@@ -141,7 +150,7 @@ def _refusal(request: Request, status: int, text: str, retry_after: str | None) 
         data = json.loads(text)
         error = data["error"] if "error" in data else data["detail"]  # the latter where FastAPI answers
         message = error["message"] if isinstance(error, dict) else str(error)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         message = text
     kind = kind_of_status(status, text)
     return failure(request, kind, f"HTTP {status}", str(message), seconds_of(retry_after))
@@ -155,10 +164,10 @@ def _read_whole(request: Request, raw: bytes) -> WireReply:
         choice = data["choices"][0]
         text = _text(choice["message"].get("content"))
         usage = data.get("usage")
-        return WireReply(text, *_tokens(usage, text), choice.get("finish_reason"), _reasoning_tokens(usage))
+        return WireReply(text, *_tokens(usage, text), _reason(choice), _reasoning_tokens(usage))
     except LLMError:
         raise
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         start = raw[:80].decode("utf-8", "replace")
         raise failure(request, "server", "the reply is no chat completion", start, perhaps_billed=True) from None
 
@@ -179,22 +188,38 @@ async def _read_stream(request: Request, events: AsyncIterator[bytes], on_text: 
             usage = data.get("usage") or usage
             choices = data.get("choices") or [{}]
             piece = _text((choices[0].get("delta") or {}).get("content"))
-            finish = choices[0].get("finish_reason") or finish
+            finish = _reason(choices[0]) or finish
         except LLMError:
             raise
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise failure(request, "server", "the stream holds no chat completion", perhaps_billed=True) from None
         if piece:
             pieces.append(piece)
-            on_text("".join(pieces))
+            on_text(whole_characters("".join(pieces)))
     if not ended and finish is None:
         raise failure(request, "connection", "the stream was cut before its end", perhaps_billed=True)
-    text = "".join(pieces)
+    text = paired_halves("".join(pieces))
     return WireReply(text, *_tokens(usage, text), finish, _reasoning_tokens(usage))
 
 
-async def _events(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+async def _bytes_of(response: aiohttp.ClientResponse) -> bytes:
+    """The body, unpacked, as far as it is no longer than a reply can be and a byte more."""
+    parts: list[bytes] = []
+    length = 0
+    async for part in response.content.iter_any():
+        parts.append(part)
+        length += len(part)
+        if length > BIGGEST_REPLY:
+            break
+    return b"".join(parts)[: BIGGEST_REPLY + 1]
+
+
+async def _events(request: Request, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    length = 0
     async for line in response.content:
+        length += len(line)
+        if length > BIGGEST_REPLY:
+            raise too_long(request)
         if line.startswith(b"data:"):
             yield line.removeprefix(b"data:").strip()
 
@@ -209,15 +234,19 @@ def _text(content: Any) -> str:
 
 def _tokens(usage: Any, text: str) -> tuple[int | None, int | None]:
     counts = usage if isinstance(usage, dict) else {}
-    prompt, completion = counts.get("prompt_tokens"), counts.get("completion_tokens")
+    prompt, completion = count_of(counts.get("prompt_tokens")), count_of(counts.get("completion_tokens"))
     # No prompt is empty, and no text costs nothing: such zeros are a count that was not made.
     return (prompt or None), (completion if completion or (completion == 0 and not text) else None)
 
 
 def _reasoning_tokens(usage: Any) -> int | None:
     details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
-    count = details.get("reasoning_tokens") if isinstance(details, dict) else None
-    return count if isinstance(count, int) else None
+    return count_of(details.get("reasoning_tokens")) if isinstance(details, dict) else None
+
+
+def _reason(choice: Any) -> str | None:
+    reason = choice.get("finish_reason")
+    return reason if isinstance(reason, str) else None
 
 
 def _said(error: Exception) -> str:

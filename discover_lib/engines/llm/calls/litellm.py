@@ -15,18 +15,23 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
+from discover_lib.base.json_text import paired_halves, whole_characters
 from discover_lib.engines.llm.calls.records import LLMError, Request
 from discover_lib.engines.llm.calls.wire import (
+    BIGGEST_REPLY,
     NativeSchema,
     OnText,
     WireReply,
+    count_of,
     failure,
+    keep_out,
     kind_of_status,
     response_format,
     seconds_of,
     sent_messages,
     sent_parameters,
     session_header,
+    too_long,
 )
 
 SENT = ("temperature", "max_tokens", "seed", "reasoning_effort")
@@ -85,6 +90,7 @@ class LiteLLMWire:
         self._key_variable = key_variable
         self._native_schema = native_schema
         self._timeout_seconds = timeout_seconds
+        keep_out(key_variable)
 
     @property
     def probes_schema(self) -> bool:
@@ -174,29 +180,32 @@ def _read_whole(request: Request, answer: Any) -> WireReply:
 
 async def _read_stream(request: Request, stream: Any, on_text: OnText) -> WireReply:
     pieces: list[str] = []
+    length = 0
     async for chunk in stream:
         piece = chunk.choices[0].delta.content if chunk.choices else None
         if piece:
             pieces.append(piece)
-            on_text("".join(pieces))
+            length += len(piece)
+            if length > BIGGEST_REPLY:
+                raise too_long(request)
+            on_text(whole_characters("".join(pieces)))
     # LiteLLM ends every stream with a "stop" and a count of its own, so look at what was really received.
     finish = getattr(stream, "received_finish_reason", None)
     if finish is None:
         raise failure(request, "connection", "the stream was cut before its end", perhaps_billed=True)
     counted = [usage for chunk in stream.chunks if (usage := getattr(chunk, "usage", None))]
     usage = counted[-1] if counted else None
-    return WireReply("".join(pieces), *_tokens(usage), finish, _reasoning_tokens(usage))
+    return WireReply(paired_halves("".join(pieces)), *_tokens(usage), finish, _reasoning_tokens(usage))
 
 
 def _tokens(usage: Any) -> tuple[int | None, int | None]:
     """Prompt and completion tokens; LiteLLM writes 0 where the provider did not count."""
-    prompt = getattr(usage, "prompt_tokens", None) or None
-    return prompt, (getattr(usage, "completion_tokens", None) if prompt else None)
+    prompt = count_of(getattr(usage, "prompt_tokens", None)) or None
+    return prompt, (count_of(getattr(usage, "completion_tokens", None)) if prompt else None)
 
 
 def _reasoning_tokens(usage: Any) -> int | None:
-    count = getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None)
-    return count if isinstance(count, int) else None
+    return count_of(getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None))
 
 
 def _error(request: Request, error: Exception, api_base: str | None) -> LLMError:

@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import yaml_of_people
 
 TABLE_FILE = "model_prices_and_context_window_backup.json"
 # Where a price of zero is true.  Elsewhere a zero in the table means that nobody entered the price.
@@ -82,7 +83,7 @@ def read_prices(path: Path) -> dict[str, Price]:
         PriceFileError: the file is missing, or not of this form.
     """
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml_of_people(path.read_text(encoding="utf-8"))
         as_of = str(data["as_of"])
         return {
             str(model): Price(_dollars(entry["input"]), _dollars(entry["output"]), path.name, as_of)

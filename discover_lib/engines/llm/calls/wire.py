@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from discover_lib.base.json_text import whole_characters
 from discover_lib.engines.llm.calls.records import Kind, LLMError, Request
 
 OnText = Callable[[str], None]
@@ -16,9 +17,15 @@ LINE_LENGTH = 300  # characters of a provider's message that an error keeps
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
 _SECRET_LENGTH = 8  # shorter values of such variables are settings, not secrets
+_KEY_LENGTH = 4  # of a variable that was named as a server's key even a short value is one; shorter ones are words
 _SECRET_FORM = re.compile(
     r"(?i)\b(?:sk|pk|gsk|hf|xai|key)[-_][\w-]{6,}[\w*-]*|\bAIza[\w-]{20,}|\bbearer\s+[\w.~+/*-]{6,}=*"
 )
+
+
+_MOST_TOKENS = 2**31 - 1  # that one call can be thought to take
+_key_variables: set[str] = set()  # those that were named as a server's key, whatever their names say
+BIGGEST_REPLY = 2**24  # bytes: more than any model writes, and nothing that a machine's memory cannot hold
 
 
 @dataclass(frozen=True)
@@ -66,15 +73,7 @@ class Wire(Protocol):
 
 def sent_messages(request: Request) -> list[dict[str, str]]:
     """The messages as they are sent: half a surrogate pair, as a cut text may end with, is nothing to send."""
-    return [{**each, "content": _whole_characters(each["content"])} for each in request.messages]
-
-
-def _whole_characters(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return [{**each, "content": whole_characters(each["content"])} for each in request.messages]
 
 
 def sent_parameters(request: Request) -> dict[str, Any]:
@@ -113,10 +112,18 @@ def seconds_of(retry_after: str | None) -> float | None:
     return seconds if 0 <= seconds < float("inf") else None
 
 
+def keep_out(key_variable: str | None) -> None:
+    """From now on what this environment variable holds is in no message."""
+    if key_variable:
+        _key_variables.add(key_variable)
+
+
 def redact(text: str) -> str:
     """`text` without anything that looks like a key or is the value of a secret environment variable."""
-    for name, value in os.environ.items():
-        if len(value) >= _SECRET_LENGTH and _SECRET_NAME.search(name.upper()) and value in text:
+    for name, held in os.environ.items():
+        value, named = held.strip(), name in _key_variables  # a line's end is not sent, and so not quoted
+        secret = named or _SECRET_NAME.search(name.upper())
+        if secret and len(value) >= (_KEY_LENGTH if named else _SECRET_LENGTH) and value in text:
             text = text.replace(value, "[key]")
     return _SECRET_FORM.sub("[key]", text)
 
@@ -139,6 +146,18 @@ def failure(
     """The error of one attempt."""
     line = f"{request.model}: {what}" + (f": {one_line(message)}" if message.strip() else "")
     return LLMError(line, kind, attempts=1, retry_after_seconds=retry_after_seconds, perhaps_billed=perhaps_billed)
+
+
+def too_long(request: Request) -> LLMError:
+    """The error of a reply that does not end."""
+    return failure(request, "server", f"the reply is longer than {BIGGEST_REPLY / 2**20:.0f} MiB", perhaps_billed=True)
+
+
+def count_of(value: Any) -> int | None:
+    """A count as a server says it; None for what is no number of tokens, such as a text, a minus, or infinity."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_TOKENS:
+        return None
+    return int(value)
 
 
 def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:

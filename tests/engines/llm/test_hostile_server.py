@@ -1,0 +1,175 @@
+"""A server that means harm, or is broken: one line for what it says, bounded memory for what it sends, and no key."""
+
+import gzip
+import json
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError, Price, Request
+from discover_lib.engines.llm.calls.wire import BIGGEST_REPLY, redact
+
+Answer = Callable[[str], Iterator[bytes]]  # the head of a request → the bytes of an answer
+
+
+@contextmanager
+def served(answer: Answer) -> Iterator[str]:
+    """The address of a server that answers every request with these bytes, as long as somebody takes them."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                line, _ = listening.accept()
+            except OSError:
+                return
+            with line:
+                asked = b""
+                while b"\r\n\r\n" not in asked:
+                    asked += line.recv(65536)
+                head, _, body = asked.partition(b"\r\n\r\n")
+                length = re.search(rb"(?i)content-length: (\d+)", head)
+                while length and len(body) < int(length[1]):
+                    body += line.recv(65536)
+                try:
+                    for part in answer(head.decode()):
+                        line.sendall(part)
+                except OSError:
+                    pass  # nobody listens any more
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    finally:
+        listening.close()
+
+
+def said(body: bytes, status: str = "200 OK", *headers: str) -> Answer:
+    head = "\r\n".join((f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers, "", ""))
+    return lambda _: iter((head.encode(), body))
+
+
+def completion(**usage: object) -> bytes:
+    reply = {"choices": [{"message": {"content": "a boat"}, "finish_reason": "stop"}], "usage": usage}
+    return json.dumps(reply).encode()
+
+
+def client_of(address: str, **options: object) -> LLMClient:
+    return LLMClient(ClientSettings(address, max_attempts=1, env_file=None, native_schema="never", **options))  # type: ignore[arg-type]
+
+
+ASKED = Request("openai/m", ({"role": "user", "content": "draw"},), "assistant")
+
+
+# -- what cannot be read -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"choices":' + b"[" * 100_000 + b"]" * 100_000 + b"}"])
+def test_json_that_is_nested_without_end_is_no_completion(body: bytes) -> None:
+    with served(said(body)) as address, client_of(address) as client:
+        with pytest.raises(LLMError, match="the reply is no chat completion") as caught:
+            client.complete(ASKED)
+        assert caught.value.kind == "server"
+    events, refusal = said(b"data: " + body + b"\n\n"), said(body, "400 Bad Request")
+    holds_none = pytest.raises(LLMError, match="the stream holds no chat completion")
+    with served(events) as address, client_of(address) as client, holds_none:
+        client.stream(ASKED, lambda _: None)
+    with served(refusal) as address, client_of(address) as client, pytest.raises(LLMError, match="HTTP 400"):
+        client.complete(ASKED)
+
+
+@pytest.mark.parametrize("count", ["9", [9], {}, True, -9, 1e300, 10**30, float("nan"), float("inf")])
+def test_what_is_no_count_of_tokens_is_unknown_and_costs_no_budget(count: object) -> None:
+    prices = {"openai/m": Price(1.0, 1.0)}
+    usage = completion(prompt_tokens=count, completion_tokens=count)
+    with served(said(usage)) as address, client_of(address, prices=prices) as client:
+        got = client.complete(ASKED)
+        assert (got.text, got.prompt_tokens, got.completion_tokens, got.cost) == ("a boat", None, None, None)
+        assert client.usage.total.cost == 0.0 and client.usage.total.calls_of_unknown_price == 1
+
+
+def test_why_a_reply_ended_is_a_word() -> None:
+    body = completion(prompt_tokens=3, completion_tokens=2).replace(b'"stop"', b'{"why": []}')
+    with served(said(body)) as address, client_of(address) as client:
+        assert client.complete(ASKED).finish_reason is None
+
+
+# -- what does not end -------------------------------------------------------------------------------------------------
+
+
+def endless(part: bytes) -> Answer:
+    def answer(_: str) -> Iterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+        for _ in range(40 * 2**20 // len(part)):
+            yield part
+
+    return answer
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answer", "streamed"),
+    [
+        (endless(b" " * 2**16), False),
+        (said(gzip.compress(b" " * 40 * 2**20), "200 OK", "Content-Encoding: gzip"), False),
+        (endless(b": still here\n\n" * 4096), True),
+        (endless(b'data: {"choices": []}\n\n' * 4096), True),
+        (said(gzip.compress(b": still here\n\n" * 3 * 2**20), "200 OK", "Content-Encoding: gzip"), True),
+    ],
+    ids=["body", "packed", "comments", "events", "packed comments"],
+)
+def test_a_reply_that_does_not_end_is_given_up(answer: Answer, streamed: bool) -> None:
+    with served(answer) as address, client_of(address) as client:
+        with pytest.raises(LLMError, match="the reply is longer than 16 MiB") as caught:
+            client.stream(ASKED, lambda _: None) if streamed else client.complete(ASKED)
+        assert caught.value.perhaps_billed or client.usage.total.lost == 1
+
+
+@pytest.mark.slow
+def test_a_long_reply_is_read_whole() -> None:
+    text = "a boat " * (BIGGEST_REPLY // 14)
+    body = json.dumps({"choices": [{"message": {"content": text}}]}).encode()
+    with served(said(body)) as address, client_of(address) as client:
+        assert client.complete(ASKED).text == text
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["correct horse", "abc123", "correct-horse\n"])
+def test_a_key_of_whatever_name_is_in_no_message(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_OWN_SERVER", key)
+
+    def echo(head: str) -> Iterator[bytes]:
+        sent = re.search(r"Authorization: Bearer (.*)\r\n", head)
+        assert sent is not None and sent[1] == key
+        return said(json.dumps({"error": {"message": f"no user {sent[1]!r}"}}).encode(), "401 No")(head)
+
+    refused = pytest.raises(LLMError)
+    with served(echo) as address, client_of(address, key_variable="MY_OWN_SERVER") as client, refused as caught:
+        client.complete(ASKED)
+    assert key.strip() not in str(caught.value)
+    assert "no user '[key]'" in str(caught.value) or "\n" in key  # a line's end is never sent
+
+
+def test_a_line_end_behind_a_key_does_not_hide_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "correct-horse-battery\n")
+    assert redact("illegal value b'correct-horse-battery\\n'") == "illegal value b'[key]\\n'"
+
+
+# -- halves of characters ----------------------------------------------------------------------------------------------
+
+
+def test_a_character_that_comes_in_two_events_is_one() -> None:
+    events = [{"choices": [{"delta": {"content": piece}}]} for piece in ("a \ud83d", "\ude00 boat", " \ud83d")]
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+    seen: list[str] = []
+    with served(said(body.encode())) as address, client_of(address) as client:
+        text = client.stream(ASKED, seen.append).text
+    assert text == "a 😀 boat \ud83d"  # what was cut stays as it came
+    assert seen == ["a \ufffd", "a 😀 boat", "a 😀 boat \ufffd"]  # and can be shown
