@@ -107,7 +107,7 @@ def test_what_fails_changes_nothing(fault: str, tmp_path: Path) -> None:
         began = time.monotonic()
         with pytest.raises(SessionError, match="stopped" if fault == "timeout" else MODEL):
             session.next()
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10  # a request that times out is held for thirty
         assert session.conversation == before and session.cursor == 0
         server.script.clear()
         assert session.next().index == 1

@@ -357,7 +357,8 @@ def test_quick_and_slow_assistants_answer_after_the_same_time(study: Study, tmp_
         waited = time.monotonic() - began
         arm = next(each.round.arm for _, each in desk.everybody() if each.at == max(e.at for _, e in desk.everybody()))
         waits[arm].append(waited)
-    assert all(waits.values()) and all(0.58 < wait < 0.85 for each in waits.values() for wait in each)
+    assert all(waits.values()) and all(min(each) > 0.58 for each in waits.values())
+    assert abs(min(waits["base"]) - min(waits["tuned"])) < 0.25, "what remains is the machine's, not the arm's"
 
 
 # -- failures ----------------------------------------------------------------------------------------------------------

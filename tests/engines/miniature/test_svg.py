@@ -109,17 +109,6 @@ def test_drawings_are_compact() -> None:
                 assert sum(1 for _ in parse_svg(svg).iter()) <= 70
 
 
-def test_reading_and_drawing_take_about_a_millisecond() -> None:
-    values = LEXICON.that_fit(dimension.leaves[1] for dimension in LEXICON.dimensions.values())
-    svg = draw(values)
-    read_svg(svg)
-    start = time.process_time()
-    for _ in range(50):
-        draw(values)
-        read_svg(svg)
-    assert (time.process_time() - start) / 50 < 0.005  # about 0.9 ms on a quiet machine
-
-
 # ---- drawings from elsewhere
 
 
@@ -335,6 +324,9 @@ def test_a_drawing_of_no_readable_size_claims_no_format(size: str, body: str) ->
     assert not formats & read_svg(f"<svg {size}>{body}</svg>").keys()
 
 
+# Of processor time. Each of these takes about half a second; what multiplies would take minutes, or never end.
+LONG_SECONDS = 20
+
 LAUGHS = '<g id="a0"><path d="M0 0h1v1z"/></g>' + "".join(
     f'<g id="a{n}">' + f'<use href="#a{n - 1}"/>' * 10 + "</g>" for n in range(1, 9)
 )
@@ -375,14 +367,14 @@ def test_what_multiplies_is_bounded(body: str, message: str) -> None:
     else:
         read_svg(svg)
     safe_svg(svg)
-    assert time.process_time() - begun < 2  # about 0.5 on a quiet machine
+    assert time.process_time() - begun < LONG_SECONDS
 
 
 def test_drawings_are_found_in_a_reply_however_many_are_never_closed() -> None:
     assert drawing_spans("a <svg>b</SVG > c <svg d <svg>e</svg>") == [(2, 15), (18, 37)]
     begun = time.process_time()
     assert drawing_spans("<svg " * 100_000) == []
-    assert time.process_time() - begun < 1
+    assert time.process_time() - begun < LONG_SECONDS
 
 
 @pytest.mark.slow
