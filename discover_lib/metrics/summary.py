@@ -45,7 +45,7 @@ class Summary:
     assistant: str
     discovered: Estimate  # intents discovered beyond the initial ones
     share: Estimate  # of the intents that could be discovered
-    score: float | None  # eq. 4 within this run's assistants
+    discovery: Estimate | None  # eq. 4 within this run's assistants; None where it is not defined
     reward: Estimate  # per turn
     tokens: Estimate  # per conversation
     turns_leaking: int  # user messages that said what the user could not know
@@ -58,20 +58,25 @@ class Summary:
     def to_dict(self) -> dict[str, Any]:
         """The numbers in plain form."""
         told = ("why_no_score", "users", "left_out")  # beside a table only
-        return {name: value for name, value in dataclasses.asdict(self).items() if name not in told}
+        kept = {name: value for name, value in dataclasses.asdict(self).items() if name not in told}
+        return {**kept, "score": self.score}
+
+    @property
+    def score(self) -> float | None:
+        """Eq. 4, the mean over artifacts; None where it is not defined."""
+        return self.discovery.mean if self.discovery else None
 
     @property
     def score_line(self) -> str:
-        """What the mean of eq. 4 is over, which stands without an interval, or why there is none."""
-        if self.score is None:
+        """Whom eq. 4 is measured on, or why it is not defined."""
+        if self.discovery is None:
             return f"eq. 4: not defined: {self.why_no_score}"
         left_out = f"; {self.left_out} left out, on whom all assistants found the same" if self.left_out else ""
-        over = self.users - self.left_out
-        return f"discovery: eq. 4, a mean over {over} of {self.users} users{left_out}; evaluate gives its interval"
+        return f"discovery: eq. 4, on {self.users - self.left_out} of {self.users} users{left_out}"
 
     def row(self) -> tuple[str, ...]:
         """The summary as the cells of a table, under `COLUMNS`, which call what an evaluation has, too, as it does."""
-        score = "not defined" if self.score is None else f"{self.score:.2f}"
+        score = "not defined" if self.discovery is None else str(self.discovery)
         tokens = f"{self.tokens.mean / 1000:.2f}"
         shares = (str(self.discovered), str(self.share))
         return (self.assistant, *shares, score, str(self.reward), tokens, str(self.turns_leaking))
@@ -89,8 +94,17 @@ def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
     }
     pooled = discovery_scores(levels)
     why = why_undefined(len(groups), len(shared), len(pooled.left_out))
-    found = [_summary(name, group, pooled.mean(name), why) for name, group in groups.items()]
-    return [dataclasses.replace(each, users=len(shared), left_out=len(pooled.left_out)) for each in found]
+    artifact = {each.unit: each.artifact for group in groups.values() for each in group}
+    return [
+        dataclasses.replace(
+            _summary(name, group),
+            discovery=None if why else _over_artifacts((artifact[user], score) for user, score in pooled[name].items()),
+            why_no_score=why,
+            users=len(shared),
+            left_out=len(pooled.left_out),
+        )
+        for name, group in groups.items()
+    ]
 
 
 @dataclass(frozen=True)
@@ -136,22 +150,26 @@ def newly_discovered(conversation: Conversation) -> int:
     return len(conversation.state.discovered) - len(conversation.start.discovered)
 
 
-def _summary(name: str, group: Sequence[ConversationScores], score: float | None, why: str) -> Summary:
+def _summary(name: str, group: Sequence[ConversationScores]) -> Summary:
+    """What came out for one assistant, but for what takes the others to tell."""
     return Summary(
         assistant=name,
         discovered=_estimate(group, lambda each: each.discovered),
         share=_estimate(group, lambda each: math.nan if each.share_of_hidden is None else each.share_of_hidden),
-        score=score,
+        discovery=None,
         reward=_estimate(group, lambda each: math.nan if each.reward is None else each.reward),
         tokens=_estimate(group, lambda each: sum(each.tokens)),
         turns_leaking=sum(each.leaks for each in group),
-        why_no_score=why,
     )
 
 
 def _estimate(group: Sequence[T], number: Callable[[T], float]) -> Estimate:
     """The mean of a number over artifacts."""
+    return _over_artifacts((each.artifact, number(each)) for each in group)
+
+
+def _over_artifacts(numbers: Iterable[tuple[str, float]]) -> Estimate:
     by_artifact: dict[str, list[float]] = {}
-    for each in group:
-        by_artifact.setdefault(each.artifact, []).append(number(each))
+    for artifact, number in numbers:
+        by_artifact.setdefault(artifact, []).append(number)
     return bootstrap_mean(by_artifact)

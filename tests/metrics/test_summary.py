@@ -47,15 +47,17 @@ def test_a_column_that_an_evaluation_has_too_goes_by_its_name_and_holds_its_numb
         cells = dict(zip(Summary.COLUMNS, summary.row(), strict=True))
         for label, measure in shared.items():
             assert cells[label].split(" ")[0] == f"{table[summary.assistant][measure.name].mean:.2f}"
+        estimate = table[summary.assistant]["discovery"]
+        assert summary.discovery == estimate and summary.to_dict()["score"] == estimate.mean
 
 
-def test_what_the_mean_of_eq_4_is_over_is_said() -> None:
+def test_on_whom_eq_4_is_measured_is_said() -> None:
     run = lay_out(RunOptions(("adaptive", "draft"), domain="svg_drawing", artifacts=20, turns=1))
     scores = [scores_of(talk, place) for place, talk in enumerate(run_units(run.units))]
     [line] = {summary.score_line for summary in summarise(scores)}
     [scope] = results_by_scope(scores).values()
     same = scope.same_for_all
     assert 0 < same < 20
-    assert f"a mean over {20 - same} of 20 users; {same} left out, on whom all assistants found the same" in line
+    assert f"on {20 - same} of 20 users; {same} left out, on whom all assistants found the same" in line
     [alone] = summarise([each for each in scores if each.assistant == "draft"])
     assert alone.score_line == "eq. 4: not defined: one assistant alone; eq. 4 compares several"
