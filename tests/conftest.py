@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM_NAMES, CHROMIUM_OPTIONS, Server, find_chromium, keep_on_this_machine, workbench
+from browser import CHROMIUM_NAMES, CHROMIUM_OPTIONS, Server, asked_outside, find_chromium, workbench
 from hypothesis import settings
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
@@ -63,7 +63,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 @pytest.fixture
 def outside_requests(context: BrowserContext) -> list[str]:
     """URLs outside this machine that the test's pages have asked for so far; each was blocked."""
-    return keep_on_this_machine(context)
+    return asked_outside(context)
 
 
 @pytest.fixture

@@ -179,11 +179,16 @@ def test_only_this_machine_counts_as_here(url: str, expected: bool) -> None:
 
 
 def test_a_page_that_asks_outside_is_blocked_and_reported(page: Page, outside_requests: list[str]) -> None:
-    page.set_content("<h1>Here</h1><img src='https://outside.example/x.png'>")
-    page.evaluate("() => { new WebSocket('wss://outside.example/live') }")
-    page.wait_for_timeout(300)
+    failed: dict[str, str | None] = {}
+    page.on("requestfailed", lambda request: failed.update({request.url: request.failure}))
+    named, numbered = "https://outside.example/x.png", "http://192.0.2.1/x.png"
+    page.set_content(f"<h1>Here</h1><img src='{named}'><img src='{numbered}'>")
+    live = "wss://outside.example/live"
+    page.on("websocket", lambda socket: socket.on("socketerror", lambda why: failed.update({socket.url: why})))
+    page.evaluate("url => new Promise(failed => { new WebSocket(url).onerror = failed })", live)
     assert page.inner_text("h1") == "Here"
-    assert sorted(outside_requests) == ["https://outside.example/x.png", "wss://outside.example/live"]
+    assert sorted(outside_requests) == sorted(failed) == [numbered, named, live]
+    assert all("ERR_NAME_NOT_RESOLVED" in str(why) for why in failed.values())
 
 
 def test_the_workbench_opens_and_asks_for_nothing_outside(

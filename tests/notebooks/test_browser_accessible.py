@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from accessible import DESK, SECOND, in_the_way, resize, settle
-from browser import Server, keep_on_this_machine, workbench
+from browser import Server, asked_outside, workbench
 from playwright.sync_api import Browser, expect
 
 from discover_lib.app.panel import FIRST_SYNTHESIS
@@ -34,7 +34,7 @@ def themed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_nothing_serious_stands_in_anyones_way(name: str, themed: Server, browser: Browser, request: Any) -> None:
     theme = request.node.callspec.params["themed"]
     context = browser.new_context(service_workers="block")
-    outside = keep_on_this_machine(context)
+    outside = asked_outside(context)
     page = context.new_page()
     resize(page, DESK)
     page.goto(f"{themed.url}/?file={name}")
@@ -64,7 +64,7 @@ def test_nothing_serious_stands_in_anyones_way(name: str, themed: Server, browse
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_are_light_or_dark_as_the_system_is(scheme: str, server: Server, browser: Browser) -> None:
     context = browser.new_context(service_workers="block", color_scheme=scheme)
-    keep_on_this_machine(context)
+    asked_outside(context)
     page = context.new_page()
     page.goto(f"{server.url}/?file=30_reward.py")
     expect(page.locator(".dl-footer")).to_be_visible(timeout=60 * SECOND)

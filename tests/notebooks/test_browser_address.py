@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from browser import Server, keep_on_this_machine, workbench
+from browser import Server, asked_outside, workbench
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from discover_lib.app.panel import FIRST_SYNTHESIS
@@ -103,7 +103,7 @@ def test_choices_come_back_from_the_address(name: str, server: Server, page: Pag
     assert parse_qs(urlsplit(page.url).query)["file"] == [name.rstrip("#")]
 
     fresh = browser.new_context()
-    outside = keep_on_this_machine(fresh)
+    outside = asked_outside(fresh)
     again = fresh.new_page()
     again.goto(page.url, timeout=60 * SECOND)
     for label, value in chosen.items():
@@ -119,7 +119,7 @@ def test_another_person_comes_back_from_the_address(server: Server, page: Page, 
     page.get_by_role("button", name="another person").click()
     expect(request).not_to_have_text(before)
     fresh = browser.new_context()
-    keep_on_this_machine(fresh)
+    asked_outside(fresh)
     again = fresh.new_page()
     again.goto(page.url)
     expect(again.locator(".st-request .dl-text")).to_have_text(request.inner_text(), timeout=60 * SECOND)

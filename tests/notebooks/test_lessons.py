@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from browser import Server, keep_on_this_machine, workbench
+from browser import Server, asked_outside, workbench
 from markupsafe import escape
 from notebook_runs import FOLDER, problems, run
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -138,7 +138,7 @@ def test_guess_and_step_come_back_from_the_address_and_answers_do_not(
     page.get_by_role("button", name="Check").click()
     expect(page.get_by_text("✓ Right.")).to_be_visible()
     fresh = browser.new_context()
-    keep_on_this_machine(fresh)
+    asked_outside(fresh)
     again = fresh.new_page()
     again.goto(page.url)
     expect(step(again, "By hand")).to_have_attribute("aria-pressed", "true", timeout=60_000)
