@@ -21,9 +21,11 @@ from discover_lib.metrics.intervals import percent
 from discover_lib.views import conversation as show
 from discover_lib.views.figures.charts import histogram as histogram
 from discover_lib.views.figures.charts import legend, reward_of
+from discover_lib.views.figures.theme import Look, looks
 from discover_lib.views.html import EMPTY, Markup, chip, code, grid, hidden, joined, more, quiet, subscripts, tag
 from discover_lib.views.html import styled as styled
 
+PATTERNS = 5  # in which parts of a bar are drawn, by the stylesheet
 LISTED = 200  # turns in a list; a page stays quick
 LONG_TEXT = 400  # characters of a value that a row's preview shows before it folds the rest away
 
@@ -243,17 +245,29 @@ def table_3(table: Table3, rules: Rules) -> Markup:
     price = f"λ = {rules.lam:g}, τ = {rules.tau:g} {rules.token_unit}"
     caption = f"Rewards: mean ± sd over turns [95 % interval over artifacts]; {rules.name} rules, {price}"
     parts = [*table.wins.items(), ("several share it", table.shared), ("tie, no pair", table.ties)]
-    return shares(parts) + more("The whole table", show.table(("", ""), list(table.rows()), caption))
+    bar = shares(parts, looks(list(table.wins)))
+    return bar + more("The whole table", show.table(("", ""), list(table.rows()), caption))
 
 
-def shares(parts: Iterable[tuple[str, int]]) -> Markup:
-    """Counts as one bar with a legend; told apart by pattern and order as well as by colour."""
+def shares(parts: Iterable[tuple[str, int]], assistants: Mapping[str, Look] | None = None) -> Markup:
+    """Counts as one bar with a legend; told apart by pattern and order as well as by colour.
+
+    Args:
+        assistants: those of the parts that are assistants, each in the colour and with the mark it has everywhere.
+    """
     shown = [(place, name, count) for place, (name, count) in enumerate(parts) if count]
     total = sum(count for _, _, count in shown)
     if not total:
         return EMPTY
-    bar = (tag("i", data_part=place, style=f"flex:{count}") for place, _, count in shown)
-    key = ((tag("i", data_part=place), f"{name} {count} ({percent(count / total)})") for place, name, count in shown)
+    known = assistants or {}
+    ink = {name: f"--ink:{look.colour};" for name, look in known.items()}
+    bar, key = [], []
+    for place, name, count in shown:
+        pattern = place % PATTERNS if name in known else place
+        mark = f"{known[name].character} " if name in known else ""
+        bar.append(tag("i", data_part=pattern, style=f"{ink.get(name, '')}flex:{count}"))
+        swatch = tag("i", data_part=pattern, style=ink.get(name))
+        key.append((swatch, f"{mark}{name} {count} ({percent(count / total)})"))
     return tag("div", *bar, class_="dp-shares", aria_hidden="true") + legend(key)
 
 

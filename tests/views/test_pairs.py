@@ -16,6 +16,7 @@ from discover_lib.dataset.rows import Origin, examples
 from discover_lib.metrics.look_ahead import looking_ahead
 from discover_lib.views import pairs as show_pairs
 from discover_lib.views.figures.charts import PLOT
+from discover_lib.views.figures.theme import looks
 
 ORIGIN = Origin("a run", "judge", "voice")
 
@@ -98,3 +99,12 @@ def test_counts_of_what_is_left_out_add_up() -> None:
     assert sum(legend) == 4
     table = show_pairs.table_3(table_3([unequal(), conversation()]), Rules.paper())
     assert "tie, no pair 1 (50\u00a0%)" in table and "λ = 0.001, τ = 250" in table
+
+
+def test_an_assistant_s_share_has_the_colour_and_the_mark_it_has_everywhere() -> None:
+    mine = looks(["adaptive", "draft"])
+    bar = show_pairs.shares([("draft", 1), ("adaptive", 3), ("tie, no pair", 1)], mine)
+    for name in mine:
+        assert bar.count(f"--ink:{mine[name].colour}") == 2, "in the bar and in its legend"
+        assert f"{mine[name].character} {name} " in bar
+    assert bar.count("--ink") == 4, "no assistant's colour on what is none"
