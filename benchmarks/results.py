@@ -62,10 +62,10 @@ def table(domain: str, paper: Measured, authors: Measured) -> str:
         ours, theirs = paper.summaries[name], authors.summaries[name]
         cells = [
             ours.discovered,
-            f"{ours.score:.2f}",
+            ours.discovery,
             ours.reward,
             theirs.discovered,
-            f"{theirs.score:.2f}",
+            theirs.discovery,
             theirs.reward,
         ]
         rows.append(f"| {name} | " + " | ".join(map(str, cells)) + f" | {ours.tokens.mean:.0f} |")
@@ -109,8 +109,8 @@ def main() -> None:
     note = (
         f"{options.artifacts} generated artifacts × {options.trials} trials a domain, five turns, seed 0, made by "
         f"`benchmarks/results.py`. Mean and 95 % bootstrap interval over artifacts, trials nested; *discovered* counts "
-        f"intents beyond those that the request names; eq. 4 is taken within these {len(SCRIPTED)} assistants, and "
-        f"like the tokens a mean alone; tokens are notation words × 16. Measured "
+        f"intents beyond those that the request names; eq. 4 is taken within these {len(SCRIPTED)} assistants; "
+        f"tokens, a mean alone, are notation words × 16. Measured "
         f"{datetime.date.today().isoformat()}, Python {platform.python_version()}, "
         f"{time.perf_counter() - began:.0f} s on {options.processes} cores."
     )
