@@ -12,6 +12,7 @@ import importlib.machinery
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import Any
 
 from discover_lib.base import VERSION
 from discover_lib.core.advance import advance, finished, focus, initial_state
@@ -79,3 +80,22 @@ class _Miniature(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 sys.meta_path.insert(0, _Miniature())  # before the finder of files, which would load the same modules twice
+
+
+def _show_in_cells() -> None:
+    """Where IPython runs, values at the end of a cell are drawn, not spelled out; the drawing is loaded when one is."""
+
+    def drawn(value: Any) -> str | None:
+        return importlib.import_module("discover_lib.views.jupyter").drawn(value)
+
+    def written(value: Any, printer: Any, cycle: bool) -> None:
+        printer.text(importlib.import_module("discover_lib.views.jupyter").written(value))
+
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        for kind in (Artifact, Conversation, IntentState, IntentTree, Reward, Turn, UserSimulator):
+            shell.display_formatter.formatters["text/html"].for_type(kind, drawn)
+            shell.display_formatter.formatters["text/plain"].for_type(kind, written)
+
+
+_show_in_cells()

@@ -1,4 +1,4 @@
-"""The intent picture is the same object in a plain Jupyter kernel as in marimo."""
+"""In a plain Jupyter kernel: the picture as in marimo, values drawn at the end of a cell."""
 
 import nbformat
 import pytest
@@ -36,3 +36,37 @@ def test_the_figure_is_a_widget_in_a_plain_kernel():
     NotebookClient(book, timeout=60, kernel_name="python3").execute()
     shown = [output for output in book.cells[0].outputs if output.output_type in ("display_data", "execute_result")]
     assert any("application/vnd.jupyter.widget-view+json" in output.data for output in shown)
+
+
+VALUES = """
+from discover_lib import UserSimulator
+from discover_lib.miniature import engine
+from discover_lib.miniature.artifacts import generate_artifact
+
+user = engine("svg_drawing")
+drawing = generate_artifact("svg_drawing", "eval", 0)
+tree = user.builder.build(drawing).tree
+simulator = UserSimulator(tree, user.judge, user.voice)
+turn = simulator.step("a small red fox?")
+"""
+
+
+def test_what_stands_at_the_end_of_a_cell_is_drawn_and_its_text_is_short():
+    names = (
+        "drawing",
+        "tree",
+        "turn",
+        "simulator",
+        "simulator.conversation",
+        "simulator.state",
+        "turn.candidate.reward",
+    )
+    cells = [nbformat.v4.new_code_cell(text) for text in (VALUES, *names)]
+    NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=60, kernel_name="python3").execute()
+    shown = {name: cell.outputs[0].data for name, cell in zip(names, cells[1:], strict=True)}
+    assert [name for name in names if "text/html" in shown[name]] == list(names[:5])
+    assert "<img" in shown["drawing"]["text/html"] and "dl-chat" in shown["simulator"]["text/html"]
+    text = {name: data["text/plain"] for name, data in shown.items()}
+    assert all(len(each) < 2000 and "object at 0x" not in each and "IntentTree(" not in each for each in text.values())
+    assert text["tree"].splitlines()[1].startswith("1 ") and "turn 1" in text["turn"]
+    assert "1 discovered" in text["simulator.state"] and " = " in text["turn.candidate.reward"]
