@@ -19,6 +19,7 @@ from discover_lib.core.advance import advance, finished, focus, initial_state
 from discover_lib.core.conversation import Artifact, Candidate, Conversation, Message, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree, TreeError
 from discover_lib.core.reward import Reward, reward
+from discover_lib.core.roles import BuiltTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Transition, Verdict
@@ -91,9 +92,9 @@ def _show_in_cells() -> None:
     def written(value: Any, printer: Any, cycle: bool) -> None:
         printer.text(importlib.import_module("discover_lib.views.jupyter").written(value))
 
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    if shell is not None:
-        for kind in (Artifact, Conversation, IntentState, IntentTree, Reward, Turn, UserSimulator):
+    running = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    if running is not None and (shell := running()) is not None:
+        for kind in (Artifact, BuiltTree, Conversation, IntentState, IntentTree, Reward, Turn, UserSimulator):
             shell.display_formatter.formatters["text/html"].for_type(kind, drawn)
             shell.display_formatter.formatters["text/plain"].for_type(kind, written)
 

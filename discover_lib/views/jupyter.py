@@ -13,6 +13,7 @@ from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Conversation, Turn
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.reward import Reward
+from discover_lib.core.roles import BuiltTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery, IntentState
@@ -21,7 +22,7 @@ from discover_lib.views.html import Markup
 from discover_lib.views.transcript import reward_line, transcript
 from discover_lib.views.transitions import in_words, level_name
 
-Value = Artifact | Conversation | IntentState | IntentTree | Reward | Turn | UserSimulator
+Value = Artifact | BuiltTree | Conversation | IntentState | IntentTree | Reward | Turn | UserSimulator
 
 
 def drawn(value: Value) -> str | None:
@@ -29,6 +30,8 @@ def drawn(value: Value) -> str | None:
     match value:
         case Artifact():
             return show.styled(show.artifact(value))
+        case BuiltTree():
+            return drawn(value.tree)
         case IntentTree():
             start = initial_state(value, Rules.paper(), 0)
             return show.styled(show.panel(_title(value), show.outline(value, start, focus=(), label="Intents")))
@@ -48,6 +51,8 @@ def written(value: Value) -> str:
     match value:
         case Artifact():
             return f"Artifact {value.id!r}, {value.type}: {len(value.text):,} characters"
+        case BuiltTree():
+            return written(value.tree)
         case IntentTree():
             return "\n".join([_title(value), *_indented(value.roots)])
         case UserSimulator():

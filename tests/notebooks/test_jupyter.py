@@ -54,26 +54,20 @@ from discover_lib.miniature.artifacts import generate_artifact
 
 user = engine("svg_drawing")
 drawing = generate_artifact("svg_drawing", "eval", 0)
-tree = user.builder.build(drawing).tree
+built = user.builder.build(drawing)
+tree = built.tree
 simulator = UserSimulator(tree, user.judge, user.voice)
 turn = simulator.step("a small red fox?")
 """
 
 
 def test_what_stands_at_the_end_of_a_cell_is_drawn_and_its_text_is_short():
-    names = (
-        "drawing",
-        "tree",
-        "turn",
-        "simulator",
-        "simulator.conversation",
-        "simulator.state",
-        "turn.candidate.reward",
-    )
+    seen = ("drawing", "built", "tree", "turn", "simulator", "simulator.conversation")
+    names = (*seen, "simulator.state", "turn.candidate.reward")
     cells = [nbformat.v4.new_code_cell(text) for text in (VALUES, *names)]
     NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=60, kernel_name="python3").execute()
     shown = {name: cell.outputs[0].data for name, cell in zip(names, cells[1:], strict=True)}
-    assert [name for name in names if "text/html" in shown[name]] == list(names[:5])
+    assert [name for name in names if "text/html" in shown[name]] == list(seen)
     assert "<img" in shown["drawing"]["text/html"] and "dl-chat" in shown["simulator"]["text/html"]
     text = {name: data["text/plain"] for name, data in shown.items()}
     assert all(len(each) < 2000 and "object at 0x" not in each and "IntentTree(" not in each for each in text.values())
