@@ -71,6 +71,7 @@ def opened(session_id: str | None) -> tuple[Session | None, str]:
 # What a visitor meets first: a user whose trees branch, some turns by one assistant and a branch by another.
 OPENING = Settings(domain="svg_drawing", artifact="goldfish-sticker", assistant="adaptive", seed=4)
 OPENING_TURNS = 4
+OPENING_WITHOUT_DATA = "svg_drawing-eval-008"  # the artifact where only the package is installed, as on Colab
 OPENING_BRANCH = (2, "ask", 2)  # leaves after this turn, who answers there, for how many turns
 
 
@@ -80,16 +81,19 @@ def opening(folder: Path | None = None) -> Session:
     Raises:
         SessionError: the opening cannot be played.
     """
-    session = Session(OPENING, folder=folder)
+    start = OPENING
+    if OPENING.artifact not in miniature_artifacts(OPENING.domain).values():
+        start = dataclasses.replace(OPENING, artifact=OPENING_WITHOUT_DATA)
+    session = Session(start, folder=folder)
     for _ in range(OPENING_TURNS):
         session.next()
     left_at, other, turns = OPENING_BRANCH
     session.jump(left_at)
     session.fork()
-    session.let_play(dataclasses.replace(OPENING, assistant=other))
+    session.let_play(dataclasses.replace(start, assistant=other))
     for _ in range(turns):
         session.next()
-    session.let_play(OPENING)
+    session.let_play(start)
     session.switch(0)
     session.jump(OPENING_TURNS)
     return session
@@ -106,8 +110,10 @@ def asks_a_model(session: Session, action: Callable[..., object]) -> bool:
 
 
 def sources(session: Session) -> Menu:
-    """Where users come from; trees built here only where there are some."""
+    """Where users come from; recordings and trees built here only where there are some."""
     labels = dict(SOURCES)
+    if not recorded_choices() and session.settings.source != "recorded":
+        labels = {label: source for label, source in labels.items() if source != "recorded"}
     if built_trees() or session.settings.source == "trees":
         labels["Trees built here"] = "trees"
     return labels, label_of(labels, session.settings.source)

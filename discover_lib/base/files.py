@@ -1,7 +1,8 @@
 """Files and folders, and ending long work cleanly.
 
 Input and output lie beside the package in a checkout: `data_folder()` is read and never written, `outputs_folder()`
-holds runs and sessions and can be deleted; the variables DISCOVER_DATA and DISCOVER_OUTPUTS name other places.
+holds runs and sessions and can be deleted; the variables DISCOVER_DATA and DISCOVER_OUTPUTS name other places.  Where
+only the package is installed, what is written lies in the current folder, not among the installed packages.
 Writes are atomic.
 """
 
@@ -31,7 +32,9 @@ def data_folder() -> Path:
 
 def outputs_folder() -> Path:
     """The folder that runs and sessions are written to; the first write makes it."""
-    return Path(os.environ.get("DISCOVER_OUTPUTS") or REPOSITORY / "outputs")
+    if named := os.environ.get("DISCOVER_OUTPUTS"):
+        return Path(named)
+    return (REPOSITORY if (REPOSITORY / "pyproject.toml").is_file() else Path.cwd()) / "outputs"
 
 
 def read_json(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:

@@ -110,13 +110,13 @@ class IntentState(Record):
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)
     initial_thresholds: Mapping[str, Threshold] | None = None
     counted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    __iter__ = None  # a loop would ask `__getitem__` for 0, 1, 2 ... without end
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "satisfied", frozenset(self.satisfied))
         if list in map(type, self.thresholds.values()):
-            thresholds = {
-                key: tuple(value) if isinstance(value, list) else value for key, value in self.thresholds.items()
-            }
+            known = self.thresholds.items()
+            thresholds = {key: tuple(value) if isinstance(value, list) else value for key, value in known}
             object.__setattr__(self, "thresholds", thresholds)
         if self.initial_thresholds is None:
             object.__setattr__(self, "initial_thresholds", dict(self.thresholds))

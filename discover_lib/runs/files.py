@@ -82,14 +82,14 @@ def read_artifact_file(path: Path, artifact_type: str, domain: str) -> Artifact:
     return Artifact(path.stem, artifact_type, text, domain=domain)
 
 
-def load_tree(path: Path) -> IntentTree:
+def load_tree(path: Path | str) -> IntentTree:
     """Read one tree from a JSON file: a tree itself, or an object that holds one under 'tree'.
 
     Raises:
         TreeError: the file is missing, not JSON, or no valid tree, or has intents under a key that is not read; the
             message names the file.
     """
-    data = read_json(path, TreeError)
+    data = read_json(Path(path), TreeError)
     plain = data["tree"] if isinstance(data, dict) and "tree" in data else data
     try:
         tree = IntentTree.from_dict(plain)

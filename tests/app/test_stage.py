@@ -125,7 +125,11 @@ def test_it_plays_until_it_is_told_to_stop(player: StagePlayer) -> None:
     assert asyncio.run(play()) == player.session.cursor and not player.widget.now["playing"]
 
 
-def test_the_opening_is_worth_seeing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("data", ["", "nothing here"])
+def test_the_opening_is_worth_seeing_with_the_checkout_s_data_or_without(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCOVER_DATA", data and str(tmp_path / data))  # as where only the package is installed
     session = simulator_page.opening(tmp_path)
     main, branch = (each.conversation for each in session.branches)
     assert session.current == 0 and session.cursor == len(main.turns) == simulator_page.OPENING_TURNS
@@ -133,6 +137,8 @@ def test_the_opening_is_worth_seeing(tmp_path: Path) -> None:
     assert len(rewards) == len(main.turns) and sum(rewards) >= 3 and len(main.state.discovered) >= 5
     assert len(main.state.discovered) > len(branch.state.discovered), "the contrast is there to see"
     assert session.settings.assistant == simulator_page.OPENING.assistant
+    offered = StagePlayer(session).widget.setup["users"]
+    assert [source["value"] for source in offered] == ["miniature"] + ([] if data else ["recorded"])
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from discover_lib.base import files
 from discover_lib.base.files import graceful_stop, read_yaml, read_yaml_once, repeated_key, yaml_of_people
 
 
@@ -85,6 +86,14 @@ def test_nothing_is_kept_where_python_keeps_nothing(library_file, monkeypatch):
 def test_a_library_that_cannot_be_written_to_is_read_all_the_same(library_file):
     (library_file.parent / "__pycache__").write_text("a file where the folder would be", encoding="utf-8")
     assert read_yaml_once(library_file)["a"] == [1, "two"]
+
+
+def test_of_an_installed_package_nothing_is_written_among_the_packages(tmp_path, monkeypatch):
+    monkeypatch.delenv("DISCOVER_OUTPUTS", raising=False)
+    assert files.outputs_folder() == files.REPOSITORY / "outputs"
+    monkeypatch.setattr(files, "REPOSITORY", tmp_path / "site-packages")
+    monkeypatch.chdir(tmp_path)
+    assert files.outputs_folder() == tmp_path / "outputs"
 
 
 # -- YAML that somebody brings -----------------------------------------------------------------------------------------

@@ -191,7 +191,7 @@ def test_a_tree_file_is_read_alone_or_under_tree(tmp_path: Path) -> None:
     alone, under = tmp_path / "alone.json", tmp_path / "under.json"
     alone.write_text(json.dumps(GOOD), encoding="utf-8")
     under.write_text(json.dumps({"tree": GOOD}), encoding="utf-8")
-    assert load_tree(alone) == load_tree(under) == IntentTree.from_dict(GOOD)
+    assert load_tree(alone) == load_tree(str(alone)) == load_tree(under) == IntentTree.from_dict(GOOD)
 
 
 BAD_FILES = {

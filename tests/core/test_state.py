@@ -54,6 +54,12 @@ def test_engaged(evaluation: Evaluation, discovered: str, satisfied: str) -> Non
     assert after.thresholds == START.thresholds  # engagement needs no θ
 
 
+def test_a_state_is_looked_up_and_a_loop_over_it_ends_at_once() -> None:
+    assert START["1"] is Discovery.DISCOVERED and START["2"] is Discovery.UNDISCOVERED
+    with pytest.raises(TypeError, match="not iterable"):
+        list(START)
+
+
 def test_a_cascade_has_any_depth() -> None:
     nothing = state_of(TREE)
     assert step(artifact("1", "1.1", "1.1.1"), nothing).discovered == {"1", "1.1", "1.1.1"}

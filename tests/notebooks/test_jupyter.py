@@ -1,10 +1,19 @@
-"""The intent picture is the same object in a plain Jupyter kernel as in marimo."""
+"""In a plain Jupyter kernel: the picture as in marimo, values drawn at the end of a cell, the package installed."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
 pytestmark = pytest.mark.slow
+
+BOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 STEP = """
 from discover_lib import UserSimulator
@@ -36,3 +45,48 @@ def test_the_figure_is_a_widget_in_a_plain_kernel():
     NotebookClient(book, timeout=60, kernel_name="python3").execute()
     shown = [output for output in book.cells[0].outputs if output.output_type in ("display_data", "execute_result")]
     assert any("application/vnd.jupyter.widget-view+json" in output.data for output in shown)
+
+
+VALUES = """
+from discover_lib import UserSimulator
+from discover_lib.miniature import engine
+from discover_lib.miniature.artifacts import generate_artifact
+
+user = engine("svg_drawing")
+drawing = generate_artifact("svg_drawing", "eval", 0)
+built = user.builder.build(drawing)
+tree = built.tree
+simulator = UserSimulator(tree, user.judge, user.voice)
+turn = simulator.step("a small red fox?")
+"""
+
+
+def test_what_stands_at_the_end_of_a_cell_is_drawn_and_its_text_is_short():
+    seen = ("drawing", "built", "tree", "turn", "simulator", "simulator.conversation")
+    names = (*seen, "simulator.state", "turn.candidate.reward")
+    cells = [nbformat.v4.new_code_cell(text) for text in (VALUES, *names)]
+    NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=60, kernel_name="python3").execute()
+    shown = {name: cell.outputs[0].data for name, cell in zip(names, cells[1:], strict=True)}
+    assert [name for name in names if "text/html" in shown[name]] == list(seen)
+    assert "<img" in shown["drawing"]["text/html"] and "dl-chat" in shown["simulator"]["text/html"]
+    text = {name: data["text/plain"] for name, data in shown.items()}
+    assert all(len(each) < 2000 and "object at 0x" not in each and "IntentTree(" not in each for each in text.values())
+    assert text["tree"].splitlines()[1].startswith("1 ") and "turn 1" in text["turn"]
+    assert "1 discovered" in text["simulator.state"] and " = " in text["turn.candidate.reward"]
+
+
+@pytest.mark.parametrize("name", ["simulator.ipynb", "colab_train.ipynb"])
+def test_an_uploaded_wheel_is_installed_by_its_bare_name(name, tmp_path):
+    wheel = "discover_lib-0.1.0-py3-none-any.whl"
+    with zipfile.ZipFile(tmp_path / wheel, "w") as archive:
+        about = "discover_lib-0.1.0.dist-info"
+        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: discover-lib\nVersion: 0.1.0\n")
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/RECORD", "")
+    cells = nbformat.read(BOOKS / name, as_version=4).cells
+    first = next(cell.source for cell in cells if cell.cell_type == "code")
+    without = f"import sys; sys.modules['discover_lib'] = None; exec({json.dumps(first)})"
+    dry = {"DISCOVER_PROJECT": wheel, "PIP_DRY_RUN": "1", "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1"}
+    command = [sys.executable, "-c", without]
+    done = subprocess.run(command, check=False, cwd=tmp_path, env=os.environ | dry, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

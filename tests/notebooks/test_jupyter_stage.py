@@ -114,7 +114,15 @@ def test_in_a_real_jupyterlab_it_steps_branches_and_takes_a_reply_as_in_marimo(
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     page.locator(".st-frame").first.wait_for(timeout=90 * SECOND)
     expect(page.locator(".st-frame")).to_have_count(1 + simulator_page.OPENING_TURNS + simulator_page.OPENING_BRANCH[2])
+    # A drawn value stands below, and its style sheet comes after the stage's.
+    page.locator(".jp-RenderedHTMLCommon .dl-chat").wait_for()
+    label = "drawing => getComputedStyle(drawing, '::after').content"
+    assert {drawing.evaluate(label) for drawing in page.locator(".st .ds-met-drawing").all()} == {"none"}
     in_lab = played(page)
+    narrow = (
+        "row => [...row.children].some(part => part.scrollHeight > 60)"  # JupyterLab would wrap a name word by word
+    )
+    assert not any(row.evaluate(narrow) for row in page.locator(".st-sums > div").all())
     newest = max((tmp_path / "outputs" / "sessions").glob("*.json"), key=lambda path: path.stat().st_mtime)
 
     page.goto(f"{server.url}/?file=20_simulator.py")
