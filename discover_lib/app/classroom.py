@@ -297,7 +297,7 @@ def _guesses(answers: Sequence[Answer]) -> Markup:
         )
         for card in sorted(counts.keys() & PREDICTIONS.keys())
     ]
-    head = "", "question", "how many guessed what at first", "what happened"
+    head = "", "question", "first guesses", "what happened"
     return tag("h2", "Guesses") + table(head, rows) if rows else EMPTY
 
 
