@@ -14,7 +14,7 @@ import re
 import secrets
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,7 @@ from starlette.websockets import WebSocketClose
 
 from discover_lib.app.answers import FILE_VARIABLE, Answer, latest, read_answers
 from discover_lib.app.lessons.exercises import EXERCISES
+from discover_lib.app.lessons.predictions import PREDICTIONS
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
 from discover_lib.views.gallery import gallery_page
@@ -41,6 +42,7 @@ WORD_VARIABLE, KEY_VARIABLE = "DISCOVER_CLASS_WORD", "DISCOVER_CLASS_KEY"
 JOIN, TEACHER, FRAGMENT = "/class", "/class/teacher", "/class/answers"
 FOR_STUDENTS = frozenset((*LESSONS, next(iter(PAGES))))
 MAX_NAME, MAX_FORM = 40, 4_000  # characters, bytes
+A_TERM = 180 * 24 * 3600  # seconds that a browser knows its student for, also after it was quit
 WRONG_SECONDS = 0.5  # that a wrong word costs, one after the other
 MOST_WAITING = 40  # tries from one address at a time
 SHOWN_SENTENCES = 40
@@ -144,7 +146,7 @@ class Classroom:
     def __init__(self, app: ASGIApp, room: Room) -> None:
         self.notebooks, self.room, self.tries = app, room, _Tries()
         self.inside = SessionMiddleware(
-            self.serve, f"cookie {room.key}", session_cookie="discover_class", max_age=None, same_site="strict"
+            self.serve, f"cookie {room.key}", session_cookie="discover_class", max_age=A_TERM, same_site="strict"
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -187,7 +189,7 @@ class Classroom:
             return RedirectResponse(TEACHER, 303)
         if not teacher:
             return RedirectResponse(JOIN, 303)
-        board = board_of(read_answers(self.room.file))
+        board = await asyncio.to_thread(board_of, read_answers(self.room.file))  # it plays what was guessed about
         return HTMLResponse(str(board) if path == FRAGMENT else teacher_page(self.room.word, board))
 
     async def _join(self, request: Request) -> Response:
@@ -214,7 +216,9 @@ class Classroom:
 def _greeting(name: str, teacher: bool) -> Markup:
     if teacher:
         return tag("p", "You are the teacher. ", tag("a", "All answers", href=TEACHER), class_="dl-told")
-    return tag("p", "Hello ", tag("b", name), ". What you guess, check or compare is handed in.", class_="dl-told")
+    other = tag("a", "Not you?", href=JOIN)
+    said = "Hello ", tag("b", name), ". What you guess, check or compare is handed in. ", other
+    return tag("p", *said, class_="dl-told")
 
 
 def join_page(mistake: str = "", name: str = "") -> str:
@@ -258,7 +262,8 @@ def board_of(answers: Sequence[Answer]) -> Markup:
         "p", f"{len(students)} at work, {counted(len(answers), 'answer')} so far.", class_="dl-quiet", role="status"
     )
     wide = tag("div", table(head, rows), class_="cl-wide", tabindex=0, role="region", aria_label="Who has done what")
-    return joined([count, wide, _guesses(best), _sentences(answers)])
+    signs = tag("p", "✓ right, … not yet, then the number of tries. Point at one, or at a heading.", class_="dl-quiet")
+    return joined([count, wide, signs, _guesses(answers), _sentences(answers)])
 
 
 def _cell(answer: Answer | None, tries: int) -> Markup:
@@ -274,16 +279,26 @@ def _cell(answer: Answer | None, tries: int) -> Markup:
     )
 
 
-def _guesses(best: Mapping[tuple[str, str], Answer]) -> Markup:
+def _guesses(answers: Sequence[Answer]) -> Markup:
+    """Everybody's first guess of each card, made before anything was seen, beside what happened."""
+    firsts: dict[tuple[str, str], str] = {}
+    for answer in answers:
+        if answer.task.startswith("predict-"):
+            firsts.setdefault((answer.task, answer.student), str(answer.answer)[:120])
     counts: dict[str, Counter[str]] = {}
-    for (_, task), answer in best.items():
-        if task.startswith("predict-"):
-            counts.setdefault(task, Counter())[str(answer.answer)[:120]] += 1
+    for (task, _), guess in firsts.items():
+        counts.setdefault(task.removeprefix("predict-"), Counter())[guess] += 1
     rows = [
-        (f"Card {task.removeprefix('predict-')}", "; ".join(f"{guess}: {n}" for guess, n in counter.most_common()))
-        for task, counter in sorted(counts.items())
+        (
+            f"Card {card}",
+            PREDICTIONS[card].question,
+            "; ".join(f"“{guess}”: {n}" for guess, n in counts[card].most_common()),
+            PREDICTIONS[card].happened().choice,
+        )
+        for card in sorted(counts.keys() & PREDICTIONS.keys())
     ]
-    return tag("h2", "Guesses") + table(("", "how many guessed what"), rows) if rows else EMPTY
+    head = "", "question", "first guesses", "what happened"
+    return tag("h2", "Guesses") + table(head, rows) if rows else EMPTY
 
 
 def _sentences(answers: Sequence[Answer]) -> Markup:

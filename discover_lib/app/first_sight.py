@@ -74,6 +74,8 @@ def introduction_of(notebook: str) -> Markup:
 def with_first_sight(page: str, notebook: str) -> str:
     """marimo's page with a notebook's introduction before all else; it goes as soon as the notebook shows something.
 
+    What stays is a script that finds a server again that was away, and keeps the browser's Back in order.
+
     A page for editing stays as it is, and so does one that is not laid out as is known here.
     """
     introduction = introduction_of(notebook)
@@ -84,8 +86,9 @@ def with_first_sight(page: str, notebook: str) -> str:
     prose = None if looks["data_width"] == "full" else "markdown prose dark:prose-invert"  # marimo's, as of its cells
     column = tag("div", tag("div", introduction, class_=prose), _opening(), class_="column")
     sight = tag("div", column, id="first-sight", class_="dl", aria_busy="true", **looks)
-    style, script = tag("style", Markup(static_text("first_sight.css"))), Markup(static_text("first_sight.js"))
-    return page.replace(_BODY, joined((Markup(_BODY), style, sight, tag("script", script))), 1)
+    style = tag("style", Markup(static_text("first_sight.css")))
+    scripts = (tag("script", Markup(static_text(name))) for name in ("first_sight.js", "lasting.js"))
+    return page.replace(_BODY, joined((Markup(_BODY), style, sight, *scripts)), 1)
 
 
 def _opening() -> Markup:

@@ -85,7 +85,7 @@ def _caption(part: Part, conversation: Conversation) -> Markup:
     finds = {turn.index: newly_discovered(turn) for turn in conversation.turns}
     best = max(finds, key=lambda index: len(finds[index]), default=0)
     named = finds.get(best, [])[-MOST_NAMED:]  # the most specific come last
-    head = tag("b", f"{part.name.capitalize()}, in the end: {found} of {len(hidden)} discovered.")
+    head = tag("b", f"{part.name.capitalize()}, in the end: {found} of {len(hidden)} hidden discovered.")
     if not named:
         return joined([head, Markup(" "), tag("span", part.lesson)])
     texts = [

@@ -62,8 +62,8 @@ def open_step(guess_form, step):
 @app.cell(hide_code=True)
 def predict(guess, guess_form, opened):
     _about = """
-    Now you see what the assistants never see: the hidden wishes of one person. They hang in trees, the broad wish
-    above the narrow ones.
+    The next step shows what the assistants never see: the hidden wishes of one person. They hang in trees, the broad
+    wish above the narrow ones.
     """
     cards.predicting("2", _about, guess_form, guess) if opened == "Predict" else None
     return

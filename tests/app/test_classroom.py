@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from discover_lib.app.answers import FILE_VARIABLE, MAX_LINE, append, hand_in, latest, read_answers
+from discover_lib.app.answers import FILE_VARIABLE, MAX_LINE, append, first_answer, hand_in, latest, read_answers
 from discover_lib.app.classroom import FOR_STUDENTS, MAX_NAME, Classroom, Room, board_of
 from discover_lib.app.lessons.exercise import Outcome
 from discover_lib.app.lessons.exercises import check
@@ -175,6 +175,13 @@ def test_after_a_restart_the_class_goes_on_and_nobody_has_to_come_in_again(
     assert again.get("/?file=lessons/1_asking.py").text == "Kim at /"
 
 
+def test_a_browser_that_was_quit_still_knows_its_student(classroom: Classroom) -> None:
+    client = visitor(classroom)
+    given = client.post("/class", data={"word": "harbour", "name": "Kim"}).headers["set-cookie"]
+    assert int(given.casefold().partition("max-age=")[2].partition(";")[0]) >= 120 * 24 * 3600
+    assert 'href="/class"' in client.get("/").text, "and who else sits down there can say so"
+
+
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
@@ -239,6 +246,19 @@ def test_the_board_shows_texts_of_others_as_texts(room: Room, monkeypatch: pytes
     board = board_of(read_answers(room.file))
     assert "<img" not in board and board.count("&lt;img") >= 5
     assert "1 at work, 3 answers so far" in board and "… 1" in board
+
+
+def test_of_the_guesses_everybody_s_first_counts_beside_what_happened(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FILE_VARIABLE, str(room.file))
+    for student, guess in (("Kim", "makes all of them likelier"), ("Ada", "nothing at all"), ("Kim", "nothing at all")):
+        hand_in(student, "predict-5", guess)
+    assert first_answer("Kim", "predict-5") == "makes all of them likelier"
+    assert first_answer("Ada", "predict-1") is None and first_answer("", "predict-5") is None
+    board = board_of(read_answers(room.file))
+    assert "“makes all of them likelier”: 1; “nothing at all”: 1</td>" in board
+    assert "3, 3, 3 and 3" in board and "<td>nothing at all</td>" in board
 
 
 def test_an_empty_board_says_so() -> None:

@@ -138,3 +138,45 @@ def test_where_no_heading_comes_it_does_not_stay(page: Page, shown: str | None) 
     assert page.locator("#first-sight").count() == 1
     page.clock.run_for(200 if shown else 18_200)
     assert page.locator("#first-sight").count() == 0
+
+
+def test_a_server_that_was_away_is_found_again_and_one_started_anew_is_asked_for_the_page(page: Page) -> None:
+    away, start = True, "first"
+
+    def answer(route: Route) -> None:
+        if away:
+            route.abort()
+        else:
+            token = f"<marimo-server-token data-token={start}></marimo-server-token>"
+            route.fulfill(body=with_first_sight(MARIMO, HEAD) + token, content_type="text/html")
+
+    away = False
+    page.route("http://localhost:9/**", answer)
+    page.goto("http://localhost:9/")
+    page.evaluate("window.pressed = 0")
+    button = "<button data-testid=disconnected-indicator onclick='pressed += 1'>"
+    away = True
+    with page.expect_event("requestfailed"):
+        page.evaluate(f"root.insertAdjacentHTML('beforeend', `{button}</button>`)")
+    assert page.evaluate("pressed") == 0
+    away = False
+    page.wait_for_function("pressed > 0")
+    start = "second"
+    page.wait_for_function("window.pressed === undefined")  # a new page
+
+
+def test_marimo_s_button_that_finds_the_server_again_is_named_as_is_known_here() -> None:
+    assets = Path(marimo.__file__).parent / "_static" / "assets"
+    assert any("disconnected-indicator" in file.read_text("utf-8") for file in assets.glob("panels-*.js"))
+
+
+def test_the_browser_s_back_leaves_a_page_whose_address_has_changed(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/")
+    page.goto(f"{server.url}/?file=lessons/3_length.py")
+    page.get_by_text("less than 0").click()
+    page.get_by_role("button", name="This is my guess").click()
+    page.wait_for_url("**guess=less+than+0**")
+    page.get_by_role("button", name="2 By hand").click()
+    page.wait_for_url("**step=2**")
+    page.go_back()
+    assert page.url == f"{server.url}/"

@@ -234,6 +234,15 @@ def test_the_answer_of_two_replies_is_not_the_only_one() -> None:
     assert len(tree_of(22)) == 19
 
 
+def test_what_the_request_names_is_not_counted_as_found() -> None:
+    half, after = check("two-replies", [TWO_REPLIES[0], "a rabbit"]), check("two-replies", TWO_REPLIES)
+    assert half.shown == {"found": 4, "of": 9} and after.shown == {"found": 9, "of": 9}
+
+
+def test_a_reply_within_the_free_tokens_is_said_to_cost_nothing() -> None:
+    assert "tokens cost nothing" in check("break", everything()).hint
+
+
 def test_a_verdict_the_judge_never_gave_is_no_part_of_a_case() -> None:
     state = IntentState({}, thresholds={"1": 0.5})
     tree = IntentTree.from_dict({"roots": [{"id": "1", "text": "an animal"}]})

@@ -1,7 +1,7 @@
 """The furniture of a lesson's card: predict, do, explain, one step in sight.  marimo is imported where it is used.
 
 The step and the guess stand in the address; answers to exercises do not, so that a link gives none away.  What a class
-hands in is handed in when a button is pressed, not when a page shows it again.
+hands in is handed in when a button is pressed, not when a page shows it again; a guess that was handed in comes back.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from discover_lib.app.answers import hand_in
+from discover_lib.app.answers import first_answer, hand_in
 from discover_lib.app.controls import pickable
 from discover_lib.app.lessons.exercise import Outcome
 from discover_lib.app.lessons.exercises import EXERCISES
@@ -119,6 +119,8 @@ def predict(card: str) -> Any:
     import marimo as mo
 
     choices = PREDICTIONS[card].choices
+    if not _asked("guess") and (handed_in := first_answer(student(), f"predict-{card}")) in choices:
+        mo.query_params().set("guess", handed_in)  # who sits here is not known any more when a step is opened
     asked = _asked("guess")
 
     def keep(value: dict[str, str | None] | None) -> None:

@@ -58,7 +58,7 @@ def two_replies(answer: Any) -> Outcome:
     conversation = answered(STEPPED, replies)
     tree = conversation.tree
     first, second = list(tree.ids_of)[:2]
-    wanted = [key for root in (first, second) for key in tree.ids_of[root]]
+    wanted = [key for root in (first, second) for key in tree.ids_of[root] if key not in tree.initially_discovered]
     missing = [key for key in wanted if key not in conversation.state.discovered]
     shown = {"found": float(len(wanted) - len(missing)), "of": float(len(wanted))}
     if not missing:
@@ -108,13 +108,14 @@ def break_it(answer: Any) -> Outcome:
     bar = sum(reward.total for reward in adaptive if reward is not None) / len(adaptive)
     shown = {"your reply": mean, "adaptive": bar}
     hits = sum(reward.discovered > 0 for reward in scored)
+    n_tokens, charged = turns[0].reply.n_tokens, any(reward.penalty for reward in scored)
     if mean > bar:
         return Outcome(
             True,
             f"Broken: it earns {mean:.2f} from people it knows nothing about, adaptive's first reply {bar:.2f}. A "
             "judge that looks for what was meant rewards a reply that says everything, and "
-            f"{turns[0].reply.n_tokens} tokens cost little. What would you change: the judge, τ, or a cap on what "
-            "one reply may name?",
+            f"{n_tokens} tokens cost {'little' if charged else 'nothing'}. What would you change: the judge, τ, or a "
+            "cap on what one reply may name?",
             shown,
         )
     if hits == 0 and not any(_met(turn) for turn in turns):

@@ -163,7 +163,7 @@ export default {
           make("b", "", String(moments[place].known)),
         );
       });
-      status.textContent = `${where.textContent}: ${columns.map((each, place) => `${each.column.name} ${moments[place].known}`).join(", ")} of ${moments[0].of} discovered`;
+      status.textContent = `${where.textContent}: ${columns.map((each, place) => `${each.column.name} ${moments[place].known}`).join(", ")} of ${moments[0].of} hidden discovered`;
     };
     const go = (to) => {
       turn = to;
