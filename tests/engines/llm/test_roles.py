@@ -613,6 +613,7 @@ def synthesis(topic: str, *texts: str) -> answers.Synthesis:
         (synthesis("harbour", "Has a pilot", "has a  PILOT.", "Ends quietly"), "'has a  PILOT.' stands twice"),
         (synthesis("harbour", "Has a pilot", "Is not dramatic", "Ends quietly"), "says what is absent ('not')"),
         (synthesis("harbour", "Has a pilot", "Doesn't rhyme", "Ends quietly"), "says what is absent"),
+        (synthesis("harbour", "A pilot who never sleeps", "Says why it isn't over", "Ends quietly"), None),
         (synthesis("harbour", "Has a pilot", "…", "Ends quietly"), "has no words"),
         (synthesis("harbour", "Has a pilot", "long " * 500, "Ends quietly"), "2500 characters"),
     ],
