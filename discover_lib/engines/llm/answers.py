@@ -35,7 +35,7 @@ def _id(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     line = _LINE.fullmatch(value.strip())
-    return line.group(1) if line else value.strip().strip("[]()#").rstrip(".:").strip()
+    return line.group(1) if line else value.strip().strip('[]()#"').rstrip(".:").strip()
 
 
 def _ids(value: Any) -> Any:
