@@ -120,6 +120,7 @@ def build_files(
     budget_dollars: float | None = None,
     concurrency: int = IN_FLIGHT,
     on_built: Callable[[BuiltFile], None] = lambda _: None,
+    on_ask: Callable[[Path, str], None] = lambda *_: None,
     stop: threading.Event | None = None,
 ) -> BuildReport:
     """Build the trees of artifact files into a folder, and say how each came about.
@@ -129,6 +130,7 @@ def build_files(
         budget_dollars: of all calls kept beside the trees, earlier commands included; refuses unknown prices.
         concurrency: artifacts at a time, where a language model builds.
         on_built: called in this thread with every tree as it is finished, or found to be there.
+        on_ask: called in any thread with the artifact file and the stage that a language model is asked for.
 
     Raises:
         ArtifactFileError: the miniature knows no domain of this type.
@@ -141,7 +143,7 @@ def build_files(
     if options.engine == MINIATURE:
         domain = domain_of_type(options.artifact_type)
         builder = RoleEngines(EngineSpec()).builder(domain)
-        return _Building(options, domain, {}, lambda: (builder, None), targets, on_built).one_by_one()
+        return _Building(options, domain, {}, lambda _: (builder, None), targets, on_built).one_by_one()
     stop = stop or threading.Event()
     check_prices([options.engine], settings, budget_dollars)
     with _client(folder, options, settings, budget_dollars, stop) as (store, client):
@@ -152,8 +154,8 @@ def build_files(
         hashes = {name: prompts[name].sha for name in PROMPTS}
         how = options.role_options.of("builder")
 
-        def new_builder() -> tuple[TreeBuilder, CountingClient]:
-            counting = CountingClient(client)
+        def new_builder(source: Path) -> tuple[TreeBuilder, CountingClient]:
+            counting = CountingClient(client, lambda purpose: on_ask(source, purpose.removeprefix("builder: ")))
             return LLMBuilder(counting, options.engine, prompts=prompts, **how), counting
 
         building = _Building(options, "", hashes, new_builder, targets, on_built, store)
@@ -168,7 +170,7 @@ class _Building:
         options: BuildOptions,
         domain: str,
         hashes: Mapping[str, str],
-        new_builder: Callable[[], tuple[TreeBuilder, Any]],
+        new_builder: Callable[[Path], tuple[TreeBuilder, Any]],
         targets: Mapping[Path, Path],
         on_built: Callable[[BuiltFile], None],
         store: RunStore | None = None,
@@ -251,7 +253,7 @@ class _Building:
         made_from = self._made_from(source, artifact)
         if self._store is not None and (existing := _existing(source, target, made_from)) is not None:
             return existing
-        builder, counting = self._new_builder()
+        builder, counting = self._new_builder(source)
         built = builder.build(artifact)
         if self._store is not None:
             self._store.calls.put_answers()  # before the tree: what it rests on is not asked again

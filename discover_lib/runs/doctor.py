@@ -225,6 +225,6 @@ def _ask(client: LLMClient, request: Request) -> _Answer:
     price = "price unknown" if done.cost is None else f"${done.cost:.6f}"
     word = " ".join(done.text.split())
     answer = word if len(word) <= 30 else word[:29] + "…"
-    verdict = client.probe_schema(model)
+    verdict = client.probe_schema(model, request.timeout_seconds)
     schemas = f"; {IN_WORDS[verdict]}" if verdict else ""
     return _Answer(f"{model}{where}: answered “{answer}” in {done.seconds:.1f} s, {price}{schemas}", True)

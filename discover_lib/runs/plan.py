@@ -592,7 +592,10 @@ def _minutes(stages: Sequence[Stage], run: LaidOut, concurrency: int, settings: 
 
 
 def _assumptions(stages: Sequence[Stage]) -> tuple[str, ...]:
-    bases = dict.fromkeys(f"{stage.name}: {stage.length.basis}" for stage in stages)
+    alike: dict[str, dict[str, None]] = {}  # basis → stages that rest on it, each once
+    for stage in stages:
+        alike.setdefault(stage.length.basis, {})[stage.name] = None
+    bases = [f"{', '.join(names)}: {basis}" for basis, names in alike.items()]
     general = (
         f"re-asked structured answers: {_percent(REASKED)}",
         f"turns taken of those planned: {_percent(TURNS_TAKEN)}",

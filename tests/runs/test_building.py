@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -12,11 +13,15 @@ import sys
 import time
 from pathlib import Path
 
+import llm_brain
 import pytest
 from command_line import discover
 from llm_contrary import Contrary, contrary, sees_leaks
 from llm_server import FakeServer
+from rich.console import Console
 
+from discover_lib.app.cli.show import BuildingBar
+from discover_lib.engines.llm.builder import STAGES
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.records import Completion, Request
 from discover_lib.engines.llm.calls.structured import again
@@ -71,6 +76,27 @@ def test_a_tree_that_is_there_keeps_its_name(tmp_path: Path) -> None:
 
 
 # -- with a model ----------------------------------------------------------------------------------------------------
+
+
+def test_what_a_model_is_asked_for_is_said_before_the_answer_is_there(tmp_path: Path) -> None:
+    (piece,) = write_artifacts(tmp_path / "in", 1)
+    asked: list[tuple[Path, str]] = []
+    with FakeServer(llm_brain.answer) as server:
+        build([piece], tmp_path / "out", server, on_ask=lambda source, stage: asked.append((source, stage)))
+        build([piece], tmp_path / "out", server, on_ask=lambda source, stage: asked.append((source, "again")))
+    assert list(dict.fromkeys(asked)) == [(piece, stage) for stage in (*STAGES, "leak check")]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_bar_is_drawn_on_a_terminal_alone_and_leaves_nothing(terminal: bool) -> None:
+    drawn = io.StringIO()
+    screen = Console(file=drawn, force_terminal=terminal, force_interactive=terminal, width=100)
+    with BuildingBar(2, screen) as bar:
+        bar.on_ask(Path("pieces/snail.svg"), "abstraction")
+        assert ("trees  snail: abstraction" in drawn.getvalue()) == terminal
+        with bar.aside():
+            assert drawn.getvalue().endswith("\x1b[1A\x1b[2K" if terminal else "")
+    assert bool(drawn.getvalue()) == terminal
 
 
 @pytest.mark.slow

@@ -107,6 +107,12 @@ def test_a_plan_names_the_scorer_only_where_something_is_scored(scored):
     assert named == [f"as asked for, {role}" for role in ("judge", "voice", *["scorer"] * scored)]
 
 
+def test_what_stages_rest_on_is_said_once():
+    run = lay_out(RunOptions(("draft",), domain="svg_drawing", engine="openai/x", artifacts=1))
+    first, second, *_ = plan_run(run, settings=settings()).assumptions
+    assert first.startswith("judge, voice: prompts rendered") and not second.startswith(("judge", "voice"))
+
+
 @pytest.mark.slow
 def test_a_model_on_this_machine_takes_no_calls():
     run = lay_out(OPTIONS)

@@ -25,9 +25,10 @@ from discover_lib.app.cli.common import (
     client_settings,
     code_of,
     code_of_halt,
+    console,
     writable,
 )
-from discover_lib.app.cli.show import halt_line
+from discover_lib.app.cli.show import BuildingBar, halt_line
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
 from discover_lib.engines.llm.calls.client import ClientSettings
@@ -106,20 +107,24 @@ def build_and_tell(
 ) -> int:
     """Build, print every tree as it is finished and the sum at the end; returns the exit code."""
 
-    def on_built(built: BuiltFile) -> None:
-        for line in built_lines(built):
-            typer.echo(line)
-
     try:
-        report = build_files(
-            files,
-            folder,
-            options,
-            settings=settings,
-            budget_dollars=budget_dollars,
-            concurrency=concurrency,
-            on_built=on_built,
-        )
+        with BuildingBar(len(files), console(stderr=True)) as bar:
+
+            def on_built(built: BuiltFile) -> None:
+                with bar.aside():
+                    for line in built_lines(built):
+                        typer.echo(line)
+
+            report = build_files(
+                files,
+                folder,
+                options,
+                settings=settings,
+                budget_dollars=budget_dollars,
+                concurrency=concurrency,
+                on_built=on_built,
+                on_ask=bar.on_ask,
+            )
     except LLMError as error:
         typer.echo(f"discover: {' '.join(str(error).split())}", err=True)
         return code_of(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -147,6 +148,41 @@ def _bar(unit: str) -> Iterator[Callable[..., None]]:
         yield draw
     finally:
         bar.stop()
+
+
+class BuildingBar:
+    """Draws on a terminal which stage of which tree a model is asked for; gone while a tree is printed, and after."""
+
+    def __init__(self, trees: int, screen: Console) -> None:
+        columns = BarColumn(), MofNCompleteColumn(), TextColumn("trees  {task.description}", markup=False)
+        self._bar = Progress(*columns, console=screen, transient=True, redirect_stdout=False)
+        self._task = self._bar.add_task("", total=trees)
+        self._lock = threading.Lock()
+
+    def on_ask(self, source: Path, stage: str) -> None:
+        with self._lock:
+            self._bar.update(self._task, description=f"{source.stem}: {stage}")
+            if self._bar.console.is_interactive:
+                self._bar.start()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Room to print one tree."""
+        with self._lock:
+            self._stop()
+            yield
+            self._bar.advance(self._task)
+
+    def __enter__(self) -> BuildingBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._bar.live.is_started:
+            self._bar.stop()
 
 
 def _progress_line(now: Snapshot, spread: Spread | None = None) -> str:

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJson
 from discover_lib.engines.llm.calls.reading import left_out, says_nothing
 
 _OTHER_CHOICES = {"dialog_act": "dialogue_act"}  # the paper's spelling
+_LINE = re.compile(r"\[(\d+(?:\.\d+)*)\]\s+\S.*", re.DOTALL)  # as prompts list what has an id
 _REASONS = dict.fromkeys(("reasoning", "rationale", "explanation"), "reason")
 
 
@@ -30,8 +31,16 @@ def _choice(value: Any) -> Any:
 
 
 def _id(value: Any) -> Any:
-    """ "[1.2]" → "1.2"."""
-    return value.strip().strip("[]()#").rstrip(".:").strip() if isinstance(value, str) else value
+    """ "[1.2]", or the whole line "[1.2] A cat", → "1.2"."""
+    if not isinstance(value, str):
+        return value
+    line = _LINE.fullmatch(value.strip())
+    return line.group(1) if line else value.strip().strip('[]()#"').rstrip(".:").strip()
+
+
+def _ids(value: Any) -> Any:
+    """ "1.2" → ["1.2"]."""
+    return [value] if isinstance(value, str) and re.fullmatch(r"[\d.]+", value.strip("[]() ")) else value
 
 
 def _texts(value: Any) -> Any:
@@ -53,26 +62,22 @@ def _in_words(value: str) -> str:
     return value
 
 
-_NUMBER = re.compile(r"\s*(\d+)(\.\d+)?\s*")
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?")
 
 
-def _number(value: Any) -> Any:
-    """ "4" → 4, "4.5" → 4.5; true is no number."""
-    if isinstance(value, bool):
-        raise ValueError("must be a number")
-    found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        return value
-    return float(value) if found.group(2) else int(value)
+def _within(lowest: int, highest: int) -> Callable[[Any], float]:
+    """Reads a number of a scale: "4" → 4, "4.5" → 4.5, "4/5" → 4 where 5 is the highest."""
 
-
-def _within(lowest: int, highest: int) -> Callable[[float], float]:
-    def check(value: float) -> float:
-        if not lowest <= value <= highest:
+    def read(value: Any) -> float:
+        found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+        if found and found[2] in (None, str(highest)):
+            value = float(found[1]) if "." in found[1] else int(found[1])
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not lowest <= value <= highest:
             raise ValueError(f"must be a number from {lowest} to {highest}")
         return value
 
-    return check
+    return read
 
 
 def _steps(lowest: int, highest: int) -> dict[str, Any]:
@@ -83,15 +88,14 @@ def _steps(lowest: int, highest: int) -> dict[str, Any]:
 Id = Annotated[str, BeforeValidator(_id), AfterValidator(_not_empty), Field(strict=True)]
 Text = Annotated[str, AfterValidator(_not_empty), Field(strict=True)]
 Reason = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+Ids = Annotated[list[Id], BeforeValidator(_ids)]
 MaybeId = Annotated[Id | None, BeforeValidator(lambda value: None if says_nothing(value) else value)]
 Written = Annotated[Text, AfterValidator(_in_words)]
 Texts = Annotated[list[Written], BeforeValidator(_texts)]
 # Scales whose steps are whole numbers.  A judge who answers between two steps has answered: 4.5 is kept as 4.5 (and
 # satisfied, 3.5 is not), 2.5 of 3 likewise, as the paper's interactivity is a float.
-Satisfaction = Annotated[
-    int | float, BeforeValidator(_number), AfterValidator(_within(1, 5)), WithJsonSchema(_steps(1, 5))
-]
-Rating = Annotated[int | float, BeforeValidator(_number), AfterValidator(_within(1, 3)), WithJsonSchema(_steps(1, 3))]
+Satisfaction = Annotated[int | float, BeforeValidator(_within(1, 5)), WithJsonSchema(_steps(1, 5))]
+Rating = Annotated[int | float, BeforeValidator(_within(1, 3)), WithJsonSchema(_steps(1, 3))]
 
 
 # -- judge and voice -----------------------------------------------------------------------------------------------
@@ -140,7 +144,7 @@ class LeakCheck(BaseModel):
 
     reason: Reason
     leaks: bool
-    ids: list[Id]
+    ids: Ids
     other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "leak": "leaks", "gives_away": "leaks"}
 
 
@@ -203,12 +207,13 @@ class SupersetCheck(BaseModel):
     """`superset_check`: is the parent of each pair strictly broader than its child?"""
 
     pairs: list[ComparedPair]
+    other_names: ClassVar[Mapping[str, str]] = _REASONS
 
 
 class InitialRequest(BaseModel):
     """`initial_request`: the first message and the roots that it names."""
 
-    chosen: list[Id]
+    chosen: Ids
     request: Written
 
 
@@ -239,7 +244,7 @@ class Interactivity(BaseModel):
 class PaperInteractivity(Interactivity):
     """`interactivity_paper`: any number from 1 to 3."""
 
-    score: Annotated[float, BeforeValidator(_number), AfterValidator(_within(1, 3))]
+    score: Annotated[float, BeforeValidator(_within(1, 3))]
 
 
 class AnnotatedTurn(BaseModel):

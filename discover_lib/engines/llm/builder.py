@@ -56,6 +56,9 @@ MAX_REQUEST_WORDS = 40
 PROMPTS = ("requirement_synthesis", "abstraction", "hierarchy", "superset_check", "initial_request")
 STAGES = ("synthesis", "abstraction", "organisation", "direction", "initial request")  # as their calls are named
 
+_CLAUSE = re.compile(  # what begins a clause of its own: "a server that has not recovered" is there
+    r"\b(?:that|which|who|whom|whose|why|how|what|where|when|while|because|since|if|whether|though|although)\b", re.I
+)
 _NEGATION = re.compile(r"\b(?:not|never|avoids?|avoiding|lacks?|lacking)\b|n['’]t\b", re.IGNORECASE)
 
 
@@ -101,7 +104,7 @@ class Given(Generic[T]):
     defect: str = ""
 
     def notes(self, stage: str) -> tuple[str, ...]:
-        return (f"{stage}, mended: {self.defect}",) if self.defect else ()
+        return (f"{stage}, no better when asked again: {self.defect}",) if self.defect else ()
 
 
 class LLMBuilder:
@@ -411,7 +414,7 @@ def synthesis_defect(answer: answers.Synthesis) -> str | None:
         defects.append(f"{len(answer.items)} items are too few; find at least {MIN_ITEMS}")
     texts = [item.text for item in answer.items]
     for text in texts:
-        if negation := _NEGATION.search(text):
+        if negation := _NEGATION.search(_CLAUSE.split(text, maxsplit=1)[0]):
             defects.append(f"the item {text!r} says what is absent ({negation.group()!r}); say what is there instead")
     return _in_one_line([*defects, *_text_defects(texts)])
 

@@ -39,6 +39,8 @@ PARAPHRASED = "the message says in other words what the user cannot put into wor
 
 _MARKUP = re.compile(r"```|^\s*(?:[-*•]|\d+[.)])\s|^#|\*\*|__|</?[a-zA-Z][^>]*>|\[\d+(?:\.\d+)*\]", re.MULTILINE)
 
+_SPEAKER = re.compile(r"user:\s+(?=\S)", re.IGNORECASE)
+
 # Ids that are no decimals: in brackets, or named as such.
 _ANY_ID = r"\s*\[\d+(?:\.\d+)*\]|\s*\b(?:intent|requirement|item|id)s? #?\d+(?:\.\d+)*\b"
 
@@ -181,8 +183,8 @@ def undiscovered(tree: IntentTree, known: Iterable[str]) -> dict[str, str]:
 
 
 def plain(message: str) -> str:
-    """The message without white space around it and without quotation marks around the whole of it."""
-    message = message.strip()
+    """The message without white space around it, "User:" before it, and quotation marks around the whole of it."""
+    message = _SPEAKER.sub("", message.strip())
     for opening, closing in ('""', "''", "“”"):
         inner = message[1:-1]
         if len(message) > 1 and message[0] == opening and message[-1] == closing and closing not in inner:

@@ -5,6 +5,7 @@ A kind that is read must be read as exactly the answer that it was made of; none
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import re
@@ -16,7 +17,7 @@ import yaml
 from pydantic import BaseModel
 
 from discover_lib.engines.llm import answers
-from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
+from discover_lib.engines.llm.calls.reading import REASONS, UnusableError, read_answer
 
 pytestmark = pytest.mark.slow
 
@@ -87,6 +88,11 @@ def first_field(data: dict[str, Any]) -> str:
     return next(iter(data))
 
 
+def deciding(data: dict[str, Any]) -> str:
+    """The first field that is no reason."""
+    return next(name for name in data if name not in REASONS)
+
+
 def xml(data: Any, name: str = "answer") -> str:
     if isinstance(data, dict):
         return f"<{name}>{''.join(xml(value, key) for key, value in data.items())}</{name}>"
@@ -140,6 +146,9 @@ READ: dict[str, Mangle] = {
     "an object in a list": lambda text, data: f"[{text}]",
     "nested under answer": lambda text, data: json.dumps({"answer": data}),
     "nested under result": lambda text, data: json.dumps({"result": data}),
+    "nested twice": lambda text, data: json.dumps({"response": {"answer": data}}),
+    "nested beside thoughts": lambda text, data: json.dumps({"thoughts": "I looked at all.", "answer": data}),
+    "a call of a tool": lambda text, data: json.dumps({"name": "answer", "arguments": data}),
     "a JSON string that holds it": lambda text, data: json.dumps(text),
     "the same answer twice": lambda text, data: f"{text}\n\n{text}",
     "the same answer, the second time fenced": lambda text, data: f"{text}\n```json\n{indented(data)}\n```",
@@ -192,14 +201,20 @@ REFUSED: dict[str, tuple[Mangle, str]] = {
         lambda text, data: f"```json\n{text}\n```\n```json\n{json.dumps(other(data))}\n```",
         "differ",
     ),
+    "a fenced draft, then another answer": (
+        lambda text, data: f"```json\n{text}\n```\nNo, wait. Rather:\n{json.dumps(other(data))}",
+        "differ",
+    ),
+    "two nested side by side": (lambda text, data: json.dumps({"draft": data, "final": data}), "."),
+    "nested under error": (lambda text, data: json.dumps({"error": data, "code": 529}), "."),
     "a list of two that differ": (lambda text, data: f"[{text}, {json.dumps(other(data))}]", "."),
     "a draft, then one that breaks off": (lambda text, data: f"{text}\nBetter:\n{text[:-3]}", "breaks off"),
     "a field twice, with two values": (
         lambda text, data: text[:-1] + f', "{first_field(data)}": "another value"' + "}",
         ".",
     ),
-    "the first field missing": (
-        lambda text, data: json.dumps({key: value for key, value in data.items() if key != first_field(data)}),
+    "the first field that decides missing": (
+        lambda text, data: json.dumps({key: value for key, value in data.items() if key != deciding(data)}),
         ".",
     ),
     "the first field misspelt": (
@@ -294,6 +309,10 @@ def below(parent: str) -> tuple[type[BaseModel], dict[str, Any]]:
     return answers.Hierarchy, {"items": [{"id": "1", "parent": parent}]}
 
 
+def place(**more: str | list[str]) -> tuple[type[BaseModel], dict[str, Any]]:
+    return answers.Hierarchy, {"items": [{"id": "1", "parent": "2", **more}]}
+
+
 def message(value: Any) -> tuple[type[BaseModel], dict[str, Any]]:
     return answers.UserMessage, {"thought": "so", "message": value}
 
@@ -306,7 +325,9 @@ VALUES: list[tuple[str, tuple[type[BaseModel], dict[str, Any]], tuple[Any, ...],
     ("an id with a dot at its end", entry(id="1.10."), ("intents", 1, "id"), "1.10"),
     ("an id with a colon", entry(id="1.10:"), ("intents", 1, "id"), "1.10"),
     ("an id with a hash", entry(id="#1.10"), ("intents", 1, "id"), "1.10"),
+    ("an id with a quote too many", entry(id='1.10"'), ("intents", 1, "id"), "1.10"),
     ("an id with blanks", entry(id=" 1.10 "), ("intents", 1, "id"), "1.10"),
+    ("a whole line for an id", entry(id="[1.10] Includes 2 cats"), ("intents", 1, "id"), "1.10"),
     ("an empty id", entry(id=""), (), None),
     ("no id", entry(id=None), (), None),
     ("an id in a list", entry(id=["1.10"]), (), None),
@@ -357,7 +378,8 @@ VALUES: list[tuple[str, tuple[type[BaseModel], dict[str, Any]], tuple[Any, ...],
     ("a score of 6", score(6), (), None),
     ("a negative score", score(-4), (), None),
     ("a score as a percentage", score("80%"), (), None),
-    ("a score of five", score("4/5"), (), None),
+    ("a score of five", score("4/5"), ("scores", 0, "score"), 4),
+    ("a score of ten", score("4/10"), (), None),
     ("a score in words", score("four"), (), None),
     ("a score that is true", score(True), (), None),
     ("a score that is null", score(None), (), None),
@@ -385,9 +407,16 @@ VALUES: list[tuple[str, tuple[type[BaseModel], dict[str, Any]], tuple[Any, ...],
     ("all null", (answers.ResponseEvaluation, dict.fromkeys(JUDGE)), (), None),
     ("a list that is null", (answers.SatisfactionScores, {"scores": None}), ("scores",), []),
     ("a message with line breaks", message("hm\nok"), ("message",), "hm\nok"),
-    ("one id for a list", (answers.InitialRequest, {"chosen": "1", "request": "hi"}), (), None),
+    ("one id for a list", (answers.InitialRequest, {"chosen": "1", "request": "hi"}), ("chosen",), ["1"]),
+    ("two ids for a list", (answers.InitialRequest, {"chosen": "1, 2", "request": "hi"}), (), None),
     ("an item for a list", (answers.Abstraction, {"levels": {"items": ["By the sea"]}}), (), None),
-    ("levels as lists", (answers.Abstraction, {"levels": [["By the sea"]]}), (), None),
+    ("levels as lists", (answers.Abstraction, {"levels": [["By the sea"]]}), ("levels", 0, "items"), ["By the sea"]),
+    ("a level that is an empty list", (answers.Abstraction, {"levels": [[]]}), (), None),
+    ("no thought", (answers.UserMessage, {"message": "hm"}), ("thought",), ""),
+    ("no thought beside what nobody asked for", (answers.UserMessage, {"message": "hm", "mood": "sad"}), (), None),
+    ("an item with its words", place(text="The sea"), ("items", 0, "parent"), "2"),
+    ("an item with what may be another's id", place(duplicate_of="1.1"), (), None),
+    ("an item with a list", place(duplicates=["1.1"]), (), None),
 ]
 
 
@@ -420,6 +449,15 @@ def test_an_id_that_is_a_number_keeps_its_digits(text: str, expected: str) -> No
     """1.10 as a number would be 1.1: its digits are read as they are written, or it is asked for again."""
     sent = f'{{"kind_reason": "", "kind": "artifact", "intents": [{text}]}}'
     assert read(answers.ResponseEvaluation, sent)["intents"][0]["id"] == expected
+
+
+@pytest.mark.parametrize("between", [" ", "\n"])
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_texts_without_a_comma_between_them_never_become_one(quote: str, between: str) -> None:
+    """As Python joins them: two near misses would count as one, and two requirements would be none of both."""
+    sent = '{"levels": [{"items": ["A boat"&"A pier", "A gull"]}]}'.replace('"', quote).replace("&", between)
+    with contextlib.suppress(UnusableError):
+        assert read(answers.Abstraction, sent)["levels"][0]["items"] == ["A boat", "A pier", "A gull"]
 
 
 def test_there_are_many_kinds(record_property: Any) -> None:

@@ -32,7 +32,7 @@ from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.engines.llm.prompting import PromptSet, transcript
 from discover_lib.engines.llm.refusals import LLMRefusalJudge
 from discover_lib.engines.llm.scoring import LLMScorer
-from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws
+from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws, plain
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
@@ -341,6 +341,11 @@ def test_no_message_at_all_is_a_voice_error(client: LLMClient, brain: Scripted) 
         LLMVoice(client, MODEL).speak(FUZZY, HEARD, seed=0)
 
 
+@pytest.mark.parametrize("said", ["hm, not yet", ' "hm, not yet" ', "User: hm, not yet", 'user: "hm, not yet"'])
+def test_what_stands_around_a_message_is_no_part_of_it(said: str) -> None:
+    assert plain(said) == "hm, not yet"
+
+
 @pytest.mark.parametrize(
     ("message", "kinds"),
     [
@@ -613,6 +618,7 @@ def synthesis(topic: str, *texts: str) -> answers.Synthesis:
         (synthesis("harbour", "Has a pilot", "has a  PILOT.", "Ends quietly"), "'has a  PILOT.' stands twice"),
         (synthesis("harbour", "Has a pilot", "Is not dramatic", "Ends quietly"), "says what is absent ('not')"),
         (synthesis("harbour", "Has a pilot", "Doesn't rhyme", "Ends quietly"), "says what is absent"),
+        (synthesis("harbour", "A pilot who never sleeps", "Says why it isn't over", "Ends quietly"), None),
         (synthesis("harbour", "Has a pilot", "…", "Ends quietly"), "has no words"),
         (synthesis("harbour", "Has a pilot", "long " * 500, "Ends quietly"), "2500 characters"),
     ],

@@ -16,6 +16,7 @@ from discover_lib.engines.llm.calls import probe
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient, LLMError, Price
 from discover_lib.engines.llm.calls.records import Request
 from discover_lib.engines.llm.calls.structured import ask_structured
+from discover_lib.engines.options import RoleOptions
 from discover_lib.runs.doctor import check_connection
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.outcomes import closing_lines
@@ -166,6 +167,14 @@ def test_what_a_probe_said_is_kept_with_the_run_and_told_when_it_closes(schemas:
         assert planned.calls.low == planned.calls.high == 1
         (line,) = check_connection({"judge": "openai/m"}, settings(server))
         assert probe.IN_WORDS[verdict] in line.text
+
+
+def test_the_doctor_waits_for_a_probe_as_long_as_it_is_told() -> None:
+    """A slow server of one's own answers in its time: it has not failed."""
+    with FakeServer(brain, schemas="ignored") as server:
+        hasty = settings(server, timeout_seconds=1e-6)
+        (line,) = check_connection({"judge": "openai/m"}, hasty, RoleOptions.read(timeout=["60"]))
+        assert line.text.endswith(probe.IN_WORDS["ignored"])
 
 
 @pytest.mark.parametrize(

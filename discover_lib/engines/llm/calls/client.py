@@ -201,8 +201,11 @@ class LLMClient:
         for address in self.settings.addresses_of(model):
             self._wire(model, address)
 
-    def probe_schema(self, model: str) -> probe.Verdict | None:
+    def probe_schema(self, model: str, timeout_seconds: float | None = None) -> probe.Verdict | None:
         """Ask the first server of a model now whether it takes JSON schemas; None where a table knows.
+
+        Args:
+            timeout_seconds: of the answer; None: the settings'.
 
         Raises:
             LLMError: as `warm_up`, and of a kind that ends the run.
@@ -211,7 +214,8 @@ class LLMClient:
         wire = self._wire(model, address)
         if not wire.probes_schema:
             return None
-        anything = Request(model, ({"role": "user", "content": "Greet me."},), probe.PURPOSE)
+        greeting = ({"role": "user", "content": "Greet me."},)
+        anything = Request(model, greeting, probe.PURPOSE, timeout_seconds=timeout_seconds)
         return self._probe(probe.probe_of(anything), wire, address or provider_of(model))
 
     @property

@@ -9,11 +9,14 @@ the text.
 from __future__ import annotations
 
 import ast
+import io
 import json
 import re
+import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import yaml
@@ -117,7 +120,10 @@ class _Reader(Generic[T]):
         return self._only(found if last_word_read else [], unread)
 
     def _only(self, found: list[tuple[T, bool]], unread: str) -> T:
-        for values in ([value for value, _ in found], [value for value, fenced in found if fenced]):
+        readings = [[value for value, _ in found]]
+        if found and found[-1][1]:  # what comes last is fenced: what stands outside of fences is talk about it
+            readings.append([value for value, fenced in found if fenced])
+        for values in readings:
             if values and all(value == values[0] for value in values):
                 return values[0]
         if found:
@@ -154,7 +160,9 @@ class _Reader(Generic[T]):
         return value
 
     def _shape(self, data: Any) -> Any:
-        """An answer out of a wrapping: {"answer": {..}}, [{..}], or the bare list of an answer that is one list."""
+        """An answer out of a wrapping: {"answer": {..}}, alone or beside what is no field, [{..}], or the bare list of
+        an answer that is one list.
+        """
         properties = self._schema.get("properties", {})
         if isinstance(data, list):
             whole = len(data) == 1 and isinstance(data[0], dict) and bool(data[0].keys() & properties.keys())
@@ -162,16 +170,20 @@ class _Reader(Generic[T]):
                 ((name, node),) = properties.items()
                 return {name: data} if _resolve(node, self._schema).get("type") == "array" else data
             return data[0] if len(data) == 1 else data
-        if isinstance(data, dict) and len(data) == 1:
-            ((name, inside),) = data.items()
-            if isinstance(inside, dict) and _plain_name(name) not in map(_plain_name, properties):
-                return inside
+        own = set(map(_plain_name, properties))
+        while isinstance(data, dict) and own.isdisjoint(map(_plain_name, data)):
+            inside = [name for name, each in data.items() if isinstance(each, dict)]
+            if len(inside) != 1 or inside == ["error"]:
+                break
+            data = data[inside[0]]
         return data
 
     def _named_in(self, text: str) -> bool:
         return re.search(_field_pattern(self._fields), text) is not None
 
 
+# What a model writes before it decides: where it is left out, as where it is null, what was decided stands.
+REASONS = frozenset({"reason", "kind_reason", "thought", "evidence"})
 NUMBERED_BY = ("id", "turn", "number")  # what an entry of a list is called by, as its prompt does
 
 
@@ -370,7 +382,17 @@ def _python_literal(text: str) -> Any:
             case _:
                 raise ValueError("no literal")
 
-    return value(ast.parse(source, mode="eval").body)
+    parsed = ast.parse(source, mode="eval")
+    if _joins_strings(source):
+        raise ValueError("two strings without a comma between them")  # Python would make one of them
+    return value(parsed.body)
+
+
+def _joins_strings(source: str) -> bool:
+    """Whether two strings follow one another with nothing between them."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    kinds = [each.type for each in tokens if each.type not in (tokenize.NL, tokenize.COMMENT)]
+    return any(kind == following == tokenize.STRING for kind, following in pairwise(kinds))
 
 
 def _repaired_json(text: str, fields: frozenset[str]) -> Any:
@@ -554,7 +576,10 @@ def _fit(data: Any, node: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     if node.get("type") == "array":
         if data is None or says_nothing(data):
             return []
-        return [_fit(each, node.get("items", {}), root) for each in data] if isinstance(data, list) else data
+        if not isinstance(data, list):
+            return data
+        item = _resolve(node.get("items", {}), root)
+        return [_fit(_as_object(each, item), item, root) for each in data]
     if node.get("type") == "object" and isinstance(data, dict):
         properties = node.get("properties", {})
         spelled = {_plain_name(name): name for name in properties}
@@ -563,12 +588,21 @@ def _fit(data: Any, node: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
         named = {name if name in taken else spelled.get(_plain_name(name), name): each for name, each in data.items()}
         if len(named) < len(data):
             return data
+        if named.keys() < properties.keys():  # whatever else there is may be meant for one
+            named |= dict.fromkeys(REASONS & properties.keys() - named.keys(), "")
         return {name: _fit(each, properties.get(name, {}), root) for name, each in named.items()}
     if "enum" in node and isinstance(data, str) and data not in node["enum"]:
         words = [choice for choice in node["enum"] if isinstance(choice, str)]  # of a number the marks mean something
         alike = [choice for choice in words if _plain_name(choice) == _plain_name(data)]
         return alike[0] if len(alike) == 1 else data
     return data
+
+
+def _as_object(data: Any, node: Mapping[str, Any]) -> Any:
+    """A list of texts as the object that holds nothing else: ["a cat"] → {"items": ["a cat"]}."""
+    texts = isinstance(data, list) and data and all(isinstance(each, str) for each in data)
+    names = list(node.get("properties", {}))
+    return {names[0]: data} if texts and len(names) == 1 else data
 
 
 def _misspelt(data: Any, node: Mapping[str, Any], root: Mapping[str, Any]) -> str | None:
@@ -579,7 +613,17 @@ def _misspelt(data: Any, node: Mapping[str, Any], root: Mapping[str, Any]) -> st
     properties = node.get("properties")
     if not isinstance(data, dict) or not properties:
         return None
-    unknown, missing = data.keys() - properties.keys(), properties.keys() - data.keys()
-    if unknown and missing:
-        return f"there is a field {min(map(str, unknown))!r}, which is not asked for, and {min(missing)!r} is missing"
+    required = node.get("required", ())
+    missing = properties.keys() - data.keys()
+    for unknown in sorted(data.keys() - properties.keys(), key=str):
+        for name in sorted(missing):
+            if name in required or _may_be_meant_for(data[unknown], properties[name]):
+                return f"there is a field {unknown!r}, which is not asked for, and {name!r} is missing"
     return next(filter(None, (_misspelt(each, properties.get(name, {}), root) for name, each in data.items())), None)
+
+
+def _may_be_meant_for(value: Any, node: Mapping[str, Any]) -> bool:
+    """Whether a value under another name may belong to a field that can be left out; words are no id and no number."""
+    if node.get("type") == "array" or not isinstance(value, str):
+        return value is not None
+    return re.fullmatch(r"\S*\d\S*", value.strip()) is not None

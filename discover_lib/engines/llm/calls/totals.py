@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -38,15 +39,21 @@ class CallTotals:
 
 
 class CountingClient:
-    """Asks through another client and adds up what this work took."""
+    """Asks through another client and adds up what this work took.
 
-    def __init__(self, client: Remarks) -> None:
+    Args:
+        on_ask: called with the purpose of every call before it is made.
+    """
+
+    def __init__(self, client: Remarks, on_ask: Callable[[str], None] = lambda _: None) -> None:
         self.totals = CallTotals()
         self._client = client
+        self._on_ask = on_ask
         self._keys: dict[tuple[str, ...], set[str]] = {}  # question → calls that it took
         self._lock = threading.Lock()
 
     def complete(self, request: Request) -> Completion:
+        self._on_ask(request.purpose)
         completion = self._client.complete(request)
         with self._lock:
             question = (
