@@ -47,7 +47,7 @@ ENDS = {  # why a conversation ended → in words
     "max_turns": "with the last turn",
     "error": "in an error",
 }
-ROOMY = 130  # columns of a terminal on which a row of numbers fits on one line
+LONGEST_NAME = 40  # letters of an assistant that stand on one line of a table
 
 
 # -- a conversation ---------------------------------------------------------------------------------------------------
@@ -257,16 +257,9 @@ def halt_line(halt: str, message: str) -> str:
 
 def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
     artifacts, trials, rules = len(run.trees), run.options.trials, run.options.rules.name
-    table = Table(
-        title=f"{counted(artifacts, 'artifact')} × {counted(trials, 'trial')}, rules: {rules}; "
-        + ("95 % bootstrap over artifacts, trials nested" if artifacts > 1 else TOO_FEW),
-        title_justify="left",
-    )
-    for name in Summary.COLUMNS:
-        table.add_column(name, justify="left" if name == "assistant" else "right")
-    for summary in summaries:
-        table.add_row(*summary.row())
-    console().print(table)
+    interval = "95 % bootstrap over artifacts, trials nested" if artifacts > 1 else TOO_FEW
+    title = f"{counted(artifacts, 'artifact')} × {counted(trials, 'trial')}, rules: {rules}; {interval}"
+    print_numbers(console(), title, Summary.COLUMNS, [summary.row() for summary in summaries])
     typer.echo("share of hidden: those discovered, emerging ones left out")
     for line in dict.fromkeys(summary.score_line for summary in summaries):
         typer.echo(line)
@@ -363,15 +356,40 @@ def _print_table(screen: Console, scope: ScopeResults, rules: str, unchanged: Ma
 
     size = f"{counted(scope.artifacts, 'artifact')}, {counted(scope.users, 'user')}"
     interval = INTERVAL if scope.artifacts > 1 else TOO_FEW
-    table = Table(title=f"{size}, rules: {rules}; {interval}", title_justify="left")
-    table.add_column("assistant", overflow="fold")
-    for measure in MEASURES:
-        table.add_column(measure.label, justify="right", no_wrap=screen.width >= ROOMY)
+    rows = []
     for name in _best_first(scope):
         row = scope.table[name]
         label = f"{name} (= {unchanged[name]})" if name in unchanged else name
-        table.add_row(label, *(str(row[each.name]) if each.name in row else "not scored" for each in MEASURES))
-    screen.print(table)
+        rows.append((label, *(str(row[each.name]) if each.name in row else "not scored" for each in MEASURES)))
+    head = ("assistant", *(measure.label for measure in MEASURES))
+    print_numbers(screen, f"{size}, rules: {rules}; {interval}", head, rows)
+
+
+def print_numbers(screen: Console, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table with a row an assistant; where that is too wide, with a column each, as many side by side as fit.
+
+    A number and its interval stand on one line; the first cell of a row, a name, is broken where it is too long.
+    """
+    needed = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    needed[0] = min(needed[0], LONGEST_NAME)
+    if sum(needed) + 3 * len(needed) + 1 <= screen.width:
+        table = Table(title=title, title_justify="left")
+        for name, width in zip(head, needed, strict=True):
+            table.add_column(name, justify="left" if name == head[0] else "right", overflow="fold", width=width)
+        for row in rows:
+            table.add_row(*row)
+        screen.print(table)
+        return
+    labels, width = max(map(len, head)), max((len(cell) for row in rows for cell in row[1:]), default=0)
+    beside = max(1, (screen.width - labels - 4) // (width + 3))
+    for start in range(0, len(rows), beside):
+        shown = rows[start : start + beside]
+        table = Table("", title=title if not start else None, title_justify="left")
+        for row in shown:
+            table.add_column(row[0], justify="right", overflow="fold", width=width)
+        for place, label in enumerate(head[1:], 1):
+            table.add_row(label, *(row[place] for row in shown))
+        screen.print(table)
 
 
 def ceiling_line(ceiling: Estimate) -> str:
