@@ -167,10 +167,10 @@ def keep_run(
     trees: dict[str, tuple[str, Mapping[str, Any]]] = {}
     units = []
     for place, talk in enumerate(talks):
-        setting = talk.setting
-        artifact, plain = str(setting["artifact"]), talk.tree.to_dict()
-        while trees.setdefault(artifact, (str(setting.get("domain") or ""), plain))[1] != plain:
+        artifact, plain = str(talk.setting["artifact"]), talk.tree.to_dict()
+        while trees.setdefault(artifact, (str(talk.setting.get("domain") or ""), plain))[1] != plain:
             artifact += "'"
+        setting = {**talk.setting, "artifact": artifact}
         trial = setting["trial"] if isinstance(setting["trial"], int) else 0
         units.append(UnitRow(place, artifact, tuple(setting["assistants"]), trial, talk.seed, setting))
     with RunStore.write(folder, configuration) as store:
