@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -187,7 +188,7 @@ class _Building:
             try:
                 built.append(self._build(source))
             except (ArtifactFileError, BuildError) as error:
-                failures.append(str(error))
+                failures.append(_failure(source, error))
             else:
                 self._on_built(built[-1])
         kinds = frozenset({"file"} if failures else ())
@@ -213,7 +214,7 @@ class _Building:
                     try:
                         built[source] = done.result()
                     except (ArtifactFileError, BuildError) as error:
-                        failures[source] = str(error)
+                        failures[source] = _failure(source, error)
                         kinds.add(_kind(error))
                         if isinstance(error, BuildError):  # what came back is of no use: the same command asks anew
                             self._store.calls.forget_answers(failure_of(error, 0).came_back)
@@ -280,6 +281,12 @@ class _Building:
         }
 
 
+def _failure(source: Path, error: ArtifactFileError | BuildError) -> str:
+    """The line about a file without a tree; a builder knows the artifact's name alone, which several files can have."""
+    said = str(error)
+    return said if isinstance(error, ArtifactFileError) else f"{source}: {said.removeprefix(f'{source.stem}: ')}"
+
+
 def _kind(error: ArtifactFileError | BuildError) -> str:
     return "file" if isinstance(error, ArtifactFileError) else failure_of(error, 0).kind
 
@@ -323,7 +330,7 @@ def target_files(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
     A tree is named by its artifact's stem where that is free; else by the whole name, then with the folder's in front.
     A tree that is there already keeps its name, whatever else is given.
     """
-    sources = list({file.resolve(): file for file in files}.values())
+    sources = list({_resolved(file): file for file in files}.values())
     claims = Counter(name for source in sources for name in set(_names(source)))
     targets: dict[Path, Path] = {}
     for source in sources:
@@ -335,13 +342,19 @@ def target_files(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
 
 
 def _names(source: Path) -> tuple[str, ...]:
-    whole = f"{source.resolve().parent.name}.{source.name}"
-    return (source.stem, source.name, whole, f"{whole}.{_digest(str(source.resolve()))[:6]}")
+    place = _resolved(source)
+    whole = f"{place.parent.name}.{source.name}"
+    return (source.stem, source.name, whole, f"{whole}.{_digest(str(place))[:6]}")
 
 
 def _label(source: Path) -> str:
     """A file as a tree's record names it: its name and its folder's, not where on this machine it lies."""
-    return "/".join(source.resolve().parts[-2:])
+    return "/".join(_resolved(source).parts[-2:])
+
+
+def _resolved(source: Path) -> Path:
+    """Where a file lies; also of a link that leads nowhere or in a circle, on which `Path.resolve` may raise."""
+    return Path(os.path.realpath(source))
 
 
 def _made_of(target: Path) -> str | None:

@@ -180,11 +180,31 @@ def test_intents_under_a_key_that_is_not_read_are_no_lost_intents(tmp_path: Path
     below = [{"id": "1.1", "text": "a boat at night"}]
     wish = {"id": "1", "text": "a boat", "kids": below, "sources": ["line 3"]}
     path = tmp_path / "tree.json"
-    path.write_text(json.dumps({"roots": [wish]}))
+    path.write_text(json.dumps({"initial_request": "a boat, please", "roots": [wish]}))
     with pytest.raises(TreeError, match=r"tree\.json: intent '1' has 'kids'; what is more specific stands under 'chil"):
         load_tree(path)
-    path.write_text(json.dumps({"roots": [{**wish, "kids": [], "children": below}]}))
+    path.write_text(
+        json.dumps({"initial_request": "a boat, please", "roots": [{**wish, "kids": [], "children": below}]})
+    )
     assert len(load_tree(path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"initialy_discovered": ["1"]}, "'initialy_discovered' is not read; write 'initially_discovered'"),
+        ({"Roots": []}, "'Roots' is not read; write 'roots'"),
+        ({"initial_request": " "}, "no 'initial_request'"),
+    ],
+)
+def test_a_tree_written_by_hand_loses_nothing_by_a_slip(change: dict, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "tree.json"
+    path.write_text(json.dumps({**GOOD, **change}), encoding="utf-8")
+    with pytest.raises(TreeError, match=said) as error:
+        load_tree(path)
+    assert str(error.value).startswith(f"{path}: ")
+    path.write_text(json.dumps({**GOOD, "author": "a colleague", "note": "second draft"}), encoding="utf-8")
+    assert load_tree(path) == IntentTree.from_dict(GOOD)
 
 
 def test_a_tree_file_is_read_alone_or_under_tree(tmp_path: Path) -> None:
