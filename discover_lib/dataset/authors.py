@@ -101,6 +101,7 @@ Criteria = Annotated[list[Criterion], AfterValidator(_one)]
 
 class Config(Foreign):
     model_name: str
+    assistant_index: int | None = None  # else its place in the list
 
 
 class Said(Foreign):
@@ -255,7 +256,7 @@ class _Reader:
             tree = _tree(run.criteria_history[0], artifact_type, self.said(0, "user"))
         except TreeError as error:
             raise self.wrong(f"criteria_history[0][0].hierarchy is not an intent tree: {error}") from None
-        names = [f"{each.model_name} #{place}" for place, each in enumerate(run.assistant_configs, start=1)]
+        names = self.names()
         start = state = _state(run.criteria_history[0])
         turns: list[Turn] = []
         texts = [tree.initial_request]
@@ -271,21 +272,34 @@ class _Reader:
             "engine": ENGINE,
             "domain": "",
             "artifact": run.artifact_id,
-            "assistants": names if run.mode != "best_of_1" else [turns[0].reply.assistant] if turns else names,
+            "assistants": [turns[0].reply.assistant] if turns and run.mode == "best_of_1" else [*names.values()],
             "trial": 0 if run.trial_id is None else run.trial_id,
             "note": f"read from {self.path.name}: {NO_VERDICTS}",
         }
         stop = STOPS.get(run.terminated_reason, "error")
         return Conversation(tree, RULES, 0, start, tuple(turns), stop, setting)
 
-    def turn(self, tree: IntentTree, before: IntentState, index: int, names: Sequence[str]) -> Turn:
+    def names(self) -> dict[int, str]:
+        """What the assistants are called here, by their number in the file."""
+        configs = self.run.assistant_configs
+        if not configs:
+            raise self.wrong("assistant_configs is empty; it names the assistants")
+        numbered = {
+            place if each.assistant_index is None else each.assistant_index: each.model_name
+            for place, each in enumerate(configs)
+        }
+        number = self.run.assistant_id
+        if isinstance(number, int) and number not in numbered:  # the file of one of several names that one alone
+            numbered = {number: configs[0].model_name if len(configs) == 1 else "assistant"} | numbered
+        return {place: f"{name} #{place + 1}" for place, name in numbered.items()}
+
+    def turn(self, tree: IntentTree, before: IntentState, index: int, names: Mapping[int, str]) -> Turn:
         """Turn `index`; the user's answer to it is added by the caller."""
         run = self.run
         if run.per_turn_candidates is None:
             reply = self.said(2 * index - 1, "assistant")
-            place = run.assistant_id if isinstance(run.assistant_id, int) else 0
-            name = names[place] if 0 <= place < len(names) else names[0]
-            after = _state(run.criteria_history[index], before.initial_thresholds)
+            name = names[run.assistant_id] if isinstance(run.assistant_id, int) else next(iter(names.values()))
+            after = self.state(tree, run.criteria_history[index], before, f"criteria_history[{index}]")
             delta = self.nth("turnwise_scores", index - 1).delta_awareness
             candidates, chosen = [_candidate(tree, before, after, reply, name, delta, None)], 0
         else:
@@ -294,10 +308,10 @@ class _Reader:
             candidates, places = [], []
             for number, each in enumerate(entry.candidates):
                 place = each.assistant_index
-                if not 0 <= place < len(names):
+                if place not in names:
                     field = f"{where}.candidates[{number}].assistant_index"
                     raise self.wrong(f"{field} must number one of {len(names)} assistants, got {place}")
-                candidates.append(self.candidate(tree, before, each, names[place]))
+                candidates.append(self.candidate(tree, before, each, names[place], f"{where}.candidates[{number}]"))
                 places.append(place)
             if entry.chosen_assistant_index not in places:
                 wrong = entry.chosen_assistant_index
@@ -310,12 +324,21 @@ class _Reader:
         view = user_view(tree, after, RULES, None, moves)
         return Turn(index, before, tuple(candidates), chosen, focus(tree, before, RULES), view)
 
-    @staticmethod
-    def candidate(tree: IntentTree, before: IntentState, each: TheirCandidate, name: str) -> Candidate:
+    def state(self, tree: IntentTree, criteria: Sequence[Criterion], before: IntentState, where: str) -> IntentState:
+        """The state in a later snapshot, which must be of the same tree."""
+        state = _state(criteria, before.initial_thresholds)
+        if other := sorted(state.discovery.keys() ^ tree.intents.keys()):
+            raise self.wrong(f"{where}[0].hierarchy has not the intents of criteria_history[0]: {', '.join(other):.60}")
+        return state
+
+    def candidate(
+        self, tree: IntentTree, before: IntentState, each: TheirCandidate, name: str, where: str
+    ) -> Candidate:
         text, delta, after = each.assistant_response, each.delta_awareness, each.updated_criteria_objs
         if each.reward is None or delta is None or after is None:
             return Candidate(Reply(text, count_tokens(text), COUNTING, name), None, before, error=UNSCORED)
-        return _candidate(tree, before, _state(after, before.initial_thresholds), text, name, delta, each.reward)
+        state = self.state(tree, after, before, f"{where}.updated_criteria_objs")
+        return _candidate(tree, before, state, text, name, delta, each.reward)
 
     def said(self, index: int, role: str) -> str:
         """The text of message `index`, which must be of that role."""

@@ -199,6 +199,13 @@ def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
             "per_turn_candidates[0].chosen_assistant_index names no candidate",
         ),
         (lambda data: data["criteria_history"][1].append({}), "updated_criteria_objs"),
+        (lambda data: data.update(assistant_configs=[]), "assistant_configs is empty"),
+        (
+            lambda data: data["per_turn_candidates"][0]["candidates"][0]["updated_criteria_objs"][0].update(
+                hierarchy=[node("1", "An animal", 1), node("2", "A mood", 1)]
+            ),
+            "updated_criteria_objs[0].hierarchy has not the intents of criteria_history[0]: 1.1, 1.1.1, 2",
+        ),
     ],
 )
 def test_a_malformed_run_file_is_one_line(change: Callable[[dict[str, Any]], Any], said: str, tmp_path: Path) -> None:
@@ -223,6 +230,23 @@ def test_what_is_no_json_is_one_line(content: bytes, said: str, tmp_path: Path) 
     assert said in str(raised.value)
     with pytest.raises(FormatError, match="no run files"):
         authors.run_files(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("configs", "name"),
+    [
+        ([{"model_name": "a"}, {"model_name": "b"}], "b #2"),
+        ([{"assistant_index": 1, "model_name": "b"}, {"assistant_index": 0, "model_name": "a"}], "b #2"),
+        ([{"assistant_index": 1, "model_name": "b"}], "b #2"),
+        ([{"model_name": "b"}], "b #2"),  # else both files of two assistants would be one assistant's
+    ],
+)
+def test_an_assistant_is_called_by_its_number_in_the_file(configs: list[Any], name: str, tmp_path: Path) -> None:
+    data = best_of_1() | {"assistant_configs": configs}
+    talk = authors.read_run_file(written(tmp_path, data))
+    assert talk.setting["assistants"] == [name] and {turn.reply.assistant for turn in talk.turns} == {name}
+    authors.write_run_file(tmp_path / "again.json", talk)
+    assert json.loads((tmp_path / "again.json").read_text()) == data
 
 
 def test_a_reply_that_their_judge_failed_on_is_kept_unscored(tmp_path: Path) -> None:
