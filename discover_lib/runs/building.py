@@ -69,6 +69,7 @@ class BuiltFile:
     Attributes:
         totals: what a language model was asked for it, and at what cost, None if none was asked.
         existing: it was built before, from the same input.
+        replaced: a tree of another text stood in its place, of the same file name in a folder of the same name.
     """
 
     source: Path
@@ -78,6 +79,7 @@ class BuiltFile:
     notes: tuple[str, ...] = ()
     totals: CallTotals | None = None
     existing: bool = False
+    replaced: bool = False
 
     @property
     def ceiling(self) -> float:
@@ -265,8 +267,13 @@ class _Building:
             "built_from": made_from,
             "calls": asdict(totals) if totals else None,
         }
+        there = _read(target)
+        if _edited(there, data) and (existing := _existing(source, target, made_from)) is not None:
+            return existing
+        before = there.get("built_from")
+        replaced = isinstance(before, dict) and before.get("artifact") != made_from["artifact"]
         write_json(target, data)
-        return BuiltFile(source, target, built.tree, built.recognised, built.notes, totals)
+        return BuiltFile(source, target, built.tree, built.recognised, built.notes, totals, replaced=replaced)
 
     def _made_from(self, source: Path, artifact: Artifact) -> dict[str, Any]:
         """What decides the tree, and the file that it is of."""
@@ -377,6 +384,12 @@ def _existing(source: Path, target: Path, made_from: Mapping[str, Any]) -> Built
         return BuiltFile(source, target, tree, recognised, tuple(data["notes"]), totals, existing=True)
     except (TreeError, KeyError, TypeError):
         return None  # somebody changed it by hand: built anew
+
+
+def _edited(there: Mapping[str, Any], built: Mapping[str, Any]) -> bool:
+    """Whether a tree file was changed by hand: all that led to its tree is as it is built now, the tree is not."""
+    led_to_it = ("recognised", "levels", "built_from")
+    return all(there.get(name) == built[name] for name in led_to_it) and there.get("tree") != built["tree"]
 
 
 def _read(target: Path) -> dict[str, Any]:

@@ -139,7 +139,8 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
     if built.existing:
         yield f"{built.source}: {size} → {built.target} (there already)"
         return
-    yield f"{built.source}: {size} → {built.target}"
+    instead = " (in place of a tree of another text)" if built.replaced else ""
+    yield f"{built.source}: {size} → {built.target}{instead}"
     reasons = {each.text: each.reason for each in built.recognised}
     for intent in tree.intents.values():
         mark = "●" if intent.id in tree.initially_discovered else "○"
