@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import difflib
+import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -101,17 +102,40 @@ def load_tree(path: Path) -> IntentTree:
     data = read_json(path, TreeError)
     plain = data["tree"] if isinstance(data, dict) and "tree" in data else data
     try:
-        if isinstance(plain, Mapping):
-            _refuse_misspelt_keys(plain)
-        tree = IntentTree.from_dict(plain)
-        _refuse_lost_intents(plain["roots"])
-        if not tree.initial_request.strip():
-            raise TreeError("has no 'initial_request'; give the message that the user opens the conversation with")
-        return tree
+        return tree_by_hand(plain)
     except RecursionError:
         raise TreeError(f"{path}: nested too deep to be an intent tree (at most {MAX_DEPTH} levels)") from None
     except TreeError as error:
         raise TreeError(f"{path}: {error}") from None
+
+
+def tree_by_hand(plain: Any) -> IntentTree:
+    """A tree in the plain form that people write and change: what they wrote is read, or refused, never passed over.
+
+    Raises:
+        TreeError: it is no valid tree, has intents or a key that would go unread, or no request to begin with.
+    """
+    if isinstance(plain, Mapping):
+        _refuse_misspelt_keys(plain)
+    tree = IntentTree.from_dict(plain)
+    _refuse_lost_intents(plain["roots"])
+    if not tree.initial_request.strip():
+        raise TreeError("has no 'initial_request'; give the message that the user opens the conversation with")
+    return tree
+
+
+def free_tree_file(folder: Path, name: str, tree: IntentTree) -> Path:
+    """Where a tree can be kept: under this name, or with a number behind it where another tree has the name."""
+    numbered = (f"{name}-{number}" if number > 1 else name for number in itertools.count(1))
+    paths = (folder / f"{each}.json" for each in numbered)
+    return next(path for path in paths if not path.exists() or _holds(path, tree))
+
+
+def _holds(path: Path, tree: IntentTree) -> bool:
+    try:
+        return load_tree(path) == tree
+    except TreeError:
+        return False
 
 
 def _refuse_misspelt_keys(tree: Mapping[str, Any]) -> None:

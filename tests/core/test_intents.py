@@ -9,6 +9,7 @@ import pytest
 from scripted import forest
 
 from discover_lib import IntentTree, TreeError, load_tree
+from discover_lib.runs.files import free_tree_file
 
 GOOD = {
     "artifact_type": "short story",
@@ -212,6 +213,18 @@ def test_a_tree_file_is_read_alone_or_under_tree(tmp_path: Path) -> None:
     alone.write_text(json.dumps(GOOD), encoding="utf-8")
     under.write_text(json.dumps({"tree": GOOD}), encoding="utf-8")
     assert load_tree(alone) == load_tree(under) == IntentTree.from_dict(GOOD)
+
+
+def test_no_tree_is_kept_in_the_place_of_another(tmp_path: Path) -> None:
+    tree = IntentTree.from_dict(GOOD)
+    other = IntentTree.from_dict(GOOD | {"initial_request": "another one"})
+    kept = []
+    for each in (tree, other, tree, other):
+        kept.append(free_tree_file(tmp_path, "boat", each))
+        kept[-1].write_text(json.dumps({"tree": each.to_dict()}), encoding="utf-8")
+    assert [path.name for path in kept] == ["boat.json", "boat-2.json", "boat.json", "boat-2.json"]
+    (tmp_path / "boat.json").write_text("somebody is at work here", encoding="utf-8")
+    assert free_tree_file(tmp_path, "boat", tree).name == "boat-3.json"
 
 
 BAD_FILES = {
