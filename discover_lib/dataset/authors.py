@@ -231,7 +231,10 @@ def read_run_file(path: Path) -> Conversation:
     Raises:
         FormatError: naming the field that is missing or wrong.
     """
-    data = read_json(path)
+    return _read(path, read_json(path))
+
+
+def _read(path: Path, data: Any) -> Conversation:
     beside = path.parent / "seed.json"
     artifact_type = parse(SeedFile, read_json(beside), str(beside)).artifact_type if beside.is_file() else ""
     conversation = _Reader(parse(RunFile, data, str(path)), path).conversation(artifact_type)
@@ -558,17 +561,20 @@ def import_run(path: Path, folder: Path) -> Imported:
         FormatError: naming the file and field that is wrong, or no file holds a conversation; nothing is written then.
         StoreError: the folder holds something else.
     """
-    files = run_files(path)
-    empty = tuple(each for each in files if _broke_off(each))
-    if len(empty) == len(files):
+    talks, empty = [], []
+    for file in run_files(path):
+        data = read_json(file)
+        if _broke_off(data):
+            empty.append(file)
+        else:
+            talks.append(_read(file, data))
+    if not talks:
         raise FormatError(f"{empty[0]}: ended in an error before the first message; nothing to import")
-    talks = [read_run_file(each) for each in files if each not in empty]
     count = keep_run(folder, talks, {"kind": "import", "files": [str(path)], "rules": RULES.to_dict()})
-    return Imported(count, empty)
+    return Imported(count, tuple(empty))
 
 
-def _broke_off(path: Path) -> bool:
-    data = read_json(path)
+def _broke_off(data: Any) -> bool:
     ended = isinstance(data, dict) and str(data.get("terminated_reason")).startswith("error")
     return ended and data.get("conversation") == []
 

@@ -141,8 +141,9 @@ def _holds(path: Path, tree: IntentTree) -> bool:
 def _refuse_misspelt_keys(tree: Mapping[str, Any]) -> None:
     """Refuse what is one of a tree's keys but for a letter or its case, which would go unread without a word."""
     for key in tree:
-        if key not in TREE_KEYS and (near := difflib.get_close_matches(key.lower(), TREE_KEYS, 1, cutoff=0.8)):
-            raise TreeError(f"the key {key!r} is not read; write {near[0]!r}")
+        if key not in TREE_KEYS and (near := difflib.get_close_matches(key.lower(), TREE_KEYS, 1, cutoff=0.88)):
+            if near[0] not in tree or near[0] == key.lower():
+                raise TreeError(f"the key {key!r} is not read; write {near[0]!r}")
 
 
 def _refuse_lost_intents(intents: Iterable[Mapping[str, Any]]) -> None:

@@ -520,7 +520,8 @@ def _from_folder(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
     if folder is None or options.domain is not None:
         raise RunOptionsError("give either --domain or --trees")
     if not folder.is_dir():
-        raise RunOptionsError(f"{folder}: no such folder")
+        what = "a file; give the folder that it lies in" if folder.is_file() else "no such folder"
+        raise RunOptionsError(f"{folder}: {what}")
     paths = tree_files(folder)[: options.artifacts]
     if not paths:
         raise RunOptionsError(f"{folder}: no tree files (*.json); make some with 'discover build'")

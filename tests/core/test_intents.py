@@ -193,18 +193,20 @@ def test_intents_under_a_key_that_is_not_read_are_no_lost_intents(tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"initialy_discovered": ["1"]}, "'initialy_discovered' is not read; write 'initially_discovered'"),
+        ({"initialy_discovered": ["1"], "initially_discovered": None}, "'initialy_discovered' is not read"),
         ({"Roots": []}, "'Roots' is not read; write 'roots'"),
         ({"initial_request": " "}, "no 'initial_request'"),
     ],
 )
 def test_a_tree_written_by_hand_loses_nothing_by_a_slip(change: dict, said: str, tmp_path: Path) -> None:
     path = tmp_path / "tree.json"
-    path.write_text(json.dumps({**GOOD, **change}), encoding="utf-8")
+    path.write_text(
+        json.dumps({key: value for key, value in (GOOD | change).items() if value is not None}), encoding="utf-8"
+    )
     with pytest.raises(TreeError, match=said) as error:
         load_tree(path)
     assert str(error.value).startswith(f"{path}: ")
-    path.write_text(json.dumps({**GOOD, "author": "a colleague", "note": "second draft"}), encoding="utf-8")
+    path.write_text(json.dumps({**GOOD, "author": "a colleague", "artifact_text": "<svg/>"}), encoding="utf-8")
     assert load_tree(path) == IntentTree.from_dict(GOOD)
 
 
