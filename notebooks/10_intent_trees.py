@@ -31,6 +31,7 @@ with app.setup(hide_code=True):
     from discover_lib.metrics.ceiling import ceiling
     from discover_lib.metrics.intervals import percent
     from discover_lib.runs.doctor import check_connection
+    from discover_lib.runs.files import free_tree_file, tree_by_hand
     from discover_lib.runs.recorded import find_recorded, recorded_index
     from discover_lib.views import conversation as show
     from discover_lib.views.figures import tree as viz
@@ -414,7 +415,7 @@ def read_tree(text: str) -> IntentTree:
     except (json.JSONDecodeError, RecursionError) as error:
         where = f" (line {error.lineno}: {error.msg})" if isinstance(error, json.JSONDecodeError) else ""
         raise TreeError(f"this is not JSON{where}") from None
-    return IntentTree.from_dict(data)
+    return tree_by_hand(data)
 
 
 @app.cell(hide_code=True)
@@ -437,11 +438,13 @@ def show_edited(editor):
 @app.cell(hide_code=True)
 def keep_tree(built, edited, piece):
     mo.stop(built is None or edited is None)
-    _stem = re.sub(r"[^\w-]+", "-", (piece.id if piece.id != "your own" else edited.topic).strip()).strip("-")
-    _path = outputs_folder() / "trees" / f"{_stem or 'tree'}.json"
+    _own, _trees = piece.id == "your own", outputs_folder() / "trees"
+    _stem = re.sub(r"[^\w-]+", "-", (edited.topic if _own else piece.id).strip()).strip("-") or "tree"
     saved, set_saved = mo.state("")
 
     def keep(_):
+        # Many pieces of one's own come to the same topic; none takes another's place.
+        _path = free_tree_file(_trees, _stem, edited) if _own else _trees / f"{_stem}.json"
         try:
             write_json(_path, {"tree": edited.to_dict()})
             set_saved(f"Kept as `{_path.name}`. In the [simulator](/?file=20_simulator.py), choose *Trees built here*")

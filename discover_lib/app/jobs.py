@@ -276,8 +276,9 @@ def _day(changed: float, now: float | None) -> str:
 
 
 def domains_of(configuration: Mapping[str, Any]) -> tuple[str, ...]:
-    """The domains of an evaluation; () for a run that is not scored."""
-    return tuple(configuration["domain"].split(", ")) if configuration.get("kind") == "evaluate" else ()
+    """The domains of an evaluation; () for a run that is not scored, or is of trees of one's own."""
+    domain = configuration.get("domain")
+    return tuple(domain.split(", ")) if domain and configuration.get("kind") == "evaluate" else ()
 
 
 def configuration_of(folder: Path) -> dict[str, Any]:

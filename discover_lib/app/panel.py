@@ -284,7 +284,7 @@ class Standing:
         """None while there is nothing to read yet."""
         try:
             with RunStore.read(folder) as store:
-                counts, scored = store.counts(), bool(domains_of(store.configuration))
+                counts, scored = store.counts(), store.configuration.get("kind") == "evaluate"
                 assessed = counts.finished - len(store.unassessed()) if scored else None
                 asked = tuple(closing_lines(store))
         except StoreError:

@@ -108,7 +108,10 @@ def _parsed(text: str) -> ElementTree.Element:
             return DefusedElementTree.fromstring(text, forbid_dtd=False, forbid_entities=True, forbid_external=True)
         return ElementTree.fromstring(text)
     except DefusedXmlException:
-        raise SvgError("the SVG defines XML entities; remove its <!DOCTYPE …> block and try again") from None
+        raise SvgError(
+            "the SVG defines XML entities, which are not expanded; export it as plain SVG (in Illustrator: without "
+            "“Preserve Illustrator Editing Capabilities”)"
+        ) from None
     except (ElementTree.ParseError, UnicodeError, ValueError) as error:
         raise SvgError(f"the SVG is not well-formed XML ({error}); repair it or export it again") from None
 

@@ -9,6 +9,7 @@ the conversation's setting, so that writing what was read gives the same file ag
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -47,6 +48,8 @@ REASONS = {
     "error": "error: not recorded",
     None: "in_progress",
 }
+JUDGED = ("interactivity_evaluations", "quality_evaluations")  # folders into which their judges copy run files
+UNSCORED = "the authors' file holds no score for it"
 NOT_HELD = (
     "the judge's verdicts and near misses",
     "the rules, their numbers and the random seed",
@@ -98,6 +101,7 @@ Criteria = Annotated[list[Criterion], AfterValidator(_one)]
 
 class Config(Foreign):
     model_name: str
+    assistant_index: int | None = None  # else its place in the list
 
 
 class Said(Foreign):
@@ -106,11 +110,13 @@ class Said(Foreign):
 
 
 class TheirCandidate(Foreign):
+    """A reply; without a reward, unless it is the chosen one, where it was not judged."""
+
     assistant_index: int
     assistant_response: str
-    delta_awareness: Number
-    reward: Number
-    updated_criteria_objs: Criteria
+    delta_awareness: Number | None = None
+    reward: Number | None = None
+    updated_criteria_objs: Criteria | None = None
 
 
 class Candidates(Foreign):
@@ -225,11 +231,14 @@ def read_run_file(path: Path) -> Conversation:
     Raises:
         FormatError: naming the field that is missing or wrong.
     """
-    data = read_json(path)
+    return _read(path, read_json(path))
+
+
+def _read(path: Path, data: Any) -> Conversation:
     beside = path.parent / "seed.json"
     artifact_type = parse(SeedFile, read_json(beside), str(beside)).artifact_type if beside.is_file() else ""
     conversation = _Reader(parse(RunFile, data, str(path)), path).conversation(artifact_type)
-    rest = _beyond(run_file(conversation), data)
+    rest = _beyond(run_file(conversation) | {"artifact_id": ""}, data)  # a run may have to give it another name
     return dataclasses.replace(conversation, setting={**conversation.setting, REST: rest})
 
 
@@ -250,7 +259,7 @@ class _Reader:
             tree = _tree(run.criteria_history[0], artifact_type, self.said(0, "user"))
         except TreeError as error:
             raise self.wrong(f"criteria_history[0][0].hierarchy is not an intent tree: {error}") from None
-        names = [f"{each.model_name} #{place}" for place, each in enumerate(run.assistant_configs, start=1)]
+        names = self.names()
         start = state = _state(run.criteria_history[0])
         turns: list[Turn] = []
         texts = [tree.initial_request]
@@ -266,21 +275,34 @@ class _Reader:
             "engine": ENGINE,
             "domain": "",
             "artifact": run.artifact_id,
-            "assistants": names if run.mode != "best_of_1" else [turns[0].reply.assistant] if turns else names,
+            "assistants": [turns[0].reply.assistant] if turns and run.mode == "best_of_1" else [*names.values()],
             "trial": 0 if run.trial_id is None else run.trial_id,
             "note": f"read from {self.path.name}: {NO_VERDICTS}",
         }
         stop = STOPS.get(run.terminated_reason, "error")
         return Conversation(tree, RULES, 0, start, tuple(turns), stop, setting)
 
-    def turn(self, tree: IntentTree, before: IntentState, index: int, names: Sequence[str]) -> Turn:
+    def names(self) -> dict[int, str]:
+        """What the assistants are called here, by their number in the file."""
+        configs = self.run.assistant_configs
+        if not configs:
+            raise self.wrong("assistant_configs is empty; it names the assistants")
+        numbered = {
+            place if each.assistant_index is None else each.assistant_index: each.model_name
+            for place, each in enumerate(configs)
+        }
+        number = self.run.assistant_id
+        if isinstance(number, int) and number not in numbered:  # the file of one of several names that one alone
+            numbered = {number: configs[0].model_name if len(configs) == 1 else "assistant"} | numbered
+        return {place: f"{name} #{place + 1}" for place, name in numbered.items()}
+
+    def turn(self, tree: IntentTree, before: IntentState, index: int, names: Mapping[int, str]) -> Turn:
         """Turn `index`; the user's answer to it is added by the caller."""
         run = self.run
         if run.per_turn_candidates is None:
             reply = self.said(2 * index - 1, "assistant")
-            place = run.assistant_id if isinstance(run.assistant_id, int) else 0
-            name = names[place] if 0 <= place < len(names) else names[0]
-            after = _state(run.criteria_history[index], before.initial_thresholds)
+            name = names[run.assistant_id] if isinstance(run.assistant_id, int) else next(iter(names.values()))
+            after = self.state(tree, run.criteria_history[index], before, f"criteria_history[{index}]")
             delta = self.nth("turnwise_scores", index - 1).delta_awareness
             candidates, chosen = [_candidate(tree, before, after, reply, name, delta, None)], 0
         else:
@@ -289,20 +311,37 @@ class _Reader:
             candidates, places = [], []
             for number, each in enumerate(entry.candidates):
                 place = each.assistant_index
-                if not 0 <= place < len(names):
+                if place not in names:
                     field = f"{where}.candidates[{number}].assistant_index"
                     raise self.wrong(f"{field} must number one of {len(names)} assistants, got {place}")
-                after = _state(each.updated_criteria_objs, before.initial_thresholds)
-                numbers = each.delta_awareness, each.reward
-                candidates.append(_candidate(tree, before, after, each.assistant_response, names[place], *numbers))
+                candidates.append(self.candidate(tree, before, each, names[place], f"{where}.candidates[{number}]"))
                 places.append(place)
             if entry.chosen_assistant_index not in places:
                 wrong = entry.chosen_assistant_index
                 raise self.wrong(f"{where}.chosen_assistant_index names no candidate of the turn, got {wrong!r:.60}")
             chosen = places.index(entry.chosen_assistant_index)
+            if candidates[chosen].reward is None:
+                one_of = "reward, delta_awareness or updated_criteria_objs"
+                raise self.wrong(f"{where}.candidates[{chosen}] has no {one_of}, and is the reply that went on")
         after, moves = candidates[chosen].after, candidates[chosen].transitions
         view = user_view(tree, after, RULES, None, moves)
         return Turn(index, before, tuple(candidates), chosen, focus(tree, before, RULES), view)
+
+    def state(self, tree: IntentTree, criteria: Sequence[Criterion], before: IntentState, where: str) -> IntentState:
+        """The state in a later snapshot, which must be of the same tree."""
+        state = _state(criteria, before.initial_thresholds)
+        if other := sorted(state.discovery.keys() ^ tree.intents.keys()):
+            raise self.wrong(f"{where}[0].hierarchy has not the intents of criteria_history[0]: {', '.join(other):.60}")
+        return state
+
+    def candidate(
+        self, tree: IntentTree, before: IntentState, each: TheirCandidate, name: str, where: str
+    ) -> Candidate:
+        text, delta, after = each.assistant_response, each.delta_awareness, each.updated_criteria_objs
+        if each.reward is None or delta is None or after is None:
+            return Candidate(Reply(text, count_tokens(text), COUNTING, name), None, before, error=UNSCORED)
+        state = self.state(tree, after, before, f"{where}.updated_criteria_objs")
+        return _candidate(tree, before, state, text, name, delta, each.reward)
 
     def said(self, index: int, role: str) -> str:
         """The text of message `index`, which must be of that role."""
@@ -488,45 +527,78 @@ def _completed(built: Any, rest: Any) -> Any:
 # -- folders -------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Imported:
+    """What became of run files: how many conversations, and which files ended in an error before the first message."""
+
+    conversations: int
+    empty: tuple[Path, ...] = ()
+
+
 def run_files(path: Path) -> list[Path]:
     """The run files at a path: the file itself, or those of an output folder of the authors' code.
+
+    Copies that their judges made beside what they judged are left out: each conversation counts once.
 
     Raises:
         FormatError: the folder holds none.
     """
     if path.is_file():
         return [path]
-    files = sorted((*path.rglob("assistant_*.json"), *path.rglob("best_of_n*.json")))
+    found = sorted((*path.rglob("assistant_*.json"), *path.rglob("best_of_n*.json")))
+    files = [each for each in found if not set(JUDGED) & set(each.relative_to(path).parts)]
     if not files:
         raise FormatError(f"{path}: no run files here (assistant_*.json, best_of_n.json)")
     return files
 
 
-def import_run(path: Path, folder: Path) -> int:
-    """Read run files into a run of ours in `folder`; returns how many conversations there are.
+def import_run(path: Path, folder: Path) -> Imported:
+    """Read run files into a run of ours in `folder`.
+
+    Their code writes an empty file over that of a conversation which breaks off: such files are left out and named.
 
     Raises:
-        FormatError: naming the file and field that is wrong; nothing is written then.
+        FormatError: naming the file and field that is wrong, or no file holds a conversation; nothing is written then.
         StoreError: the folder holds something else.
     """
-    talks = [read_run_file(each) for each in run_files(path)]
-    return keep_run(folder, talks, {"kind": "import", "files": [str(path)], "rules": RULES.to_dict()})
+    talks, empty = [], []
+    for file in run_files(path):
+        data = read_json(file)
+        if _broke_off(data):
+            empty.append(file)
+        else:
+            talks.append(_read(file, data))
+    if not talks:
+        raise FormatError(f"{empty[0]}: ended in an error before the first message; nothing to import")
+    count = keep_run(folder, talks, {"kind": "import", "files": [str(path)], "rules": RULES.to_dict()})
+    return Imported(count, tuple(empty))
+
+
+def _broke_off(data: Any) -> bool:
+    ended = isinstance(data, dict) and str(data.get("terminated_reason")).startswith("error")
+    return ended and data.get("conversation") == []
 
 
 def export_runs(folder: Path, conversations: Sequence[Conversation] | Iterator[Conversation]) -> int:
-    """Write conversations as the authors' code lays them out, `ARTIFACT/assistant_K_trial_N.json`; returns how many."""
+    """Write conversations as the authors' code lays them out, `ARTIFACT/assistant_K_trial_N.json`; returns how many.
+
+    Of conversations whose file would be the same one, those after the first get a number of their own.
+    """
     places: dict[str, int] = {}
-    count = 0
+    written: set[Path] = set()
     for talk in conversations:
         names = "+".join(talk.setting.get("assistants", ()))
         place = places.setdefault(names, len(places))
         trial = int(talk.setting.get("trial") or 0)
         several = any(len(turn.candidates) > 1 for turn in talk.turns)
-        name = "best_of_n" if several else f"assistant_{place}"
+        stem = "best_of_n" if several else f"assistant_{place}"
+        stem = f"{stem}_trial_{trial}" if trial else stem
         target = folder / _folder_name(str(talk.setting.get("artifact", "")))
-        write_run_file(target / (f"{name}_trial_{trial}.json" if trial else f"{name}.json"), talk)
-        count += 1
-    return count
+        numbered = (target / f"{stem}{f'_{number}' if number > 1 else ''}.json" for number in itertools.count(1))
+        file = next(each for each in numbered if each not in written)
+        write_run_file(file, talk)
+        written.add(file)
+    return len(written)
 
 
 def _folder_name(artifact_id: str) -> str:

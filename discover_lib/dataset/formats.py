@@ -149,7 +149,7 @@ def keep_run(
     configuration: Mapping[str, Any],
     assessments: Sequence[Assessment | None] = (),
 ) -> int:
-    """Keep conversations as a run in `folder`; returns how many there are.
+    """Keep conversations as a run in `folder`, in place of those that an earlier import left there; returns how many.
 
     Args:
         configuration: what the run is, with the rules of all of them.
@@ -167,13 +167,14 @@ def keep_run(
     trees: dict[str, tuple[str, Mapping[str, Any]]] = {}
     units = []
     for place, talk in enumerate(talks):
-        setting = talk.setting
-        artifact, plain = str(setting["artifact"]), talk.tree.to_dict()
-        while trees.setdefault(artifact, (str(setting.get("domain") or ""), plain))[1] != plain:
+        artifact, plain = str(talk.setting["artifact"]), talk.tree.to_dict()
+        while trees.setdefault(artifact, (str(talk.setting.get("domain") or ""), plain))[1] != plain:
             artifact += "'"
+        setting = {**talk.setting, "artifact": artifact}
         trial = setting["trial"] if isinstance(setting["trial"], int) else 0
         units.append(UnitRow(place, artifact, tuple(setting["assistants"]), trial, talk.seed, setting))
-    with RunStore.write(folder, configuration) as store:
+    with RunStore.write(folder, configuration) as store, store.together():
+        store.forget_plan()  # files that came or went since would shift the places of the others
         store.add_units(trees, units)
         for place, talk in enumerate(talks):
             store.put_whole(place, list(map(turn_row, talk.turns)), talk.stop)

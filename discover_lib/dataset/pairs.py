@@ -97,7 +97,7 @@ def under(conversation: Conversation, rules: Rules | None) -> Conversation:
     if any(turn.candidate.evaluation is None for turn in conversation.turns):
         raise DatasetError(
             "this run keeps rewards without the judgements behind them, so it cannot be scored under other rules; "
-            "use its own (for prompt rows: its own τ, too)"
+            f"use its own (for prompt rows: its own τ, too: --tau {conversation.rules.tau:g})"
         )
     return replay(conversation, rules)
 

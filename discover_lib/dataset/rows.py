@@ -50,9 +50,10 @@ class Origin:
 
     @classmethod
     def of_run(cls, name: str, configuration: Mapping[str, Any]) -> Origin:
-        """From a run's configuration, as its store keeps it."""
-        who = configuration["engine"]
-        return cls(name, who["judge"], who["voice"], configuration["prompts"], configuration["code_version"])
+        """From a run's configuration, as its store keeps it; of an imported run nobody knows more than its name."""
+        who, known = configuration.get("engine", {}), configuration.get
+        judge, voice = who.get("judge", ""), who.get("voice", "")
+        return cls(name, judge, voice, known("prompts", {}), known("code_version", ""))
 
 
 @dataclass(frozen=True)

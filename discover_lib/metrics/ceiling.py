@@ -39,10 +39,14 @@ def ceiling(tree: IntentTree, rules: Rules | None = None, turns: int = MAX_TURNS
 def mean_ceiling(trees: Iterable[IntentTree], rules: Rules | None = None, turns: int = MAX_TURNS) -> float:
     """The mean of several artifacts' ceilings, each counted once, as a mean share of hidden intents counts them.
 
-    Raises:
-        ValueError: there is no tree.
+    Where nothing is hidden there is no such share, and the artifact is left out; 1 if that goes for all of them.
     """
-    return fmean(ceiling(tree, rules, turns) for tree in trees)
+    return fmean([ceiling(tree, rules, turns) for tree in trees if hides(tree)] or [1.0])
+
+
+def hides(tree: IntentTree) -> bool:
+    """Whether anything is left to discover at the start."""
+    return len(tree.initially_discovered) < len(tree)
 
 
 def ceiling_over(ceilings: Mapping[str, float], artifacts: Iterable[str]) -> Estimate | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -44,9 +43,9 @@ class Summary:
 
     assistant: str
     discovered: Estimate  # intents discovered beyond the initial ones
-    share: Estimate  # of the intents that could be discovered
+    share: Estimate | None  # of the intents that could be discovered; None where nothing was hidden from anybody
     discovery: Estimate | None  # eq. 4 within this run's assistants; None where it is not defined
-    reward: Estimate  # per turn
+    reward: Estimate | None  # per turn; None where no turn is scored
     tokens: Estimate  # per conversation
     turns_leaking: int  # user messages that said what the user could not know
     why_no_score: str = ""  # in words, where eq. 4 is not defined
@@ -74,12 +73,21 @@ class Summary:
         left_out = f"; {self.left_out} left out, on whom all assistants found the same" if self.left_out else ""
         return f"discovery: eq. 4, on {self.users - self.left_out} of {self.users} users{left_out}"
 
+    @property
+    def lacking_line(self) -> str:
+        """Which means leave conversations out, since these have no such number; "" where none does."""
+        whole = self.tokens.n_trials
+        known = {"share of hidden": self.share, "reward": self.reward}
+        counts = {name: each.n_trials if each else 0 for name, each in known.items()}
+        parts = [f"{name} over {n} of {whole} conversations" for name, n in counts.items() if n < whole]
+        return f"{self.assistant}: {', '.join(parts)}; the rest hid nothing, or is unscored" if parts else ""
+
     def row(self) -> tuple[str, ...]:
         """The summary as the cells of a table, under `COLUMNS`, which call what an evaluation has, too, as it does."""
-        score = "not defined" if self.discovery is None else str(self.discovery)
+        numbers = (self.share, self.discovery, self.reward)
+        share, score, reward = ("not defined" if each is None else str(each) for each in numbers)
         tokens = f"{self.tokens.mean / 1000:.2f}"
-        shares = (str(self.discovered), str(self.share))
-        return (self.assistant, *shares, score, str(self.reward), tokens, str(self.turns_leaking))
+        return (self.assistant, str(self.discovered), share, score, reward, tokens, str(self.turns_leaking))
 
 
 def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
@@ -155,9 +163,9 @@ def _summary(name: str, group: Sequence[ConversationScores]) -> Summary:
     return Summary(
         assistant=name,
         discovered=_estimate(group, lambda each: each.discovered),
-        share=_estimate(group, lambda each: math.nan if each.share_of_hidden is None else each.share_of_hidden),
+        share=_estimate_of_known(group, lambda each: each.share_of_hidden),
         discovery=None,
-        reward=_estimate(group, lambda each: math.nan if each.reward is None else each.reward),
+        reward=_estimate_of_known(group, lambda each: each.reward),
         tokens=_estimate(group, lambda each: sum(each.tokens)),
         turns_leaking=sum(each.leaks for each in group),
     )
@@ -166,6 +174,12 @@ def _summary(name: str, group: Sequence[ConversationScores]) -> Summary:
 def _estimate(group: Sequence[T], number: Callable[[T], float]) -> Estimate:
     """The mean of a number over artifacts."""
     return _over_artifacts((each.artifact, number(each)) for each in group)
+
+
+def _estimate_of_known(group: Sequence[T], number: Callable[[T], float | None]) -> Estimate | None:
+    """The mean over what has the number, None if nothing has it."""
+    known = [(each.artifact, value) for each in group if (value := number(each)) is not None]
+    return _over_artifacts(known) if known else None
 
 
 def _over_artifacts(numbers: Iterable[tuple[str, float]]) -> Estimate:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,6 +69,7 @@ class BuiltFile:
     Attributes:
         totals: what a language model was asked for it, and at what cost, None if none was asked.
         existing: it was built before, from the same input.
+        replaced: a tree of another text stood in its place, of the same file name in a folder of the same name.
     """
 
     source: Path
@@ -77,6 +79,7 @@ class BuiltFile:
     notes: tuple[str, ...] = ()
     totals: CallTotals | None = None
     existing: bool = False
+    replaced: bool = False
 
     @property
     def ceiling(self) -> float:
@@ -189,7 +192,7 @@ class _Building:
             try:
                 built.append(self._build(source))
             except (ArtifactFileError, BuildError) as error:
-                failures.append(str(error))
+                failures.append(_failure(source, error))
             else:
                 self._on_built(built[-1])
         kinds = frozenset({"file"} if failures else ())
@@ -215,7 +218,7 @@ class _Building:
                     try:
                         built[source] = done.result()
                     except (ArtifactFileError, BuildError) as error:
-                        failures[source] = str(error)
+                        failures[source] = _failure(source, error)
                         kinds.add(_kind(error))
                         if isinstance(error, BuildError):  # what came back is of no use: the same command asks anew
                             self._store.calls.forget_answers(failure_of(error, 0).came_back)
@@ -266,8 +269,13 @@ class _Building:
             "built_from": made_from,
             "calls": asdict(totals) if totals else None,
         }
+        there = _read(target)
+        if _edited(there, data) and (existing := _existing(source, target, made_from)) is not None:
+            return existing
+        before = there.get("built_from")
+        replaced = isinstance(before, dict) and before.get("artifact") != made_from["artifact"]
         write_json(target, data)
-        return BuiltFile(source, target, built.tree, built.recognised, built.notes, totals)
+        return BuiltFile(source, target, built.tree, built.recognised, built.notes, totals, replaced=replaced)
 
     def _made_from(self, source: Path, artifact: Artifact) -> dict[str, Any]:
         """What decides the tree, and the file that it is of."""
@@ -280,6 +288,12 @@ class _Building:
             "engine": self._options.engine,
             "prompts": _digest(to_json(dict(sorted(self._hashes.items())))) if self._hashes else "",
         }
+
+
+def _failure(source: Path, error: ArtifactFileError | BuildError) -> str:
+    """The line about a file without a tree; a builder knows the artifact's name alone, which several files can have."""
+    said = str(error)
+    return said if isinstance(error, ArtifactFileError) else f"{source}: {said.removeprefix(f'{source.stem}: ')}"
 
 
 def _kind(error: ArtifactFileError | BuildError) -> str:
@@ -325,7 +339,7 @@ def target_files(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
     A tree is named by its artifact's stem where that is free; else by the whole name, then with the folder's in front.
     A tree that is there already keeps its name, whatever else is given.
     """
-    sources = list({file.resolve(): file for file in files}.values())
+    sources = list({_resolved(file): file for file in files}.values())
     claims = Counter(name for source in sources for name in set(_names(source)))
     targets: dict[Path, Path] = {}
     for source in sources:
@@ -337,13 +351,19 @@ def target_files(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
 
 
 def _names(source: Path) -> tuple[str, ...]:
-    whole = f"{source.resolve().parent.name}.{source.name}"
-    return (source.stem, source.name, whole, f"{whole}.{_digest(str(source.resolve()))[:6]}")
+    place = _resolved(source)
+    whole = f"{place.parent.name}.{source.name}"
+    return (source.stem, source.name, whole, f"{whole}.{_digest(str(place))[:6]}")
 
 
 def _label(source: Path) -> str:
     """A file as a tree's record names it: its name and its folder's, not where on this machine it lies."""
-    return "/".join(source.resolve().parts[-2:])
+    return "/".join(_resolved(source).parts[-2:])
+
+
+def _resolved(source: Path) -> Path:
+    """Where a file lies; also of a link that leads nowhere or in a circle, on which `Path.resolve` may raise."""
+    return Path(os.path.realpath(source))
 
 
 def _made_of(target: Path) -> str | None:
@@ -366,6 +386,12 @@ def _existing(source: Path, target: Path, made_from: Mapping[str, Any]) -> Built
         return BuiltFile(source, target, tree, recognised, tuple(data["notes"]), totals, existing=True)
     except (TreeError, KeyError, TypeError):
         return None  # somebody changed it by hand: built anew
+
+
+def _edited(there: Mapping[str, Any], built: Mapping[str, Any]) -> bool:
+    """Whether a tree file was changed by hand: all that led to its tree is as it is built now, the tree is not."""
+    led_to_it = ("recognised", "levels", "built_from")
+    return all(there.get(name) == built[name] for name in led_to_it) and there.get("tree") != built["tree"]
 
 
 def _read(target: Path) -> dict[str, Any]:

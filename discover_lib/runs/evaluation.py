@@ -28,7 +28,7 @@ from discover_lib.core.roles import Assistant, RoleError, SeesIntents, ask
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.engines.llm.calls.records import ENDS_THE_RUN
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
-from discover_lib.metrics.ceiling import ceiling, ceiling_over
+from discover_lib.metrics.ceiling import ceiling, ceiling_over, hides
 from discover_lib.metrics.evidence import ids_of_results
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.paired import TEST
@@ -447,9 +447,12 @@ def load_scores(folder: Path) -> list[ConversationScores]:
 
 
 def ceilings_of(store: RunStore) -> dict[str, float]:
-    """Artifact → what of its user a perfect reply in every turn of this run would find (`metrics.ceiling`)."""
+    """Artifact → what of its user a perfect reply in every turn of this run would find (`metrics.ceiling`).
+
+    Those from whom nothing is hidden are left out, as they are of a mean share of what is.
+    """
     rules, turns = store.rules, store.configuration.get("turns") or MAX_TURNS
-    return {artifact: ceiling(tree, rules, turns) for artifact, tree in store.trees().items()}
+    return {artifact: ceiling(tree, rules, turns) for artifact, tree in store.trees().items() if hides(tree)}
 
 
 def ceilings_by_scope(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+import difflib
+import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from discover_lib.core.intents import MAX_DEPTH, IntentTree, TreeError
 from discover_lib.engines.miniature.lexicon import ADDED_DOMAINS, load_lexicon
 
 MAX_BYTES = 1_000_000
+TREE_KEYS = ("artifact_type", "topic", "initial_request", "initially_discovered", "roots")
 
 # What people call the types, and the miniature's domain for each.
 DOMAIN_WORDS = {
@@ -64,6 +68,8 @@ def read_artifact_file(path: Path, artifact_type: str, domain: str) -> Artifact:
     """
     try:
         size = path.stat().st_size
+        if path.is_dir():
+            raise ArtifactFileError(f"{path}: a folder; name the files in it ({path}/*)")
         if not path.is_file():
             raise ArtifactFileError(f"{path}: not a file")
         if size > MAX_BYTES:
@@ -71,6 +77,10 @@ def read_artifact_file(path: Path, artifact_type: str, domain: str) -> Artifact:
         raw = path.read_bytes()
     except OSError as error:
         raise ArtifactFileError(f"{path}: cannot be read ({error.strerror or error})") from None
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ArtifactFileError(f"{path}: not UTF-8 text but UTF-16; save it as UTF-8")
+    if raw.startswith(b"\x1f\x8b"):
+        raise ArtifactFileError(f"{path}: compressed (gzip); unpack it first, or export it uncompressed")
     if b"\0" in raw:
         raise ArtifactFileError(f"{path}: looks binary; an artifact is a text file (SVG, Markdown or plain text)")
     try:
@@ -86,19 +96,52 @@ def load_tree(path: Path | str) -> IntentTree:
     """Read one tree from a JSON file: a tree itself, or an object that holds one under 'tree'.
 
     Raises:
-        TreeError: the file is missing, not JSON, or no valid tree, or has intents under a key that is not read; the
-            message names the file.
+        TreeError: the file is missing, not JSON, or no valid tree, or has intents under a key that is not read, or a
+            key that is nearly one of a tree's; the message names the file.
     """
     data = read_json(Path(path), TreeError)
     plain = data["tree"] if isinstance(data, dict) and "tree" in data else data
     try:
-        tree = IntentTree.from_dict(plain)
-        _refuse_lost_intents(plain["roots"])
-        return tree
+        return tree_by_hand(plain)
     except RecursionError:
         raise TreeError(f"{path}: nested too deep to be an intent tree (at most {MAX_DEPTH} levels)") from None
     except TreeError as error:
         raise TreeError(f"{path}: {error}") from None
+
+
+def tree_by_hand(plain: Any) -> IntentTree:
+    """A tree in the plain form that people write and change: what they wrote is read, or refused, never passed over.
+
+    Raises:
+        TreeError: it is no valid tree, or has intents or a key that would go unread.
+    """
+    if isinstance(plain, Mapping):
+        _refuse_misspelt_keys(plain)
+    tree = IntentTree.from_dict(plain)
+    _refuse_lost_intents(plain["roots"])
+    return tree
+
+
+def free_tree_file(folder: Path, name: str, tree: IntentTree) -> Path:
+    """Where a tree can be kept: under this name, or with a number behind it where another tree has the name."""
+    numbered = (f"{name}-{number}" if number > 1 else name for number in itertools.count(1))
+    paths = (folder / f"{each}.json" for each in numbered)
+    return next(path for path in paths if not path.exists() or _holds(path, tree))
+
+
+def _holds(path: Path, tree: IntentTree) -> bool:
+    try:
+        return load_tree(path) == tree
+    except TreeError:
+        return False
+
+
+def _refuse_misspelt_keys(tree: Mapping[str, Any]) -> None:
+    """Refuse what is one of a tree's keys but for a letter or its case, which would go unread without a word."""
+    for key in tree:
+        if key not in TREE_KEYS and (near := difflib.get_close_matches(key.lower(), TREE_KEYS, 1, cutoff=0.88)):
+            if near[0] not in tree or near[0] == key.lower():
+                raise TreeError(f"the key {key!r} is not read; write {near[0]!r}")
 
 
 def _refuse_lost_intents(intents: Iterable[Mapping[str, Any]]) -> None:

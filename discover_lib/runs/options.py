@@ -465,6 +465,10 @@ def caveats(run: LaidOut) -> list[str]:
     notes = []
     if run.configuration.get("kind") == "evaluate" and len(run.options.assistants) == 1:
         notes.append("eq. 4 compares assistants: with one alone it is not defined; name a second --assistant")
+    if run.options.trees is not None and (there := len(tree_files(run.options.trees))) > len(run.trees):
+        notes.append(
+            f"{len(run.trees)} of the {there} trees in {run.options.trees} are played; --artifacts {there} takes all"
+        )
     different = len({tree.roots for _, tree in run.trees.values()})
     if different < len(run.trees):
         notes.append(
@@ -516,26 +520,33 @@ def _from_folder(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
     if folder is None or options.domain is not None:
         raise RunOptionsError("give either --domain or --trees")
     if not folder.is_dir():
-        raise RunOptionsError(f"{folder}: no such folder")
-    paths = sorted(folder.glob("*.json"))[: options.artifacts]
+        what = "a file; give the folder that it lies in" if folder.is_file() else "no such folder"
+        raise RunOptionsError(f"{folder}: {what}")
+    paths = tree_files(folder)[: options.artifacts]
     if not paths:
         raise RunOptionsError(f"{folder}: no tree files (*.json); make some with 'discover build'")
     trees = {}
     for path in paths:
         tree = load_tree(path)
-        trees[path.stem] = (_domain_of(tree, options), tree)
+        if not tree.initial_request.strip():
+            raise RunOptionsError(f"{path}: has no 'initial_request'; give the message that the user opens with")
+        trees[path.stem] = (_domain_of(path, tree, options), tree)
         if options.spec.judge == MINIATURE:
             _check_decidable(path, *trees[path.stem])
     return trees
 
 
-def _domain_of(tree: IntentTree, options: RunOptions) -> str:
+def tree_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.json"))
+
+
+def _domain_of(path: Path, tree: IntentTree, options: RunOptions) -> str:
     """The miniature domain of a tree; "" for another kind of artifact, which only language models can play."""
     try:
         return domain_of_type(tree.artifact_type)
-    except ArtifactFileError:
+    except ArtifactFileError as error:
         if MINIATURE in (options.spec.judge, options.spec.voice):
-            raise
+            raise RunOptionsError(f"{path}: {error}") from None
         return ""
 
 

@@ -199,8 +199,10 @@ def _after(id: DiscoverId, each: ConversationScores) -> float | None:
 def _ceiling(id: DiscoverId, folder: Path, store: RunStore) -> Resolved:
     listed = store.listing(domain=id.domain or None, artifact=id.artifact)
     ceilings = ceilings_of(store)
-    values = {row.artifact: ceilings[row.artifact] for row in listed}
-    if not values:
+    if not listed:
         raise IdError(f"{id}: no artifact of this run is so named")
+    values = {row.artifact: ceilings[row.artifact] for row in listed if row.artifact in ceilings}
+    if not values:
+        raise IdError(f"{id}: nothing was hidden at the start, so there is no ceiling")
     estimate = ceiling_over(values, values)
     return Resolved(id, folder, {DiscoverId(id.run, artifact): share for artifact, share in values.items()}, estimate)

@@ -309,6 +309,12 @@ class RunStore:
                 ),
             )
 
+    def forget_plan(self) -> None:
+        """Take out all conversations, trees and what is known of them; calls stay.  For a run that is read anew."""
+        with self._database.transaction():
+            for table in (*OF_UNITS, "failures", "units", "trees"):
+                self._database.execute(f"DELETE FROM {table}")
+
     def unfinished(self) -> list[int]:
         """Places of the units still to be run, or to be run again since they ended in an error."""
         rows = self._database.all("SELECT place FROM units WHERE stop IS NULL OR stop = 'error' ORDER BY place")

@@ -64,6 +64,20 @@ def test_the_same_seed_gives_the_same_demo(tmp_path):
 
 
 @pytest.mark.slow
+def test_trees_that_are_not_played_are_counted(tmp_path):
+    (piece, *_) = sorted(Path("data/artifacts/creative_writing").glob("*.md"))
+    pieces = [tmp_path / f"{number}.md" for number in range(21)]
+    for copy in pieces:
+        copy.write_bytes(piece.read_bytes())
+    built = discover("build", *pieces, "--type", "short story", "--out", tmp_path / "trees")
+    (then,) = [line for line in built.stdout.splitlines() if line.startswith("simulate them with: ")]
+    assert "--artifacts 21 " in then
+    few = ("--trees", tmp_path / "trees", "--turns", 1, "--assistant", "draft", "--artifacts", 2)
+    assert "2 of the 21 trees in " in discover("simulate", *few, "--run", tmp_path / "few").stderr
+    assert " of the 21 trees" not in discover(*shlex.split(then)[4:], "--turns", 1).stderr
+
+
+@pytest.mark.slow
 def test_build_writes_trees_that_simulate_runs(tmp_path):
     story = Path("data/artifacts/creative_writing")
     files = sorted(story.glob("*.md"))[:2]
@@ -116,7 +130,7 @@ def test_doctor_says_what_is_here_and_fails_for_what_cannot_work():
         (["simulate", "--run", "{tmp}/r", "--assistant", "draft", "--trees", "{tmp}/none"], "no such folder"),
         (["simulate", "--run", "{tmp}/r", "--assistant", "draft", "--trees", "{tmp}"], "no tree files"),
         (["build", "{tmp}/absent.svg", "--type", "svg drawing"], "absent.svg: cannot be read"),
-        (["build", "{tmp}", "--type", "svg drawing"], "not a file"),
+        (["build", "{tmp}", "--type", "svg drawing"], "a folder; name the files in it"),
         (["build", "README.md", "--type", "opera"], "or name a model with --engine"),
         (["demo", "--out", "/proc/nowhere"], "cannot be written to"),
     ],
@@ -134,10 +148,13 @@ BAD_FILES = {
     "blank.svg": (b"  \n ", "the file is empty"),
     "huge.svg": (b"<svg>" + b" " * 10_000_000 + b"</svg>", r"10\.0 MB is too large"),
     "binary.svg": (b"\x89PNG\0\0\0", "looks binary"),
+    "utf-16.svg": ("<svg/>".encode("utf-16"), "UTF-16; save it as UTF-8"),
+    "drawing.svgz": (b"\x1f\x8b\x08\x00", "unpack it first"),
+    "illustrator.svg": (b'<!DOCTYPE svg [<!ENTITY ns "http://ns.adobe.com/">]><svg xmlns:x="&ns;"/>', "as plain SVG"),
     "latin.svg": ("<svg><title>café</title></svg>".encode("latin-1"), "not UTF-8"),
-    "bomb.svg": (BOMB.encode(), "bomb: "),
-    "broken.svg": (b"<svg><rect", "broken: "),
-    "plain.svg": (b"just words", "plain: "),
+    "bomb.svg": (BOMB.encode(), "/bomb.svg: "),
+    "broken.svg": (b"<svg><rect", "/broken.svg: "),
+    "plain.svg": (b"just words", "/plain.svg: "),
     "flat.svg": (b'<svg width="0" height="x"><path d="M0 0h9"/></svg>', "too little to build from"),
     "laughs.svg": (b'<svg><g id="a">' + b'<use href="#a"/>' * 20 + b"</g></svg>", "copies"),
 }
@@ -155,8 +172,13 @@ def test_a_bad_artifact_file_is_one_line_and_leaves_nothing(name, tmp_path):
 def test_a_bad_file_among_good_ones_does_not_lose_the_good_ones(tmp_path):
     good = sorted(Path("data/artifacts/technical_writing").glob("*.md"))[0]
     (tmp_path / "bad.md").write_bytes(b"\0")
-    result = discover("build", tmp_path / "bad.md", good, "--type", "technical article", "--out", tmp_path / "out")
-    assert_one_line_error(result, "looks binary")
+    (tmp_path / "circle.md").symlink_to("circle.md")
+    files = (tmp_path / "bad.md", tmp_path / "circle.md", good)
+    result = discover("build", *files, "--type", "technical article", "--out", tmp_path / "out")
+    assert result.returncode == 2 and "Traceback" not in result.stderr
+    assert [line.count("bad.md: looks binary") + line.count("circle.md: cannot be read") for line in
+            result.stderr.splitlines()] == [1, 1]  # fmt: skip
+    assert f"1 of 3 artifacts built → {tmp_path / 'out'}" in result.stdout
     assert [path.stem for path in (tmp_path / "out").glob("*.json")] == [good.stem]
 
 
@@ -169,6 +191,10 @@ BAD_TREES = {
         "duplicate id '1'",
     ),
     "empty text": (json.dumps(TREE | {"roots": [{"id": "1", "text": " "}]}), "intent '1' has an empty text"),
+    "nothing is asked for": (
+        json.dumps(TREE | {"initial_request": " ", "roots": [{"id": "1", "text": "a boat"}]}),
+        "has no 'initial_request'",
+    ),
     "unreadable intent": (
         json.dumps(TREE | {"roots": [{"id": "1", "text": "Xyzzy plugh"}]}),
         "cannot decide 'Xyzzy plugh'",

@@ -21,6 +21,8 @@ from discover_lib.app.jobs import (
     started,
 )
 from discover_lib.app.panel import RunPanel, Standing, TrainingPanel, trained_earlier
+from discover_lib.base.files import write_json
+from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute
 from discover_lib.runs.runner import register
 from discover_lib.runs.store import RunStore
@@ -219,6 +221,7 @@ def test_options_come_back_from_a_configuration_or_say_why_not() -> None:
     begun = RunOptions.from_configuration(configuration)
     assert domains_of(configuration) == domains
     assert laid_out(begun, domains).configuration == configuration
+    assert domains_of({**configuration, "domain": None}) == ()  # of trees of one's own
     for other in ({"kind": "import"}, {**configuration, "domain": None}):
         with pytest.raises(RunOptionsError, match="the same command resumes it"):
             RunOptions.from_configuration(other)
@@ -258,3 +261,13 @@ def _trained(folder: Path, state: State) -> Path:
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True)
     return folder
+
+
+def test_an_evaluation_of_trees_of_ones_own_is_watched_like_any_other(outputs: Path) -> None:
+    tree = next(iter(laid_out(SCORED, ("svg_drawing",)).trees.values()))[1]
+    trees = outputs / "mine"
+    write_json(trees / "drawing.json", tree.to_dict())
+    own = lay_out_evaluation(RunOptions(("draft", "adaptive"), trees=trees, artifacts=1, trials=1, turns=2))
+    evaluate(own, _made(outputs / "own"))
+    standing = Standing.of_run(outputs / "own")
+    assert standing is not None and (standing.finished, standing.assessed) == (2, 2)

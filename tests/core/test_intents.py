@@ -9,6 +9,7 @@ import pytest
 from scripted import forest
 
 from discover_lib import IntentTree, TreeError, load_tree
+from discover_lib.runs.files import free_tree_file
 
 GOOD = {
     "artifact_type": "short story",
@@ -187,11 +188,42 @@ def test_intents_under_a_key_that_is_not_read_are_no_lost_intents(tmp_path: Path
     assert len(load_tree(path)) == 2
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"initialy_discovered": ["1"], "initially_discovered": None}, "'initialy_discovered' is not read"),
+        ({"Roots": []}, "'Roots' is not read; write 'roots'"),
+    ],
+)
+def test_a_tree_written_by_hand_loses_nothing_by_a_slip(change: dict, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "tree.json"
+    path.write_text(
+        json.dumps({key: value for key, value in (GOOD | change).items() if value is not None}), encoding="utf-8"
+    )
+    with pytest.raises(TreeError, match=said) as error:
+        load_tree(path)
+    assert str(error.value).startswith(f"{path}: ")
+    path.write_text(json.dumps({**GOOD, "author": "a colleague", "artifact_text": "<svg/>"}), encoding="utf-8")
+    assert load_tree(path) == IntentTree.from_dict(GOOD)
+
+
 def test_a_tree_file_is_read_alone_or_under_tree(tmp_path: Path) -> None:
     alone, under = tmp_path / "alone.json", tmp_path / "under.json"
     alone.write_text(json.dumps(GOOD), encoding="utf-8")
     under.write_text(json.dumps({"tree": GOOD}), encoding="utf-8")
     assert load_tree(alone) == load_tree(str(alone)) == load_tree(under) == IntentTree.from_dict(GOOD)
+
+
+def test_no_tree_is_kept_in_the_place_of_another(tmp_path: Path) -> None:
+    tree = IntentTree.from_dict(GOOD)
+    other = IntentTree.from_dict(GOOD | {"initial_request": "another one"})
+    kept = []
+    for each in (tree, other, tree, other):
+        kept.append(free_tree_file(tmp_path, "boat", each))
+        kept[-1].write_text(json.dumps({"tree": each.to_dict()}), encoding="utf-8")
+    assert [path.name for path in kept] == ["boat.json", "boat-2.json", "boat.json", "boat-2.json"]
+    (tmp_path / "boat.json").write_text("somebody is at work here", encoding="utf-8")
+    assert free_tree_file(tmp_path, "boat", tree).name == "boat-3.json"
 
 
 BAD_FILES = {

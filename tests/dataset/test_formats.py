@@ -187,14 +187,25 @@ def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
             "is not an intent tree: duplicate id '1'",
         ),
         (
-            lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward=None),
+            lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward="0.5"),
             "per_turn_candidates[1].candidates[0].reward must be a number",
+        ),
+        (
+            lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward=None),
+            "per_turn_candidates[1].candidates[0] has no reward",
         ),
         (
             lambda data: data["per_turn_candidates"][0].update(chosen_assistant_index=5),
             "per_turn_candidates[0].chosen_assistant_index names no candidate",
         ),
         (lambda data: data["criteria_history"][1].append({}), "updated_criteria_objs"),
+        (lambda data: data.update(assistant_configs=[]), "assistant_configs is empty"),
+        (
+            lambda data: data["per_turn_candidates"][0]["candidates"][0]["updated_criteria_objs"][0].update(
+                hierarchy=[node("1", "An animal", 1), node("2", "A mood", 1)]
+            ),
+            "updated_criteria_objs[0].hierarchy has not the intents of criteria_history[0]: 1.1, 1.1.1, 2",
+        ),
     ],
 )
 def test_a_malformed_run_file_is_one_line(change: Callable[[dict[str, Any]], Any], said: str, tmp_path: Path) -> None:
@@ -219,6 +230,37 @@ def test_what_is_no_json_is_one_line(content: bytes, said: str, tmp_path: Path) 
     assert said in str(raised.value)
     with pytest.raises(FormatError, match="no run files"):
         authors.run_files(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("configs", "name"),
+    [
+        ([{"model_name": "a"}, {"model_name": "b"}], "b #2"),
+        ([{"assistant_index": 1, "model_name": "b"}, {"assistant_index": 0, "model_name": "a"}], "b #2"),
+        ([{"assistant_index": 1, "model_name": "b"}], "b #2"),
+        ([{"model_name": "b"}], "b #2"),  # else both files of two assistants would be one assistant's
+    ],
+)
+def test_an_assistant_is_called_by_its_number_in_the_file(configs: list[Any], name: str, tmp_path: Path) -> None:
+    data = best_of_1() | {"assistant_configs": configs}
+    talk = authors.read_run_file(written(tmp_path, data))
+    assert talk.setting["assistants"] == [name] and {turn.reply.assistant for turn in talk.turns} == {name}
+    authors.write_run_file(tmp_path / "again.json", talk)
+    assert json.loads((tmp_path / "again.json").read_text()) == data
+
+
+def test_a_reply_that_their_judge_failed_on_is_kept_unscored(tmp_path: Path) -> None:
+    def unscored(data: dict[str, Any]) -> None:
+        data["per_turn_candidates"][0]["candidates"][0].update(reward=None, delta_awareness=None)
+        del data["per_turn_candidates"][1]["candidates"][1]["reward"]
+
+    data = wrong(unscored)
+    talk = authors.read_run_file(written(tmp_path, data))
+    first, second = (turn.candidates[not turn.chosen] for turn in talk.turns)
+    assert (first.reward, second.reward, first.error) == (None, None, authors.UNSCORED)
+    assert [turn.candidate.reward is None for turn in talk.turns] == [False, False]
+    authors.write_run_file(tmp_path / "again.json", talk)
+    assert json.loads((tmp_path / "again.json").read_text()) == data
 
 
 def talk_of(rules: Rules, names: tuple[str, ...] = ("adaptive",)) -> Conversation:
@@ -306,6 +348,61 @@ def test_a_folder_of_theirs_becomes_a_run_and_a_folder_of_theirs_again(tmp_path:
     assert [json.loads(path.read_text()) for path in files if path.stem.startswith("best_of_n")] == [best_of_n()]
     code, said = discover("export", run, "--format", "jsonl", "--out", back)
     assert code == 0 and (back / "conversations.jsonl").read_bytes() == (run / "conversations.jsonl").read_bytes()
+
+
+def test_what_an_output_folder_of_theirs_holds_is_counted_once_each(tmp_path: Path) -> None:
+    def told(text: str) -> dict[str, Any]:
+        return wrong(
+            lambda data: [criteria[0]["hierarchy"][0].update(text=text) for criteria in data["criteria_history"]]
+        )
+
+    theirs, run, back = tmp_path / "theirs", tmp_path / "run", tmp_path / "back"
+    broken = wrong(lambda data: data.update(conversation=[], criteria_history=[], terminated_reason="error: timed out"))
+    written(theirs / "monday" / "artifact_7", best_of_n())
+    written(theirs / "tuesday" / "artifact_7", told("A beast"))  # another user under the same name, as they number them
+    written(theirs / "wednesday" / "artifact_7", best_of_n())  # the same user again
+    written(theirs / "monday" / "artifact_8", broken, "assistant_0.json")
+    written(theirs / "monday" / "interactivity_evaluations" / "artifact_7", best_of_n())  # their judge's copy
+    code, said = discover("import", theirs, "--run", run)
+    assert code == 0 and "3 conversations" in said and "artifact_8/assistant_0.json: ended in an error" in said
+    talks = list(read_jsonl(run / "conversations.jsonl"))
+    assert [each.setting["artifact"] for each in talks] == ["artifact_7", "artifact_7'", "artifact_7"]
+    assert len({each.tree for each in talks}) == 2
+    assert discover("export", run, "--format", "authors", "--out", back)[0] == 0
+    files = [json.loads(path.read_text()) for path in authors.run_files(back)]
+    assert len(files) == 3 and files.count(best_of_n()) == 2 and files.count(told("A beast")) == 1
+    code, said = discover("import", theirs / "monday" / "artifact_8", "--run", tmp_path / "none")
+    assert code == 2 and "nothing to import" in said and not (tmp_path / "none").exists()
+
+
+def test_an_import_again_holds_what_the_files_hold_now(tmp_path: Path) -> None:
+    theirs, run = tmp_path / "theirs" / "artifact_7", tmp_path / "run"
+    written(theirs, best_of_n())
+    discover("import", tmp_path / "theirs", "--run", run)
+    written(theirs, best_of_1(), "assistant_1.json")  # sorted before the other
+    code, said = discover("import", tmp_path / "theirs", "--run", run)
+    assert code == 0 and "2 conversations" in said
+    alone, several = read_jsonl(run / "conversations.jsonl")
+    assert alone == authors.read_run_file(theirs / "assistant_1.json")
+    assert several == authors.read_run_file(theirs / "best_of_n.json")
+    (theirs / "best_of_n.json").unlink()
+    discover("import", tmp_path / "theirs", "--run", run)
+    assert list(read_jsonl(run / "conversations.jsonl")) == [alone]
+
+
+@pytest.mark.slow
+def test_rows_to_train_on_are_made_of_their_conversations(tmp_path: Path) -> None:
+    written(tmp_path / "theirs" / "artifact_7", best_of_n())
+    run = tmp_path / "run"
+    discover("import", tmp_path / "theirs", "--run", run)
+    for kind, rows in (("sft", "1 sft rows of 1"), ("preference", "2 preference rows of 2")):
+        code, said = discover("export", run, "--format", kind, "--out", tmp_path / kind, "--test-share", 0)
+        assert code == 0 and rows in said, said
+    prompt = ("export", run, "--format", "prompt", "--test-share", 0, "--out", tmp_path / "prompt")
+    code, said = discover(*prompt)
+    assert code == 2 and "--tau 250" in said
+    code, said = discover(*prompt, "--tau", 250)
+    assert code == 0 and "2 prompt rows of 2" in said, said
 
 
 def test_a_broken_file_is_one_line_and_leaves_no_run(tmp_path: Path) -> None:

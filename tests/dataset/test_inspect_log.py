@@ -128,7 +128,8 @@ def test_a_log_of_others_is_a_run_without_judgements(tmp_path: Path) -> None:
     assert [each.content for each in talk.messages()] == ["What is 2 + 2?", "Four."]
     assert talk.setting["assistants"] == ["mockllm/model"] and talk.setting["artifact"] == "sum"
     assert own.reward is None and own.proportion() is None  # unscored, not 0
-    assert math.isnan(summary.reward.mean) and math.isnan(summary.share.mean)
+    assert summary.reward is None and summary.share is None
+    assert summary.row()[2:5] == ("not defined",) * 3
     (again,) = samples(written(folder, tmp_path / "again.eval"))
     assert all(math.isnan(value) for value in again["scores"][SCORER].values())
     assert [text for _, text in again["messages"]] == ["What is 2 + 2?", "Four."]

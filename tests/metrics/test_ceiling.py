@@ -52,3 +52,9 @@ def test_the_recorded_trees_can_be_found_almost_whole_in_five_turns():
     assert len(shares) == 18 and round(min(shares), 2) == 0.84 and max(shares) == 1.0
     assert {len(tree.roots) for tree in trees} == {4, 5, 6} and all(18 <= len(tree) <= 26 for tree in trees)
     assert mean_ceiling(trees) == pytest.approx(sum(shares) / 18)
+
+
+def test_a_mean_ceiling_leaves_out_users_from_whom_nothing_is_hidden():
+    open_user = forest(2, 2, 2, 2)
+    assert mean_ceiling([open_user, forest(1, known=("1",))], turns=1) == ceiling(open_user, turns=1) == 2 / 8
+    assert mean_ceiling([forest(1, known=("1",))]) == 1.0

@@ -1,5 +1,8 @@
 """A run's table of contents, summed up by assistant."""
 
+import dataclasses
+import json
+
 import pytest
 
 from discover_lib.metrics.results import MEASURES, Pool, results_by_scope, table_of, values_of
@@ -61,3 +64,15 @@ def test_on_whom_eq_4_is_measured_is_said() -> None:
     assert f"on {20 - same} of 20 users; {same} left out, on whom all assistants found the same" in line
     [alone] = summarise([each for each in scores if each.assistant == "draft"])
     assert alone.score_line == "eq. 4: not defined: one assistant alone; eq. 4 compares several"
+
+
+def test_one_user_without_a_number_does_not_take_it_from_the_others() -> None:
+    run = lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=3, turns=2))
+    scores = [scores_of(talk, place) for place, talk in enumerate(run_units(run.units))]
+    nothing_hidden = dataclasses.replace(scores[0], artifact="known", moves={}, rewards=(None, None))
+    [known], [summary] = summarise(scores), summarise([*scores, nothing_hidden])
+    assert (known.lacking_line, summary.share, summary.reward) == ("", known.share, known.reward)
+    assert summary.lacking_line.startswith("draft: share of hidden over 3 of 4 conversations, reward over 3 of 4")
+    [alone] = summarise([nothing_hidden])
+    assert alone.row()[2:5] == ("not defined",) * 3
+    assert "NaN" not in json.dumps([each.to_dict() for each in (known, summary, alone)])

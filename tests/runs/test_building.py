@@ -36,7 +36,7 @@ MODEL = f"openai/miniature:{DOMAIN}"
 
 
 def write_artifacts(folder: Path, count: int) -> list[Path]:
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for number, artifact in enumerate(generate_artifacts(DOMAIN, "eval", count)):
         paths.append(folder / f"piece{number}.md")
@@ -73,6 +73,23 @@ def test_a_tree_that_is_there_keeps_its_name(tmp_path: Path) -> None:
     (out / "snail.json").write_text(json.dumps({"built_from": {"file": f"{tmp_path.name}/snail.svg"}}))
     assert names([txt], out) == ["snail.txt.json"]
     assert names([txt, svg], out) == ["snail.txt.json", "snail.json"]
+
+
+def test_a_tree_changed_by_hand_outlives_the_same_command_and_one_replaced_is_named(tmp_path: Path) -> None:
+    (piece,) = write_artifacts(tmp_path / "in", 1)
+    (again,) = write_artifacts(tmp_path / "later" / "in", 1)
+    command = ("--type", "technical article", "--out", tmp_path / "out")
+    assert discover("build", piece, *command).returncode == 0
+    tree = tmp_path / "out" / "piece0.json"
+    plain = tree.read_text("utf-8")
+    data = json.loads(plain)
+    data["tree"]["initial_request"] = "something to read, please"
+    tree.write_text(json.dumps(data), encoding="utf-8")
+    assert "(there already)" in discover("build", piece, *command).stdout
+    assert load_tree(tree).initial_request == "something to read, please"
+    again.write_text(again.read_text("utf-8") + "\nThe end.\n", encoding="utf-8")
+    assert "(in place of a tree of another text)" in discover("build", again, *command).stdout
+    assert "(" not in discover("build", again, *command).stdout.splitlines()[0].partition("→")[2]
 
 
 # -- with a model ----------------------------------------------------------------------------------------------------

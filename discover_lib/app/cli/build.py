@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -37,6 +38,7 @@ from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
 from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files
+from discover_lib.runs.options import RunOptions, tree_files
 from discover_lib.runs.outcomes import cost_line
 
 T = TypeVar("T")
@@ -93,7 +95,9 @@ def next_command(folder: Path, engine: str, shared: Sequence[str]) -> str:
     """
     who = ["--assistant", "adaptive"] if engine == MINIATURE else ["--assistant", engine, "--engine", engine]
     run = folder.with_name(f"{folder.name}-run")
-    return shlex.join(["discover", "simulate", "--trees", str(folder), "--run", str(run), *who, *shared])
+    trees = len(tree_files(folder))
+    all_of_them = ["--artifacts", str(trees)] if trees > RunOptions.artifacts else []
+    return shlex.join(["discover", "simulate", "--trees", str(folder), "--run", str(run), *all_of_them, *who, *shared])
 
 
 def build_and_tell(
@@ -128,7 +132,8 @@ def build_and_tell(
     except LLMError as error:
         typer.echo(f"discover: {' '.join(str(error).split())}", err=True)
         return code_of(error)
-    return report_build(report, folder, len(files), next_command(folder, options.engine, shared))
+    asked = len(set(map(os.path.realpath, files)))  # a file and a link to it are one
+    return report_build(report, folder, asked, next_command(folder, options.engine, shared))
 
 
 def built_lines(built: BuiltFile) -> Iterator[str]:
@@ -139,7 +144,8 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
     if built.existing:
         yield f"{built.source}: {size} → {built.target} (there already)"
         return
-    yield f"{built.source}: {size} → {built.target}"
+    instead = " (in place of a tree of another text)" if built.replaced else ""
+    yield f"{built.source}: {size} → {built.target}{instead}"
     reasons = {each.text: each.reason for each in built.recognised}
     for intent in tree.intents.values():
         mark = "●" if intent.id in tree.initially_discovered else "○"
@@ -164,10 +170,11 @@ def report_build(report: BuildReport, folder: Path, asked: int, then: str) -> in
         typer.echo(report.outcomes.line)
     for failure in report.failures:
         typer.echo(f"discover: {' '.join(failure.split())}", err=True)
+    if report.halted is not None or (report.failures and asked > 1):
+        typer.echo(f"{len(report.built)} of {counted(asked, 'artifact')} built → {folder}")
     if report.built and report.halted is None:
         typer.echo(f"simulate them with: {then}")
     if report.halted is not None:
-        typer.echo(f"{len(report.built)} of {counted(asked, 'artifact')} built → {folder}")
         typer.echo(halt_line(report.halted, report.message), err=True)
         return code_of_halt(report.halted)
     if "file" in report.kinds:

@@ -117,9 +117,11 @@ def import_files(
     if path.suffix == ".eval":
         raise FormatError(f"{path}: looks like an Inspect log: --format inspect")
     with _made(folder):
-        count = import_run(path, folder)
+        imported = import_run(path, folder)
         write_results(folder)
-    typer.echo(f"{count} conversations → {folder} ({NO_VERDICTS})")
+    typer.echo(f"{imported.conversations} conversations → {folder} ({NO_VERDICTS})")
+    for empty in imported.empty:
+        typer.echo(f"left out: {empty}: ended in an error before the first message", err=True)
 
 
 @with_flags(ExportFlags)

@@ -261,6 +261,9 @@ def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
     title = f"{counted(artifacts, 'artifact')} × {counted(trials, 'trial')}, rules: {rules}; {interval}"
     print_numbers(console(), title, Summary.COLUMNS, [summary.row() for summary in summaries])
     typer.echo("share of hidden: those discovered, emerging ones left out")
+    for summary in summaries:
+        if summary.lacking_line:
+            typer.echo(summary.lacking_line)
     for line in dict.fromkeys(summary.score_line for summary in summaries):
         typer.echo(line)
     typer.echo(within_reach(run))
