@@ -48,6 +48,7 @@ class Summary:
     reward: Estimate | None  # per turn; None where no turn is scored
     tokens: Estimate  # per conversation
     turns_leaking: int  # user messages that said what the user could not know
+    score: float | None = None  # eq. 4 as summary.json has always held it: a mean over users
     why_no_score: str = ""  # in words, where eq. 4 is not defined
     users: int = 0  # whom all assistants met
     left_out: int = 0  # those of them on whom all found the same, so that eq. 4 is not defined
@@ -56,14 +57,8 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers in plain form."""
-        told = ("why_no_score", "users", "left_out")  # beside a table only
-        kept = {name: value for name, value in dataclasses.asdict(self).items() if name not in told}
-        return {**kept, "score": self.score}
-
-    @property
-    def score(self) -> float | None:
-        """Eq. 4, the mean over artifacts; None where it is not defined."""
-        return self.discovery.mean if self.discovery else None
+        told = ("discovery", "why_no_score", "users", "left_out")  # beside a table only
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in told}
 
     @property
     def score_line(self) -> str:
@@ -107,6 +102,7 @@ def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
         dataclasses.replace(
             _summary(name, group),
             discovery=None if why else _over_artifacts((artifact[user], score) for user, score in pooled[name].items()),
+            score=pooled.mean(name),
             why_no_score=why,
             users=len(shared),
             left_out=len(pooled.left_out),

@@ -28,6 +28,12 @@ DEAD = "http://127.0.0.1:9/v1"  # nothing listens there
 QUICK: dict[str, Any] = {"env_file": None, "max_attempts": 2, "first_wait_seconds": 0.01}
 
 
+@pytest.fixture(autouse=True)
+def new_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's earlier server: a port that was down a moment ago may be a new server's."""
+    monkeypatch.setattr("discover_lib.engines.llm.calls.client.SERVERS", Servers())
+
+
 def request(session: str, number: int = 0) -> Request:
     return Request("openai/m", ({"role": "user", "content": f"Hello {number}"},), "judge", session=session)
 
