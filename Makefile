@@ -30,7 +30,7 @@ site: $(INSTALLED)-core ## write the workbench as static pages into site/ (needs
 test: $(INSTALLED)-dev ## set up what is missing, then style, types and all tests
 	@status=0; $(MAKE) --no-print-directory lint || status=1; \
 	$(PARALLEL) --dist worksteal -m "not browser" $(ARGS) || status=1; \
-	$(PARALLEL) --dist loadfile --reruns 2 -m browser $(ARGS) || status=1; exit $$status
+	$(PARALLEL) --dist loadfile --reruns 2 -raR -m browser $(ARGS) || status=1; exit $$status
 
 quick: $(INSTALLED)-dev ## the tests that need neither a browser nor patience
 	@$(PARALLEL) --dist loadfile -m "not slow and not browser" $(ARGS)
