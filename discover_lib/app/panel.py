@@ -99,7 +99,7 @@ class Panel(ABC):
         folder, self.trouble = self._opened(address().get(self.parameter))
         self.get_folder, self._set_folder = mo.state(folder)
         self.get_activity, self._set_activity = mo.state(0)
-        self.get_progress, self._set_progress = mo.state(-1)
+        self.get_progress, self._set_progress = mo.state(self._read_at_first())
         self.states = (self.get_folder, self.get_activity, self.get_progress)
         self.get_pressed, self._set_pressed = mo.state(0)
         self._heard = 0  # presses that were answered
@@ -191,8 +191,12 @@ class Panel(ABC):
         mo.query_params().set(self.parameter, self.name_of(folder))
         if folder != self.get_folder():
             self._set_folder(folder)
-            self._set_progress(-1)
+            self._set_progress(self._read_at_first())
         self._set_activity(_next)
+
+    def _read_at_first(self) -> int:
+        """All there is of what is open, so that a page reads it once; -1 while it is being made: `view` says then."""
+        return -1 if self.get_folder() is None or self.going else self._look()[1]
 
     def choice(self, folder: Path | None, activity: int, label: str = "or open a run") -> Any:
         """A menu of what can be opened."""

@@ -87,6 +87,22 @@ def test_the_buttons_that_stand_there_can_do_something(outputs: Path) -> None:
     assert "0 of 2 conversations · not finished" in half and "Go on with this run" in half
 
 
+def test_what_is_finished_is_read_once(outputs: Path) -> None:
+    """A page that reads it a second time makes its menus anew, and forgets what was chosen meanwhile."""
+    other = _made(outputs / "other")
+    execute(laid_out(SMALL), other)
+
+    def story() -> list[int]:
+        panel = RunPanel("synthesis", SMALL)
+        read = [panel.get_progress()]
+        panel.view(panel.clock(panel.get_folder(), 0), panel.get_folder(), 0)
+        read.append(panel.get_progress())
+        panel.open(other)
+        return [*read, panel.get_progress()]
+
+    assert on_a_page(story) == [2, 2, 2]
+
+
 def test_a_run_is_begun_with_what_was_asked_for_and_opened(outputs: Path) -> None:
     def story() -> RunPanel:
         panel = RunPanel("synthesis", SMALL)
