@@ -23,7 +23,7 @@ from discover_lib.core.rules import NAMED_RULES
 from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec
 from discover_lib.metrics.replay import replay
-from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
+from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, tree_files
 from discover_lib.runs.recorded import Recorded, RecordedError, load_recorded, recorded_index
 
 SourceKind = Literal["miniature", "trees", "recorded"]
@@ -103,7 +103,7 @@ def assistant_names() -> list[str]:
 
 def built_trees() -> dict[str, Path]:
     """Trees that were built and kept (`discover build`, the notebook on trees): name → file."""
-    return {path.stem: path for path in sorted((outputs_folder() / "trees").glob("*.json"))}
+    return {path.stem: path for path in tree_files(outputs_folder() / "trees")}
 
 
 def miniature_artifacts(domain: str) -> dict[str, str]:

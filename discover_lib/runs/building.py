@@ -333,13 +333,18 @@ def _prompts(options: BuildOptions) -> PromptSet:
 # -- tree files ----------------------------------------------------------------------------------------------------
 
 
+def distinct(files: Sequence[Path]) -> list[Path]:
+    """Each file once: a file and a link to it are one."""
+    return list({_resolved(file): file for file in files}.values())
+
+
 def target_files(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
     """Artifact file → tree file, a file given twice once.
 
     A tree is named by its artifact's stem where that is free; else by the whole name, then with the folder's in front.
     A tree that is there already keeps its name, whatever else is given.
     """
-    sources = list({_resolved(file): file for file in files}.values())
+    sources = distinct(files)
     claims = Counter(name for source in sources for name in set(_names(source)))
     targets: dict[Path, Path] = {}
     for source in sources:

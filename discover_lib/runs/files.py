@@ -122,6 +122,11 @@ def tree_by_hand(plain: Any) -> IntentTree:
     return tree
 
 
+def tree_files(folder: Path) -> list[Path]:
+    """The files of a folder of trees, by name; none where there is no such folder."""
+    return sorted(folder.glob("*.json"))
+
+
 def free_tree_file(folder: Path, name: str, tree: IntentTree) -> Path:
     """Where a tree can be kept: under this name, or with a number behind it where another tree has the name."""
     numbered = (f"{name}-{number}" if number > 1 else name for number in itertools.count(1))

@@ -32,7 +32,7 @@ from discover_lib.metrics.satisfaction import FINAL_REQUESTS
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.cluster import Spread
 from discover_lib.runs.digests import stored_scores
-from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree
+from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, tree_files
 from discover_lib.runs.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import Unit, plan_units
@@ -534,10 +534,6 @@ def _from_folder(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
         if options.spec.judge == MINIATURE:
             _check_decidable(path, *trees[path.stem])
     return trees
-
-
-def tree_files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.json"))
 
 
 def _domain_of(path: Path, tree: IntentTree, options: RunOptions) -> str:

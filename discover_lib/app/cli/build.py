@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -37,8 +36,9 @@ from discover_lib.engines.llm.calls.records import LLMError
 from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
-from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files
-from discover_lib.runs.options import RunOptions, tree_files
+from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files, distinct
+from discover_lib.runs.files import tree_files
+from discover_lib.runs.options import RunOptions
 from discover_lib.runs.outcomes import cost_line
 
 T = TypeVar("T")
@@ -132,8 +132,7 @@ def build_and_tell(
     except LLMError as error:
         typer.echo(f"discover: {' '.join(str(error).split())}", err=True)
         return code_of(error)
-    asked = len(set(map(os.path.realpath, files)))  # a file and a link to it are one
-    return report_build(report, folder, asked, next_command(folder, options.engine, shared))
+    return report_build(report, folder, len(distinct(files)), next_command(folder, options.engine, shared))
 
 
 def built_lines(built: BuiltFile) -> Iterator[str]:
