@@ -35,6 +35,7 @@ EVERYWHERE = "0.0.0.0"
 DEFAULT_PORT = 2718
 FIRST_NOTEBOOK = "00_start_here.py"
 START_SECONDS = 60.0
+ENDINGS = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
 END_SECONDS = 5.0  # for the server and what it started to end when asked; then they are killed
 # Packages whose module has another name.
 MODULES = {"markdown-it-py": "markdown_it", "python-dotenv": "dotenv", "pyyaml": "yaml"}
@@ -123,7 +124,7 @@ def serve(port: int, *, edit: bool, browser: bool, room: Room | None = None) -> 
     Raises:
         ServeError: the server did not come up.
     """
-    for ending in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+    for ending in ENDINGS:
         signal.signal(ending, _end_quietly)  # also where a shell had it ignored, as it has for what runs in background
     url = f"http://{HOST}:{port}"
     try:
@@ -165,7 +166,13 @@ def _announce_class(port: int, room: Room) -> None:
 
 
 def _end_quietly(number: int, frame: object) -> None:
-    """Leave through `finally`, so that the server ends with us."""
+    """Leave through `finally`, so that the server ends with us.
+
+    A closing terminal sends its signal to the whole group, and make passes its own on: the second one must not break
+    off the clean-up that the first began.
+    """
+    for ending in ENDINGS:
+        signal.signal(ending, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

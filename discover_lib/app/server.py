@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import ast
 import os
+import signal
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
@@ -33,6 +35,7 @@ from discover_lib.views.gallery import gallery_page
 
 OF_A_CLASS = "DISCOVER_CLASS_"  # how the names of what a class's server finds in its environment begin
 WARM_AFTER_SECONDS = 1.0
+PARENT_SECONDS = 1.0  # how often the server looks whether the command that began it is still there
 
 
 class FrontDoor:
@@ -93,6 +96,18 @@ def parse_one_at_a_time() -> None:
     ast.parse = parse_alone
 
 
+def end_with_parent() -> None:
+    """End this server once the process that began it is gone, however that ended: a killed one cannot end it."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main() -> None:
     import marimo
     from marimo._cli.cli import main as marimo_command
@@ -100,6 +115,7 @@ def main() -> None:
     from marimo._server.registry import LIFESPAN_REGISTRY, MIDDLEWARE_REGISTRY
 
     parse_one_at_a_time()
+    end_with_parent()
     # As the gallery and the reports: light or dark as the system is.  Who has chosen a theme in marimo.toml keeps it.
     DEFAULT_CONFIG["display"]["theme"] = "system"
     local = not os.environ.get(f"{OF_A_CLASS}WORD")

@@ -75,11 +75,30 @@ def test_ended_it_leaves_no_process_behind_and_frees_the_port(options: tuple[str
         started = psutil.Process(process.pid).children(recursive=True)
         assert any("marimo" in child.cmdline() for child in started)
         process.send_signal(number)
-        assert process.wait(timeout=20) == 0
-        _, alive = psutil.wait_procs(started, timeout=5)
+        assert process.wait(timeout=60) == 0
+        _, alive = psutil.wait_procs(started, timeout=60)
         assert alive == []
         with pytest.raises(OSError):
             urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "numbers", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGHUP, signal.SIGTERM), (signal.SIGKILL,)]
+)
+def test_ended_in_haste_it_leaves_no_process_behind(numbers: tuple[signal.Signals, ...]) -> None:
+    """As a closing terminal or a supervisor does it: more than one signal in a row, or one that cannot be answered."""
+    with opened() as (process, port):
+        answer(port, "")
+        started = psutil.Process(process.pid).children(recursive=True)
+        assert any("marimo" in child.cmdline() for child in started)
+        for number in numbers:
+            process.send_signal(number)
+            time.sleep(0.05)
+        _, alive = psutil.wait_procs(started, timeout=60)
+        for left in alive:
+            left.kill()
+        assert alive == []
 
 
 @pytest.mark.slow
@@ -91,7 +110,7 @@ def test_in_a_half_installed_environment_the_page_says_what_is_missing(tmp_path:
         assert status == 503 and "plotly&gt;=" in page and "half of it is missing" in page
         assert "-m pip install --force-reinstall &#x27;plotly&gt;=" in page
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         assert process.stderr is not None and "plotly cannot be imported" in process.stderr.read()
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import wraps
+from importlib.metadata import requires
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, get_type_hints
 
@@ -182,6 +184,10 @@ def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
             fail(str(error), code_of(error))
         except BrokenPipeError:
             raise  # the reader has gone, as `| head` does: nobody is left to tell
+        except ModuleNotFoundError as error:
+            if (error.name or "discover_lib").startswith("discover_lib"):
+                raise  # a defect of this package
+            fail(what_to_install(error.name))
         except OSError as error:
             fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
         except KeyboardInterrupt:
@@ -189,6 +195,19 @@ def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
             raise typer.Exit(STOPPED) from None
 
     return run
+
+
+def what_to_install(module: str | None) -> str:
+    """One line: which package is missing, and the command that installs it with the project's extra, if it has one."""
+    package = (module or "?").split(".")[0]
+    for line in requires("discover-lib") or ():
+        requirement, _, marker = line.partition(";")
+        name = re.split(r"[^\w.-]", requirement.strip())[0]
+        if extra := re.search(r"extra == [\"'](\w+)", marker):
+            if name.replace("-", "_") == package:
+                package, how = name, f"pip install 'discover-lib[{extra[1]}]'"
+                return f"this needs {package}, which is not installed: {how}"
+    return f"this needs {package}, which is not installed: pip install {package}"
 
 
 def fail(message: str, code: int = USAGE_ERROR) -> NoReturn:

@@ -12,13 +12,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import distribution
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any
+
+from packaging.requirements import Requirement
 
 from discover_lib.app import reward_page, simulator_page
 from discover_lib.app.first_sight import introduction_of
@@ -152,12 +154,26 @@ def library_wheel(folder: Path) -> Path:
             shutil.copy(path, scratch)
         skipped = shutil.ignore_patterns("__pycache__", "__marimo__")
         shutil.copytree(REPOSITORY / "discover_lib", Path(scratch) / "discover_lib", ignore=skipped)
-        offline = ["--no-build-isolation"] if find_spec("setuptools") else []
+        offline = ["--no-build-isolation"] if builds_here() else []
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-deps", *offline]
         done = subprocess.run([*command, "--wheel-dir", folder, scratch], capture_output=True, text=True, check=False)
     if done.returncode:
         raise DiscoverError(f"pip cannot build the wheel: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
     return next(folder.glob("discover_lib-*.whl"))
+
+
+def builds_here() -> bool:
+    """True if this environment has what the wheel is built with, so that pip need not fetch it.
+
+    A new environment of Python 3.11 has a setuptools that is too old.
+    """
+    needed = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
+    try:
+        return all(
+            requirement.specifier.contains(version(requirement.name)) for requirement in map(Requirement, needed)
+        )
+    except PackageNotFoundError:
+        return False
 
 
 def dependencies_zip(target: Path) -> None:
