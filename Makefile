@@ -3,7 +3,7 @@
 VENV := .venv/bin
 INSTALLED := .venv/.installed
 GPU_VERSIONS := .venv-gpu/.installed-gpu-versions
-PARALLEL := $(VENV)/pytest -n 2
+PARALLEL := $(VENV)/pytest -n 2 --dist worksteal
 # Set in many containers, it would have every worker of pytest compile all tests anew: half of what its start takes.
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := pyproject.toml constraints.txt tools/install.py
@@ -16,7 +16,7 @@ PYTHON = $(or $(shell for python in python3.13 python3.12 python3.11 python3; do
 # A checkout that was moved or copied has an environment full of the old path: forget the stamps and it is made again.
 $(shell [ ! -f $(INSTALLED)-core ] || grep -qxF "$$(pwd -P)" $(INSTALLED)-core || rm -f $(INSTALLED)-*)
 
-.PHONY: help open site test quick lint train gpu-versions rehearse-gpu-versions lock clean
+.PHONY: help open site test quick integrations lint train gpu-versions rehearse-gpu-versions lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' Makefile
@@ -27,15 +27,17 @@ open: $(INSTALLED)-core ## set up what is missing and open the workbench in the 
 site: $(INSTALLED)-core ## write the workbench as static pages into site/ (needs npm; OUT=site PROJECT=https://…)
 	@$(VENV)/discover site --out $(or $(OUT),site) $(if $(PROJECT),--project $(PROJECT))
 
-test: $(INSTALLED)-dev ## set up what is missing, then style, types and all tests
+test: $(INSTALLED)-test ## set up what is missing, then style, types and all tests
 	@status=0; $(MAKE) --no-print-directory lint || status=1; \
-	$(PARALLEL) --dist worksteal -m "not browser" $(ARGS) || status=1; \
-	$(PARALLEL) --dist loadfile --reruns 2 -raR -m browser $(ARGS) || status=1; exit $$status
+	$(PARALLEL) -m "not browser" $(ARGS) || status=1; $(PARALLEL) -m browser $(ARGS) || status=1; exit $$status
 
-quick: $(INSTALLED)-dev ## the tests that need neither a browser nor patience
+quick: $(INSTALLED)-test ## the tests that need neither a browser nor patience
 	@$(PARALLEL) --dist loadfile -m "not slow and not browser" $(ARGS)
 
-lint: $(INSTALLED)-dev ## style (ruff) and types (mypy)
+integrations: $(INSTALLED)-test ## the tests of other people's packages, each kind in an environment of its own
+	@$(VENV)/python tools/integrations.py $(ARGS)
+
+lint: $(INSTALLED)-test ## style (ruff) and types (mypy)
 	@$(VENV)/ruff check
 	@$(VENV)/ruff format --check
 	@$(VENV)/mypy
@@ -51,7 +53,7 @@ rehearse-gpu-versions: $(GPU_VERSIONS) ## run every stage at toy size on those v
 	.venv-gpu/bin/discover train sft --data "$$folder/conversations" --base Qwen/Qwen3-8B \
 		--run "$$folder/run" --backend unsloth --rehearse
 
-lock: $(INSTALLED)-dev ## renew constraints.txt from pyproject.toml
+lock: $(INSTALLED)-test ## renew constraints.txt from pyproject.toml
 	@$(VENV)/python tools/lock.py
 
 clean: ## remove the environment and every cache; data and outputs stay
@@ -61,8 +63,8 @@ clean: ## remove the environment and every cache; data and outputs stay
 $(INSTALLED)-core: $(SOURCES)
 	@$(PYTHON) tools/install.py
 
-$(INSTALLED)-dev: $(SOURCES)
-	@$(PYTHON) tools/install.py dev
+$(INSTALLED)-test: $(SOURCES)
+	@$(PYTHON) tools/install.py test
 
 $(INSTALLED)-train: $(SOURCES)
 	@$(PYTHON) tools/install.py train

@@ -1,6 +1,6 @@
 """What axe-core finds in a page that Chromium shows, and the windows in which pages are looked at."""
 
-import pytest
+from axe_playwright_python.sync_playwright import Axe  # brings axe-core along, so that nothing is fetched
 from playwright.sync_api import Page
 
 SECOND = 1000
@@ -35,14 +35,11 @@ def settle(page: Page, quiet: int = SECOND) -> None:
     page.evaluate(QUIET, [quiet, 30 * SECOND])
 
 
-def serious(page: Page) -> list[str]:
-    """What axe-core calls serious or critical, a line per element."""
-    # It brings axe-core along, so that nothing is fetched.
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="make test installs axe-playwright-python"
-    )
+def serious(page: Page, *rules: str) -> list[str]:
+    """What axe-core calls serious or critical, a line per element; by some of its rules, or by all."""
     context = {"exclude": [[selector] for selector in MARIMO]}
-    results = axe.Axe().run(page, context=context, options={"resultTypes": ["violations"]})  # type: ignore[arg-type]
+    options: dict[str, object] = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+    results = Axe().run(page, context=context, options=options)  # type: ignore[arg-type]
     return [
         f"{violation['id']}: {node['html'][:200]}"
         for violation in results.response["violations"]
@@ -59,12 +56,19 @@ Math.max(document.documentElement.scrollWidth, ...Array.from(document.querySelec
 
 
 def in_the_way(page: Page) -> list[str]:
-    """What is serious at the three sizes: too wide for the window, or called so by axe-core on a desk or a phone."""
+    """What is serious: too wide for one of three windows, called so by axe-core, or hard to read in the dark theme.
+
+    Colours are all that the dark theme changes.
+    """
     found = []
-    for size in (DESK, TABLET, PHONE):
+    for size in (PHONE, TABLET, DESK):
         resize(page, size)
         settle(page, SECOND // 3)
         wide = page.evaluate(WIDTH)
         found += [f"{wide} pixels wide in a window of {size[0]}"] if wide > size[0] else []
-        found += [f"{line} in a window of {size[0]}" for line in serious(page)] if size != TABLET else []
+    found += serious(page)
+    page.emulate_media(color_scheme="dark")
+    settle(page, SECOND // 3)
+    found += [f"{line} in the dark" for line in serious(page, "color-contrast")]
+    page.emulate_media(color_scheme="light")
     return found

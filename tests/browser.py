@@ -71,11 +71,12 @@ def free_port() -> int:
 
 @dataclass
 class Server:
-    """A running workbench: its address, and what it has written to its error stream so far."""
+    """A running workbench: its address, its runs, and what it has written to its error stream so far."""
 
     url: str
     process: subprocess.Popen[bytes]
     errors_file: IO[bytes] = field(repr=False)
+    outputs: Path = field(default_factory=Path)
 
     @property
     def errors(self) -> str:

@@ -1,6 +1,5 @@
 """Fixtures for every test: a browser, a page that cannot leave this machine, a running workbench."""
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 settings.register_profile("facts", deadline=None)
 settings.load_profile("facts")
 
-OUTPUTS_AT_START = os.environ.get("DISCOVER_OUTPUTS", "")
 WHOLLY_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
 
 
@@ -25,9 +23,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--integrations", default="", help="run only the tests of these packages, divided by commas")
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest picks by marker
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use a browser, and run them last.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that use a browser, run them last, and leave out those of packages that were not asked for.
 
     Playwright's synchronous interface keeps an event loop running in this thread from its first use to the end of the
     session, and no test after that could call `asyncio.run`.
@@ -36,14 +38,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    asked = set(filter(None, config.getoption("--integrations").split(",")))
+    left_out = [item for item in items if packages_of(item) - asked or (asked and not packages_of(item))]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+
+
+def packages_of(item: pytest.Item) -> set[str]:
+    """The packages beyond those of `make test` that a test needs: its `integration` markers."""
+    return {name for marker in item.iter_markers("integration") for name in marker.args}
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """A headless Chromium; without one on this machine the test is skipped and says so."""
+    """A headless Chromium."""
     path = find_chromium()
-    if path is None:
-        pytest.skip(f"no Chromium on this machine: set CHROMIUM to its path, or install one of {CHROMIUM_NAMES}")
+    assert path, f"no Chromium on this machine: set CHROMIUM to its path, or install one of {CHROMIUM_NAMES}"
     expect.set_options(timeout=45_000)  # ms; a busy machine answers late, and that is no failure
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, headless=True, args=list(CHROMIUM_OPTIONS))
@@ -74,10 +84,22 @@ def page(context: BrowserContext, outside_requests: list[str]) -> Page:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The workbench as `discover open` serves it: `server.url`, and `server.errors`, what it has complained of.
+    """The workbench as `discover open` serves it, with something to show on every page; one for all tests.
 
     It may be started while a workbench of another module still runs, and must not read that one's environment.
     """
-    settings = str(tmp_path_factory.mktemp("settings"))
-    with workbench(XDG_CONFIG_HOME=settings, DISCOVER_OUTPUTS=OUTPUTS_AT_START) as running:
+    from discover_lib.app.panel import FIRST_SYNTHESIS
+    from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+    from discover_lib.runs.options import RunOptions, execute, lay_out
+
+    outputs, settings = tmp_path_factory.mktemp("outputs"), tmp_path_factory.mktemp("settings")
+    synthesis, stories, drawings = outputs / "synthesis" / "small", outputs / "stories", outputs / "drawings"
+    for folder in (synthesis, stories, drawings):
+        folder.mkdir(parents=True)
+    execute(lay_out(FIRST_SYNTHESIS), synthesis)
+    assistants = ("draft", "ask", "adaptive")
+    evaluate(lay_out_evaluation(RunOptions(assistants, artifacts=6), ["creative_writing"]), stories)
+    evaluate(lay_out_evaluation(RunOptions(assistants, artifacts=10), ["svg_drawing"]), drawings)
+    with workbench(XDG_CONFIG_HOME=str(settings), DISCOVER_OUTPUTS=str(outputs)) as running:
+        running.outputs = outputs
         yield running

@@ -9,15 +9,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
+import resvg_py
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def pixels(svg: str, width: int = 180) -> np.ndarray:
-    """A drawing as rows of red, green, blue and alpha, 0 to 1; the test is skipped where no renderer is installed."""
-    resvg = pytest.importorskip("resvg_py", reason="resvg-py is not installed")
-    png = bytes(resvg.svg_to_bytes(svg_string=svg, width=width, sans_serif_family="DejaVu Sans"))
+    """A drawing as rows of red, green, blue and alpha, 0 to 1."""
+    png = bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width, sans_serif_family="DejaVu Sans"))
     return decode_png(png)
 
 

@@ -485,8 +485,6 @@ def test_exported_rows_are_read_as_they_were_written(rows: str, place: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("files", ["parquet", "datasets"])
 def test_rows_in_the_files_of_others_are_read_as_they_were_written(files: str, place: Path) -> None:
-    pytest.importorskip("pyarrow")
-    pytest.importorskip("datasets") if files == "datasets" else None
     found = read_rows(OUTPUTS / "exports" / f"sft-{files}")
     assert {split: [row["messages"] for row in each] for split, each in found.items()} == {
         split: [row["messages"] for row in each]
@@ -525,7 +523,8 @@ def test_files_of_the_authors_form_are_read_back(place: Path) -> None:
 
 @pytest.mark.slow
 def test_a_table_of_conversations_is_what_it_was(place: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
+    from pyarrow import parquet
+
     assert discover("export", OUTPUTS / "look-ahead", "--format", "parquet", "--out", "table").returncode == 0
     kept, now = (
         parquet.read_table(folder / "conversations.parquet") for folder in (OUTPUTS / "exports/parquet", Path("table"))
@@ -540,14 +539,12 @@ def test_a_table_of_conversations_is_what_it_was(place: Path) -> None:
 @pytest.mark.parametrize("name", ["hf:outputs/sft", "hf:outputs/dpo", "hf:outputs/grpo"])
 def test_a_model_is_known_by_the_same_mark(name: str, place: Path) -> None:
     """Runs with it carry the mark; with another one they would be refused."""
-    pytest.importorskip("torch")
     assert fingerprint(name) == EXPECTED["fingerprints"][name]
 
 
 @pytest.mark.slow
 def test_the_tiny_base_of_an_earlier_world_keeps_the_domains_that_are_as_they_were(place: Path) -> None:
     """Its words for drawings are no more; a base of today has another mark and is made at first use."""
-    pytest.importorskip("torch")
     from discover_lib.engines.local.dialect import tiny_domains
     from discover_lib.engines.local.tiny_model import base_folder
 
@@ -569,8 +566,6 @@ def test_a_chain_of_adapters_stands_on_what_it_stood_on(place: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["sft", "dpo", "grpo"])
 def test_a_trained_assistant_says_what_it_said(stage: str, place: Path) -> None:
-    pytest.importorskip("torch")
-    pytest.importorskip("peft")
     assistant = local_assistant(f"hf:outputs/{stage}", "creative_writing")
     said = [assistant.reply(SAID, seed).notation for seed in range(4)]
     assert said == EXPECTED["replies"][stage] and len(set(said)) > 1
@@ -600,7 +595,6 @@ def test_trainings_are_listed_as_they_stand(place: Path) -> None:
 
 @pytest.mark.slow
 def test_a_stopped_training_on_rows_of_an_earlier_world_is_refused_before_any_work(place: Path) -> None:
-    pytest.importorskip("trl")
     job = TrainingJob(OUTPUTS / "stopped")
     refused = discover_apart(*COMMANDS["stopped"], "--run", OUTPUTS / "stopped")
     assert refused.returncode != 0 and "pretraining" not in refused.stdout + refused.stderr

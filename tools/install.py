@@ -31,6 +31,7 @@ FOR_UNSLOTH = (
 PIP = (str(PYTHON), "-m", "pip", "--disable-pip-version-check")
 CONSTRAINTS = ROOT / "constraints.txt"
 MINIMUM_PYTHON = (3, 11)
+TRAINS = {"train", "test"}  # the extras that bring torch
 UV = "uv>=0.9"  # the environment variables below are spelled for this version and later
 
 # What pip calls a setting → the variables that tell uv the same, and what joins several values.
@@ -172,7 +173,7 @@ def install(extras: list[str]) -> None:
     """Install the project, editable, with `extras`, at the versions of constraints.txt; by uv, else by pip."""
     project = f".[{','.join(extras)}]" if extras else "."
     what = ["--constraint", CONSTRAINTS.name, "--editable", project]
-    if "train" in extras:
+    if TRAINS & {*extras}:
         what += torch_choice()
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
     try:

@@ -10,7 +10,7 @@ HEADER = """\
 # torch and the packages that come with its CUDA builds are left open on purpose: which build is right (CPU, CUDA, ROCm)
 # depends on the machine, and pinning one would forbid the others.
 """
-EXTRAS = ("dev", "jupyter", "train")
+EXTRAS = ("test",)
 COMES_WITH_TORCH = re.compile(r"(torch|triton|nvidia-[\w-]+|cuda-[\w-]+)(==|\s)")
 
 

@@ -140,9 +140,9 @@ def test_what_cannot_be_is_one_line(options: list[str], said: str) -> None:
     assert_one_line_error(discover("safety", *options), said)
 
 
+@pytest.mark.integration("inspect")
 @pytest.mark.slow
 def test_inspect_runs_its_task_against_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("inspect_ai", reason="no inspect_ai: pip install 'discover-lib[inspect]'")
     out = tmp_path / "out"
     (tmp_path / "birds.py").write_text(TASK)
     monkeypatch.chdir(tmp_path)  # Inspect takes no absolute path

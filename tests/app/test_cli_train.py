@@ -68,7 +68,6 @@ def refusal(place: Path, *words: str, **changed: str) -> str:
 def test_what_cannot_work_is_one_line_before_anything_is_made(
     place: Path, words: tuple[str, ...], changed: dict[str, str], said: str
 ) -> None:
-    pytest.importorskip("torch")
     assert said in refusal(place, *words, **changed)
 
 
@@ -85,7 +84,6 @@ def test_what_cannot_work_is_one_line_before_anything_is_made(
 def test_what_cannot_work_is_refused_before_the_tiny_base_is_made(
     place: Path, words: tuple[str, ...], changed: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("torch")
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(place / "outputs"))
     monkeypatch.chdir(place)
     row = {"messages": [{"role": "user", "content": "tea"}], "domain": "tea", "text_form": "notation"}
@@ -145,7 +143,6 @@ def test_a_rehearsal_of_what_no_card_can_train_ends_before_any_work(place: Path,
 
 @pytest.mark.slow
 def test_a_folder_with_other_settings_is_refused_by_name(place: Path, tmp_path: Path) -> None:
-    pytest.importorskip("torch")
     given = ["train", "sft", "--data", str(place / "pairs"), "--base", str(place / "base"), "--recipe", "miniature"]
     run = tmp_path / "run"
     run.mkdir()
@@ -181,7 +178,6 @@ def _settings_of(words: list[str]) -> dict[str, Any]:
 def test_what_cannot_begin_is_one_line_and_leaves_no_folder(
     place: Path, words: tuple[str, ...], said: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("trl")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.chdir(place)  # no .env here
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -195,7 +191,6 @@ def test_what_cannot_begin_is_one_line_and_leaves_no_folder(
 
 @pytest.mark.slow
 def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Path) -> None:
-    pytest.importorskip("torch")
     given = ["train", "sft", "--data", str(place / "pairs"), "--base", str(place / "base"), "--recipe", "miniature"]
     (tmp_path / jobs.SETTINGS).write_text(json.dumps(_settings_of([*given, "--seed", "0"])))
     (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished", "sittings": []}))

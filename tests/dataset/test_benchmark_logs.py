@@ -137,9 +137,9 @@ def test_what_is_no_text_or_not_there_is_one_line(tmp_path: Path, via: str) -> N
         assert "\n" not in str(refused.value)
 
 
+@pytest.mark.integration("inspect")
 @pytest.mark.parametrize("kind", ["eval", "json"])
 def test_inspect_s_log_is_read_by_inspect(tmp_path: Path, kind: Any) -> None:
-    pytest.importorskip("inspect_ai", reason="no inspect_ai: pip install 'discover-lib[inspect]'")
     from inspect_ai.log import EvalConfig, EvalDataset, EvalError, EvalLog, EvalSample, EvalSpec, write_eval_log
     from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput
     from inspect_ai.scorer import Score

@@ -44,10 +44,6 @@ def row_sets(sources: list[Source]) -> dict[str, RowSet]:
 @pytest.mark.parametrize("files", FILES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_read_back_as_they_were(row_sets: dict[str, RowSet], kind: str, files: str, tmp_path: Path) -> None:
-    if files in ("parquet", "datasets"):
-        pytest.importorskip(
-            "pyarrow" if files == "parquet" else "datasets", reason="the extra 'train' is not installed"
-        )
     rows = row_sets[kind]
     write_rows(rows, tmp_path / "rows", files)
     assert read_rows(tmp_path / "rows") == {split: [row.row for row in kept] for split, kept in rows.splits.items()}
@@ -56,7 +52,8 @@ def test_rows_are_read_back_as_they_were(row_sets: dict[str, RowSet], kind: str,
 @pytest.mark.slow
 @pytest.mark.parametrize("files", ["jsonl", "parquet", "sharegpt"])
 def test_hubs_find_the_splits_by_the_card(row_sets: dict[str, RowSet], files: str, tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets", reason="the extra 'train' is not installed")
+    import datasets
+
     datasets.disable_progress_bars()
     write_rows(row_sets["preference"], tmp_path / "rows", files)
     loaded = datasets.load_dataset(str(tmp_path / "rows"), cache_dir=str(tmp_path / "cache"))

@@ -18,10 +18,6 @@ from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 
 
-def inspect_here() -> Any:
-    return pytest.importorskip("inspect_ai", reason="no inspect_ai: pip install 'discover-lib[inspect]'")
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
@@ -57,8 +53,8 @@ def samples(log: Path) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.integration("inspect")
 def test_inspect_reads_what_the_run_holds(run: Path, tmp_path: Path) -> None:
-    inspect_here()
     from inspect_ai.analysis import messages_df, samples_df
     from inspect_ai.log import read_eval_log
 
@@ -88,15 +84,15 @@ def test_inspect_reads_what_the_run_holds(run: Path, tmp_path: Path) -> None:
     assert len(messages_df(str(tmp_path / "run.eval"))) == sum(len(talk.messages()) for talk in talks)
 
 
+@pytest.mark.integration("inspect")
 def test_inspect_to_ours_to_inspect_changes_nothing(run: Path, tmp_path: Path) -> None:
-    inspect_here()
     first = written(run, tmp_path / "first.eval")
     second = written(imported(first, tmp_path / "back"), tmp_path / "second.eval")
     assert samples(second) == samples(first)
 
 
+@pytest.mark.integration("inspect")
 def test_an_evaluation_comes_back_with_every_number_of_its_tables(tmp_path: Path) -> None:
-    inspect_here()
     folder = tmp_path / "run"
     folder.mkdir()
     options = RunOptions(("draft", "adaptive"), artifacts=2, turns=3)
@@ -110,8 +106,9 @@ def test_an_evaluation_comes_back_with_every_number_of_its_tables(tmp_path: Path
         assert [theirs.assessment(place) for place in range(4)] == [ours.assessment(place) for place in range(4)]
 
 
+@pytest.mark.integration("inspect")
 def test_a_log_of_others_is_a_run_without_judgements(tmp_path: Path) -> None:
-    inspect_ai = inspect_here()
+    import inspect_ai
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
@@ -143,8 +140,8 @@ def test_messages_of_one_side_are_one_and_a_system_s_opening_is_nobody_s() -> No
     assert unjudged([Message("user", "alone")], "m", "x", 0, "chat") is None
 
 
+@pytest.mark.integration("inspect")
 def test_what_is_no_log_is_named(tmp_path: Path) -> None:
-    inspect_here()
     (tmp_path / "x.json").write_text(json.dumps({"a": 1}))
     with pytest.raises(FormatError, match=r"x\.json: not a log of Inspect"):
         read_log(tmp_path / "x.json")

@@ -45,8 +45,8 @@ def learnt(pieces: list[Piece]) -> list[str]:
 @pytest.mark.parametrize("name", OF_TRL)
 @pytest.mark.parametrize("messages", [TALK, [SYSTEM, *TALK], TALK[:2]], ids=["plain", "system", "short"])
 def test_texts_and_loss_are_those_of_the_trainer(name: str, messages: list[dict[str, str]]) -> None:
-    pytest.importorskip("trl", reason="compares with the templates that TRL trains with")
-    render = pytest.importorskip("transformers.utils.chat_template_utils").render_jinja_template
+    from transformers.utils.chat_template_utils import render_jinja_template as render
+
     template = (files("trl") / "chat_templates" / OF_TRL[name]).read_text(encoding="utf-8")
     given = {"chat_template": template, "bos_token": "<|begin_of_text|>"}
     (whole,), (spans,) = render([messages], return_assistant_tokens_mask=True, **given)
@@ -107,7 +107,8 @@ def test_a_pair_shares_its_prompt_and_a_prompt_teaches_nothing() -> None:
 
 @pytest.mark.slow
 def test_it_is_the_tokenizers_own_text_and_mask(tmp_path: Path) -> None:
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     save_tokenizer(vocabulary((DOMAIN,)), tmp_path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
     for row in rows("sft"):

@@ -3,7 +3,6 @@
 A byte-level tokenizer and a model of a few thousand random weights stand in for real ones; nothing is downloaded.
 """
 
-import importlib.util
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +17,7 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.runs.units import plan_units, run_units
 
-# Looked for and not imported here: it takes ten seconds, which every collection of tests would pay for.
-MISSING = [name for name in ("torch", "trl", "peft", "datasets") if importlib.util.find_spec(name) is None]
-WHY = "TRL is not installed (the extra 'train'): the rows are not checked against it"
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(MISSING), reason=WHY)]
+pytestmark = pytest.mark.slow
 
 DOMAIN = "creative_writing"
 SYSTEM = "Be brief."

@@ -44,10 +44,6 @@ def replies() -> list[str]:
 WHOM = [(seed, artifact) for seed in range(10) for artifact in range(20)]
 
 
-def needs(module: str, extra: str) -> Any:
-    return pytest.importorskip(module, reason=f"no {module}: pip install 'discover-lib[{extra}]'")
-
-
 @dataclass(frozen=True)
 class Told:
     """One episode: what the user said, from the opening on, the rewards, and the state at the end."""
@@ -87,8 +83,10 @@ def test_the_episodes_differ_and_earn() -> None:
     assert len(WHOM) == 200
 
 
+@pytest.mark.integration("gymnasium")
 def test_gymnasium() -> None:
-    gymnasium = needs("gymnasium", "gymnasium")
+    import gymnasium
+
     env = gymnasium.make("discover_lib.doors.gymnasium:DiscoverUser-v0", **OPTIONS)
     episodes = []
     for seed, artifact in WHOM:
@@ -107,8 +105,9 @@ def test_gymnasium() -> None:
     assert tuple(episodes) == native()
 
 
+@pytest.mark.integration("gymnasium")
 def test_gymnasium_s_own_checker_finds_nothing() -> None:
-    gymnasium = needs("gymnasium", "gymnasium")
+    import gymnasium
     from gymnasium.utils.env_checker import check_env
 
     env = gymnasium.make("discover_lib.doors.gymnasium:DiscoverUser-v0", artifacts=3)
@@ -117,8 +116,10 @@ def test_gymnasium_s_own_checker_finds_nothing() -> None:
         check_env(env.unwrapped, skip_render_check=True)
 
 
+@pytest.mark.integration("skyrl")
 def test_skyrl() -> None:
-    skyrl_gym = needs("skyrl_gym", "skyrl")
+    import skyrl_gym
+
     import discover_lib.doors.skyrl  # noqa: F401  # registers it
 
     episodes = []
@@ -138,8 +139,8 @@ def test_skyrl() -> None:
     assert tuple(episodes) == native()
 
 
+@pytest.mark.integration("tinker")
 def test_tinker() -> None:
-    needs("tinker_cookbook", "tinker")
     from discover_lib.doors.tinker import DiscoverUser
 
     async def play(seed: int, artifact: int) -> Told:
@@ -189,8 +190,9 @@ def test_nemo_gym() -> None:
     assert tuple(asyncio.run(everybody())) == native()
 
 
+@pytest.mark.integration("verifiers")
 def test_verifiers() -> None:
-    vf = needs("verifiers.v1", "verifiers")
+    import verifiers.v1 as vf
     from verifiers.v1.trace import AgentInfo, Trace, TraceTask
 
     from discover_lib.doors.verifiers import DiscoverEnv
@@ -273,9 +275,10 @@ def environment_package() -> Iterator[None]:
         del sys.modules["discover_user"]
 
 
+@pytest.mark.integration("inspect")
 @pytest.mark.slow
 def test_inspect(tmp_path: Any) -> None:
-    inspect_ai = needs("inspect_ai", "inspect")
+    import inspect_ai
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
     from discover_lib.doors.inspect import discover
@@ -319,8 +322,8 @@ def openenv_server(**options: Any) -> AbstractContextManager[str]:
     return serving(app(16, **options))
 
 
+@pytest.mark.integration("openenv")
 def test_openenv_with_eight_sessions_at_once() -> None:
-    needs("openenv.core.env_server", "openenv")
     from openenv.core.generic_client import GenericEnvClient
 
     async def play(client: Any, seed: int, artifact: int) -> Told:
@@ -350,8 +353,8 @@ def test_openenv_with_eight_sessions_at_once() -> None:
     assert tuple(sessions[place % 8][place // 8] for place in range(200)) == native()
 
 
+@pytest.mark.integration("openenv")
 def test_openenv_draws_a_user_where_no_seed_is_given_and_says_whom() -> None:
-    needs("openenv.core.env_server", "openenv")
     from discover_lib.doors.openenv import DiscoverUser
 
     user = DiscoverUser(artifacts=50)
@@ -366,8 +369,8 @@ def test_openenv_draws_a_user_where_no_seed_is_given_and_says_whom() -> None:
     }
 
 
+@pytest.mark.integration("openenv")
 def test_openenv_tells_what_cannot_be_in_its_line_over_http() -> None:
-    needs("openenv.core.env_server", "openenv")
     import httpx
 
     with openenv_server(artifacts=2) as url:
@@ -375,8 +378,8 @@ def test_openenv_tells_what_cannot_be_in_its_line_over_http() -> None:
     assert told.status_code == 409 and "no artifact 'nobody'" in told.json()["detail"]
 
 
+@pytest.mark.integration("openenv")
 def test_serve_says_that_a_key_is_missing_and_serves_nothing() -> None:
-    needs("openenv.core.env_server", "openenv")
     served = [sys.executable, "-m", "discover_lib.app.cli.main", "serve", "--engine", "gpt-4o-mini"]
     without_key = {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
     done = subprocess.run(served, capture_output=True, text=True, check=False, timeout=100, env=without_key)
@@ -384,8 +387,8 @@ def test_serve_says_that_a_key_is_missing_and_serves_nothing() -> None:
     assert done.stderr.startswith("discover: gpt-4o-mini: OPENAI_API_KEY is not set") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.integration("openenv")
 def test_the_client_of_the_manual_talks_to_the_server(capsys: pytest.CaptureFixture[str]) -> None:
-    needs("openenv.core.env_server", "openenv")
     manual = (Path(__file__).resolve().parents[2] / "docs" / "doors.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(from openenv\.core\.generic_client.*?)```", manual, re.DOTALL)
     with openenv_server(artifacts=5) as url:
@@ -397,8 +400,8 @@ def test_the_client_of_the_manual_talks_to_the_server(capsys: pytest.CaptureFixt
     assert turn == f"{step.message} {step.reward} False"
 
 
+@pytest.mark.integration("openenv")
 def test_openenv_s_own_validation_passes_against_the_server() -> None:
-    needs("openenv.core.env_server", "openenv")
     from openenv.cli._validation import validate_running_environment
 
     with openenv_server(artifacts=2) as url:

@@ -65,9 +65,14 @@ def test_an_example_of_training_takes_the_users_to_train_on(door: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("door", PACKAGES)
+@pytest.mark.parametrize(
+    "door",
+    [
+        pytest.param(door, marks=[pytest.mark.integration(door)] * (door not in ("trl", "nemo_gym")))
+        for door in PACKAGES
+    ],
+)
 def test_the_example_runs(door: str, tmp_path: Path) -> None:
-    pytest.importorskip(PACKAGES[door])
     script = tmp_path / "example.py"
     script.write_text(EXAMPLES[door], encoding="utf-8")
     done = subprocess.run(

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from doors.test_conformance import OPTIONS, WHOM, Told, native, replies, told
 
-pytest.importorskip("trl")
-
 from discover_lib.doors.episode import Episode
 from discover_lib.doors.trl import USER, DiscoverUser, prompt_rows, reward, rollout_func
 

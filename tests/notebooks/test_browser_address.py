@@ -1,56 +1,23 @@
-"""Every choice of a page stands in its address and comes back in a browser that has never been here."""
+"""Choices stand in a page's address and come back in a browser that has never been here: three pages, as they are used.
 
-from collections.abc import Iterator
+`test_address.py` holds the same of every page, without a browser.
+"""
+
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from browser import Server, asked_outside, workbench
+from browser import Server, asked_outside
 from playwright.sync_api import Browser, Locator, Page, expect
-
-from discover_lib.app.panel import FIRST_SYNTHESIS
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
-from discover_lib.runs.options import RunOptions, execute, lay_out
 
 SECOND = 1000
 # page → the controls that are set, by label; a list is drawn from what a slider, a menu, a box or a list holds
 CHOICES = {
-    "10_intent_trees.py": """Piece | What kind | outline""",
     "20_simulator.py": """show hidden intents | outline""",
-    "15_runs.py": """Assistant | User | Turn""",
-    "30_reward.py": """Conversation | Rules | Turn | near-miss weight p | free tokens τ
-        | price of 1,000 tokens, 1000 λ""",
-    "40_synthesis.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
-        | Labels under | near-miss weight p""",
-    "41_rows.py": """Drop margins below | Drop near-duplicates above | keep turns in which the user leaked | Show
-        | Replies hold | System message | Chat template of | Files""",
-    "50_train.py": """Backend | Row""",
-    "51_grpo_by_hand.py": """Domain | User | Turn to answer | free tokens τ | Replies in the group | Draw""",
-    "52_before_after.py": """User""",
     "60_evaluate.py": """Measure | Pool | Skip intents that | Domains | Assistants | Artifacts per domain | Trials
         | Turns | Rules | Near misses a reply | Seed""",
     "61_behind_a_number.py": """Measure | against | Sorted | Beside it, with the same user | After turn""",
-    "65_audit.py": """Show cases of the kind | only those the audit gets wrong | Share of verdicts turned around
-        | list the figures that follow, too""",
-    "70_be_the_user.py": """Target | Which one | Messages to each""",
-    "75_safety.py": """Conversations | Depth of the off-limits intent""",
-    "75_safety.py#": """A conversation in which something was offered""",  # not at every depth
 }
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    outputs = tmp_path_factory.mktemp("outputs")
-    run = outputs / "synthesis" / "small"
-    run.mkdir(parents=True)
-    execute(lay_out(FIRST_SYNTHESIS), run)
-    compared = outputs / "evaluations" / "small"
-    compared.mkdir(parents=True)
-    evaluate(
-        lay_out_evaluation(RunOptions(("draft", "ask", "adaptive"), artifacts=2, turns=2), ["svg_drawing"]), compared
-    )
-    with workbench(DISCOVER_OUTPUTS=str(outputs)) as running:
-        yield running
 
 
 def control(page: Page, label: str) -> Locator:

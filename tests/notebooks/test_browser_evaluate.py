@@ -1,34 +1,17 @@
 """The evaluation page in a browser: the answer, a press on a number, two side by side, a reload that stays there."""
 
 import re
-from collections.abc import Iterator
 
-import pytest
-from browser import Server, workbench
+from browser import Server
 from playwright.sync_api import Page, expect
 
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
-from discover_lib.runs.options import RunOptions
-
 SECOND = 1000
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A workbench with one small evaluation, of stories."""
-    outputs = tmp_path_factory.mktemp("outputs")
-    folder = outputs / "stories"
-    folder.mkdir()
-    run = lay_out_evaluation(RunOptions(("draft", "ask", "adaptive"), artifacts=6), ["creative_writing"])
-    evaluate(run, folder)
-    with workbench(DISCOVER_OUTPUTS=str(outputs)) as running:
-        yield running
 
 
 def test_from_the_answer_to_the_sentence_that_made_the_difference(
     page: Page, server: Server, outside_requests: list[str]
 ) -> None:
-    page.goto(f"{server.url}/?file=60_evaluate.py")
+    page.goto(f"{server.url}/?file=60_evaluate.py&run=stories")
     expect(page.locator(".ds-answer")).to_contain_text("has the highest discovery", timeout=40 * SECOND)
     expect(page.get_by_text("certified user", exact=False).first).to_be_visible()
     cell = page.locator(".ds-results .ds-cell")

@@ -187,7 +187,16 @@ def test_replies_are_compared_one_is_taken_and_an_intent_tells_its_story(simulat
     expect(simulator.stage.locator(".st-story")).to_contain_text("Turn 1")
 
 
-def test_sentence_node_and_receipt_line_light_up_together(simulator: Simulator) -> None:
+def test_what_is_looked_at_without_a_step(simulator: Simulator) -> None:
+    """One opening of the page for what changes nothing."""
+    what_stands_together_lights_up_together(simulator)
+    two_lines_stand_side_by_side_with_the_place_where_they_part(simulator)
+    a_number_explains_itself_by_keyboard(simulator)
+    next_and_the_reply_are_in_one_view(simulator)
+    hidden_intents_are_fog_until_the_teacher_asks(simulator)
+
+
+def what_stands_together_lights_up_together(simulator: Simulator) -> None:
     line = simulator.stage.locator(".st-line[data-ids]").first
     intent = line.get_attribute("data-ids")
     line.hover()
@@ -198,7 +207,7 @@ def test_sentence_node_and_receipt_line_light_up_together(simulator: Simulator) 
     expect(simulator.stage.locator(f'.st-node[data-id="{intent}"]')).to_have_attribute("data-lit", "")
 
 
-def test_hidden_intents_are_fog_until_the_teacher_asks(simulator: Simulator) -> None:
+def hidden_intents_are_fog_until_the_teacher_asks(simulator: Simulator) -> None:
     simulator.begin_anew()
     fog, known = simulator.stage.locator(".st-tree .st-fog"), simulator.stage.locator(".st-tree .st-text")
     expect(fog.first).to_be_visible()
@@ -208,7 +217,7 @@ def test_hidden_intents_are_fog_until_the_teacher_asks(simulator: Simulator) -> 
     assert known.count() > before
 
 
-def test_two_lines_stand_side_by_side_with_the_place_where_they_part(simulator: Simulator) -> None:
+def two_lines_stand_side_by_side_with_the_place_where_they_part(simulator: Simulator) -> None:
     simulator.button("compare branch 2").click()
     beside = simulator.stage.locator(".st-beside")
     expect(beside).to_contain_text("here they part")
@@ -218,7 +227,7 @@ def test_two_lines_stand_side_by_side_with_the_place_where_they_part(simulator: 
     expect(simulator.stage.locator(".st-said")).to_be_visible()
 
 
-def test_a_number_explains_itself_by_keyboard(simulator: Simulator) -> None:
+def a_number_explains_itself_by_keyboard(simulator: Simulator) -> None:
     number = simulator.stage.locator(".st-sums .st-number").last
     number.focus()
     simulator.page.keyboard.press("Enter")
@@ -257,15 +266,17 @@ def test_play_stops_when_told_and_layouts_keep_their_places(simulator: Simulator
     assert simulator.places() == places
 
 
-@pytest.mark.parametrize("width, height", [(390, 844), (1024, 768), (1400, 900)])
-def test_next_and_the_reply_are_in_one_view(simulator: Simulator, width: int, height: int) -> None:
+def next_and_the_reply_are_in_one_view(simulator: Simulator) -> None:
     page = simulator.page
-    page.set_viewport_size({"width": width, "height": height})
-    page.wait_for_timeout(SECOND)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    for seen in (simulator.button("Next"), simulator.stage.locator(f'.dl-turn[data-turn="{OPENS_AT}"]')):
-        box = seen.bounding_box()
-        assert box is not None and box["y"] >= 0 and box["y"] + box["height"] <= height
+    for width, height in ((390, 844), (1024, 768), (1400, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        simulator.open(page.url)  # nobody turns a desk into a phone
+        simulator.at_turn(OPENS_AT)
+        page.wait_for_timeout(SECOND)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for seen in (simulator.button("Next"), simulator.stage.locator(f'.dl-turn[data-turn="{OPENS_AT}"]')):
+            box = seen.bounding_box()
+            assert box is not None and box["y"] >= 0 and box["y"] + box["height"] <= height
     where = simulator.button("Next").bounding_box()
     simulator.step("One turn back", OPENS_AT - 1)
     assert simulator.button("Next").bounding_box() == where, "nothing jumps under the pointer"

@@ -7,31 +7,22 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from browser import Server, workbench
+from browser import Server
 from playwright.sync_api import Locator, Page, expect
 
-from discover_lib.base.files import outputs_folder
 from discover_lib.dataset.export import read_rows
 from discover_lib.runs.store import RunStore
 
 SECOND = 1000
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A workbench whose outputs are a folder of this test's own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DISCOVER_OUTPUTS", str(tmp_path_factory.mktemp("outputs")))
-        with workbench() as running:
-            yield running
-
-
 class Synthesis:
     """The page, by what a person sees on it."""
 
-    def __init__(self, page: Page, url: str) -> None:
+    def __init__(self, page: Page, server: Server, asked: str = "") -> None:
         self.page = page
-        self.open(url)
+        self.outputs = server.outputs
+        self.open(f"{server.url}/?file=40_synthesis.py{asked}")
 
     def open(self, url: str) -> None:
         self.page.goto(url)
@@ -59,12 +50,12 @@ class Synthesis:
     @property
     def run(self) -> Path:
         """The folder of the run that the address names."""
-        return outputs_folder() / parse_qs(urlsplit(self.page.url).query)["run"][0]
+        return self.outputs / parse_qs(urlsplit(self.page.url).query)["run"][0]
 
 
 @pytest.fixture
 def synthesis(page: Page, server: Server, outside_requests: list[str]) -> Iterator[Synthesis]:
-    yield Synthesis(page, f"{server.url}/?file=40_synthesis.py")
+    yield Synthesis(page, server)
     assert page.get_by_text("An internal error occurred").count() == 0
     assert outside_requests == []
 
@@ -104,7 +95,7 @@ def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> 
     synthesis.button("Export").click()
     exported = page.get_by_role("log", name="Exported")
     expect(exported).to_contain_text("prompt rows", timeout=45 * SECOND)
-    folder = outputs_folder() / "rows" / synthesis.run.name / "preference"
+    folder = synthesis.outputs / "rows" / synthesis.run.name / "preference"
     rows = [row for split in read_rows(folder).values() for row in split]
     assert len(rows) == synthesis.kept and min(row["margin"] for row in rows) >= 1
     about = json.loads((folder / "dataset.json").read_text("utf-8"))
@@ -138,7 +129,7 @@ def test_a_long_run_is_stopped_survives_a_reload_and_goes_on(synthesis: Synthesi
 
 
 def test_a_run_that_is_not_there_is_one_line(page: Page, server: Server) -> None:
-    Synthesis(page, f"{server.url}/?file=40_synthesis.py&run=nowhere")
+    Synthesis(page, server, "&run=nowhere")
     expect(page.get_by_role("alert").filter(has_not_text="Not certified")).to_contain_text(
         "There is no run 'nowhere' here"
     )

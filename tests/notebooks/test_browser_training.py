@@ -22,7 +22,6 @@ FIELDS = {"batch": "2", "per device": "2", "max steps": "2000", "save steps": "5
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Conversations to train on, and a tiny model as it is before pretraining."""
-    pytest.importorskip("trl")
     from discover_lib.engines.local.tiny_language import vocabulary
     from discover_lib.engines.local.tiny_model import CARD, TinyRecipe, new_model, save_model
 

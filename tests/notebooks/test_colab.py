@@ -15,7 +15,6 @@ BOOK = Path(__file__).resolve().parents[2] / "notebooks" / "colab_train.ipynb"
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny model as it is before pretraining: it writes nonsense, by the same road."""
-    pytest.importorskip("trl")
     from discover_lib.engines.local.tiny_language import vocabulary
     from discover_lib.engines.local.tiny_model import CARD, TinyRecipe, new_model, save_model
 

@@ -1,6 +1,5 @@
 """The simulator in Jupyter: the notebook runs top to bottom, and in a real JupyterLab the stage is marimo's."""
 
-import importlib.util
 import os
 import shutil
 import signal
@@ -56,9 +55,7 @@ def answers(url: str, seconds: float = 90) -> None:
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[str]:
-    """The address of a JupyterLab of its own; without JupyterLab the test is skipped."""
-    if importlib.util.find_spec("jupyterlab") is None:
-        pytest.skip("JupyterLab is not installed here")
+    """The address of a JupyterLab of its own."""
     shutil.copy(BOOK, tmp_path)
     port = free_port()
     options = ["--no-browser", f"--ServerApp.port={port}", "--IdentityProvider.token=", "--allow-root"]

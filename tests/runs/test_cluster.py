@@ -50,7 +50,6 @@ def held(folder: Path) -> list[Any]:
 @pytest.fixture(scope="module")
 def two_nodes() -> Iterator[Any]:
     """A cluster of a head that does not work and two nodes that do, one processor each."""
-    pytest.importorskip("ray", reason="pip install 'discover-lib[ray]'")
     from ray.cluster_utils import Cluster
 
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 100_000_000})
@@ -66,6 +65,7 @@ def spread(two_nodes: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield nodes
 
 
+@pytest.mark.integration("ray")
 @pytest.mark.slow
 def test_the_store_is_that_of_one_process_though_nodes_die(
     two_nodes: Any, spread: Any, alone: Path, apart: Path
@@ -100,6 +100,7 @@ def test_a_stopped_run_goes_on_on_the_cluster_and_is_assessed_there(spread: Any,
     assert held(apart) == held(alone)
 
 
+@pytest.mark.integration("ray")
 @pytest.mark.slow
 def test_another_version_on_a_node_is_refused_before_work_starts(
     two_nodes: Any, monkeypatch: pytest.MonkeyPatch

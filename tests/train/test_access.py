@@ -30,7 +30,6 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("trl")
     folder = tmp_path_factory.mktemp("paid")
     make_data(folder / "data", artifacts=16)
     teach(make_base(folder / "base"), folder / "data", steps=80)

@@ -224,7 +224,8 @@ def test_without_a_token_or_with_a_wrong_one_nothing_is_pushed_and_a_line_says_w
 
 @pytest.mark.slow
 def test_merged_weights_are_those_of_the_base_with_the_adapter(tmp_path: Path) -> None:
-    torch, peft = pytest.importorskip("torch"), pytest.importorskip("peft")
+    import peft
+    import torch
     from training import make_base
     from transformers import AutoModelForCausalLM
 

@@ -196,7 +196,6 @@ def cuda(monkeypatch: pytest.MonkeyPatch, *, here: bool, unsloth: bool) -> None:
 def test_the_backend_says_who_trains_and_why(
     asked: str, here: bool, unsloth: bool, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("trl")
     cuda(monkeypatch, here=here, unsloth=unsloth)
     assert choose_backend(asked).line == line
 
@@ -213,7 +212,6 @@ def test_the_backend_says_who_trains_and_why(
 def test_a_backend_that_cannot_work_is_an_error_in_one_line(
     asked: str, here: bool, unsloth: bool, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("trl")
     cuda(monkeypatch, here=here, unsloth=unsloth)
     with pytest.raises(BackendError, match=f"^{error}[^\n]*$"):
         choose_backend(asked)
@@ -267,7 +265,6 @@ def test_the_tiny_base_is_never_trained_by_unsloth(
     asked: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is made by `transformers` in the same process, where Unsloth would come too late."""
-    pytest.importorskip("trl")
     cuda(monkeypatch, here=True, unsloth=True)
     (tmp_path / "tiny.json").write_text("{}")
     for base in (str(tmp_path), "outputs/cache/tiny/0123"):  # there, and yet to be made
@@ -370,7 +367,8 @@ def test_a_chat_model_is_told_the_system_message_and_counted_in_its_own_tokens()
 
 @pytest.mark.slow
 def test_the_gpu_script_says_in_one_line_that_there_is_no_gpu() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     if torch.cuda.is_available():
         pytest.skip("there is one")
     script = Path(__file__).parents[1] / "gpu_check.py"

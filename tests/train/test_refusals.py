@@ -26,7 +26,6 @@ CPU = Backend("transformers", "cpu", "none")
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Rows in text, in notation and with a system message, a chat model, and one of gemma's kind."""
-    pytest.importorskip("trl")
     folder = tmp_path_factory.mktemp("refusals")
     make_data(folder / "data", turns=2, domain=DOMAIN, text="content")
     make_data(folder / "notation", turns=2, domain=DOMAIN)

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.slow
 def test_a_toy_has_the_architecture_and_the_template_of_its_base(
     base: str, kind: str, end: str, tmp_path: Path
 ) -> None:
-    pytest.importorskip("trl")
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder, own_words = toy_base(base, tmp_path, (each["content"] for each in TALK * 20))
@@ -39,13 +38,11 @@ def test_a_toy_has_the_architecture_and_the_template_of_its_base(
 
 
 def test_what_nobody_knows_cannot_be_stood_in_for(tmp_path: Path) -> None:
-    pytest.importorskip("trl")
     with pytest.raises(RehearsalError, match="none of the known bases"):
         toy_base("nobody/knows-this", tmp_path, ())
 
 
 def test_one_command_rehearses_all_stages_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    pytest.importorskip("trl")
     data = tmp_path / "data"
     data.mkdir()
     options = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=4, candidates=1, turns=2)

@@ -84,7 +84,6 @@ class Scripted:
 
 @pytest.mark.slow
 def test_every_end_mark_of_the_model_ends_a_reply() -> None:
-    pytest.importorskip("torch")
     model = Scripted([[5, 7, 0], [5, 6, 8], [5, 6, 6], [9, 5, 5]])
     tokenizer = SimpleNamespace(pad_token_id=0, eos_token_id=9)
     sampler = Sampler(model, Chat(tokenizer), max_tokens=3)
@@ -106,7 +105,6 @@ def test_sampling_leaves_the_model_as_it_was(training: bool, checkpointing: Any)
 @pytest.mark.slow
 @pytest.mark.parametrize(("gpu", "kept"), [(True, ["c"]), (False, ["a", "b", "c"])])
 def test_a_gpu_holds_one_model_at_a_time(gpu: bool, kept: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
     from discover_lib.engines.local import names
 
     load: Callable[[str], Any] = lambda name: f"model {name}"  # noqa: E731
@@ -119,7 +117,6 @@ def test_a_gpu_holds_one_model_at_a_time(gpu: bool, kept: list[str], monkeypatch
 
 @pytest.mark.slow
 def test_merges_are_shared_and_only_the_latest_is_kept_beside_a_new_one(tmp_path: Any) -> None:
-    pytest.importorskip("peft")
     from peft import LoraConfig, get_peft_model
     from training import make_base
 
@@ -186,7 +183,7 @@ def test_a_failure_ends_the_batch_and_what_was_not_sent_yet_is_not() -> None:
 @pytest.mark.slow
 def test_replies_are_told_of_as_they_end_and_what_is_written_stays_the_same(tmp_path: Path) -> None:
     """A model of random weights, told that half of its words are ends, so that replies end at different times."""
-    transformers = pytest.importorskip("transformers")
+    import transformers
     from training import make_base
 
     base = make_base(tmp_path / "base")

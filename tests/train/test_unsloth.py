@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from training import make_base, make_data, teach
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.integration("unsloth")]
 SCRIPT = Path(__file__).resolve().parents[1] / "unsloth_on_cpu.py"
 MADE = Path(__file__).resolve().parents[2] / ".venv-gpu" / "bin" / "python"
 PYTHON = os.environ.get("UNSLOTH_PYTHON", str(MADE) if MADE.exists() else sys.executable)
@@ -23,10 +23,6 @@ STAGES = ("sft", "dpo", "grpo", "grpo-turns")
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the script says on each backend."""
-    pytest.importorskip("trl")
-    find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('unsloth') is None)"
-    if subprocess.run([PYTHON, "-c", find], check=False).returncode:
-        pytest.skip("unsloth is not installed: make gpu-versions, or UNSLOTH_PYTHON=PYTHON")
     folder = tmp_path_factory.mktemp("unsloth")
     make_data(folder / "data")
     teach(make_base(folder / "base"), folder / "data")  # some of what it writes can be read, so rewards differ

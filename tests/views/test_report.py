@@ -82,7 +82,6 @@ def _trained(folder: Path, kept_round: int | None) -> None:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the paper that is complete but for its models."""
-    pytest.importorskip("torch")  # what is known of the base is read by the module that makes it
     folder = tmp_path_factory.mktemp("paper")
     _evaluated(folder / "evaluation", "svg_drawing", 5)
     _evaluated(folder / "generalisation", "travel_plan", 2)

@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 from study_people import LONG, BrowserPerson, with_chat
 
@@ -12,8 +13,6 @@ from discover_lib.app.study.design import Study
 from discover_lib.app.study.desk import Desk
 from discover_lib.app.study.server import StudyServer
 
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="make test installs axe-playwright-python")
-
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_every_step_is_accessible_and_fits(browser: Browser, desk: Desk, width: int, scheme: str) -> None:
@@ -21,7 +20,7 @@ def test_every_step_is_accessible_and_fits(browser: Browser, desk: Desk, width: 
     page = context.new_page()
 
     def look() -> None:
-        violations = axe.Axe().run(page).response["violations"]
+        violations = Axe().run(page).response["violations"]
         assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 

@@ -22,7 +22,6 @@ TEXTS = [each["content"] for each in TALK] * 20
 
 @pytest.fixture(scope="module")
 def tokenizers() -> dict[str, Any]:
-    pytest.importorskip("trl")
     return {name: make_tokenizer(family, TEXTS) for name, family in FAMILIES.items()}
 
 

@@ -30,8 +30,8 @@ REQUEST = Message("user", "can you write a short story with a waterside place in
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A tiny model that has learnt a little: what it says varies, and some of it is notation."""
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
+    import torch
+
     torch.set_num_threads(1)
     from discover_lib.engines.local.tiny_model import TinyRecipe, pretrain
 
@@ -55,7 +55,7 @@ def model(folder):
 @pytest.fixture(scope="module")
 def adapter(folder, tmp_path_factory):
     """An adapter with weights of its own, as a training run leaves one."""
-    peft = pytest.importorskip("peft")
+    import peft
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -124,7 +124,6 @@ def test_a_name_that_leads_nowhere_is_refused_in_one_line(tmp_path, name, compla
 
 @pytest.mark.slow
 def test_a_tiny_model_is_asked_only_what_it_speaks(tmp_path):
-    pytest.importorskip("torch")
     base = plain_model(tmp_path / "base")
     (base / "tiny.json").write_text(json.dumps({"domains": ["svg_drawing"]}))
     check_local(f"hf:{base}", "svg_drawing")
@@ -234,7 +233,8 @@ def test_a_model_that_fails_is_heard_of_by_all_that_wait(model):
 @pytest.mark.slow
 def test_a_choice_falls_where_the_chance_does():
     """Probabilities 0.2, 0.5, 0.3: chances below 0.2 take the first token, below 0.7 the second."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     from discover_lib.engines.local.sampling import choose
 
     logits = torch.log(torch.tensor([[0.2, 0.5, 0.3]])).repeat(5, 1)
@@ -318,8 +318,9 @@ def test_a_run_with_a_local_model_is_resumed_and_assessed_like_any_other(folder,
 @pytest.mark.slow
 def test_an_ordinary_chat_model_answers_in_text(tmp_path):
     """A random model with words for tokens: what it says is nonsense, but it is said, counted and repeatable."""
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
+    import torch
+    import transformers
+
     from discover_lib.engines.local.names import local_assistant
 
     words = vocabulary((DOMAIN,))

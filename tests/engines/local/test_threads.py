@@ -9,7 +9,8 @@ pytestmark = pytest.mark.slow  # imports torch
 
 @pytest.fixture
 def threads(monkeypatch):
-    torch = pytest.importorskip("torch")
+    import torch
+
     from discover_lib.engines.local import threads
 
     before = torch.get_num_threads()

@@ -33,7 +33,8 @@ DRAWING = load_lexicon("svg_drawing")
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
-    tokenizers = pytest.importorskip("tokenizers")
+    import tokenizers
+
     folder = tmp_path_factory.mktemp("tokenizer")
     save_tokenizer(WORDS, folder)
     return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.slow  # all of it imports torch and transformers, which
 
 @pytest.fixture(scope="module")
 def tiny():
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
+    import torch
+
     torch.set_num_threads(1)
     from discover_lib.engines.local import tiny_model as tiny_lm
 
@@ -84,7 +84,8 @@ def test_loss_is_on_the_replies_alone(tiny, recipe):
 
 def test_embeddings_stand_as_close_as_the_taxonomy_says(tiny):
     """Parts shared / parts in all: siblings at depth 3 share dimension, leafness and two values above of five parts."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     words = vocabulary((DOMAIN,))
     recipe = tiny.TinyRecipe(domains=(DOMAIN,), width=4096, heads=2, own=1.0)
     table = tiny.taxonomy_embeddings(words, recipe)
@@ -101,7 +102,8 @@ def test_embeddings_stand_as_close_as_the_taxonomy_says(tiny):
 
 
 def test_pretraining_is_the_same_again_and_after_a_stop(tiny, recipe, tmp_path, monkeypatch):
-    torch = pytest.importorskip("torch")
+    import torch
+
     monkeypatch.setattr(tiny, "CHECKPOINT_EVERY", 2)
     seen = []
     whole = tiny.pretrain(recipe, seen.append).state_dict()
@@ -130,7 +132,8 @@ def test_pretraining_is_the_same_again_and_after_a_stop(tiny, recipe, tmp_path, 
 
 
 def test_several_threads_change_no_bit_of_the_base(tiny, recipe, monkeypatch):
-    torch = pytest.importorskip("torch")
+    import torch
+
     chosen, states = tiny.StepThreads, []
     for several in (1, 2):
         monkeypatch.setattr(tiny, "StepThreads", lambda same, several=several: chosen(same, several))
@@ -166,7 +169,8 @@ def test_a_base_that_does_not_do_what_it_is_told_is_not_kept(tiny, recipe, tmp_p
 
 
 def test_the_files_are_what_transformers_reads(tiny, recipe, tmp_path):
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     words = vocabulary((DOMAIN,))
     model = tiny.new_model(recipe)
     tiny.save_model(model, words, tmp_path)

@@ -1,0 +1,121 @@
+"""Every choice of a page stands in its address, and a page opened there begins with it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import marimo as mo
+import pytest
+from marimo._plugins.ui._core.ui_element import UIElement
+from notebook_runs import load
+
+from discover_lib.app.panel import FIRST_SYNTHESIS
+from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+from discover_lib.runs.options import RunOptions, execute, lay_out
+
+pytestmark = pytest.mark.slow
+
+# page → the controls that are set, by label
+CHOICES = {
+    "10_intent_trees.py": """Piece | What kind | Show as""",
+    "15_runs.py": """Assistant | User | Turn""",
+    "30_reward.py": """Conversation | Rules | Turn | near-miss weight p | free tokens τ
+        | price of 1,000 tokens, 1000 λ""",
+    "40_synthesis.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
+        | Labels under | near-miss weight p""",
+    "41_rows.py": """Drop margins below | Drop near-duplicates above | keep turns in which the user leaked | Show
+        | Replies hold | System message | Chat template of | Files""",
+    "50_train.py": """Backend | Row""",
+    "51_grpo_by_hand.py": """Domain | User | Turn to answer | free tokens τ | Replies in the group | Draw""",
+    "52_before_after.py": """User""",
+    "65_audit.py": """Show cases of the kind | only those the audit gets wrong | Share of verdicts turned around
+        | list the figures that follow, too""",
+    "70_be_the_user.py": """Target | Which one | Messages to each""",
+    "75_safety.py": """Conversations | Depth of the off-limits intent""",
+    "75_safety.py#": """A conversation in which something was offered""",  # not at every depth
+}
+
+
+class Address(dict[str, str]):
+    """Stands for a page's address."""
+
+    def set(self, name: str, value: str) -> None:
+        self[name] = value
+
+    def remove(self, name: str) -> None:
+        del self[name]
+
+    def to_dict(self) -> dict[str, str]:
+        return dict(self)
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("outputs")
+    for name in ("synthesis", "evaluation"):
+        (folder / name).mkdir()
+    execute(lay_out(FIRST_SYNTHESIS), folder / "synthesis")
+    options = RunOptions(("draft", "ask", "adaptive"), artifacts=2, turns=2)
+    evaluate(lay_out_evaluation(options, ["svg_drawing"]), folder / "evaluation")
+    return folder
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch, outputs: Path) -> Iterator[Address]:
+    made = Address()
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(outputs))
+    monkeypatch.setattr(mo, "query_params", lambda: made)
+    monkeypatch.setattr(mo, "running_in_notebook", lambda: True)
+    yield made
+
+
+def controls_of(page: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a page's controls are once it has run, by label."""
+    made: dict[str, Any] = {}
+    begin = UIElement.__init__
+
+    def noted(self: Any, *arguments: Any, **options: Any) -> None:
+        begin(self, *arguments, **options)
+        if (label := getattr(self._args, "label", "")) and (self._on_change or label not in made):
+            made[label] = self
+
+    with monkeypatch.context() as patch:
+        patch.setattr(UIElement, "__init__", noted)
+        load(page.rstrip("#")).run()
+    return made
+
+
+def another(control: Any) -> Any:
+    """A value that the control can have and has not."""
+    if isinstance(control, mo.ui.slider):
+        return control.start if control.value == control.stop else control.stop
+    if isinstance(control, mo.ui.range_slider):
+        return [control.start, control.start]
+    if isinstance(control, mo.ui.checkbox | mo.ui.switch):
+        return not control.value
+    if isinstance(control, mo.ui.multiselect):
+        return control.value[:-1] or list(control.options.values())[-1:]
+    if isinstance(control, mo.ui.number):
+        return control.value + 1
+    return next((value for value in reversed(list(control.options.values())) if value != control.value), control.value)
+
+
+@pytest.mark.parametrize("page", CHOICES)
+def test_choices_come_back_from_the_address(page: str, address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = [" ".join(label.split()) for label in CHOICES[page].split("|")]
+    controls = controls_of(page, monkeypatch)
+    chosen, names = {}, {}
+    for label in labels:
+        control = controls[label]
+        value = another(control)
+        if value == control.value:
+            continue  # there is nothing else to choose
+        before = dict(address)
+        control._on_change(value)
+        assert before != address, f"{label}: the address does not know of it"
+        chosen[label] = value
+        names[label] = (set(address) - set(before) or {name for name in address if address[name] != before[name]}).pop()
+    again = controls_of(page, monkeypatch)
+    for label, value in chosen.items():
+        if names[label] in address:  # what a later choice made void is as it was
+            assert again[label].value == value, label

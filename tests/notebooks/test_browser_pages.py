@@ -1,0 +1,52 @@
+"""Every page and every step of the lessons as they are served: no error, nothing too wide, nothing hard to use."""
+
+import pytest
+from accessible import SECOND, in_the_way, serious, settle
+from browser import Server, asked_outside
+from playwright.sync_api import Browser, Page, expect
+
+from discover_lib.views.navigation import LESSONS, PAGES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*PAGES, *LESSONS])
+def test_nothing_stands_in_anyones_way(name: str, server: Server, page: Page, outside_requests: list[str]) -> None:
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{server.url}/?file={name}")
+    expect(page.locator(".dl-footer")).to_be_visible(timeout=60 * SECOND)
+    settle(page)
+    assert error_boxes(page) == 0
+    found = in_the_way(page)
+    if name in LESSONS:
+        page.get_by_role("button", name="This is my guess").click()
+        expect(page.get_by_text("Choose one of the answers first.")).to_be_visible(timeout=60 * SECOND)
+        found += serious(page)
+        page.get_by_role("radio").first.click()
+        page.get_by_role("button", name="This is my guess").click()
+        expect(page.get_by_text("The last step says whether it held.")).to_be_visible(timeout=60 * SECOND)
+        for step in page.locator(".le-steps button").all():
+            step.click()
+            settle(page, SECOND // 3)
+            if (check := page.get_by_role("button", name="Check")).count():  # the answer as it stands, and its hint
+                check.click()
+                settle(page, SECOND // 3)
+            found += [f"{step.inner_text()}: {line}" for line in serious(page)]
+    assert not found, "\n".join(found)
+    assert outside_requests == []
+
+
+def error_boxes(page: Page) -> int:
+    """marimo hides what a cell raised from the page, or what it cannot show, and says this instead."""
+    said = ("An internal error occurred", "Something went wrong")
+    return sum(page.get_by_text(each).count() for each in said) + page.locator(".text-error").count()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_light_or_dark_as_the_system_is(scheme: str, server: Server, browser: Browser) -> None:
+    context = browser.new_context(service_workers="block", color_scheme=scheme)
+    asked_outside(context)
+    page = context.new_page()
+    page.goto(f"{server.url}/?file=30_reward.py")
+    expect(page.locator(".dl-footer")).to_be_visible(timeout=60 * SECOND)
+    assert page.evaluate("document.body.classList.contains('dark')") == (scheme == "dark")
+    context.close()
