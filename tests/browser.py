@@ -89,7 +89,7 @@ def as_make_opens() -> dict[str, str]:
 
 
 @contextmanager
-def workbench(*options: str, timeout_seconds: float = 30.0, **environment: str) -> Iterator[Server]:
+def workbench(*options: str, timeout_seconds: float = 120.0, **environment: str) -> Iterator[Server]:
     """Run `discover open` on a free port, with `environment` beside ours; yield once it answers, and end it afterwards.
 
     Raises RuntimeError with its error stream if it ends early, TimeoutError if it does not answer in time.
@@ -116,7 +116,7 @@ def _wait_until_it_answers(server: Server, timeout_seconds: float) -> None:
         if server.process.poll() is not None:
             raise RuntimeError(f"`discover open` ended with status {server.process.returncode}:\n{server.errors}")
         try:
-            with urllib.request.urlopen(server.url, timeout=5):
+            with urllib.request.urlopen(server.url, timeout=30):
                 return
         except urllib.error.HTTPError:
             return  # an error page is an answer, and the test is going to see it
@@ -130,7 +130,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
-            process.wait(timeout=5)
+            process.wait(timeout=30)
             return
         except ProcessLookupError:
             return

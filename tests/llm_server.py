@@ -387,7 +387,7 @@ class ServerProcess:
 
     @property
     def counts(self) -> dict[str, int]:
-        with urlopen(f"http://127.0.0.1:{self.port}/counts", timeout=10) as reply:
+        with urlopen(f"http://127.0.0.1:{self.port}/counts", timeout=60) as reply:
             return dict(json.load(reply))
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:

@@ -196,6 +196,6 @@ def test_the_workbench_opens_and_asks_for_nothing_outside(
 ) -> None:
     before = len(server.errors)  # other tests share the server, and marimo tells of pages that were left midway
     page.goto(server.url)
-    page.locator("a[href*='00_start_here.py']").first.wait_for(timeout=20_000)
+    page.locator("a[href*='00_start_here.py']").first.wait_for(timeout=60_000)
     assert outside_requests == []
     assert "Traceback" not in server.errors[before:]

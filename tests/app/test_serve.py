@@ -52,7 +52,7 @@ def answer(port: int, until: str, seconds: float = 60.0) -> tuple[int, str]:
     text = ""
     while time.monotonic() < end:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=5) as response:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=30) as response:
                 status, text = response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             status, text = error.code, error.read().decode()

@@ -27,11 +27,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def test_the_page_shows_leaks_and_opens_disagreements(page: Page, server: Server, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file=65_audit.py")
-    expect(page.get_by_text("certified user")).to_be_visible(timeout=40 * SECOND)
-    expect(page.get_by_text("0 of 128 user turns raise an alarm")).to_be_visible(timeout=45 * SECOND)
+    expect(page.get_by_text("certified user")).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text("0 of 128 user turns raise an alarm")).to_be_visible(timeout=60 * SECOND)
     page.get_by_label("only those the audit gets wrong").check()
     page.get_by_label("Show cases of the kind").select_option(label="in part")
-    expect(page.locator(".da-case").first).to_contain_text("wrong", timeout=45 * SECOND)
+    expect(page.locator(".da-case").first).to_contain_text("wrong", timeout=60 * SECOND)
     expect(page.get_by_text("Is [", exact=False).first).to_be_visible()
     assert outside_requests == []
 
@@ -41,7 +41,7 @@ def test_a_user_whom_nobody_has_certified_is_certified_in_place(page: Page, serv
     rules = Rules.paper().replace(p=0.4)
     execute(lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=1, turns=2, rules=rules)), folder)
     page.goto(f"{server.url}/?file=15_runs.py&run={folder.name}")
-    expect(page.get_by_text("not certified yet")).to_be_visible(timeout=40 * SECOND)
+    expect(page.get_by_text("not certified yet")).to_be_visible(timeout=60 * SECOND)
     page.get_by_role("button", name="Certify this user now").click()
     expect(page.get_by_text("8 scripted assistants")).to_be_visible(timeout=120 * SECOND)
     assert (folder / FILE).is_file() and page.get_by_role("button", name="Certify this user now").count() == 0

@@ -54,6 +54,6 @@ def test_from_the_answer_to_the_sentence_that_made_the_difference(
     expect(page.locator(".dl-outline")).to_have_count(1)
     bars.last.click()
     expect(bars.last).to_have_attribute("aria-pressed", "true")
-    expect(page).to_have_url(re.compile("conversation="), timeout=20 * SECOND)
+    expect(page).to_have_url(re.compile("conversation="), timeout=60 * SECOND)
     assert page.get_by_text("An internal error occurred").count() == 0
     assert outside_requests == []

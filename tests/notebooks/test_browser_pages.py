@@ -1,7 +1,7 @@
 """Every page and every step of the lessons as they are served: no error, nothing too wide, nothing hard to use."""
 
 import pytest
-from accessible import SECOND, in_the_way, serious, settle
+from accessible import PHONE, SECOND, in_the_way, resize, serious, settle
 from browser import Server, asked_outside
 from playwright.sync_api import Browser, Page, expect
 
@@ -24,6 +24,7 @@ def test_nothing_stands_in_anyones_way(name: str, server: Server, page: Page, ou
         page.get_by_role("radio").first.click()
         page.get_by_role("button", name="This is my guess").click()
         expect(page.get_by_text("The last step says whether it held.")).to_be_visible(timeout=60 * SECOND)
+        resize(page, PHONE)
         for step in page.locator(".le-steps button").all():
             step.click()
             settle(page, SECOND // 3)
@@ -31,6 +32,8 @@ def test_nothing_stands_in_anyones_way(name: str, server: Server, page: Page, ou
                 check.click()
                 settle(page, SECOND // 3)
             found += [f"{step.inner_text()}: {line}" for line in serious(page)]
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        expect(page.get_by_text("You guessed")).to_be_visible(timeout=60 * SECOND)
     assert not found, "\n".join(found)
     assert outside_requests == []
 

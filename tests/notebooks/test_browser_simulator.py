@@ -29,8 +29,8 @@ class Simulator:
 
     def open(self, url: str) -> None:
         self.page.goto(url)
-        expect(self.page.locator(".st-frame").first).to_be_visible(timeout=45 * SECOND)
-        expect(self.page.locator(".js-plotly-plot .scatterlayer")).to_have_count(1, timeout=45 * SECOND)  # the graph
+        expect(self.page.locator(".st-frame").first).to_be_visible(timeout=60 * SECOND)
+        expect(self.page.locator(".js-plotly-plot .scatterlayer")).to_have_count(1, timeout=60 * SECOND)  # the graph
         expect(self.page.locator(".dl-chart svg:visible")).to_be_visible()
 
     @property
@@ -60,7 +60,7 @@ class Simulator:
         return self.stage.get_by_role("group", name=name)
 
     def at_turn(self, turn: int) -> None:
-        expect(self.page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=45 * SECOND)
+        expect(self.page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=60 * SECOND)
 
     def step(self, name: str, turn: int) -> None:
         self.button(name).click()
@@ -81,10 +81,10 @@ class Simulator:
         """
         for _ in range(3):
             self.button("Play").click()
-            expect(self.page.locator('.st:not([data-turn="0"])')).to_be_visible(timeout=45 * SECOND)
+            expect(self.page.locator('.st:not([data-turn="0"])')).to_be_visible(timeout=60 * SECOND)
             if self.button("Stop").count():
                 self.button("Stop").click()
-                expect(self.status).not_to_contain_text("playing", timeout=45 * SECOND)
+                expect(self.status).not_to_contain_text("playing", timeout=60 * SECOND)
             if "is over" not in self.stage.inner_text():
                 return self.turn
             self.step("Reset", 0)
@@ -173,7 +173,7 @@ def test_replies_are_compared_one_is_taken_and_an_intent_tells_its_story(simulat
     simulator.begin_anew()
     simulator.button("What would each discover?").click()
     cards = simulator.stage.locator(".st-card")
-    expect(cards).to_have_count(9, timeout=45 * SECOND)
+    expect(cards).to_have_count(9, timeout=60 * SECOND)
     expect(cards.filter(has_text="sees the answer")).to_have_count(1)
     simulator.at_turn(0)
     cards.first.hover()

@@ -26,12 +26,12 @@ class Synthesis:
 
     def open(self, url: str) -> None:
         self.page.goto(url)
-        expect(self.page.locator("[data-turns]")).to_be_attached(timeout=40 * SECOND)
+        expect(self.page.locator("[data-turns]")).to_be_attached(timeout=60 * SECOND)
 
     def go_on_to_the_rows(self) -> None:
         """Follow the link to page 41, which opens the same run."""
         self.page.get_by_role("link", name="Open every pair").click()
-        expect(self.page.locator("[data-pair]")).to_be_attached(timeout=40 * SECOND)
+        expect(self.page.locator("[data-pair]")).to_be_attached(timeout=60 * SECOND)
 
     @property
     def status(self) -> Locator:
@@ -64,9 +64,9 @@ def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> 
     page = synthesis.page
     synthesis.choose("Domain", "Creative writing")
     synthesis.choose("Users", "10")
-    expect(page.get_by_text("10 users × 5 turns × 2 replies")).to_be_visible(timeout=45 * SECOND)
+    expect(page.get_by_text("10 users × 5 turns × 2 replies")).to_be_visible(timeout=60 * SECOND)
     synthesis.button("Synthesise").click()
-    expect(synthesis.status).to_contain_text(re.compile("creative.writing.*10 of 10"), timeout=45 * SECOND)
+    expect(synthesis.status).to_contain_text(re.compile("creative.writing.*10 of 10"), timeout=60 * SECOND)
     with RunStore.read(synthesis.run) as store:
         assert store.configuration["kind"] == "synthesize" and store.counts().finished == 10
 
@@ -94,7 +94,7 @@ def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> 
 
     synthesis.button("Export").click()
     exported = page.get_by_role("log", name="Exported")
-    expect(exported).to_contain_text("prompt rows", timeout=45 * SECOND)
+    expect(exported).to_contain_text("prompt rows", timeout=60 * SECOND)
     folder = synthesis.outputs / "rows" / synthesis.run.name / "preference"
     rows = [row for split in read_rows(folder).values() for row in split]
     assert len(rows) == synthesis.kept and min(row["margin"] for row in rows) >= 1
@@ -108,22 +108,22 @@ def test_a_long_run_is_stopped_survives_a_reload_and_goes_on(synthesis: Synthesi
     synthesis.choose("Users", "500")
     synthesis.choose("Samples of each", "4")
     synthesis.button("Synthesise").click()
-    expect(synthesis.status).to_contain_text("being made", timeout=45 * SECOND)
+    expect(synthesis.status).to_contain_text("being made", timeout=60 * SECOND)
     synthesis.choose("Labels under", "authors")  # the page stays usable
     expect(page.get_by_text(re.compile("authors rules, λ")).first).to_be_attached()  # in a folded table
     expect(synthesis.button("■ Stop")).to_be_visible()
 
     page.reload()
-    synthesis.button("■ Stop").click(timeout=40 * SECOND)
-    expect(synthesis.status).to_contain_text("not finished", timeout=45 * SECOND)
+    synthesis.button("■ Stop").click(timeout=60 * SECOND)
+    expect(synthesis.status).to_contain_text("not finished", timeout=60 * SECOND)
     with RunStore.read(synthesis.run) as store:
         stopped = store.counts()
     assert 0 < stopped.finished < stopped.units == 500
 
     synthesis.button("Go on with this run").click()
-    expect(synthesis.status).not_to_contain_text(f": {stopped.finished} of 500", timeout=45 * SECOND)
+    expect(synthesis.status).not_to_contain_text(f": {stopped.finished} of 500", timeout=60 * SECOND)
     synthesis.button("■ Stop").click()
-    expect(synthesis.status).to_contain_text("not finished", timeout=45 * SECOND)
+    expect(synthesis.status).to_contain_text("not finished", timeout=60 * SECOND)
     with RunStore.read(synthesis.run) as store:
         assert stopped.finished < store.counts().finished < 500
 

@@ -45,7 +45,7 @@ def answers(url: str, seconds: float = 90) -> None:
     deadline = time.monotonic() + seconds
     while True:
         try:
-            urllib.request.urlopen(url, timeout=5).close()
+            urllib.request.urlopen(url, timeout=30).close()
             return
         except OSError:
             if time.monotonic() > deadline:
@@ -69,7 +69,7 @@ def lab(tmp_path: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/lab/tree/{BOOK.name}"
     finally:
         os.killpg(process.pid, signal.SIGTERM)
-        process.wait(timeout=20)
+        process.wait(timeout=60)
 
 
 def played(page: Page) -> dict[str, str]:

@@ -168,7 +168,7 @@ def test_reward_counts_what_it_says() -> None:
 @pytest.mark.slow
 def test_the_door_steps_and_leads_on(server: Server, page: Page, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file=00_start_here.py")
-    page.locator(".st-where", has_text="turn 1 of 5").wait_for(timeout=30_000)
+    page.locator(".st-where", has_text="turn 1 of 5").wait_for(timeout=60_000)
     page.get_by_role("button", name="One turn on").click()
     page.locator(".st-where", has_text="turn 2 of 5").wait_for()
     assert page.locator(".st-col").count() == 3
@@ -180,5 +180,5 @@ def test_the_door_steps_and_leads_on(server: Server, page: Page, outside_request
     expect(page.locator(".st-request .dl-text")).not_to_have_text(before)
     assert page.locator(".st-col").count() == 3 and "person=1" in page.url
     page.get_by_role("link", name="Reward").click()
-    page.get_by_role("heading", name="What is one reply worth?").wait_for(timeout=30_000)
+    page.get_by_role("heading", name="What is one reply worth?").wait_for(timeout=60_000)
     assert outside_requests == []

@@ -59,7 +59,7 @@ def finish(folder: Path, options: RunOptions, concurrency: int = 2, server: Fake
     return (folder / "conversations.jsonl").read_bytes()
 
 
-def wait_for(condition, seconds: float = 30.0):
+def wait_for(condition, seconds: float = 90.0):
     """What the condition gives as soon as it holds, or at last."""
     ends = time.monotonic() + seconds
     while not (found := condition()) and time.monotonic() < ends:
@@ -98,10 +98,10 @@ def kill(process: subprocess.Popen, moment, rng: random.Random) -> None:
     process.communicate()
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [6])
 def test_killed_at_random_moments_a_run_with_language_models_ends_the_same_and_pays_for_no_call_twice(kills, tmp_path):
     asked, rng = Asked(), random.Random(kills)
-    options = dataclasses.replace(LANGUAGE_MODELS, trials=1 if kills < 10 else 4)  # enough to be killed so often
+    options = dataclasses.replace(LANGUAGE_MODELS, trials=2)  # enough to be killed so often
     with FakeServer(asked, latency_seconds=0.04) as server:
         undisturbed = finish(tmp_path / "undisturbed", options, 4, server)
         calls = asked.counts.total()
@@ -119,7 +119,7 @@ def test_killed_at_random_moments_a_run_with_language_models_ends_the_same_and_p
     assert not {name: asked.counts[name] - count for name, count in paid.items() if asked.counts[name] != count}
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3])
 def test_killed_at_random_moments_the_miniature_ends_the_same_and_runs_no_unit_twice(kills, tmp_path):
     undisturbed = finish(tmp_path / "undisturbed", MINIATURE)
     run, rng, turns = tmp_path / "killed", random.Random(kills), len(turn_rows(tmp_path / "undisturbed"))
@@ -169,7 +169,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
         process = simulate(tmp_path / "run", LANGUAGE_MODELS, 4, server)
         wait_for(lambda: server.counts["served"] > 20)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=10)
+        _, err = process.communicate(timeout=60)
         assert process.returncode == 130 and "the same command resumes it" in err and "Traceback" not in err
         with RunStore.read(tmp_path / "run") as store:
             assert 0 < store.counts().turns < 80 and not store.failures()

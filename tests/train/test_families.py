@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chat_models import FAMILIES, make_chat_model
-from training import make_data
+from training import make_base, make_data, short_recipe
 
 from discover_lib.dataset.export import read_rows
 from discover_lib.train.comparison import before_and_after, conversations, replies
@@ -159,25 +159,33 @@ def test_whether_a_model_thinks_is_one_setting_for_training_and_use(thinking: bo
     assert assistant.system == ""
 
 
+@pytest.fixture(scope="module")
+def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A training run of a tiny model, whose replies are short."""
+    folder = tmp_path_factory.mktemp("tiny")
+    rows, base = make_data(folder / "data") / "sft", make_base(folder / "base")
+    settings = StageSettings("sft", str(rows), str(base), recipe=short_recipe())
+    return run_stage(settings, folder / "run", on_progress=lambda line: None).folder
+
+
 @pytest.mark.parametrize("apart", [False, True])
 def test_before_and_after_are_asked_one_after_the_other(
-    apart: bool, place: Path, monkeypatch: pytest.MonkeyPatch
+    apart: bool, tiny_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from discover_lib.core.conversation import Message
     from discover_lib.engines.local import names as local_names
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import generate_artifact
 
-    run = train(place, "smollm2", "sft", probe_turns=1 + apart)
-    names = before_and_after(run.folder)
+    names = before_and_after(tiny_run)
     monkeypatch.setattr("discover_lib.train.comparison.on_gpu", lambda: apart)
     monkeypatch.setattr(local_names, "_MODELS", {})
-    said = replies(names, DOMAIN, [Message("user", "write a manual")], 0)
+    said = replies(names, "svg_drawing", [Message("user", "could you draw me a cat?")], 0)
     assert list(said) == ["before", "after"] and all(each.n_tokens for each in said.values())
     assert len(local_names._MODELS) == (0 if apart else 2)  # what another process has loaded, it has given back
     if not apart:
-        tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
-        assert all(talk.turns for talk in conversations(names, DOMAIN, tree, 0).values())
+        tree = engine("svg_drawing").builder.build(generate_artifact("svg_drawing", "eval", 0)).tree
+        assert all(talk.turns for talk in conversations(names, "svg_drawing", tree, 0).values())
 
 
 @pytest.mark.parametrize("family", CHOSEN)

@@ -74,7 +74,7 @@ def begin(tmp_path: Path) -> Iterator[Callable[..., TrainingJob]]:
             os.kill(status.pid, signal.SIGKILL)
 
 
-def until(holds: Callable[[], Any], seconds: float = 20) -> Any:
+def until(holds: Callable[[], Any], seconds: float = 90) -> Any:
     deadline = time.monotonic() + seconds
     while not (value := holds()):
         assert time.monotonic() < deadline, "it never came to that"

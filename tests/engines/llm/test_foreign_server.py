@@ -64,7 +64,7 @@ def _wait_until_it_answers(port: int, process: subprocess.Popen[bytes], log: Pat
     ends = time.monotonic() + START_SECONDS
     while time.monotonic() < ends and process.poll() is None:
         try:
-            with urlopen(f"http://127.0.0.1:{port}/health", timeout=1):
+            with urlopen(f"http://127.0.0.1:{port}/health", timeout=30):
                 return
         except (URLError, OSError):
             time.sleep(0.1)
