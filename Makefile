@@ -46,18 +46,19 @@ train: $(INSTALLED)-train ## add what training needs (torch: the build that pip 
 
 gpu-versions: $(GPU_VERSIONS) ## an environment of its own with the versions that a GPU gets, Unsloth's trainers among them
 
-rehearse-gpu-versions: $(GPU_VERSIONS) ## run every stage at toy size on those versions
+rehearse-gpu-versions: $(GPU_VERSIONS) $(INSTALLED)-test ## every stage at toy size on those versions, and Unsloth's own trainers
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	.venv-gpu/bin/discover synthesize --domain technical_writing --assistant draft --assistant adaptive \
 		--artifacts 8 --turns 3 --run "$$folder/conversations" && \
 	.venv-gpu/bin/discover train sft --data "$$folder/conversations" --base Qwen/Qwen3-8B \
-		--run "$$folder/run" --backend unsloth --rehearse
+		--run "$$folder/run" --backend unsloth --rehearse && \
+	$(VENV)/pytest -q --integrations unsloth
 
 lock: $(INSTALLED)-test ## renew constraints.txt from pyproject.toml
 	@$(VENV)/python tools/lock.py
 
 clean: ## remove the environment and every cache; data and outputs stay
-	@rm -rf .venv .venv-gpu .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	@rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 	@find . -name __pycache__ -o -name __marimo__ | while read -r folder; do rm -rf "$$folder"; done
 
 $(INSTALLED)-core: $(SOURCES)
@@ -69,5 +70,5 @@ $(INSTALLED)-test: $(SOURCES)
 $(INSTALLED)-train: $(SOURCES)
 	@$(PYTHON) tools/install.py train
 
-$(GPU_VERSIONS): $(SOURCES) tools/gpu-versions.txt | $(INSTALLED)-train
+$(GPU_VERSIONS): $(SOURCES) tools/gpu-versions.txt | $(INSTALLED)-core
 	@$(PYTHON) tools/install.py --gpu-versions

@@ -4,6 +4,7 @@ import ast
 import importlib
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +70,14 @@ def test_what_a_page_imports_of_the_library_is_there() -> None:
                 assert all(hasattr(module, each.name) for each in node.names), f"{page.name}: {ast.unparse(node)}"
                 imported += 1
     assert imported > 5
+
+
+def test_the_versions_of_a_gpu_machine_stand_beside_those_of_the_tests() -> None:
+    sys.path.insert(0, str(ROOT / "tools"))
+    from lock import PAGE, TABLE, versions_table
+
+    found = TABLE.search(PAGE.read_text(encoding="utf-8"))
+    assert found and found[0] == versions_table(), "tools/lock.py --table writes it anew"
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:

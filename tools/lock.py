@@ -1,9 +1,13 @@
-"""Write constraints.txt, the versions that the project is tested with: `.venv/bin/python tools/lock.py`."""
+"""Write constraints.txt, the versions that the project is tested with, and their table in docs/training.md.
+
+    .venv/bin/python tools/lock.py           # both, from pyproject.toml
+    .venv/bin/python tools/lock.py --table   # the table alone, from the two lock files
+"""
 
 import re
 import sys
 
-from install import CONSTRAINTS, InstallError, ready_uv, run
+from install import CONSTRAINTS, GPU_VERSIONS, ROOT, InstallError, ready_uv, run
 
 HEADER = """\
 # Versions that the workbench is tested with. Made by `make lock` from pyproject.toml, for every platform; do not edit.
@@ -12,6 +16,9 @@ HEADER = """\
 """
 EXTRAS = ("test",)
 COMES_WITH_TORCH = re.compile(r"(torch|triton|nvidia-[\w-]+|cuda-[\w-]+)(==|\s)")
+PAGE = ROOT / "docs" / "training.md"
+TABLE = re.compile(r"(?<=<!-- versions: tools/lock.py -->\n).*?(?=\n<!-- /versions -->)", re.DOTALL)
+SHOWN = ("transformers", "trl", "peft", "accelerate", "datasets", "unsloth", "unsloth_zoo", "bitsandbytes")
 
 
 def lock() -> int:
@@ -25,8 +32,28 @@ def lock() -> int:
     return len(pins)
 
 
+def pins_of(text: str) -> dict[str, str]:
+    """The versions of a lock file, by package."""
+    return dict(re.findall(r"^([\w.-]+)==([\w.+]+)", text, re.MULTILINE))
+
+
+def versions_table() -> str:
+    """The versions of what trains: those of `make test` beside those of a GPU machine."""
+    tested = pins_of(CONSTRAINTS.read_text("utf-8"))
+    gpu = pins_of((ROOT / GPU_VERSIONS).read_text("utf-8"))
+    rows = [f"| {name} | {tested.get(name, '–')} | {gpu.get(name, '–')} |" for name in SHOWN]
+    head = f"| package | `make test` (`{CONSTRAINTS.name}`) | a GPU machine (`{GPU_VERSIONS.as_posix()}`) |"
+    return "\n".join([head, "|---|---|---|", *rows])
+
+
+def write_table() -> None:
+    PAGE.write_text(TABLE.sub(lambda _: versions_table(), PAGE.read_text("utf-8")), "utf-8")
+
+
 if __name__ == "__main__":
     try:
-        print(f"{CONSTRAINTS.name}: {lock()} versions")
+        if sys.argv[1:] != ["--table"]:
+            print(f"{CONSTRAINTS.name}: {lock()} versions")
+        write_table()
     except InstallError as error:
         sys.exit(f"nothing was written: {error}")
