@@ -28,6 +28,7 @@ site: $(INSTALLED)-core ## write the workbench as static pages into site/ (needs
 	@$(VENV)/discover site --out $(or $(OUT),site) $(if $(PROJECT),--project $(PROJECT))
 
 test: $(INSTALLED)-test ## set up what is missing, then style, types and all tests
+	@$(VENV)/python tests/browser.py
 	@status=0; $(MAKE) --no-print-directory lint || status=1; \
 	$(PARALLEL) -m "not browser" $(ARGS) || status=1; $(PARALLEL) -m browser $(ARGS) || status=1; exit $$status
 

@@ -136,3 +136,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             return
         except subprocess.TimeoutExpired:
             continue
+
+
+def missing_here() -> list[str]:
+    """What the tests need of this machine that no package of Python brings, and how Debian brings it."""
+    missing = [] if find_chromium() else ["Chromium (or its path in CHROMIUM): apt-get install chromium"]
+    return missing + ([] if shutil.which("npm") else ["npm: apt-get install npm"])
+
+
+if __name__ == "__main__":
+    sys.exit("\n".join(f"make test needs {line}" for line in missing_here()) or 0)
