@@ -65,10 +65,10 @@ def relations(result: Certificate) -> Markup:
         f"Share of the hidden intents discovered: paired differences over artifacts, {_size(result)}, bootstrapped"
     )
     rows, reason = [], ""
-    for each in result.tested:
+    for each in (*result.required, *result.reported):
         rows.append(_relation(each, span, "" if each.relation.why == reason else each.relation.why))
         reason = each.relation.why
-    head = ("Relation, and why it must hold", "", "Difference", "95 % interval")
+    head = ("Relation, and the argument for it", "", "Difference", "95 % interval")
     return grid(head, rows, caption, "da-table", ("", TIGHT, TIGHT, ""))
 
 
@@ -84,8 +84,9 @@ def _size(result: Certificate) -> str:
 
 def _relation(tested: Tested, span: Span, why: str) -> Markup:
     because = tag("div", why, class_="da-why") if why else EMPTY
+    role = tag("span", " reported, not required", class_="dl-quiet dl-small") if tested.relation.reported else EMPTY
     row = (
-        tag("span", tested.relation.text) + because,
+        tag("span", tested.relation.text) + role + because,
         _mark(tested.holds, MARKS),
         str(tested.difference),
         strip(tested.difference, span),

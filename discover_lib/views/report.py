@@ -731,7 +731,7 @@ def _certificate(part: Part) -> dict[str, Any] | None:
                         replace(panel, assistants=each.relation.better, against=each.relation.worse, measure=SHARE)
                     ),
                 ),
-                cell(each.holds),
+                cell(f"{each.holds} (reported)" if each.relation.reported else each.holds),
                 cell(each.relation.why),
             ],
         )
@@ -743,7 +743,7 @@ def _certificate(part: Part) -> dict[str, Any] | None:
         "tone": {"passed": "known", "failed": "warn", "undecided": "open"}[certificate.result],
         "id": str(panel),
         "verdict": certificate.result.capitalize(),
-        "line": certificate.line,
+        "line": ". ".join(filter(None, (certificate.line, certificate.reported_line.capitalize()))),
         "relations": captioned(head, rows, size, "rp-table rp-wrap"),
     }
 

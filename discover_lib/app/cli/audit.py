@@ -270,10 +270,13 @@ def _certificate(run: Path, flags: AuditFlags) -> tuple[dict[str, Any] | None, b
         certify_run(run, panel, concurrency=IN_FLIGHT if panel.models else 1, settings=settings, budget_dollars=budget)
     warning, trust = certificate_warning(run), trust_in(run)
     for certificate in trust.certificates:
-        rows = ((each.relation.text, each.holds, str(each.difference)) for each in certificate.tested)
+        rows = (
+            (each.relation.text, each.holds, "reported" if each.relation.reported else "required", str(each.difference))
+            for each in (*certificate.required, *certificate.reported)
+        )
         where = f" ({', '.join(certificate.domains)})" if len(trust.certificates) > 1 else ""
         title = f"the panel{where}, n = {certificate.artifacts} artifacts: paired differences of the share discovered"
-        _table(title, ("relation", "", "difference"), rows)
+        _table(title, ("relation", "", "", "difference"), rows)
     typer.echo(warning or f"certified: {trust.line}")
     made = [certificate.to_dict() for certificate in trust.certificates]
     return (made[0] if len(made) == 1 else {"certificates": made} if made else None), warning is None
