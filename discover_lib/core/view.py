@@ -2,13 +2,13 @@
 
 A voice never sees the tree.  It sees what has been achieved, and one group of what has not: things the user knows
 (`clear`), things they half know (`fuzzy`), or, failing both, things of which they could only name the category
-(`latent`).
+(`latent`), and that only where something achieved has it, too (`UserView.shared`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from discover_lib.base.leaks import find_leaks
 from discover_lib.base.records import Record
@@ -31,7 +31,7 @@ class UserView(Record, omit=("category",)):
         texts: requirement texts of the ids above, and of nothing else.
         notes: per id, why it failed or succeeded in this turn's reply (the judge's reason), where there is one.
         changed: those of the ids above that moved or became satisfied in this turn.
-        category: the aspect that what is latent is about, where the tree has a name for it.
+        category: the aspect that what is latent shares with something achieved, where the tree has a name for it.
     """
 
     achieved: tuple[str, ...]
@@ -41,6 +41,15 @@ class UserView(Record, omit=("category",)):
     notes: Mapping[str, str] = field(default_factory=dict, compare=False)
     changed: tuple[str, ...] = field(default=(), compare=False)
     category: str = field(default="", compare=False)
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """What is achieved in the tree of the first missing thing (appendix E.6): the one dimension that may be named.
+
+        An aspect that only what is latent has, and nothing achieved, is no shared aspect; every voice asks this.
+        """
+        root = self.items[0].partition(".")[0] if self.items else None
+        return tuple(key for key in self.achieved if key.partition(".")[0] == root)
 
 
 def user_view(
@@ -64,17 +73,22 @@ def user_view(
     achieved, pursuing, items = known(tree, state, focus(tree, state, rules))
     shown = (*achieved, *items)
     changed = {each.intent_id for each in transitions if each.moved or each.satisfied}
-    return UserView(
+    view = UserView(
         achieved,
         pursuing,
         items,
         texts={key: tree.intents[key].text for key in shown},
         notes={key: reasons[key] for key in shown if key in reasons} if reasons else {},
         changed=tuple(key for key in shown if key in changed),
-        category=next((each.aspect for each in tree[items[0]].walk() if each.aspect), "")
-        if pursuing == "latent"
-        else "",
     )
+    return replace(view, category=_category(tree, view.shared)) if pursuing == "latent" else view
+
+
+def _category(tree: IntentTree, shared: Sequence[str]) -> str:
+    """The name of a shared dimension: an achieved intent's own, or the only one in their tree; "" if there is none."""
+    own = [tree.intents[key].aspect for key in shared if tree.intents[key].aspect]
+    whole = {each.aspect for key in shared for each in tree[tree.root_of[key]].walk() if each.aspect}
+    return own[-1] if own else whole.pop() if len(whole) == 1 else ""
 
 
 def _achieved_and_pursued(

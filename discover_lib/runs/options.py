@@ -28,7 +28,7 @@ from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.intervals import percent
-from discover_lib.metrics.satisfaction import FINAL_REQUESTS
+from discover_lib.metrics.satisfaction import FINAL_REQUESTS, FORMER_REQUESTS, request_named
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.cluster import Spread
 from discover_lib.runs.digests import stored_scores

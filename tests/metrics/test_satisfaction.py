@@ -11,7 +11,7 @@ from discover_lib.core.roles import ask
 from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
-from discover_lib.engines.miniature.assistants import DEAF, SCRIPTED, scripted_assistant
+from discover_lib.engines.miniature.assistants import DEAF, SCRIPTED, USER_BLIND, scripted_assistant
 from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
 from discover_lib.engines.miniature.notation import parse
 from discover_lib.engines.miniature.reading import read_reply, read_user

@@ -423,10 +423,38 @@ def test_an_aspect_reaches_the_view_of_what_is_latent_and_survives_a_file() -> N
     )
     assert IntentTree.from_dict(tree.to_dict()).intents["1.1"].aspect == "voice"
     assert "aspect" not in tree.to_dict()["roots"][0]
-    view = user_view(tree, IntentState({}))
-    assert (view.pursuing, view.category) == ("latent", "voice")
+    met = IntentState({"1": Discovery.DISCOVERED}, satisfied=frozenset({"1"}))
+    view = user_view(tree, met)
+    assert (view.pursuing, view.shared, view.category) == ("latent", ("1",), "voice")
     assert UserView.from_dict(view.to_dict()).category == "voice" and "category" not in LATENT.to_dict()
     assert user_view(tree, IntentState({"1": Discovery.EMERGING})).category == ""
+    assert user_view(tree, IntentState({})).category == "", "nothing achieved shares it"
+
+
+def test_a_dimension_that_nothing_has_touched_has_no_name_for_a_user() -> None:
+    subject = Intent("1", "About a boat", (Intent("1.1", "About a ferry", (), "subject"),))
+    narrator = Intent("2", "Somebody tells it", (Intent("2.1", "A pilot tells it", (), "narrator"),))
+    tree = IntentTree("story", "sea", "", (), (subject, narrator))
+    found = {key: Discovery.DISCOVERED for key in ("1", "1.1")}
+    view = user_view(tree, IntentState(found, satisfied=frozenset(found)))
+    assert (view.pursuing, view.items[0], view.shared, view.category) == ("latent", "2", (), "")
+    assert describe_latent(view, TALK) == "- something, of no category that you could name"
+    named = replace(view, category="narrator")  # as earlier versions stored it
+    assert "narrator" not in describe_latent(named, TALK)
+
+    found |= {"2": Discovery.DISCOVERED}
+    touched = user_view(tree, IntentState(found, satisfied=frozenset(found)))
+    assert (touched.shared, touched.category) == (("2",), "narrator")
+    assert describe_latent(touched, TALK) == "- something of the category 'narrator'"
+
+
+def test_of_several_names_in_a_tree_only_that_of_something_achieved_is_said() -> None:
+    below = (Intent("1.1", "A pilot", (), "voice"), Intent("1.2", "Retired", (), "age"))
+    tree = IntentTree("story", "sea", "", (), (Intent("1", "Has a narrator", below),))
+    root = IntentState({"1": Discovery.DISCOVERED}, satisfied=frozenset({"1"}))
+    assert user_view(tree, root).category == ""
+    both = {key: Discovery.DISCOVERED for key in ("1", "1.1")}
+    assert user_view(tree, IntentState(both, satisfied=frozenset(both))).category == "voice"
 
 
 @pytest.mark.parametrize(
