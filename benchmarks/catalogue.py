@@ -102,7 +102,9 @@ def table(found: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"The same list as one English question, counted in the tokens of its own text (n = {options['artifacts']} each):"
     yield ""
-    yield "| domain | tokens a reply | " + " | ".join(f"reward a turn, {name} rules" for name in found["sentence"]) + " |"
+    yield (
+        "| domain | tokens a reply | " + " | ".join(f"reward a turn, {name} rules" for name in found["sentence"]) + " |"
+    )
     yield "|---|---" + "|---" * len(found["sentence"]) + "|"
     for domain in options["domains"]:
         rows = [by_domain[domain] for by_domain in found["sentence"].values()]
@@ -116,12 +118,16 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="keep the numbers, and put the tables into docs/results.md")
+    parser.add_argument(
+        "--write", action="store_true", help="keep the numbers, and put the tables into docs/results.md"
+    )
     parser.add_argument("--kept", action="store_true", help="take the numbers that were kept instead of measuring")
     parser.add_argument("--artifacts", type=int, help="per domain; default: those of the published evaluation")
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    options = PaperOptions() if given.artifacts is None else dataclasses.replace(PaperOptions(), artifacts=given.artifacts)
+    options = (
+        PaperOptions() if given.artifacts is None else dataclasses.replace(PaperOptions(), artifacts=given.artifacts)
+    )
     found = json.loads(KEPT.read_text("utf-8")) if given.kept else rounded(measured(options, given.processes))
     text = "\n".join(table(found))
     print(text)

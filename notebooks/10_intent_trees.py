@@ -25,7 +25,7 @@ with app.setup(hide_code=True):
     from discover_lib.base.files import data_folder, outputs_folder, write_json
     from discover_lib.core.roles import BuildError, BuiltTree, Recognised
     from discover_lib.core.rollout import MAX_TURNS
-    from discover_lib.core.view import leaked_words
+    from discover_lib.core.view import is_leak_checked, leaked_words
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
     from discover_lib.metrics.ceiling import ceiling
@@ -360,7 +360,9 @@ def show_request(built, built_here):
     _leaks = leaked_words(
         _tree.initial_request, _tree, initial_state(_tree, Rules.paper()), [each.content for each in _implied]
     )
-    _gives = f"It gives away: {', '.join(_leaks)}." if _leaks else "It gives no hidden intent away."
+    _checked = is_leak_checked(_tree.initial_request, _tree, initial_state(_tree, Rules.paper()))
+    _none = "It gives no hidden intent away." if _checked else "Whether it gives a hidden intent away was not checked."
+    _gives = f"It gives away: {', '.join(_leaks)}." if _leaks else _none
     _reach = ceiling(_tree)
     _text = mo.md(f"""
     ## 4. The initial request

@@ -3,9 +3,10 @@
 Scripted assistants whose order can be argued for beforehand are run with the simulator in question, all from the same
 states.  For each relation of the order a paired difference over artifacts says whether it is held, violated or not
 distinguishable.  Only a simulator that holds the required relations can say anything about assistants whose order is
-not known.  Two more questions are asked and reported, whatever the answer: whether adaptive finds more than draft, which
-is the paper's own thesis and no condition of a sound user, and whether a list that ignores the user does as well as
-listening.  A certificate belongs to the simulated user (judge, voice, prompts, rules and the domain they know), so
+not known.  Two more relations are reported, whatever comes out: whether adaptive finds more than draft, which is the
+paper's own thesis and no condition of a sound user, and whether it finds more than a list that ignores the user.
+
+A certificate belongs to the simulated user (judge, voice, prompts, rules and the domain they know), so
 every run of the same user inherits it: the miniature's come with the library, one made for a run lies in its folder.
 """
 
@@ -109,7 +110,7 @@ RELATIONS = (
         "adaptive",
         "above",
         USER_BLIND,
-        "it listens; the other names every value and hears nothing, so where it is not below, listening is not what pays",
+        "it listens; the other names every value and hears nothing: where that finds as much, listening is not what pays",
         reported=True,
     ),
 )

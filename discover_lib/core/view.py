@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from discover_lib.base.leaks import find_leaks
+from discover_lib.base.leaks import find_leaks, is_checkable
 from discover_lib.base.records import Record
 from discover_lib.base.words import stem
 from discover_lib.core import authors
@@ -117,6 +117,11 @@ def hidden_texts(tree: IntentTree, state: IntentState) -> dict[str, str]:
 def known_texts(tree: IntentTree, state: IntentState) -> list[str]:
     """The texts of what the user has discovered."""
     return [intent.text for key, intent in tree.intents.items() if key in state.discovered]
+
+
+def is_leak_checked(message: str, tree: IntentTree, state: IntentState) -> bool:
+    """Whether `leaked_words` can read the message and what is hidden; where it cannot, its silence proves nothing."""
+    return is_checkable(message, hidden_texts(tree, state).values())
 
 
 def leaked_words(message: str, tree: IntentTree, state: IntentState, before: Iterable[str]) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ from discover_lib.audit.agreement import (
 from discover_lib.audit.certificate import ARTIFACTS, certificate_warning, certify_run, lay_out_panel, trust_in
 from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, load_corpus, score
 from discover_lib.audit.failures import failures_of_run, overruled_in
-from discover_lib.audit.leaks import audit, finished_conversations
+from discover_lib.audit.leaks import UNREAD, audit, finished_conversations
 from discover_lib.audit.refused import refusals, refused_in
 from discover_lib.audit.tables import CHECK_COLUMNS, derived, does_not_follow, paper_checks
 from discover_lib.base.errors import DiscoverError
@@ -166,7 +166,12 @@ def _print_only_failures(run: Path) -> dict[str, Any]:
 def _print_leaks(talks: Mapping[str, Conversation]) -> tuple[dict[str, Any], bool]:
     leaks = audit(talks)
     slight = len(leaks.findings) - len(leaks.alarms)
-    typer.echo(f"leaks: {leaks.alarm_rate} user turns raise an alarm, {slight} slight findings; 95 % Wilson interval")
+    if leaks.turns or not leaks.unchecked:
+        typer.echo(
+            f"leaks: {leaks.alarm_rate} user turns raise an alarm, {slight} slight findings; 95 % Wilson interval"
+        )
+    if leaks.unchecked:
+        typer.echo(f"leaks: {UNREAD.format(counted(leaks.unchecked, 'user turn'))}")
     for finding in sorted(leaks.findings, key=lambda one: one.severity != "alarm")[:FINDINGS_SHOWN]:
         typer.echo(f"  {finding.severity}, {finding.name}, turn {finding.turn}: {finding.message}\n    {finding.line}")
     if len(leaks.findings) > FINDINGS_SHOWN:

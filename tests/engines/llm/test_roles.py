@@ -435,7 +435,7 @@ def test_a_dimension_that_nothing_has_touched_has_no_name_for_a_user() -> None:
     subject = Intent("1", "About a boat", (Intent("1.1", "About a ferry", (), "subject"),))
     narrator = Intent("2", "Somebody tells it", (Intent("2.1", "A pilot tells it", (), "narrator"),))
     tree = IntentTree("story", "sea", "", (), (subject, narrator))
-    found = {key: Discovery.DISCOVERED for key in ("1", "1.1")}
+    found = dict.fromkeys(("1", "1.1"), Discovery.DISCOVERED)
     view = user_view(tree, IntentState(found, satisfied=frozenset(found)))
     assert (view.pursuing, view.items[0], view.shared, view.category) == ("latent", "2", (), "")
     assert describe_latent(view, TALK) == "- something, of no category that you could name"
@@ -453,7 +453,7 @@ def test_of_several_names_in_a_tree_only_that_of_something_achieved_is_said() ->
     tree = IntentTree("story", "sea", "", (), (Intent("1", "Has a narrator", below),))
     root = IntentState({"1": Discovery.DISCOVERED}, satisfied=frozenset({"1"}))
     assert user_view(tree, root).category == ""
-    both = {key: Discovery.DISCOVERED for key in ("1", "1.1")}
+    both = dict.fromkeys(("1", "1.1"), Discovery.DISCOVERED)
     assert user_view(tree, IntentState(both, satisfied=frozenset(both))).category == "voice"
 
 
