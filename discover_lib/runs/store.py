@@ -575,10 +575,11 @@ class RunStore:
                 int(discovered),
                 reward,
                 int(tokens),
-                *map(int, rest),
-                leaks_checked=of not in unread,
+                int(unscored),
+                int(leaks),
+                of not in unread,
             )
-            for place, of, where, names, trial, why, turns, discovered, reward, tokens, *rest in rows
+            for place, of, where, names, trial, why, turns, discovered, reward, tokens, unscored, leaks in rows
         ]
 
     def choices(self) -> tuple[list[str], list[str], int]:
