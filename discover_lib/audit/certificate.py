@@ -110,7 +110,8 @@ RELATIONS = (
         "adaptive",
         "above",
         USER_BLIND,
-        "it listens; the other names every value and hears nothing: where that finds as much, listening is not what pays",
+        "it listens; the other names every value and hears nothing: where that finds as much, "
+        "listening is not what pays",
         reported=True,
     ),
 )

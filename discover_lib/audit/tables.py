@@ -174,7 +174,7 @@ def _verdict(printed: float, half: float, low: float, high: float) -> Verdict:
 def _token_gains() -> Iterator[Check]:
     """Savings of tokens by the caption's rule.
 
-    Compared are the variant with the lowest discovery that still beats all baselines, and the baseline with the highest.
+    It compares the variant with the lowest discovery that still beats all baselines with the best baseline.
     """
     for row in main_rows():
         printed, top = row.gain[3], row.best(row.baselines, 0)

@@ -49,7 +49,7 @@ from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, load_corpus
 from discover_lib.audit.failures import failures_of_run, overruled_in
 from discover_lib.audit.leaks import UNREAD, audit, finished_conversations
 from discover_lib.audit.refused import refusals, refused_in
-from discover_lib.audit.tables import CHECK_COLUMNS, derived, does_not_follow, paper_checks
+from discover_lib.audit.tables import CHECK_COLUMNS, derived, does_not_follow, not_at_hand, paper_checks
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 from discover_lib.base.words import counted
@@ -412,6 +412,8 @@ def paper(
     left = sum(each.verdict == "left open" for each in checks)
     bad = len(does_not_follow())
     typer.echo(f"{len(checks)} figures: {len(checks) - left - bad} follow, {bad} do not, {left} are left open")
+    for line in not_at_hand():
+        typer.echo(line)
     if everything:
         rows = (each.row() for each in derived())
         _table("what follows although it is not printed", ("table", "figure", "value", "how"), rows)
