@@ -72,7 +72,8 @@ def sentences(scope: ScopeResults) -> Iterator[str]:
         f"satisfaction {against(scope, 'satisfaction', LAST, BASE)}."
     )
     yield (
-        f"{LAST} − {COPIED}, the script that the base was to copy: discovery {against(scope, 'discovery', LAST, COPIED)}; "
+        f"{LAST} − {COPIED}, the script that the base was to copy: "
+        f"discovery {against(scope, 'discovery', LAST, COPIED)}; "
         f"satisfaction {against(scope, 'satisfaction', LAST, COPIED)}."
     )
     yield (

@@ -25,11 +25,12 @@ with app.setup(hide_code=True):
     from discover_lib.base.files import data_folder, outputs_folder, write_json
     from discover_lib.core.roles import BuildError, BuiltTree, Recognised
     from discover_lib.core.rollout import MAX_TURNS
-    from discover_lib.core.view import is_leak_checked, leaked_words
+    from discover_lib.core.view import leaked_words
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
     from discover_lib.metrics.ceiling import ceiling
     from discover_lib.metrics.intervals import percent
+    from discover_lib.metrics.scores import is_leak_checked
     from discover_lib.runs.doctor import check_connection
     from discover_lib.runs.files import free_tree_file, tree_by_hand
     from discover_lib.runs.recorded import find_recorded, recorded_index

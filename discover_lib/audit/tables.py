@@ -396,9 +396,9 @@ def beside(ours: Iterable[OurResult] = ()) -> list[BesideRow]:
     """The rows of table 1, then ours in the same shape; each says whose it is."""
     rows = []
     for row in main_rows():
-        for model, cells in {**row.baselines, **row.variants}.items():
+        for model, printed in {**row.baselines, **row.variants}.items():
             shown = tuple(
-                f"{cell:.{2 if metric == 'kilotokens' else 1}f}" for metric, cell in zip(METRICS, cells, strict=True)
+                f"{cell:.{2 if metric == 'kilotokens' else 1}f}" for metric, cell in zip(METRICS, printed, strict=True)
             )
             rows.append(BesideRow(THE_PAPER, row.task, f"{row.base}: {model}", shown, "100 artifacts, no interval"))
     for each in ours:

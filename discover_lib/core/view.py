@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from discover_lib.base.leaks import find_leaks, is_checkable
+from discover_lib.base.leaks import find_leaks
 from discover_lib.base.records import Record
 from discover_lib.base.words import stem
 from discover_lib.core import authors
@@ -31,7 +31,7 @@ class UserView(Record, omit=("category",)):
         texts: requirement texts of the ids above, and of nothing else.
         notes: per id, why it failed or succeeded in this turn's reply (the judge's reason), where there is one.
         changed: those of the ids above that moved or became satisfied in this turn.
-        category: the aspect that what is latent shares with something achieved, where the tree has a name for it.
+        category: the aspect that what is latent shares with something achieved, where that has a name for it.
     """
 
     achieved: tuple[str, ...]
@@ -44,10 +44,7 @@ class UserView(Record, omit=("category",)):
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """What is achieved in the tree of the first missing thing (appendix E.6): the one dimension that may be named.
-
-        An aspect that only what is latent has, and nothing achieved, is no shared aspect; every voice asks this.
-        """
+        """What is achieved in the tree of the first missing thing: of what is latent no other aspect is named (E.6)."""
         root = self.items[0].partition(".")[0] if self.items else None
         return tuple(key for key in self.achieved if key.partition(".")[0] == root)
 
@@ -70,25 +67,17 @@ def user_view(
     """
     rules = rules or Rules.paper()
     known = authors.achieved_and_pursued if rules.achieved == "open_parents" else _achieved_and_pursued
-    achieved, pursuing, items = known(tree, state, focus(tree, state, rules))
+    found = achieved, _, items = known(tree, state, focus(tree, state, rules))
     shown = (*achieved, *items)
     changed = {each.intent_id for each in transitions if each.moved or each.satisfied}
     view = UserView(
-        achieved,
-        pursuing,
-        items,
+        *found,
         texts={key: tree.intents[key].text for key in shown},
         notes={key: reasons[key] for key in shown if key in reasons} if reasons else {},
         changed=tuple(key for key in shown if key in changed),
     )
-    return replace(view, category=_category(tree, view.shared)) if pursuing == "latent" else view
-
-
-def _category(tree: IntentTree, shared: Sequence[str]) -> str:
-    """The name of a shared dimension: an achieved intent's own, or the only one in their tree; "" if there is none."""
-    own = [tree.intents[key].aspect for key in shared if tree.intents[key].aspect]
-    whole = {each.aspect for key in shared for each in tree[tree.root_of[key]].walk() if each.aspect}
-    return own[-1] if own else whole.pop() if len(whole) == 1 else ""
+    named = [tree.intents[key].aspect for key in view.shared if tree.intents[key].aspect]
+    return replace(view, category=named[-1]) if view.pursuing == "latent" and named else view
 
 
 def _achieved_and_pursued(
@@ -119,20 +108,12 @@ def known_texts(tree: IntentTree, state: IntentState) -> list[str]:
     return [intent.text for key, intent in tree.intents.items() if key in state.discovered]
 
 
-def is_leak_checked(message: str, tree: IntentTree, state: IntentState) -> bool:
-    """Whether `leaked_words` can read the message and what is hidden; where it cannot, its silence proves nothing."""
-    return is_checkable(message, hidden_texts(tree, state).values())
-
-
 def leaked_words(message: str, tree: IntentTree, state: IntentState, before: Iterable[str]) -> tuple[str, ...]:
     """Content words (stemmed, sorted) of `message` that only undiscovered or emerging intents hold, word for word.
 
-    Other forms are left to the audit: what a user calls a category ("the opening") may be derived from what a hidden
-    intent says ("opens"), and only the audit knows the names of categories.
-
-    Args:
-        before: texts of the conversation before `message`, the assistant's last reply included.
+    None of them is in the texts `before` the message, the assistant's last reply included.  Other forms are left to
+    the audit: what a user calls a category ("the opening") may be derived from what a hidden intent says ("opens"), and
+    only the audit knows the names of categories.
     """
-    hidden = hidden_texts(tree, state)
-    leaks = find_leaks(message, hidden, [*known_texts(tree, state), *before])
+    leaks = find_leaks(message, hidden_texts(tree, state), [*known_texts(tree, state), *before])
     return tuple(sorted({stem(leak.word) for leak in leaks if leak.how == "verbatim"}))

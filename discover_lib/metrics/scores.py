@@ -12,11 +12,12 @@ from typing import Any
 
 import msgspec
 
+from discover_lib.base.leaks import is_checkable
 from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
-from discover_lib.core.view import is_leak_checked
+from discover_lib.core.view import hidden_texts
 from discover_lib.metrics.behaviour import Behaviour, TurnBehaviour, letters
 from discover_lib.metrics.near_misses import Steps, steps_of
 from discover_lib.metrics.satisfaction import LeafScore
@@ -244,6 +245,11 @@ def leaked(turn: Turn) -> bool:
     check, which may ask a model for paraphrases.
     """
     return bool(turn.leaks) or "leak" in turn.flaws
+
+
+def is_leak_checked(message: str, tree: IntentTree, state: IntentState) -> bool:
+    """Whether the rule about words can read a user's message and what is hidden; if not, its silence proves nothing."""
+    return is_checkable(message, hidden_texts(tree, state).values())
 
 
 def is_unchecked(tree: IntentTree, turn: Turn) -> bool:

@@ -418,14 +418,13 @@ def test_the_category_is_the_aspect_that_the_builder_named_unless_that_gives_som
 
 
 def test_an_aspect_reaches_the_view_of_what_is_latent_and_survives_a_file() -> None:
-    tree = IntentTree(
-        "story", "sea", "", (), (Intent("1", "Has a narrator", (Intent("1.1", "A pilot", (), "voice"),)),)
-    )
+    below = (Intent("1.1", "A pilot", (), "voice"), Intent("1.2", "A retired pilot", (), "voice"))
+    tree = IntentTree("story", "sea", "", (), (Intent("1", "Has a narrator", below),))
     assert IntentTree.from_dict(tree.to_dict()).intents["1.1"].aspect == "voice"
     assert "aspect" not in tree.to_dict()["roots"][0]
-    met = IntentState({"1": Discovery.DISCOVERED}, satisfied=frozenset({"1"}))
-    view = user_view(tree, met)
-    assert (view.pursuing, view.shared, view.category) == ("latent", ("1",), "voice")
+    met = dict.fromkeys(("1", "1.1"), Discovery.DISCOVERED)
+    view = user_view(tree, IntentState(met, satisfied=frozenset(met)))
+    assert (view.pursuing, view.items, view.shared, view.category) == ("latent", ("1.2",), ("1.1",), "voice")
     assert UserView.from_dict(view.to_dict()).category == "voice" and "category" not in LATENT.to_dict()
     assert user_view(tree, IntentState({"1": Discovery.EMERGING})).category == ""
     assert user_view(tree, IntentState({})).category == "", "nothing achieved shares it"
@@ -444,8 +443,8 @@ def test_a_dimension_that_nothing_has_touched_has_no_name_for_a_user() -> None:
 
     found |= {"2": Discovery.DISCOVERED}
     touched = user_view(tree, IntentState(found, satisfied=frozenset(found)))
-    assert (touched.shared, touched.category) == (("2",), "narrator")
-    assert describe_latent(touched, TALK) == "- something of the category 'narrator'"
+    assert (touched.shared, touched.category) == (("2",), ""), "only what is latent has that name"
+    assert describe_latent(touched, TALK) == "- something of the category of [2]"
 
 
 def test_of_several_names_in_a_tree_only_that_of_something_achieved_is_said() -> None:
