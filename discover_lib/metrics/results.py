@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -354,7 +354,7 @@ class ScopeResults(Record, omit=("unchecked",)):
         unscored: assistant → part of the assessment → conversations in which it could not be had.
         leaks: assistant → user messages that said what the user could not know; one whose user said nothing of that
             kind, in messages of which some were not checked, is absent.
-        unchecked: assistant → user messages that no check could read for leaks, where there are any.
+        unchecked: assistant → user messages that no check could read for leaks; None where all were read.
     """
 
     scope: str
@@ -373,11 +373,11 @@ class ScopeResults(Record, omit=("unchecked",)):
     stops: Mapping[str, Mapping[str, int]]
     unscored: Mapping[str, Mapping[str, int]]
     leaks: Mapping[str, int]
-    unchecked: Mapping[str, int] = field(default_factory=dict)
+    unchecked: Mapping[str, int] | None = None
 
     def leaks_of(self, assistant: str) -> str:
         """How many messages to one assistant leaked, and how many of them were not checked."""
-        return leaks_told(self.leaks.get(assistant, 0), self.unchecked.get(assistant, 0))
+        return leaks_told(self.leaks.get(assistant, 0), (self.unchecked or {}).get(assistant, 0))
 
     @property
     def why_no_eq_4(self) -> str:
@@ -431,7 +431,7 @@ def results_of(pool: Pool, scope: str = ALL) -> ScopeResults:
             for name in pool.assistants
         },
         leaks={name: count for name, count in leaks.items() if count or not unchecked[name]},
-        unchecked={name: count for name, count in unchecked.items() if count},
+        unchecked={name: count for name, count in unchecked.items() if count} or None,
     )
 
 

@@ -481,7 +481,7 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
         )
         unscored = ", ".join(f"{count} without {part}" for part, count in sorted(scope.unscored[name].items()))
         leaks = f", {counted(scope.leaks[name], 'leak')}" if scope.leaks.get(name) else ""
-        if unread := scope.unchecked.get(name):
+        if unread := (scope.unchecked or {}).get(name):
             leaks += f", {counted(unread, 'user message')} {NOT_CHECKED} for leaks"
         yield f"{name}: {ends}{leaks}{f'; unscored: {unscored}' if unscored else ''}"
     for name, behaviour in scope.manners.items():
