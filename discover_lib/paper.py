@@ -60,7 +60,7 @@ from discover_lib.train.stage import StageSettings
 FORMAT = "discover-paper/1"
 OPTIONS, RESULTS, TIMES = "options.json", "results.json", "times.json"
 TEACHERS = ("draft", "adaptive")  # the paper: a plain small model, and a larger one asked to explore
-SCRIPTED = ("draft", "ask", "options", "adaptive")  # `draft` is the base's model, `ask` stands for CollabLLM's manner
+SCRIPTED = ("draft", "ask", "options", "adaptive")  # `draft` is the base's model; `ask` names no value: no CollabLLM
 BASE = "base"
 POLL_SECONDS = 0.5
 TELL_SECONDS = 10.0  # between lines about pretraining
