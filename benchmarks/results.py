@@ -19,7 +19,7 @@ from pathlib import Path
 from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
-from discover_lib.engines.miniature.assistants import SCRIPTED, USER_BLIND
+from discover_lib.engines.miniature.assistants import POOL, SCRIPTED, USER_BLIND
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.metrics.intervals import bootstrap_difference
 from discover_lib.metrics.scores import ConversationScores, scores_of
@@ -27,7 +27,6 @@ from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.units import plan_units, run_units
 
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results.md"
-POOL = tuple(name for name in SCRIPTED if name != USER_BLIND)  # of eq. 4
 START, END = "<!-- results: made by benchmarks/results.py -->", "<!-- end of results -->"
 
 

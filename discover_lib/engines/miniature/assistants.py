@@ -162,6 +162,7 @@ POLICIES: dict[str, Policy] = {
 }
 SCRIPTED = (*POLICIES, OracleAssistant.name)
 USER_BLIND = "catalogue"  # reported beside the assistants, in no pool of theirs: see its policy
+POOL = tuple(name for name in SCRIPTED if name != USER_BLIND)
 DEAF = ("random", "silent", USER_BLIND)  # the others build what they believe as soon as the finished piece is asked for
 
 
