@@ -194,7 +194,7 @@ def test_conversations_in_the_browser_s_python_are_those_of_this_one_byte_by_byt
         pytest.skip("no Node.js on this machine: nothing runs the site's Python outside a browser")
     command = [sys.executable, ROOT / "benchmarks" / "site_records.py", "--seeds", "2", "--site", site]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "54 conversations, 270 turns: 0 differ" in done.stdout, done.stdout + done.stderr
+    assert "60 conversations, 300 turns: 0 differ" in done.stdout, done.stdout + done.stderr
 
 
 # -- in a browser ------------------------------------------------------------------------------------------------------
