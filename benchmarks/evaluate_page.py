@@ -26,7 +26,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from browser import CHROMIUM_OPTIONS, find_chromium, workbench
 
-from discover_lib.engines.miniature.assistants import SCRIPTED
+from discover_lib.engines.miniature.assistants import POOL
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions
 
@@ -36,7 +36,7 @@ WAIT = 120_000
 
 def make_run(folder: Path) -> None:
     folder.mkdir(parents=True)
-    run = lay_out_evaluation(RunOptions(tuple(SCRIPTED)[:9], artifacts=56, trials=2), ["svg_drawing"])
+    run = lay_out_evaluation(RunOptions(POOL, artifacts=56, trials=2), ["svg_drawing"])
     evaluate(run, folder, concurrency=os.cpu_count() or 1)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
-from discover_lib.engines.miniature.assistants import SCRIPTED
+from discover_lib.engines.miniature.assistants import POOL, SCRIPTED, USER_BLIND
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.metrics.intervals import bootstrap_difference
 from discover_lib.metrics.scores import ConversationScores, scores_of
@@ -44,21 +44,22 @@ class Measured:
 def measure(domain: str, rules: Rules, artifacts: int, trials: int, processes: int) -> Measured:
     builder = engine(domain).builder
     trees = {each.id: (domain, builder.build(each).tree) for each in generate_artifacts(domain, "eval", artifacts)}
-    units = plan_units(trees, SCRIPTED, trials=trials, turns=5, rules=rules, seed=0)
     found: Found = {name: {} for name in SCRIPTED}
 
-    def noted() -> Iterator[ConversationScores]:
+    def noted(pool: tuple[str, ...]) -> Iterator[ConversationScores]:
+        units = plan_units(trees, pool, trials=trials, turns=5, rules=rules, seed=0)
         for place, conversation in enumerate(run_units(units, processes)):
             scores = scores_of(conversation, place)
             found[scores.assistant].setdefault(scores.artifact, []).append(scores.discovered)
             yield scores
 
-    return Measured({each.assistant: each for each in summarise(noted())}, found)
+    summaries = [each for pool in (POOL, (USER_BLIND,)) for each in summarise(noted(pool))]
+    return Measured({each.assistant: each for each in summaries}, found)
 
 
 def table(domain: str, paper: Measured, authors: Measured) -> str:
     rows = []
-    for name in sorted(SCRIPTED, key=lambda name: -paper.summaries[name].discovered.mean):
+    for name in sorted(paper.summaries, key=lambda name: -paper.summaries[name].discovered.mean):
         ours, theirs = paper.summaries[name], authors.summaries[name]
         cells = [
             ours.discovered,
@@ -68,7 +69,8 @@ def table(domain: str, paper: Measured, authors: Measured) -> str:
             theirs.discovery,
             theirs.reward,
         ]
-        rows.append(f"| {name} | " + " | ".join(map(str, cells)) + f" | {ours.tokens.mean:.0f} |")
+        told = ["–" if cell is None else str(cell) for cell in cells]
+        rows.append(f"| {name} | " + " | ".join(told) + f" | {ours.tokens.mean:.0f} |")
     hidden = paper.summaries["oracle"].discovered.mean / paper.summaries["oracle"].share.mean
     head = (
         "| assistant | discovered, paper rules | eq. 4 | reward per turn | discovered, authors' rules | eq. 4 "
@@ -109,8 +111,8 @@ def main() -> None:
     note = (
         f"{options.artifacts} generated artifacts × {options.trials} trials a domain, five turns, seed 0, made by "
         f"`benchmarks/results.py`. Mean and 95 % bootstrap interval over artifacts, trials nested; *discovered* counts "
-        f"intents beyond those that the request names; eq. 4 is taken within these {len(SCRIPTED)} assistants; "
-        f"tokens, a mean alone, are notation words × 16. Measured "
+        f"intents beyond those that the request names; eq. 4 is taken within {len(POOL)} assistants, without "
+        f"`{USER_BLIND}`, which ignores the user; tokens, a mean alone, are notation words × 16. Measured "
         f"{datetime.date.today().isoformat()}, Python {platform.python_version()}, "
         f"{time.perf_counter() - began:.0f} s on {options.processes} cores."
     )

@@ -26,6 +26,7 @@ PAGE, KEPT = REPOSITORY / "docs" / "results.md", REPOSITORY / "docs" / "results"
 START, END = "<!-- trained: made by benchmarks/trained.py -->", "<!-- end of trained -->"
 COLUMNS = ("discovery", "proportion", "satisfaction", "interactivity", "tokens", "reward")
 LAST = VARIANTS[-1].label
+COPIED = "draft"  # what the base is pretrained to behave like
 
 
 def scopes(part: Mapping[str, Any]) -> dict[str, ScopeResults]:
@@ -69,6 +70,11 @@ def sentences(scope: ScopeResults) -> Iterator[str]:
         f"{LAST} − base: discovery (eq. 4) {against(scope, 'discovery', LAST, BASE)}; share found "
         f"{against(scope, 'proportion', LAST, BASE)}; thousand tokens {against(scope, 'tokens', LAST, BASE)}; "
         f"satisfaction {against(scope, 'satisfaction', LAST, BASE)}."
+    )
+    yield (
+        f"{LAST} − {COPIED}, the script that the base was to copy: "
+        f"discovery {against(scope, 'discovery', LAST, COPIED)}; "
+        f"satisfaction {against(scope, 'satisfaction', LAST, COPIED)}."
     )
     yield (
         f"{LAST} − {VARIANTS[-2].label}: discovery {against(scope, 'discovery', LAST, VARIANTS[-2].label)}; "

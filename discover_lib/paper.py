@@ -36,6 +36,7 @@ from discover_lib.base.files import rounded, write_json
 from discover_lib.base.ids import LabelledId
 from discover_lib.base.records import Record
 from discover_lib.engines.local.dialect import read_card
+from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
 from discover_lib.metrics.evidence import BROKEN, ids_at, ids_of_results
 from discover_lib.metrics.results import ScopeResults, results_by_scope
@@ -59,7 +60,7 @@ from discover_lib.train.stage import StageSettings
 FORMAT = "discover-paper/1"
 OPTIONS, RESULTS, TIMES = "options.json", "results.json", "times.json"
 TEACHERS = ("draft", "adaptive")  # the paper: a plain small model, and a larger one asked to explore
-SCRIPTED = ("draft", "ask", "options", "adaptive")  # `draft` is the base's model, `ask` stands for CollabLLM's manner
+SCRIPTED = ("draft", "ask", "options", "adaptive")  # `draft` is the base's model; `ask` names no value: no CollabLLM
 BASE = "base"
 POLL_SECONDS = 0.5
 TELL_SECONDS = 10.0  # between lines about pretraining
@@ -181,6 +182,7 @@ class Paper:
             Step("synthesis", self.synthesise),
             *(Step("train " + "+".join(f"[{each}]" for each in wave), partial(self.train, wave)) for wave in WAVES),
             Step("evaluation", self.evaluate),
+            Step(USER_BLIND, self.evaluate_user_blind),
             Step("generalisation", self.generalise),
             Step("results", self.collect_results),
         ]
@@ -269,11 +271,16 @@ class Paper:
         if self.options.unseen:
             self._evaluate("generalisation", self.options.unseen, self.options.unseen_artifacts, trials=1)
 
-    def _evaluate(self, name: str, domains: Sequence[str], artifacts: int, trials: int) -> None:
-        """Conversations, their scores, and a certificate: does this simulated user tell good assistants from bad?"""
-        folder = self.folder / name
+    def evaluate_user_blind(self) -> None:
+        """The same users as `evaluate`, answered by a list that ignores them: a run, and so a pool, of its own."""
+        of = self.options
+        self._simulate_and_score(self.folder / USER_BLIND, (USER_BLIND,), of.domains, of.artifacts, of.trials)
+
+    def _simulate_and_score(
+        self, folder: Path, assistants: Sequence[str], domains: Sequence[str], artifacts: int, trials: int
+    ) -> None:
         options = RunOptions(
-            tuple(self.assistants),
+            tuple(assistants),
             artifacts=artifacts,
             trials=trials,
             seed=self.options.seed,
@@ -284,6 +291,11 @@ class Paper:
         folder.mkdir(exist_ok=True)
         for ended in evaluate(run, folder, concurrency=self.processes, stop=self.stop):
             self._check(ended)
+
+    def _evaluate(self, name: str, domains: Sequence[str], artifacts: int, trials: int) -> None:
+        """Conversations, their scores, and a certificate: does this simulated user tell good assistants from bad?"""
+        folder = self.folder / name
+        self._simulate_and_score(folder, tuple(self.assistants), domains, artifacts, trials)
         panel = min(artifacts, 30) * len(domains) if not self.options.quick else 10
         certify_run(folder, lay_out_panel(folder, artifacts=panel, seed=self.options.seed), concurrency=self.processes)
 
@@ -297,6 +309,8 @@ class Paper:
         for name in ("evaluation", "generalisation"):
             if (self.folder / name).exists():
                 results[name] = evaluation_results(self.folder / name, self.assistants)
+        if (self.folder / USER_BLIND).exists():
+            results[USER_BLIND] = evaluation_results(self.folder / USER_BLIND, {USER_BLIND: USER_BLIND})
         results["base"] = base_results()
         results["training"] = {each.label: training_results(self.folder, each) for each in VARIANTS}
         write_json(self.folder / RESULTS, rounded(results))

@@ -155,6 +155,12 @@ def say_what_is_real():
 
     Recorded conversations illustrate: one language model wrote trees, replies and judgements, so they are no evidence
     that one assistant beats another.
+
+    **The rules can be gamed.** The assistant `catalogue` names every value of the lexicon in every turn and hears
+    nothing. Under the paper's rules it earns about twice the reward of *adaptive*, because an intent counts as
+    discovered when a reply names it. Satisfaction with the finished piece shows the difference: the list makes none.
+
+    No model of a provider and no GPU has been used with this workbench yet; what is measured is the miniature's.
     """)
     return
 

@@ -30,6 +30,7 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
     from discover_lib.metrics.ceiling import ceiling
     from discover_lib.metrics.intervals import percent
+    from discover_lib.metrics.scores import is_leak_checked
     from discover_lib.runs.doctor import check_connection
     from discover_lib.runs.files import free_tree_file, tree_by_hand
     from discover_lib.runs.recorded import find_recorded, recorded_index
@@ -360,7 +361,9 @@ def show_request(built, built_here):
     _leaks = leaked_words(
         _tree.initial_request, _tree, initial_state(_tree, Rules.paper()), [each.content for each in _implied]
     )
-    _gives = f"It gives away: {', '.join(_leaks)}." if _leaks else "It gives no hidden intent away."
+    _checked = is_leak_checked(_tree.initial_request, _tree, initial_state(_tree, Rules.paper()))
+    _none = "It gives no hidden intent away." if _checked else "Whether it gives a hidden intent away was not checked."
+    _gives = f"It gives away: {', '.join(_leaks)}." if _leaks else _none
     _reach = ceiling(_tree)
     _text = mo.md(f"""
     ## 4. The initial request

@@ -24,6 +24,7 @@ with app.setup(hide_code=True):
     from discover_lib.app.panel import Certifier
     from discover_lib.base.files import outputs_folder
     from discover_lib.engines.spec import MINIATURE
+    from discover_lib.metrics.scores import is_unchecked
     from discover_lib.metrics.summary import ListedSummary, summarise_listing
     from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
     from discover_lib.runs.outcomes import Outcomes
@@ -289,6 +290,8 @@ def show_conversation(conversation, conversation_list, its_failures, place, turn
         if _last.leaks:
             _words = ", ".join(f"“{word}”" for word in _last.leaks)
             _spoken.append(show.error_line(f"The user said what only hidden intents hold: {_words}"))
+        elif is_unchecked(_tree, _last):
+            _spoken.append(show.quiet("Whether the user said what only hidden intents hold was not checked."))
         _parts.append(show.beside(show.joined(_receipt), show.joined(_spoken)))
     _parts += [show.error_line(failure.line) for failure in its_failures if failure.turn == _turn + 1]
     _note = _setting.get("note", "")

@@ -40,7 +40,7 @@ with app.setup(hide_code=True):
     from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, load_corpus, score
     from discover_lib.audit.failures import failures_of_run, overruled_in
     from discover_lib.audit.leaks import audit, finished_conversations
-    from discover_lib.audit.tables import beside, derived, does_not_follow, our_results, paper_checks
+    from discover_lib.audit.tables import beside, derived, does_not_follow, not_at_hand, our_results, paper_checks
     from discover_lib.base.files import outputs_folder
     from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
     from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
@@ -132,6 +132,9 @@ def introduce_certificate():
     ## 1 · Does it tell good assistants from bad ones?
 
     Eight scripted assistants whose order can be argued for beforehand meet the same user, and must come out in it.
+    Two relations are reported and decide nothing: *adaptive above draft*, which is the paper's thesis and no condition
+    of a sound user, and *adaptive above catalogue*. The `catalogue` names every value in every turn and hears nothing;
+    under the paper's rules it finds what the oracle finds, under the authors' rules it does not.
     A certificate says no more than that: leaks (§2), noise of the judge (§3) and likeness to people
     ([66](/?file=66_reality.py)) are other questions.
     """)
@@ -405,7 +408,7 @@ def introduce_paper():
     ## 4 · Do the paper's own figures follow?
 
     Of {len(paper_checks())} printed figures that other printed figures decide, {len(does_not_follow())} do not follow
-    from them, rounding allowed for. Cells that were not transcribed are named as such and never guessed.
+    from them, rounding allowed for. Not at hand, and never guessed: {"; ".join(not_at_hand())}.
     """),
             all_checks,
         ]

@@ -112,3 +112,33 @@ def test_synthesis_holds_all_domains_in_one_run_whose_conversations_end_with_the
     assert [talk.setting["domain"] for talk in talks] == ["svg_drawing"] * 2 + ["creative_writing"] * 2
     assert all("train" in talk.setting["artifact"] or talk.final for talk in talks)
     assert all(talk.final is not None and len(talk.turns[0].candidates) == 2 for talk in talks)
+
+
+@pytest.mark.slow
+def test_a_list_that_ignores_the_user_is_evaluated_on_the_same_users_in_no_pool_with_the_others(tmp_path: Path) -> None:
+    from discover_lib.paper import evaluation_results
+    from discover_lib.runs.store import RunStore
+    from discover_lib.views.report import PaperRun
+
+    options = dataclasses.replace(PaperOptions.small(), artifacts=2, scripted=("adaptive",))
+    made, _ = paper(tmp_path / "paper", options, processes=1)
+    assert [step.name for step in made.steps].index("catalogue") == [step.name for step in made.steps].index(
+        "evaluation"
+    ) + 1
+    made.folder.mkdir()
+    made.evaluate_user_blind()
+    made._simulate_and_score(made.folder / "evaluation", ("adaptive",), options.domains, 2, options.trials)
+    with RunStore.read(made.folder / "catalogue") as blind, RunStore.read(made.folder / "evaluation") as others:
+        met = [[talk.start.to_dict() for talk in store.conversations()] for store in (blind, others)]
+        assert met[0] == met[1], "the same users"
+    found = {
+        "evaluation": evaluation_results(made.folder / "evaluation", {"adaptive": "adaptive"}),
+        "catalogue": evaluation_results(made.folder / "catalogue", {"catalogue": "catalogue"}),
+    }
+    table = found["catalogue"]["scopes"][0]["table"]["catalogue"]
+    assert "discovery" not in table, "eq. 4 is of a pool"
+    assert table["reward"]["mean"] > 1.5 and table["satisfaction"]["mean"] == 0
+    written = {"format": "discover-paper/1", "options": options.to_dict(), "labels": ["adaptive"], **found}
+    (made.folder / "results.json").write_text(json.dumps(written))
+    line = PaperRun.read(made.folder).user_blind_line
+    assert line.startswith("catalogue, which names everything and ignores the user") and "satisfaction 0.00" in line

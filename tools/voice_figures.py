@@ -26,7 +26,7 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.view import hidden_texts, known_texts
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
-from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
+from discover_lib.engines.miniature.assistants import POOL, scripted_assistant
 from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
 from discover_lib.engines.miniature.rendering import the
 
@@ -106,7 +106,7 @@ def panel(messages: int) -> Iterator[Conversation]:
     """Conversations of all assistants in all domains, user by user, until that many messages are said."""
     said = 0
     for place in itertools.count():
-        for name, domain in itertools.product(SCRIPTED, DOMAINS):
+        for name, domain in itertools.product(POOL, DOMAINS):
             user, seed = engine(domain), derive_seed("voice figures", place, domain)
             tree = user.builder.build(generate_artifact(domain, "eval", place % 100)).tree
             setting = {"domain": domain, "assistants": [name], "artifact": f"{domain} {place}"}

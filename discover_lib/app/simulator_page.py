@@ -18,7 +18,7 @@ from discover_lib.app.sources import (
     recorded_choices,
 )
 from discover_lib.core.rules import NAMED_RULES
-from discover_lib.engines.miniature.assistants import SCRIPTED, about
+from discover_lib.engines.miniature.assistants import POOL, SCRIPTED, about
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.views.html import Markup, quiet
 
@@ -157,7 +157,7 @@ def compared(session: Session) -> list[str]:
     """Whose replies to compare at one moment: with a judge that costs, only a few."""
     used = session.settings
     if used.judge == MINIATURE:
-        return list(dict.fromkeys([*assistant_names(), used.assistant]))
+        return list(dict.fromkeys([*POOL, used.assistant]))  # the list that ignores the user can be chosen to play
     return list(dict.fromkeys([used.assistant, "draft", "ask", "options"]))
 
 

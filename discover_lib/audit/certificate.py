@@ -3,7 +3,10 @@
 Scripted assistants whose order can be argued for beforehand are run with the simulator in question, all from the same
 states.  For each relation of the order a paired difference over artifacts says whether it is held, violated or not
 distinguishable.  Only a simulator that holds the required relations can say anything about assistants whose order is
-not known.  A certificate belongs to the simulated user (judge, voice, prompts, rules and the domain they know), so
+not known.  Two more relations are reported, whatever comes out: whether adaptive finds more than draft, which is the
+paper's own thesis and no condition of a sound user, and whether it finds more than a list that ignores the user.
+
+A certificate belongs to the simulated user (judge, voice, prompts, rules and the domain they know), so
 every run of the same user inherits it: the miniature's come with the library, one made for a run lies in its folder.
 """
 
@@ -29,6 +32,7 @@ from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery
 from discover_lib.engines.manner import Manner
+from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.engines.miniature.edition import edition_of_user
 from discover_lib.engines.options import ROLES, RoleOptions
 from discover_lib.engines.spec import MINIATURE
@@ -45,7 +49,7 @@ FORMAT = "discover-certificate/1"
 FILE = "certificate.json"
 SHIPPED = Path("audit") / "certificates.json"  # below the data folder: the miniature's, one a domain and rules
 PANEL_FOLDER = "panel"  # below the run's
-PANEL = ("silent", "random", "ask", "options", "draft", "adaptive", "mixed", "oracle")
+PANEL = ("silent", "random", "ask", "options", "draft", "adaptive", "mixed", "oracle", USER_BLIND)
 ARTIFACTS = 40  # fewer often leave adaptive and draft, the closest of the panel, not distinguishable
 TOLERANCE = 0.02  # of the hidden intents: two shares that differ by less count as the same
 ENOUGH = 5  # artifacts below which nothing is certified
@@ -60,19 +64,21 @@ class CertificateError(DiscoverError):
 
 
 @dataclass(frozen=True)
-class Relation(Record):
-    """One relation that a sound simulator shows.
+class Relation(Record, omit=("reported",)):
+    """One relation that a sound simulator shows, or one that is only looked at.
 
     Attributes:
         kind: `better` finds more than `worse` ("above"), at most `TOLERANCE` less ("not below"), or, with no `worse`,
             at most `TOLERANCE` at all ("nothing").
         why: the argument for it, without having seen a number.
+        reported: told with the others, and no part of the result.
     """
 
     better: str
     kind: Kind
     worse: str
     why: str
+    reported: bool = False
 
     @property
     def text(self) -> str:
@@ -86,14 +92,28 @@ class Relation(Record):
 _KNOWS = "the oracle is shown the intents and builds them; a judge that does not see this cannot see discovery at all"
 RELATIONS = (
     Relation("silent", "nothing", "", "a reply that shows and asks nothing cannot help anybody discover anything"),
-    *(Relation("oracle", "above", other, _KNOWS) for other in PANEL if other != "oracle"),
+    *(Relation("oracle", "above", other, _KNOWS) for other in PANEL if other not in ("oracle", USER_BLIND)),
     Relation("draft", "above", "silent", "a whole draft shows a value of every aspect; some of them must hit"),
     Relation("options", "above", "silent", "alternatives named aloud are concrete, so some of them must hit"),
     Relation("draft", "above", "ask", "a bare question names no value, and a user cannot answer what they do not know"),
-    Relation("adaptive", "above", "draft", "it builds what is clear as draft does, and shows samples where it is not"),
     Relation("adaptive", "above", "random", "it hears what the user says; the random one does the same things, deaf"),
     Relation("adaptive", "above", "ask", "it shows values where the other only asks for them"),
     Relation("mixed", "not below", "draft", "it shows the same draft and samples beside it; length costs nothing here"),
+    Relation(
+        "adaptive",
+        "above",
+        "draft",
+        "the paper's thesis: it builds what is clear as draft does, and shows samples where it is not",
+        reported=True,
+    ),
+    Relation(
+        "adaptive",
+        "above",
+        USER_BLIND,
+        "it listens; the other names every value and hears nothing: where that finds as much, "
+        "listening is not what pays",
+        reported=True,
+    ),
 )
 
 
@@ -107,7 +127,7 @@ class Tested(Record):
 
 
 @dataclass(frozen=True)
-class Certificate(Record, derived=("result", "line")):
+class Certificate(Record, derived=("result", "line", "reported_line")):
     """What the panel said about a simulator.
 
     Attributes:
@@ -126,11 +146,20 @@ class Certificate(Record, derived=("result", "line")):
     domains: tuple[str, ...] = ()
 
     @property
+    def required(self) -> tuple[Tested, ...]:
+        """What the result rests on."""
+        return tuple(each for each in self.tested if not each.relation.reported)
+
+    @property
+    def reported(self) -> tuple[Tested, ...]:
+        return tuple(each for each in self.tested if each.relation.reported)
+
+    @property
     def result(self) -> Result:
-        """Failed if a relation is violated, passed if all are held, else undecided."""
-        if any(each.holds == "violated" for each in self.tested):
+        """Failed if a required relation is violated, passed if all of them are held, else undecided."""
+        if any(each.holds == "violated" for each in self.required):
             return "failed"
-        enough = self.artifacts >= ENOUGH and all(each.holds == "held" for each in self.tested)
+        enough = self.artifacts >= ENOUGH and all(each.holds == "held" for each in self.required)
         return "passed" if enough else "undecided"
 
     @property
@@ -138,14 +167,20 @@ class Certificate(Record, derived=("result", "line")):
         """The result in one sentence."""
         size = f"{len(self.found)} scripted assistants, n = {self.artifacts} artifacts"
         if self.result == "passed":
-            return f"all {len(self.tested)} relations argued for beforehand hold ({size})"
+            return f"all {len(self.required)} required relations hold ({size})"
         wanted = "violated" if self.result == "failed" else "not distinguishable"
-        named = [each.relation.text for each in self.tested if each.holds == wanted]
+        named = [each.relation.text for each in self.required if each.holds == wanted]
         if not named:
             return f"the panel is too small to certify anything: {size}, at least {ENOUGH} are needed"
         more = f" and {len(named) - 3} more" if len(named) > 3 else ""
         more += "; more artifacts may decide it" if self.result == "undecided" else ""
         return f"{wanted}: {', '.join(named[:3])}{more} ({size})"
+
+    @property
+    def reported_line(self) -> str:
+        """What was looked at beside, in one sentence; "" in a certificate of before."""
+        told = ", ".join(f"{each.relation.text}: {each.holds}" for each in self.reported)
+        return f"reported, not required: {told}" if told else ""
 
     def to_dict(self) -> dict[str, Any]:
         return {"format": FORMAT} | super().to_dict()

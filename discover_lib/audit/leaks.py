@@ -22,7 +22,10 @@ from discover_lib.core.view import hidden_texts, known_texts
 from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER, Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.metrics.intervals import Share, share_of
+from discover_lib.metrics.scores import unchecked_messages
 from discover_lib.runs.store import RunStore
+
+UNREAD = "{} not checked: the rule about words reads the letters a to z alone"
 
 Severity = Literal["alarm", "slight"]
 ALARMING_SHARE = 1 / 3  # of an intent's content words: one of three gives it away, one of five hardly
@@ -69,10 +72,11 @@ def _plain(finding: Finding) -> dict[str, Any]:
 class Audit:
     """What was found in a set of conversations."""
 
-    turns: int  # user turns read, without the opening request
+    turns: int  # user turns read, without the opening request and without those that could not be checked
     findings: tuple[Finding, ...]
     conversations: int
     domains: Mapping[str, int] = field(default_factory=dict)  # domain ("" for no lexicon) → user turns
+    unchecked: int = 0  # user turns in letters that the rule about words does not know
 
     @cached_property
     def alarms(self) -> tuple[Finding, ...]:
@@ -90,7 +94,7 @@ class Audit:
             "domains": dict(self.domains),
             "alarm_rate": dataclasses.asdict(self.alarm_rate),
             "findings": [_plain(each) for each in self.findings],
-        }
+        } | ({"unchecked": self.unchecked} if self.unchecked else {})
 
 
 def finished_conversations(store: RunStore, limit: int | None = None) -> dict[str, Conversation]:
@@ -105,17 +109,18 @@ def audit(conversations: Mapping[str, Conversation] | Iterable[Conversation]) ->
         named: Iterable[tuple[str, Conversation]] = ((f"no. {at}", each) for at, each in enumerate(conversations))
     else:
         named = conversations.items()
-    turns, count = 0, 0
+    turns, count, unchecked = 0, 0, 0
     findings: list[Finding] = []
     domains: dict[str, int] = {}
     for name, conversation in named:
         count += 1
-        spoken = sum(turn.user_message is not None for turn in conversation.turns)
-        turns += spoken
+        unread = unchecked_messages(conversation)
+        spoken = sum(turn.user_message is not None for turn in conversation.turns) - unread
+        turns, unchecked = turns + spoken, unchecked + unread
         domain = lexicon_domain(conversation)
         domains[domain] = domains.get(domain, 0) + spoken
         findings += audit_conversation(conversation, _with_setting(name, conversation))
-    return Audit(turns, tuple(findings), count, domains)
+    return Audit(turns, tuple(findings), count, domains, unchecked)
 
 
 def _with_setting(name: str, conversation: Conversation) -> str:

@@ -20,7 +20,7 @@ from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.runs.plan import ASSUMED_BASIS, NOTHING, Length, Plan, Span, Stage
 
-NOT_TRANSCRIBED = "not transcribed"
+NOT_AT_HAND = "cell not at hand"
 METRICS = ("discover", "satisfy", "interact", "kilotokens")
 THE_PAPER = "the paper"
 
@@ -34,7 +34,7 @@ class Check:
     Attributes:
         what: which figure, in words; `table` where it stands.
         printed: in `unit`; of a sum of shares the 100 that it should be.
-        computed: in `unit`; None where it cannot be recomputed from what is transcribed.
+        computed: in `unit`; None where the printed rule gives no number.
         low, high: the results that the printed cells allow, given their rounding.
         formula: how it was recomputed, with the numbers.
         note: what explains the difference, if something does.
@@ -53,7 +53,7 @@ class Check:
 
     def row(self) -> tuple[str, ...]:
         """As the cells of a table: table, figure, printed, recomputed, verdict, how."""
-        computed = NOT_TRANSCRIBED if self.computed is None else f"{_short(self.computed)} {self.unit}".strip()
+        computed = "no number" if self.computed is None else f"{_short(self.computed)} {self.unit}".strip()
         how = f"{self.formula}; {self.note}" if self.note else self.formula
         return (self.table, self.what, f"{_short(self.printed)} {self.unit}".strip(), computed, self.verdict, how)
 
@@ -75,10 +75,22 @@ def paper_checks() -> list[Check]:
     """Every printed figure that other printed figures decide, recomputed."""
     tables = paper_tables()
     return [
-        *_gains(tables["table_1"]),
-        *_token_gains(tables["table_1"]),
+        *_gains(),
+        *_token_gains(),
         *_counts(tables["table_3"]),
         *_sums(tables),
+        _generalization(tables["generalization"]),
+    ]
+
+
+def not_at_hand() -> list[str]:
+    """What of the paper's tables is not at hand, one line for each: nothing is said of those cells."""
+    tables = paper_tables()
+    five = [row["task"] for row in tables["table_5"]["rows"] if row["sft"] is None]
+    return [
+        *([f"table 2: {NOT_AT_HAND}, all of it"] if tables["table_2"]["rows"] is None else []),
+        f"table 5: {NOT_AT_HAND}: tokens, and single models but SFT on data visualisation code ({', '.join(five)})",
+        f"table 6: {NOT_AT_HAND}: which of WildGuard, HarmBench and ToxiGen a column is",
     ]
 
 
@@ -102,12 +114,39 @@ class Rounded:
         return self.value - self.half, self.value + self.half
 
 
-def _gains(table: Mapping[str, Any]) -> Iterator[Check]:
-    """Gains of discovery, satisfaction and interactivity: (best − baseline) / baseline."""
+@dataclass(frozen=True)
+class MainRow:
+    """One base model on one task: model → its cells in the order of `METRICS`, and the printed gains."""
+
+    base: str
+    task: str
+    baselines: Mapping[str, Sequence[float]]
+    variants: Mapping[str, Sequence[float]]
+    gain: Sequence[float]
+
+    def best(self, models: Mapping[str, Sequence[float]], place: int) -> float:
+        return max(cells[place] for cells in models.values())
+
+
+def main_rows() -> list[MainRow]:
+    """Table 1, block by block."""
+    table = paper_tables()["table_1"]
+    rows = []
     for row in table["rows"]:
+        models = row["models"]
+        baselines = {name: cells for name, cells in models.items() if name in table["baselines"]}
+        variants = {name: cells for name, cells in models.items() if name not in baselines}
+        rows.append(MainRow(row["base"], row["task"], baselines, variants, row["gain"]))
+    return rows
+
+
+def _gains() -> Iterator[Check]:
+    """Gains of discovery, satisfaction and interactivity: best variant against best baseline, metric by metric."""
+    for row in main_rows():
         for place, metric in enumerate(METRICS[:3]):
-            what = f"gain in {metric}, {row['base']}, {row['task']}"
-            yield check_gain("1", what, row["baseline"][place], row["best"][place], row["gain"][place])
+            what = f"gain in {metric}, {row.base}, {row.task}"
+            old, new = row.best(row.baselines, place), row.best(row.variants, place)
+            yield check_gain("1", what, old, new, row.gain[place])
 
 
 def check_gain(table: str, what: str, baseline: float, best: float, printed: float) -> Check:
@@ -132,26 +171,48 @@ def _verdict(printed: float, half: float, low: float, high: float) -> Verdict:
     return "follows" if low - slack <= printed <= high + slack else "does not follow"
 
 
-def _token_gains(table: Mapping[str, Any]) -> Iterator[Check]:
-    """Savings of tokens, by the rule of the caption; the cells behind them are not all transcribed."""
-    of_row = {(rule["base"], rule["task"]): rule for rule in table["token_rule"]}
-    for row in table["rows"]:
-        rule, printed, best = of_row[row["base"], row["task"]], row["gain"][3], row["best"][3]
-        what = f"tokens saved, {row['base']}, {row['task']}"
-        implied = best / (1 - printed / 100)
-        formula = (
-            f"the caption's rule, read off the whole printed table; {best} k saving {printed} % implies a baseline"
-        )
-        formula += f" of {implied:.2f} k, a cell that is {NOT_TRANSCRIBED}"
-        by_rule = rule["by_rule"]
-        if by_rule is None:
-            note = "no variant beats all baselines in discovery, so the rule picks none"
+def _token_gains() -> Iterator[Check]:
+    """Savings of tokens by the caption's rule.
+
+    It compares the variant with the lowest discovery that still beats all baselines with the best baseline.
+    """
+    for row in main_rows():
+        printed, top = row.gain[3], row.best(row.baselines, 0)
+        baseline = next(name for name, cells in row.baselines.items() if cells[0] == top)
+        old = row.baselines[baseline][3]
+        what = f"tokens saved, {row.base}, {row.task}"
+        shown = [
+            name
+            for name, cells in row.variants.items()
+            if _verdict(printed, 0.05, *_saving(old, cells[3])) == "follows"
+        ]
+        beating = {name: cells for name, cells in row.variants.items() if cells[0] > top}
+        note = f"the printed figure is that of {' or '.join(shown)}" if shown else ""
+        ties = [name for name, cells in row.baselines.items() if cells[0] == top and name != baseline]
+        tied = f"; {' and '.join(ties)} {'has' if len(ties) == 1 else 'have'} the same discovery" if ties else ""
+        if not beating:
+            formula = f"no variant is above {baseline}'s {top} in discovery, so the caption's rule picks none"
             yield Check("1", what, printed, None, None, None, "%", formula, "does not follow", note)
             continue
-        picked, shown = rule["variants"]
-        note = f"the rule picks {picked}; the printed figure is that of {shown}" if picked else ""
-        verdict: Verdict = "follows" if abs(by_rule - printed) < 0.05 else "does not follow"
-        yield Check("1", what, printed, by_rule, None, None, "%", formula, verdict, note)
+        picked = min(beating, key=lambda name: beating[name][0])
+        new = beating[picked][3]
+        low, high = _saving(old, new)
+        verdict = _verdict(printed, 0.05, low, high)
+        formula = f"({old} − {new}) / {old}: {baseline} against {picked}, by the caption's rule{tied}"
+        computed = 100 * (old - new) / old
+        yield Check("1", what, printed, computed, low, high, "%", formula, verdict, "" if picked in shown else note)
+
+
+def _saving(old: float, new: float) -> tuple[float, float]:
+    """The least and the most percent saved between two cells printed with two decimals."""
+    was, now = Rounded(old, 0.005), Rounded(new, 0.005)
+    return 100 * (1 - now.ends[1] / was.ends[0]), 100 * (1 - now.ends[0] / was.ends[1])
+
+
+def _generalization(printed: Mapping[str, float]) -> Check:
+    return check_gain(
+        "page", "gain in discover, all unseen types", printed["baseline"], printed["best"], printed["gain"]
+    )
 
 
 def _counts(table: Mapping[str, Any]) -> Iterator[Check]:
@@ -298,9 +359,8 @@ class BesideRow:
 
 BESIDE_COLUMNS = ("whose", "task", "who", *METRICS, "n")
 BESIDE_NOTE = (
-    "The paper's rows are the best of several models per metric, without intervals, on its own artifacts, users and "
-    "pool; ours are one assistant each. Discovery depends on the pool (eq. 4), so no row of ours can be compared with "
-    "one of theirs as a number."
+    "The paper's rows are without intervals, on its own artifacts, users and pool. Discovery depends on the pool "
+    "(eq. 4), so no row of ours can be compared with one of theirs as a number."
 )
 
 
@@ -335,13 +395,12 @@ def _scaled(cell: Mapping[str, Any] | None, metric: str) -> Estimate | None:
 def beside(ours: Iterable[OurResult] = ()) -> list[BesideRow]:
     """The rows of table 1, then ours in the same shape; each says whose it is."""
     rows = []
-    for row in paper_tables()["table_1"]["rows"]:
-        for who, cells in (("best baseline per metric", row["baseline"]), ("best variant per metric", row["best"])):
+    for row in main_rows():
+        for model, printed in {**row.baselines, **row.variants}.items():
             shown = tuple(
-                NOT_TRANSCRIBED if cell is None else f"{cell:.{2 if metric == 'kilotokens' else 1}f}"
-                for metric, cell in zip(METRICS, cells, strict=True)
+                f"{cell:.{2 if metric == 'kilotokens' else 1}f}" for metric, cell in zip(METRICS, printed, strict=True)
             )
-            rows.append(BesideRow(THE_PAPER, row["task"], f"{row['base']}: {who}", shown, "100 artifacts, no interval"))
+            rows.append(BesideRow(THE_PAPER, row.task, f"{row.base}: {model}", shown, "100 artifacts, no interval"))
     for each in ours:
         estimates: Sequence[Estimate | None] = (each.discover, each.satisfy, each.interact, each.kilotokens)
         sizes = sorted({estimate.n_artifacts for estimate in estimates if estimate is not None})

@@ -3,7 +3,8 @@
 A word leaks if only hidden intents hold it, in any inflection, and nothing that may be named does: no intent that the
 user has discovered, and nothing said in the conversation.  A word that the user denies ("no waves") leaks only from an
 intent that denies it, too.  What the rule cannot see are paraphrases in words of their own; where a domain has a
-lexicon, `discover_lib.audit.leaks` adds its synonyms.
+lexicon, `discover_lib.audit.leaks` adds its synonyms.  Nor does it see words in other letters than a to z: a message
+that it cannot read is *not checked* (`is_checkable`), which is not 0 leaks.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from discover_lib.base.words import STOP_WORDS, denies, stem, words
+from discover_lib.base.words import STOP_WORDS, denies, reads, stem, words
 
 How = Literal["verbatim", "inflected", "synonym"]
 
@@ -66,6 +67,21 @@ class Leak:
     intent_ids: tuple[str, ...]
     how: How
     other_ids: tuple[str, ...] = ()
+
+
+NOT_CHECKED = "not checked"
+
+
+def is_checkable(message: str, hidden: Iterable[str]) -> bool:
+    """Whether `find_leaks` can read a message and every hidden text that it would compare it with."""
+    return reads(message) and all(map(reads, hidden))
+
+
+def leaks_told(leaks: int, unchecked: int) -> str:
+    """A number of leaks in words: where messages were not checked, that stands there, and never a bare 0."""
+    if not unchecked:
+        return str(leaks)
+    return f"{leaks}, {unchecked} {NOT_CHECKED}" if leaks else f"{unchecked} {NOT_CHECKED}"
 
 
 def find_leaks(message: str, hidden: Mapping[str, str], known: Iterable[str]) -> tuple[Leak, ...]:

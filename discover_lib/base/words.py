@@ -1,4 +1,7 @@
-"""Words of a text: the one tokenisation that the lexicon, the voice and the leak check share."""
+"""Words of a text: the one tokenisation that the lexicon, the voice and the leak check share.
+
+It knows the letters a to z alone; `reads` says of which texts that is enough.
+"""
 
 import re
 from collections.abc import Sequence
@@ -31,6 +34,17 @@ STOP_WORDS = frozenset(
 def words(text: str) -> list[str]:
     """Lower-case words of `text`, in order; a hyphen separates, an apostrophe does not."""
     return _WORD.findall(text.lower().replace("’", "'"))
+
+
+@lru_cache(maxsize=4096)
+def reads(text: str) -> bool:
+    """Whether `words` sees a text: at least half of its letters are a to z.  A text without letters has none to miss.
+
+    >>> reads("a retired harbour pilot"), reads("бывший лоцман"), reads("退役的引航员"), reads("!?")
+    (True, False, False, True)
+    """
+    letters = [sign for sign in text.lower() if sign.isalpha()]
+    return 2 * sum("a" <= sign <= "z" for sign in letters) >= len(letters)
 
 
 def denies(before: Sequence[str]) -> bool:

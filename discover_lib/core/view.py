@@ -2,13 +2,13 @@
 
 A voice never sees the tree.  It sees what has been achieved, and one group of what has not: things the user knows
 (`clear`), things they half know (`fuzzy`), or, failing both, things of which they could only name the category
-(`latent`).
+(`latent`), and that only where something achieved has it, too (`UserView.shared`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from discover_lib.base.leaks import find_leaks
 from discover_lib.base.records import Record
@@ -31,7 +31,7 @@ class UserView(Record, omit=("category",)):
         texts: requirement texts of the ids above, and of nothing else.
         notes: per id, why it failed or succeeded in this turn's reply (the judge's reason), where there is one.
         changed: those of the ids above that moved or became satisfied in this turn.
-        category: the aspect that what is latent is about, where the tree has a name for it.
+        category: the aspect that what is latent shares with something achieved, where that has a name for it.
     """
 
     achieved: tuple[str, ...]
@@ -41,6 +41,12 @@ class UserView(Record, omit=("category",)):
     notes: Mapping[str, str] = field(default_factory=dict, compare=False)
     changed: tuple[str, ...] = field(default=(), compare=False)
     category: str = field(default="", compare=False)
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """What is achieved in the tree of the first missing thing: of what is latent no other aspect is named (E.6)."""
+        root = self.items[0].partition(".")[0] if self.items else None
+        return tuple(key for key in self.achieved if key.partition(".")[0] == root)
 
 
 def user_view(
@@ -61,20 +67,17 @@ def user_view(
     """
     rules = rules or Rules.paper()
     known = authors.achieved_and_pursued if rules.achieved == "open_parents" else _achieved_and_pursued
-    achieved, pursuing, items = known(tree, state, focus(tree, state, rules))
+    found = achieved, _, items = known(tree, state, focus(tree, state, rules))
     shown = (*achieved, *items)
     changed = {each.intent_id for each in transitions if each.moved or each.satisfied}
-    return UserView(
-        achieved,
-        pursuing,
-        items,
+    view = UserView(
+        *found,
         texts={key: tree.intents[key].text for key in shown},
         notes={key: reasons[key] for key in shown if key in reasons} if reasons else {},
         changed=tuple(key for key in shown if key in changed),
-        category=next((each.aspect for each in tree[items[0]].walk() if each.aspect), "")
-        if pursuing == "latent"
-        else "",
     )
+    named = [tree.intents[key].aspect for key in view.shared if tree.intents[key].aspect]
+    return replace(view, category=named[-1]) if view.pursuing == "latent" and named else view
 
 
 def _achieved_and_pursued(
@@ -108,12 +111,9 @@ def known_texts(tree: IntentTree, state: IntentState) -> list[str]:
 def leaked_words(message: str, tree: IntentTree, state: IntentState, before: Iterable[str]) -> tuple[str, ...]:
     """Content words (stemmed, sorted) of `message` that only undiscovered or emerging intents hold, word for word.
 
-    Other forms are left to the audit: what a user calls a category ("the opening") may be derived from what a hidden
-    intent says ("opens"), and only the audit knows the names of categories.
-
-    Args:
-        before: texts of the conversation before `message`, the assistant's last reply included.
+    None of them is in the texts `before` the message, the assistant's last reply included.  Other forms are left to
+    the audit: what a user calls a category ("the opening") may be derived from what a hidden intent says ("opens"), and
+    only the audit knows the names of categories.
     """
-    hidden = hidden_texts(tree, state)
-    leaks = find_leaks(message, hidden, [*known_texts(tree, state), *before])
+    leaks = find_leaks(message, hidden_texts(tree, state), [*known_texts(tree, state), *before])
     return tuple(sorted({stem(leak.word) for leak in leaks if leak.how == "verbatim"}))

@@ -71,7 +71,7 @@ def conversation_row(talk: Conversation, run: DiscoverId) -> dict[str, Any]:
         "discovered": scores.discovered if judged else None,
         "share": scores.proportion() if judged else None,
         "tokens": sum(scores.tokens),
-        "leaks": scores.leaks,
+        "leaks": scores.known_leaks,
     }
 
 

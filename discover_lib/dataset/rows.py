@@ -62,7 +62,8 @@ class RowOptions:
 
     Attributes:
         rules: labels under these, from the stored judgements; None for the run's own.
-        system: "none", "collaborative" (the prompt of the paper's trained models), or the text of a system message.
+        system: "none", "collaborative" (our prompt, in the spirit of the release's; not the paper's E.10), or the text
+            of a system message.
         text: what the assistant's turns hold: what people read, or the miniature's notation for a tiny model.
         grpo_tau: τ of prompt rows, in the run's unit of tokens; None keeps that of the rules.
         tokens: how lengths are counted.

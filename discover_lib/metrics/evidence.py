@@ -53,6 +53,8 @@ def ids_of_results(scopes: Iterable[ScopeResults], run: DiscoverId) -> dict[str,
                 id = replace(of["proportion"], assistants=who, turn=turn)
                 stands_on(id, *within, "curves", who, turn - 1)
             for path, column in (("manners", "behaviour"), ("stops", "stop"), ("unscored",) * 2, ("leaks",) * 2):
+                if path == "leaks" and who in (scope.unchecked or {}):
+                    stands_on(replace(whole, assistants=who, measure=column), *within, "unchecked", who)
                 stands_on(replace(whole, assistants=who, measure=column), *within, path, who)
     return ids
 

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.glossary import meaning
+from discover_lib.base.leaks import leaks_told
 from discover_lib.base.records import Record
 from discover_lib.metrics.behaviour import FAMILIES, Family, letters, trigrams
 from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores, why_undefined
@@ -338,7 +339,7 @@ class BehaviourProfile(Record):
 
 
 @dataclass(frozen=True)
-class ScopeResults(Record):
+class ScopeResults(Record, omit=("unchecked",)):
     """The results over one domain, or over all.
 
     Attributes:
@@ -351,7 +352,9 @@ class ScopeResults(Record):
         curves: assistant → share of the hidden intents found after each turn.
         stops: assistant → why its conversations ended.
         unscored: assistant → part of the assessment → conversations in which it could not be had.
-        leaks: assistant → user messages that said what the user could not know.
+        leaks: assistant → user messages that said what the user could not know; one whose user said nothing of that
+            kind, in messages of which some were not checked, is absent.
+        unchecked: assistant → user messages that no check could read for leaks; None where all were read.
     """
 
     scope: str
@@ -370,6 +373,11 @@ class ScopeResults(Record):
     stops: Mapping[str, Mapping[str, int]]
     unscored: Mapping[str, Mapping[str, int]]
     leaks: Mapping[str, int]
+    unchecked: Mapping[str, int] | None = None
+
+    def leaks_of(self, assistant: str) -> str:
+        """How many messages to one assistant leaked, and how many of them were not checked."""
+        return leaks_told(self.leaks.get(assistant, 0), (self.unchecked or {}).get(assistant, 0))
 
     @property
     def why_no_eq_4(self) -> str:
@@ -401,6 +409,8 @@ def results_by_scope(scores: Sequence[ConversationScores], leave_out: LeaveOut =
 def results_of(pool: Pool, scope: str = ALL) -> ScopeResults:
     """All results over one pool of conversations."""
     values = values_of(pool)
+    leaks = {name: sum(each.leaks for each in pool.by_user[name].values()) for name in pool.assistants}
+    unchecked = {name: sum(each.unchecked for each in pool.by_user[name].values()) for name in pool.assistants}
     return ScopeResults(
         scope=scope,
         assistants=pool.assistants,
@@ -420,7 +430,8 @@ def results_of(pool: Pool, scope: str = ALL) -> ScopeResults:
             name: Counter(part for each in pool.by_user[name].values() for part in each.failed)
             for name in pool.assistants
         },
-        leaks={name: sum(each.leaks for each in pool.by_user[name].values()) for name in pool.assistants},
+        leaks={name: count for name, count in leaks.items() if count or not unchecked[name]},
+        unchecked={name: count for name, count in unchecked.items() if count} or None,
     )
 
 
@@ -513,7 +524,7 @@ def tidy_rows(pool: Pool) -> list[dict[str, Any]]:
             "final_tokens": each.final_tokens,
             "reward": each.reward,
             "behaviour": None if each.behaviours is None else letters(each.behaviours),
-            "leaks": each.leaks,
+            "leaks": each.known_leaks,
             "unscored": " ".join(each.failed),
         }
         for each, proportion in zip(pool.scores, pool.proportions(emerging=EMERGING), strict=True)

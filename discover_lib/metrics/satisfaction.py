@@ -19,8 +19,13 @@ LeaveOut = Literal["none", "all"]
 FINAL_REQUEST = "Thank you. Please give me the complete, final piece now, and nothing else."
 FINAL_REQUESTS = {
     "ours": FINAL_REQUEST,
-    "paper": "Considering the conversation so far, please give me the complete, final piece now, and nothing else.",
+    "paper": (
+        "Okay, now generate a complete output artifact considering the conversation so far. "
+        "Return only the artifact without any other text or explanation."
+    ),
 }
+PARAPHRASED = "Considering the conversation so far, please give me the complete, final piece now, and nothing else."
+FORMER_REQUESTS = {PARAPHRASED: "paper"}  # wordings that runs were begun with → the choice that meant them then
 WHOSE = {"ours": "ours", "paper": "the paper’s"}
 SATISFIED = 4  # the least score of 1 to 5 that counts as satisfied
 _FINAL = re.compile(r"\b(?:final|complete|finished|whole)\b(?:,? \w+){0,2},? (?:piece|version|artifact|result)\b", re.I)
@@ -30,11 +35,18 @@ def choices_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """What an evaluation measured by, where it could be ours or the paper's: (what, whose)."""
     if configuration.get("kind") != "evaluate":
         return ()
-    request = next((name for name, text in FINAL_REQUESTS.items() if text == configuration.get("final_request")), "")
+    asked = configuration.get("final_request")
+    request = next((WHOSE[name] for name, text in FINAL_REQUESTS.items() if text == asked), "an earlier one")
     return (
         ("Interactivity scale", WHOSE[configuration.get("interactivity", "ours")]),
-        ("Final request", WHOSE.get(request, "an earlier one")),
+        ("Final request", "a paraphrase of the paper’s" if asked in FORMER_REQUESTS else request),
     )
+
+
+def request_named(text: object) -> str:
+    """The choice that a stored final request was made by: "ours" where no choice has this wording."""
+    known = {wording: name for name, wording in FINAL_REQUESTS.items()} | FORMER_REQUESTS
+    return known.get(str(text), "ours")
 
 
 def asks_for_final(text: str) -> bool:

@@ -12,10 +12,12 @@ from typing import Any
 
 import msgspec
 
+from discover_lib.base.leaks import is_checkable
 from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
+from discover_lib.core.view import hidden_texts
 from discover_lib.metrics.behaviour import Behaviour, TurnBehaviour, letters
 from discover_lib.metrics.near_misses import Steps, steps_of
 from discover_lib.metrics.satisfaction import LeafScore
@@ -61,6 +63,7 @@ class ConversationScores(Record):
         interactivity: 0 to 1, or None.
         behaviours: per turn, or None.
         leaks: user messages that said what the user could not know.
+        unchecked: user messages that no check could read for leaks; they are no part of `leaks`.
         failed: parts of the assessment that could not be had.
         steps: see `discover_lib.metrics.near_misses`; None in a digest of an earlier version.
     """
@@ -81,6 +84,12 @@ class ConversationScores(Record):
     leaks: int = 0
     failed: tuple[str, ...] = ()
     steps: Steps | None = field(default=None, compare=False)  # known or not: the scores are the same
+    unchecked: int = 0
+
+    @property
+    def known_leaks(self) -> int | None:
+        """`leaks`; None where there are none and some messages were not checked, so that 0 is not known."""
+        return None if self.unchecked and not self.leaks else self.leaks
 
     @property
     def unit(self) -> str:
@@ -125,6 +134,8 @@ class ConversationScores(Record):
         data = super().to_dict()
         del data["place"], data["steps"]
         behaviours = None if self.behaviours is None else letters(self.behaviours)
+        if self.domain and not self.unchecked:  # the miniature's texts are all read
+            del data["unchecked"]
         return {"version": VERSION, **data, "behaviours": behaviours}
 
     def digest(self) -> dict[str, Any]:
@@ -133,12 +144,15 @@ class ConversationScores(Record):
 
     @classmethod
     def from_json(cls, text: str, place: int) -> ConversationScores | None:
-        """The scores whose `digest` was written as `text`; None if another version of the form wrote it."""
+        """The scores whose `digest` was written as `text`; None if another version of the form wrote it.
+
+        So did one of somebody's own tree, in whatever language, that does not say what was checked for leaks.
+        """
         try:
             plain = _PLAIN.decode(text)
         except msgspec.ValidationError:
             return None
-        if plain.version != VERSION:
+        if plain.version != VERSION or (not plain.domain and plain.unchecked is None):
             return None
         return cls(
             place=place,
@@ -157,6 +171,7 @@ class ConversationScores(Record):
             leaks=plain.leaks,
             failed=plain.failed,
             steps=plain.steps,
+            unchecked=plain.unchecked or 0,
         )
 
 
@@ -179,6 +194,7 @@ class _Plain(msgspec.Struct, gc=False):
     leaks: int
     failed: tuple[str, ...]
     steps: tuple[int, int, int, int] | None = None
+    unchecked: int | None = None
 
 
 _PLAIN = msgspec.json.Decoder(_Plain)
@@ -220,6 +236,7 @@ def scores_of(conversation: Conversation, place: int, assessment: Assessment | N
         leaks=sum(map(leaked, turns)),
         failed=tuple(each.part for each in assessed.failures),
         steps=steps_of(conversation),
+        unchecked=unchecked_messages(conversation),
     )
 
 
@@ -228,6 +245,22 @@ def leaked(turn: Turn) -> bool:
     check, which may ask a model for paraphrases.
     """
     return bool(turn.leaks) or "leak" in turn.flaws
+
+
+def is_leak_checked(message: str, tree: IntentTree, state: IntentState) -> bool:
+    """Whether the rule about words can read a user's message and what is hidden; if not, its silence proves nothing."""
+    return is_checkable(message, hidden_texts(tree, state).values())
+
+
+def is_unchecked(tree: IntentTree, turn: Turn) -> bool:
+    """Whether the user's message could not be read for leaks, and no other check found one in it."""
+    said = turn.user_message
+    return said is not None and not leaked(turn) and not is_leak_checked(said, tree, turn.after)
+
+
+def unchecked_messages(conversation: Conversation) -> int:
+    """User messages that no check could read for leaks."""
+    return sum(is_unchecked(conversation.tree, turn) for turn in conversation.turns)
 
 
 def moves_of(conversation: Conversation) -> dict[str, tuple[int, int]]:

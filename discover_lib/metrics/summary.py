@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from discover_lib.base.leaks import leaks_told
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.discovery import discovery_scores, why_undefined
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
@@ -52,13 +53,19 @@ class Summary:
     why_no_score: str = ""  # in words, where eq. 4 is not defined
     users: int = 0  # whom all assistants met
     left_out: int = 0  # those of them on whom all found the same, so that eq. 4 is not defined
+    turns_unchecked: int = 0  # user messages that no check could read for leaks
 
     COLUMNS: ClassVar = ("assistant", "discovered", "share of hidden", "discovery", "reward", "kTok", "leaks")
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers in plain form."""
         told = ("discovery", "why_no_score", "users", "left_out")  # beside a table only
-        return {name: value for name, value in dataclasses.asdict(self).items() if name not in told}
+        plain = {name: value for name, value in dataclasses.asdict(self).items() if name not in told}
+        if not plain["turns_unchecked"]:
+            del plain["turns_unchecked"]
+        elif not self.turns_leaking:
+            plain["turns_leaking"] = None
+        return plain
 
     @property
     def score_line(self) -> str:
@@ -82,7 +89,8 @@ class Summary:
         numbers = (self.share, self.discovery, self.reward)
         share, score, reward = ("not defined" if each is None else str(each) for each in numbers)
         tokens = f"{self.tokens.mean / 1000:.2f}"
-        return (self.assistant, str(self.discovered), share, score, reward, tokens, str(self.turns_leaking))
+        leaks = leaks_told(self.turns_leaking, self.turns_unchecked)
+        return (self.assistant, str(self.discovered), share, score, reward, tokens, leaks)
 
 
 def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
@@ -164,6 +172,7 @@ def _summary(name: str, group: Sequence[ConversationScores]) -> Summary:
         reward=_estimate_of_known(group, lambda each: each.reward),
         tokens=_estimate(group, lambda each: sum(each.tokens)),
         turns_leaking=sum(each.leaks for each in group),
+        turns_unchecked=sum(each.unchecked for each in group),
     )
 
 

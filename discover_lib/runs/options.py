@@ -28,7 +28,7 @@ from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.intervals import percent
-from discover_lib.metrics.satisfaction import FINAL_REQUESTS
+from discover_lib.metrics.satisfaction import FINAL_REQUESTS, FORMER_REQUESTS, request_named
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.cluster import Spread
 from discover_lib.runs.digests import stored_scores
@@ -143,9 +143,7 @@ class RunOptions:
             edition=configuration.get("edition", 1),
             manner=manner_in(configuration),
             **{name: configuration[name] for name in ("trials", "turns", "seed")},
-            final_request=next(
-                (name for name, text in FINAL_REQUESTS.items() if text == configuration.get("final_request")), "ours"
-            ),
+            final_request=request_named(configuration.get("final_request")),
             **{name: configuration[name] for name in if_there if configuration.get(name) is not None},
         )
 
@@ -251,8 +249,14 @@ def _in_edition(run: LaidOut, edition: Edition) -> LaidOut:
 
 
 def as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
-    """A run in a stored configuration's edition, its prompts by the hashes there where these mean the same texts."""
+    """A run in a stored configuration's edition, its prompts by the hashes there where these mean the same texts.
+
+    It asks for the finished piece as it was begun, in an earlier wording of the same choice, too.
+    """
     run = _in_edition(run, stored.get("edition", 1))
+    asked, wanted = stored.get("final_request"), run.configuration.get("final_request")
+    if asked in FORMER_REQUESTS and wanted == FINAL_REQUESTS[FORMER_REQUESTS[asked]]:
+        run = dataclasses.replace(run, configuration={**run.configuration, "final_request": asked})
     if not run.configuration["prompts"]:
         return run
     hashes = _prompts(run.options).hashes_as_in(stored.get("prompts") or {}, _chosen_prompts(run.options))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from discover_lib.base.leaks import NOT_CHECKED
 from discover_lib.base.records import Record
 from discover_lib.base.words import counted, price_line
 from discover_lib.runs.calls import Spent
@@ -22,7 +23,7 @@ Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, tid
 
 
 @dataclass(frozen=True)
-class Outcomes(Record, derived=("line",), omit=("leaks",)):
+class Outcomes(Record, derived=("line",), omit=("leaks", "unread")):
     """What became of the structured answers of a run; parts that are nothing are not spoken of.
 
     The parts of `line` before its semicolon add up to the answers; what was seen in them follows.
@@ -33,6 +34,7 @@ class Outcomes(Record, derived=("line",), omit=("leaks",)):
         unscored: candidates whose judgement failed, and parts of assessments that could not be had.
         calls_before: calls of an earlier version, whose answers were not noted.
         leaks: messages of users that give away what they cannot know, and were kept.
+        unread: artifacts whose intents the rule about leaks cannot read.
     """
 
     answers: Structured = field(default_factory=dict)
@@ -40,6 +42,7 @@ class Outcomes(Record, derived=("line",), omit=("leaks",)):
     unscored: int = 0
     calls_before: int = 0
     leaks: int = 0
+    unread: int = 0
 
     @classmethod
     def of_run(cls, store: RunStore) -> Outcomes:
@@ -48,7 +51,8 @@ class Outcomes(Record, derived=("line",), omit=("leaks",)):
         answers: dict[str, dict[str, int]] = {}
         for (purpose, outcome), count in counted.items():
             answers.setdefault(purpose, {})[outcome] = count
-        return cls(answers, remarks, sum(store.unscored().values()), before, store.leaks())
+        unread = len(store.unread_artifacts())
+        return cls(answers, remarks, sum(store.unscored().values()), before, store.leaks(), unread)
 
     @classmethod
     def of_usage(cls, usage: Usage) -> Outcomes:
@@ -78,6 +82,7 @@ class Outcomes(Record, derived=("line",), omit=("leaks",)):
             f"{counted(between, 'score')} between two steps kept" if between else "",
             _counted(self.remarks.get("unchecked", 0), "not checked for paraphrases"),
             f"{counted(self.leaks, 'leak')} kept" if self.leaks else "",
+            f"leaks {NOT_CHECKED} in {counted(self.unread, 'artifact')}" if self.unread else "",
             _counted(self.unscored, "unscored"),
         ]
         said = "; ".join(filter(None, (", ".join(filter(None, part)) for part in (became, seen))))

@@ -22,6 +22,7 @@ from typing import Any, Literal
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId
 from discover_lib.base.json_text import member, record_json, spaced, to_json
+from discover_lib.base.leaks import is_checkable
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import FORMAT, Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
@@ -138,6 +139,7 @@ class Listed:
     tokens: int
     unscored: int  # candidates without a judgement
     leaks: int  # user messages that said what the user could not know
+    leaks_checked: bool = True  # False: the rule about words cannot read the user's intents
 
 
 @dataclass(frozen=True)
@@ -560,6 +562,7 @@ class RunStore:
             },
         )
         named = {names: tuple(json.loads(names)) for names in {row[3] for row in rows}}
+        unread = self.unread_artifacts()
         return [
             Listed(
                 place,
@@ -572,9 +575,11 @@ class RunStore:
                 int(discovered),
                 reward,
                 int(tokens),
-                *map(int, rest),
+                int(unscored),
+                int(leaks),
+                of not in unread,
             )
-            for place, of, where, names, trial, why, turns, discovered, reward, tokens, *rest in rows
+            for place, of, where, names, trial, why, turns, discovered, reward, tokens, unscored, leaks in rows
         ]
 
     def choices(self) -> tuple[list[str], list[str], int]:
@@ -609,6 +614,14 @@ class RunStore:
     def leaks(self) -> int:
         """User messages that give away what the user cannot know."""
         return int(self._database.one(f"SELECT total(leaks) FROM ({NUMBERS})")[0])
+
+    def unread_artifacts(self) -> frozenset[str]:
+        """Artifacts of somebody's own whose intents the rule about leaks cannot read: 0 leaks are not known of them."""
+        rows = self._database.all("SELECT artifact, tree FROM trees WHERE domain = ''")
+        texts = {
+            of: [each.text for each in IntentTree.from_dict(json.loads(tree)).intents.values()] for of, tree in rows
+        }
+        return frozenset(of for of, intents in texts.items() if not is_checkable("", intents))
 
     def scoring_failures(self, limit: int) -> list[tuple[int, dict[str, Any]]]:
         """(place, `ScoringFailure` in plain form) of the first parts of assessments that could not be had."""

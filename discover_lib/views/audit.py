@@ -12,8 +12,10 @@ from discover_lib.audit.agreement import KIND, Agreement, Disagreement, Flips, L
 from discover_lib.audit.certificate import Certificate, Tested, trust_in
 from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, Case, Scored
 from discover_lib.audit.failures import Example, RunFailures
-from discover_lib.audit.leaks import Audit, Finding
+from discover_lib.audit.leaks import UNREAD, Audit, Finding
 from discover_lib.audit.tables import BESIDE_COLUMNS, BESIDE_NOTE, CHECK_COLUMNS, METRICS, THE_PAPER, BesideRow, Check
+from discover_lib.base.leaks import NOT_CHECKED
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.views import conversation as show
@@ -65,10 +67,10 @@ def relations(result: Certificate) -> Markup:
         f"Share of the hidden intents discovered: paired differences over artifacts, {_size(result)}, bootstrapped"
     )
     rows, reason = [], ""
-    for each in result.tested:
+    for each in (*result.required, *result.reported):
         rows.append(_relation(each, span, "" if each.relation.why == reason else each.relation.why))
         reason = each.relation.why
-    head = ("Relation, and why it must hold", "", "Difference", "95 % interval")
+    head = ("Relation, and the argument for it", "", "Difference", "95 % interval")
     return grid(head, rows, caption, "da-table", ("", TIGHT, TIGHT, ""))
 
 
@@ -84,8 +86,9 @@ def _size(result: Certificate) -> str:
 
 def _relation(tested: Tested, span: Span, why: str) -> Markup:
     because = tag("div", why, class_="da-why") if why else EMPTY
+    role = tag("span", " reported, not required", class_="dl-quiet dl-small") if tested.relation.reported else EMPTY
     row = (
-        tag("span", tested.relation.text) + because,
+        tag("span", tested.relation.text) + role + because,
         _mark(tested.holds, MARKS),
         str(tested.difference),
         strip(tested.difference, span),
@@ -101,7 +104,11 @@ def audit_line(result: Audit) -> Markup:
     slight = len(result.findings) - len(result.alarms)
     alarms = f"{len(result.alarms)} of {result.turns:,} user turns raise an alarm" if result.turns else "no user turn"
     rest = f"; {slight} slight findings are for a person to read" if slight else ""
-    tone = "warn" if result.alarms else None
+    tone = "warn" if result.alarms else "open" if result.unchecked else None
+    unread = UNREAD.format(counted(result.unchecked, "user turn")) if result.unchecked else ""
+    if unread and not result.turns:
+        return tag("p", tag("b", NOT_CHECKED), f": {unread}.", class_="dl-told", data_tone=tone)
+    rest += f"; {unread}" if unread else ""
     words = f": {result.alarm_rate} with its 95 % interval{rest}."
     return tag("p", tag("b", alarms), words, class_="dl-told", data_tone=tone)
 

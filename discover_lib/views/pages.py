@@ -195,7 +195,7 @@ def _footer(conversation: Conversation) -> str:
     if engine == "miniature":
         return (
             "A miniature: a small self-contained world without a language model. Every state, reward and message on "
-            "this page was computed by the same library that drives real models."
+            "this page was computed by the same library that language models plug into."
         )
     return "States, rewards and views on this page are computed from the judgements of the replies."
 

@@ -21,6 +21,7 @@ from discover_lib.base.files import whole_file
 from discover_lib.base.ids import DiscoverId, LabelledId
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
+from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.evidence import BROKEN, SHARE
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, percent, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
@@ -84,6 +85,7 @@ class PaperRun:
     results: Mapping[str, Any]
     evaluation: Part
     generalisation: Part | None
+    user_blind: Part | None = None  # a list that ignores the user, on the users of the evaluation
 
     @classmethod
     def read(cls, folder: Path) -> PaperRun:
@@ -103,7 +105,9 @@ class PaperRun:
                 for name in ("evaluation", "generalisation")
                 if name in results
             }
-            return cls(folder, results, parts["evaluation"], parts.get("generalisation"))
+            if USER_BLIND in results:
+                parts[USER_BLIND] = _part(folder / USER_BLIND, results[USER_BLIND], (USER_BLIND,))
+            return cls(folder, results, parts["evaluation"], parts.get("generalisation"), parts.get(USER_BLIND))
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise ReportError(f"{path} cannot be read ({error}); delete it and run the last step again") from None
 
@@ -132,6 +136,19 @@ class PaperRun:
     @cached_property
     def marks(self) -> dict[str, Look]:
         return looks(self.results["labels"])
+
+    @property
+    def user_blind_line(self) -> str:
+        """What the list earns, in one sentence; "" in a run of an earlier version."""
+        if self.user_blind is None:
+            return ""
+        row = self.user_blind.whole.table[USER_BLIND]
+        told = (
+            f"{MEASURE[name].label} {row[name]}" for name in ("proportion", "reward", "satisfaction") if name in row
+        )
+        return (
+            f"{USER_BLIND}, which names everything and ignores the user, in no pool with the others: {', '.join(told)}"
+        )
 
     def best_scripted(self, scope: ScopeResults) -> str | None:
         """The scripted assistant with the highest discovery."""
@@ -196,6 +213,9 @@ def report_html(folder: Path) -> str:
                 for name, part in finished.items()
             }
         ),
+        user_blind=stands_on(f"{run.user_blind_line}.", run.user_blind.ids, assistants=USER_BLIND, measure="reward")
+        if run.user_blind
+        else "",
         certificates={name: _certificate(part) for name, part in finished.items()},
         pools=pools(run.evaluation.whole.table, run.evaluation.whole.pools, run.marks, run.evaluation.ids),
         ids=[str(part.ids) for part in parts.values() if part],
@@ -731,7 +751,7 @@ def _certificate(part: Part) -> dict[str, Any] | None:
                         replace(panel, assistants=each.relation.better, against=each.relation.worse, measure=SHARE)
                     ),
                 ),
-                cell(each.holds),
+                cell(f"{each.holds} (reported)" if each.relation.reported else each.holds),
                 cell(each.relation.why),
             ],
         )
@@ -743,7 +763,7 @@ def _certificate(part: Part) -> dict[str, Any] | None:
         "tone": {"passed": "known", "failed": "warn", "undecided": "open"}[certificate.result],
         "id": str(panel),
         "verdict": certificate.result.capitalize(),
-        "line": certificate.line,
+        "line": ". ".join(filter(None, (certificate.line, certificate.reported_line.capitalize()))),
         "relations": captioned(head, rows, size, "rp-table rp-wrap"),
     }
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from discover_lib.base.leaks import NOT_CHECKED
 from discover_lib.base.words import price_line
 from discover_lib.runs.calls import Spent
 from discover_lib.runs.outcomes import Outcomes
@@ -63,6 +64,7 @@ def _listed(row: Listed, most: int, flawed: int) -> Markup:
     ended = "" if row.stop == "max_turns" else (row.stop or "not finished").replace("_", " ")
     counts = ((row.unscored, "unscored"), (row.leaks, "with a leak"), (flawed, "flawed"))
     odd = [f"{count} {what}" for count, what in counts if count]
+    odd += [] if row.leaks_checked else [f"leaks {NOT_CHECKED}"]
     trial = f"trial {row.trial + 1}" if row.trial else ""
     facts = (f"{row.turns} turns", f"reward {signed(round(row.reward, 2))}", f"{row.tokens:,} tokens", trial, ended)
     return tag(

@@ -15,6 +15,7 @@ from typing import Any
 
 from discover_lib.base.glossary import meaning
 from discover_lib.base.ids import DiscoverId
+from discover_lib.base.leaks import leaks_told
 from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, NearMisses
 from discover_lib.metrics.paired import SIGNIFICANCE, Comparison, fewest_artifacts, least_p, p_text
@@ -602,7 +603,7 @@ def _endings(pool: Pool, name: str) -> tuple[str, ...]:
         str(len(members)),
         ", ".join(f"{count} {end}" for end, count in ends.most_common()),
         ", ".join(unscored) or "nothing",
-        str(sum(each.leaks for each in members)),
+        leaks_told(sum(each.leaks for each in members), sum(each.unchecked for each in members)),
     )
 
 

@@ -33,7 +33,7 @@ def test_typed_replies_branches_taken_replies_and_other_rules_come_back(tmp_path
     session = Session(USER, folder=tmp_path)
     session.next()
     session.reply('An owl & a <b>fox</b>, or 3*4 = 12 + "ü"?\nOr [nothing] #1')
-    session.candidates(assistant_names())
+    session.candidates(simulator_page.compared(session))
     session.take(session.considered[2])
     session.jump(1)
     session.reply("Who tells it?")

@@ -113,7 +113,8 @@ def test_the_miniature_passes(sound: Certificate) -> None:
     assert sound.result == "passed", sound.line
     assert list(sound.found) == list(PANEL) and sound.artifacts == FEW
     assert {each.relation for each in sound.tested} == set(RELATIONS)
-    assert f"all {len(RELATIONS)} relations" in sound.line and f"n = {FEW}" in sound.line
+    required = [each for each in RELATIONS if not each.reported]
+    assert f"all {len(required)} required relations hold" in sound.line and f"n = {FEW}" in sound.line
 
 
 @pytest.mark.slow

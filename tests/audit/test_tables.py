@@ -4,7 +4,7 @@ import pytest
 
 from discover_lib.audit.tables import (
     METRICS,
-    NOT_TRANSCRIBED,
+    NOT_AT_HAND,
     PAPER_PRINTED,
     PAPER_TURNS,
     THE_PAPER,
@@ -13,6 +13,8 @@ from discover_lib.audit.tables import (
     check_gain,
     derived,
     does_not_follow,
+    main_rows,
+    not_at_hand,
     our_results,
     paper_accounting,
     paper_checks,
@@ -100,11 +102,59 @@ def test_ours_and_theirs_share_a_shape_and_no_row() -> None:
         "SVG drawing", "adaptive", "miniature, paper rules", discover=bootstrap_mean({"a": [40.0], "b": [44.0]})
     )
     rows = beside([mine])
-    assert [each.whose for each in rows] == [THE_PAPER] * 12 + ["ours: miniature, paper rules"]
+    assert [each.whose for each in rows] == [THE_PAPER] * 36 + ["ours: miniature, paper rules"]
     assert len({len(each.row()) for each in rows}) == 1
     assert rows[-1].cells[0].startswith("42.0 [") and rows[-1].cells[1:] == ("not measured",) * 3
     assert rows[-1].n == "2 artifacts, 95 % interval"
-    assert all(each.cells[3] == NOT_TRANSCRIBED for each in rows[:12:2])
+    assert rows[0].who == "Llama: Base" and rows[0].cells == ("38.2", "30.0", "20.1", "3.09")
+
+
+def test_table_1_is_whole() -> None:
+    cells = [cell for row in main_rows() for models in (row.baselines, row.variants) for cell in models.values()]
+    assert sum(map(len, cells)) == 144 and all(isinstance(number, float) for cell in cells for number in cell)
+    assert {len(row.baselines) + len(row.variants) for row in main_rows()} == {6}
+
+
+@pytest.mark.parametrize(
+    ("base", "task", "baseline", "best"),
+    [
+        ("Llama", "creative writing", (38.2, 30.0, 32.6), (42.4, 33.4, 92.3)),
+        ("Llama", "technical writing", (49.1, 36.0, 24.9), (49.0, 35.9, 81.6)),
+        ("Llama", "SVG drawing", (45.6, 32.5, 30.8), (51.6, 37.0, 66.9)),
+        ("Qwen", "creative writing", (39.0, 30.8, 62.9), (45.2, 33.7, 90.4)),
+        ("Qwen", "technical writing", (41.3, 33.8, 64.0), (48.2, 36.4, 81.0)),
+        ("Qwen", "SVG drawing", (47.0, 35.6, 75.1), (48.9, 38.8, 75.9)),
+    ],
+)
+def test_the_best_of_each_block_is_what_was_read_in_the_paper(
+    base: str, task: str, baseline: tuple[float, ...], best: tuple[float, ...]
+) -> None:
+    [row] = [row for row in main_rows() if (row.base, row.task) == (base, task)]
+    assert tuple(row.best(row.baselines, place) for place in range(3)) == baseline
+    assert tuple(row.best(row.variants, place) for place in range(3)) == best
+
+
+@pytest.mark.parametrize(
+    ("what", "computed", "how"),
+    [
+        ("Llama, creative writing", 5.8, "(3.09 − 2.91) / 3.09: Base against DPO"),
+        ("Llama, technical writing", None, "the caption's rule picks none"),
+        ("Llama, SVG drawing", 27.3, "(3.59 − 2.61) / 3.59: Base against SFT+DPO"),
+        ("Qwen, creative writing", -3.0, "(3.01 − 3.1) / 3.01: Prompted Base against DPO"),
+        ("Qwen, technical writing", 31.9, "(2.79 − 1.9) / 2.79: Prompted Base against SFT"),
+        ("Qwen, SVG drawing", 37.9, "(3.96 − 2.46) / 3.96: Base against SFT+DPO+GRPO"),
+    ],
+)
+def test_tokens_saved_by_the_captions_rule(what: str, computed: float | None, how: str) -> None:
+    [check] = [each for each in paper_checks() if each.what == f"tokens saved, {what}"]
+    assert how in check.formula
+    assert check.computed == (None if computed is None else pytest.approx(computed, abs=0.05))
+
+
+def test_what_is_not_at_hand_is_told_and_nothing_else_is_missing() -> None:
+    lines = not_at_hand()
+    assert len(lines) == 3 and all(NOT_AT_HAND in line for line in lines)
+    assert not any(NOT_AT_HAND in cell for each in (*paper_checks(), *beside()) for cell in each.row())
 
 
 def test_an_evaluation_becomes_rows_in_percent() -> None:

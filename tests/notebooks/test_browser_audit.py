@@ -43,5 +43,5 @@ def test_a_user_whom_nobody_has_certified_is_certified_in_place(page: Page, serv
     page.goto(f"{server.url}/?file=15_runs.py&run={folder.name}")
     expect(page.get_by_text("not certified yet")).to_be_visible(timeout=60 * SECOND)
     page.get_by_role("button", name="Certify this user now").click()
-    expect(page.get_by_text("8 scripted assistants")).to_be_visible(timeout=120 * SECOND)
+    expect(page.get_by_text("9 scripted assistants")).to_be_visible(timeout=120 * SECOND)
     assert (folder / FILE).is_file() and page.get_by_role("button", name="Certify this user now").count() == 0

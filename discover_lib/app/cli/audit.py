@@ -47,9 +47,9 @@ from discover_lib.audit.agreement import (
 from discover_lib.audit.certificate import ARTIFACTS, certificate_warning, certify_run, lay_out_panel, trust_in
 from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, load_corpus, score
 from discover_lib.audit.failures import failures_of_run, overruled_in
-from discover_lib.audit.leaks import audit, finished_conversations
+from discover_lib.audit.leaks import UNREAD, audit, finished_conversations
 from discover_lib.audit.refused import refusals, refused_in
-from discover_lib.audit.tables import CHECK_COLUMNS, derived, does_not_follow, paper_checks
+from discover_lib.audit.tables import CHECK_COLUMNS, derived, does_not_follow, not_at_hand, paper_checks
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 from discover_lib.base.words import counted
@@ -166,7 +166,12 @@ def _print_only_failures(run: Path) -> dict[str, Any]:
 def _print_leaks(talks: Mapping[str, Conversation]) -> tuple[dict[str, Any], bool]:
     leaks = audit(talks)
     slight = len(leaks.findings) - len(leaks.alarms)
-    typer.echo(f"leaks: {leaks.alarm_rate} user turns raise an alarm, {slight} slight findings; 95 % Wilson interval")
+    if leaks.turns or not leaks.unchecked:
+        typer.echo(
+            f"leaks: {leaks.alarm_rate} user turns raise an alarm, {slight} slight findings; 95 % Wilson interval"
+        )
+    if leaks.unchecked:
+        typer.echo(f"leaks: {UNREAD.format(counted(leaks.unchecked, 'user turn'))}")
     for finding in sorted(leaks.findings, key=lambda one: one.severity != "alarm")[:FINDINGS_SHOWN]:
         typer.echo(f"  {finding.severity}, {finding.name}, turn {finding.turn}: {finding.message}\n    {finding.line}")
     if len(leaks.findings) > FINDINGS_SHOWN:
@@ -270,10 +275,13 @@ def _certificate(run: Path, flags: AuditFlags) -> tuple[dict[str, Any] | None, b
         certify_run(run, panel, concurrency=IN_FLIGHT if panel.models else 1, settings=settings, budget_dollars=budget)
     warning, trust = certificate_warning(run), trust_in(run)
     for certificate in trust.certificates:
-        rows = ((each.relation.text, each.holds, str(each.difference)) for each in certificate.tested)
+        rows = (
+            (each.relation.text, each.holds, "reported" if each.relation.reported else "required", str(each.difference))
+            for each in (*certificate.required, *certificate.reported)
+        )
         where = f" ({', '.join(certificate.domains)})" if len(trust.certificates) > 1 else ""
         title = f"the panel{where}, n = {certificate.artifacts} artifacts: paired differences of the share discovered"
-        _table(title, ("relation", "", "difference"), rows)
+        _table(title, ("relation", "", "", "difference"), rows)
     typer.echo(warning or f"certified: {trust.line}")
     made = [certificate.to_dict() for certificate in trust.certificates]
     return (made[0] if len(made) == 1 else {"certificates": made} if made else None), warning is None
@@ -404,6 +412,8 @@ def paper(
     left = sum(each.verdict == "left open" for each in checks)
     bad = len(does_not_follow())
     typer.echo(f"{len(checks)} figures: {len(checks) - left - bad} follow, {bad} do not, {left} are left open")
+    for line in not_at_hand():
+        typer.echo(line)
     if everything:
         rows = (each.row() for each in derived())
         _table("what follows although it is not printed", ("table", "figure", "value", "how"), rows)

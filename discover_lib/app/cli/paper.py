@@ -58,7 +58,7 @@ def _show(paper: Paper) -> None:
         if part is not None:
             screen.print(f"\n[bold]{name}[/]", markup=True)
             print_results(screen, part.scopes, "paper", "none", part.ceilings, run.unchanged)
-    for line in run.unchanged_lines:
+    for line in (*run.unchanged_lines, *filter(None, [run.user_blind_line])):
         typer.echo(line)
     seconds = paper.seconds()
     typer.echo(

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from discover_lib.app.cli.common import DONE, NO_ACCESS, UNFINISHED, code_of_halt, console, one_line
 from discover_lib.base.glossary import meaning
+from discover_lib.base.leaks import NOT_CHECKED
 from discover_lib.base.words import counted, price_line
 from discover_lib.core.conversation import Artifact, Conversation, Reply, Turn
 from discover_lib.core.intents import IntentTree
@@ -479,7 +480,9 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
             for stop, count in sorted(scope.stops[name].items())
         )
         unscored = ", ".join(f"{count} without {part}" for part, count in sorted(scope.unscored[name].items()))
-        leaks = f", {counted(scope.leaks[name], 'leak')}" if scope.leaks[name] else ""
+        leaks = f", {counted(scope.leaks[name], 'leak')}" if scope.leaks.get(name) else ""
+        if unread := (scope.unchecked or {}).get(name):
+            leaks += f", {counted(unread, 'user message')} {NOT_CHECKED} for leaks"
         yield f"{name}: {ends}{leaks}{f'; unscored: {unscored}' if unscored else ''}"
     for name, behaviour in scope.manners.items():
         if behaviour.divergent is not None:

@@ -1,7 +1,10 @@
 """What language models answer, as pydantic models: one for each prompt that wants structure.
 
-The models are forgiving in form (spelling of a choice, stray brackets around an id, the paper's names for fields) and
+The models are forgiving in form (spelling of a choice, stray brackets around an id, some other names for a field) and
 strict in content: an id must be text, since the number 1.10 is 1.1, and what decides anything is never filled in.
+
+The answers of the paper's own prompts are not read: their fields (`node_id`, `is_satisfied_or_probed`,
+`classification_label`) are refused.
 
 `other_names` of an answer maps how else its fields are called to their names; it is no part of the schema that is sent,
 and neither is what a scale takes between its steps: a stored call is known by its schema, too.

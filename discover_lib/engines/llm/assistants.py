@@ -23,9 +23,9 @@ REPORTED_TEXT = f"{REPORTED}, thinking left out"
 # What follows the "+" in an assistant's name → its system prompt.
 STYLES = {
     "co-creation": "co_creation",
-    "collaborative": "collaborative",
+    "collaborative": "collaborative",  # ours, in the spirit of the release's system prompt
     "clarifying": "clarifying",
-    "collabllm": "collabllm",  # the paper's own (E.10)
+    "collabllm": "collabllm",  # after the paper's own (E.10), in our words
 }
 
 

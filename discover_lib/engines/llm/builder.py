@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Generic, Unpack
 
 from discover_lib.base.seeds import derive_rng, derive_seed
-from discover_lib.base.words import STOP_WORDS, content_words
+from discover_lib.base.words import STOP_WORDS, content_words, reads
 from discover_lib.core.conversation import Artifact, Message
 from discover_lib.core.intents import MAX_TEXT, Intent, IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, Recognised
@@ -60,6 +60,10 @@ _CLAUSE = re.compile(  # what begins a clause of its own: "a server that has not
     r"\b(?:that|which|who|whom|whose|why|how|what|where|when|while|because|since|if|whether|though|although)\b", re.I
 )
 _NEGATION = re.compile(r"\b(?:not|never|avoids?|avoiding|lacks?|lacking)\b|n['’]t\b", re.IGNORECASE)
+UNREAD = (
+    "nothing was asked for: requirements are told apart and checked for leaks by words in the letters a to z, and this "
+    "text is in others; give a translation"
+)
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,8 @@ class LLMBuilder:
         """Stage 1: the most specific requirements that the artifact meets."""
         if not artifact.text.strip():
             raise BuildError(f"{artifact.id}: the artifact is empty")
+        if not reads(artifact.text):
+            raise BuildError(f"{artifact.id}: {UNREAD}")
         values = {
             "artifact_type": artifact.type,
             "topic": artifact.topic or "(not known)",

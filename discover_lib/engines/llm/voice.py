@@ -209,16 +209,17 @@ def _item_lines(intent_ids: Sequence[str], view: UserView) -> Iterator[str]:
 def describe_latent(view: UserView, messages: Sequence[Message]) -> str:
     """Of what is latent the category alone: its name, else the nearest thing of the same tree that the user has.
 
+    Without anything achieved in that tree there is no category (`UserView.shared`).
+
     Neither a text nor a reason of what they do not know is shown: what the voice has not read it cannot give away.  A
     name that would itself give something away ("gift", where that there is one is hidden) is no name.
     """
+    if not view.shared:
+        return "- something, of no category that you could name"
     if view.category and not worded(view.category, view, messages):
         return f"- something of the category {view.category!r}"
     first = view.items[0].split(".")
-    shared = {key: _common(key.split("."), first) for key in view.achieved}
-    nearest = max(shared, key=lambda key: shared[key], default=None)
-    if nearest is None or not shared[nearest]:
-        return "- something, of no category that you could name"
+    nearest = max(view.shared, key=lambda key: _common(key.split("."), first))
     return f"- something of the category of [{nearest}]"
 
 

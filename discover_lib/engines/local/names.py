@@ -83,7 +83,7 @@ def parse_name(name: str) -> LocalName:
     lineage = Lineage.read(run_of(last)) if _is_run(last) else None
     system, thinking = (lineage.system, lineage.thinking) if lineage else (None, False)
     if system is None and adapters:
-        style = style or COLLABORATIVE  # the paper's trained models are given that prompt
+        style = style or COLLABORATIVE  # the paper gives its trained models a system prompt (E.10); this one is ours
     if before:
         if lineage is None:
             raise LocalModelError(f"{last}: no finished training run (no {FILE}), so there is nothing before it")

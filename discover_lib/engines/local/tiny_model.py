@@ -15,7 +15,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +44,7 @@ from discover_lib.engines.local.tiny_language import (
     save_tokenizer,
     vocabulary,
 )
-from discover_lib.engines.local.tiny_practice import DRILLS, HABITS, practice_conversation
+from discover_lib.engines.local.tiny_practice import DRILLS, HABITS, Exchange, practice_conversation
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
 from discover_lib.engines.miniature.lexicon import load_lexicon
@@ -357,15 +357,21 @@ def schedule(step: int, recipe: TinyRecipe) -> float:
     return rise * (0.03 + 0.97 * (1 + math.cos(math.pi * step / recipe.steps)) / 2)
 
 
-def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tuple[list[int], list[int]]]:
-    """(token ids, labels) of the conversations of a step; labels are `IGNORED` outside replies."""
+def practice_conversations(recipe: TinyRecipe, step: int) -> Iterator[tuple[str, list[Exchange]]]:
+    """The conversations of a step of pretraining, each with its domain."""
     rng = derive_rng(recipe.seed, "practice", step)
     manners = DRILLS if step < recipe.drills * recipe.steps else HABITS
     sizes = [len(load_lexicon(domain).values) for domain in recipe.domains]  # who has more words needs more practice
-    rows = []
     for domain in rng.choices(recipe.domains, sizes, k=recipe.batch):
+        yield domain, practice_conversation(load_lexicon(domain), rng, manners=manners)
+
+
+def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tuple[list[int], list[int]]]:
+    """(token ids, labels) of the conversations of a step; labels are `IGNORED` outside replies."""
+    rows = []
+    for domain, exchanges in practice_conversations(recipe, step):
         tokens, labels = words.encode(domain), [IGNORED]
-        for exchange in practice_conversation(load_lexicon(domain), rng, manners=manners):
+        for exchange in exchanges:
             asked = words.encode(f"{USER} {exchange.heard} {END} {ASSISTANT}")
             reply = words.encode(f"{exchange.reply} {END}")
             tokens += asked + reply

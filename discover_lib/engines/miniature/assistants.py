@@ -139,6 +139,16 @@ def random_moves(beliefs: Beliefs, rng: random.Random) -> list[Move]:
     return rng.choice([draft, ask, options, show])(deaf, rng)
 
 
+def catalogue(beliefs: Beliefs, rng: random.Random) -> list[Move]:
+    """Names every value of every dimension, every turn; hears nothing and makes nothing.
+
+    It is no assistant: it shows what the reward pays a reply that ignores the user.  Where an intent counts as soon as
+    a reply names it, and the length penalty is capped, one long list is worth more than listening.
+    """
+    dimensions = beliefs.lexicon.dimensions.items()
+    return [Move("maybe", tuple(dimension.leaves), name) for name, dimension in dimensions if len(dimension.leaves) > 1]
+
+
 POLICIES: dict[str, Policy] = {
     "draft": draft,
     "ask": ask,
@@ -148,9 +158,12 @@ POLICIES: dict[str, Policy] = {
     "random": random_moves,
     "silent": silent,
     "verbose": verbose,
+    "catalogue": catalogue,
 }
 SCRIPTED = (*POLICIES, OracleAssistant.name)
-DEAF = ("random", "silent")  # the others build what they believe as soon as the finished piece is asked for
+USER_BLIND = "catalogue"  # reported beside the assistants, in no pool of theirs: see its policy
+POOL = tuple(name for name in SCRIPTED if name != USER_BLIND)
+DEAF = ("random", "silent", USER_BLIND)  # the others build what they believe as soon as the finished piece is asked for
 
 
 def openings(

@@ -15,7 +15,7 @@ from discover_lib.base.words import words
 from discover_lib.core.state import Kind
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.rendering import is_drawn
-from discover_lib.metrics.satisfaction import asks_for_final
+from discover_lib.metrics.satisfaction import FINAL_REQUESTS, asks_for_final
 
 PROSE_PIECE_WORDS = 25  # unquoted statements of at least this length are a piece of writing, not talk about one
 
@@ -128,7 +128,12 @@ _WISHING = re.compile(r"\b(?:would like|i'd like|want|need|should|please|can you
 
 @lru_cache(maxsize=16384)
 def read_user(text: str, domain: str) -> UserReading:
-    """Read one user message clause by clause: wishes, likings and doubts, by the words people use for them."""
+    """Read one user message clause by clause: wishes, likings and doubts, by the words people use for them.
+
+    The request for the finished piece wishes for nothing: its "explanation" is no wish for one.
+    """
+    if text in FINAL_REQUESTS.values():
+        return UserReading(final=True)
     lexicon = load_lexicon(domain)
     wanted: list[str] = []
     liked: list[str] = []

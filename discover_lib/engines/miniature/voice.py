@@ -161,9 +161,7 @@ class MiniatureVoice:
 
     def _category(self, view: UserView) -> Content:
         """Only what achieved and latent share may be named; without such a category, what was just got right."""
-        root = view.items[0].split(".")[0]
-        shared = self._values_of([key for key in view.achieved if key.split(".")[0] == root], view)
-        if shared:
+        if shared := self._values_of(view.shared, view):
             latest = self.lexicon.values[shared[-1]]
             aspect = self.lexicon.dimensions[latest.dimension].aspect
             return Content("category", {"liked": the(latest), "aspect": aspect})

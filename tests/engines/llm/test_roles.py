@@ -418,15 +418,42 @@ def test_the_category_is_the_aspect_that_the_builder_named_unless_that_gives_som
 
 
 def test_an_aspect_reaches_the_view_of_what_is_latent_and_survives_a_file() -> None:
-    tree = IntentTree(
-        "story", "sea", "", (), (Intent("1", "Has a narrator", (Intent("1.1", "A pilot", (), "voice"),)),)
-    )
+    below = (Intent("1.1", "A pilot", (), "voice"), Intent("1.2", "A retired pilot", (), "voice"))
+    tree = IntentTree("story", "sea", "", (), (Intent("1", "Has a narrator", below),))
     assert IntentTree.from_dict(tree.to_dict()).intents["1.1"].aspect == "voice"
     assert "aspect" not in tree.to_dict()["roots"][0]
-    view = user_view(tree, IntentState({}))
-    assert (view.pursuing, view.category) == ("latent", "voice")
+    met = dict.fromkeys(("1", "1.1"), Discovery.DISCOVERED)
+    view = user_view(tree, IntentState(met, satisfied=frozenset(met)))
+    assert (view.pursuing, view.items, view.shared, view.category) == ("latent", ("1.2",), ("1.1",), "voice")
     assert UserView.from_dict(view.to_dict()).category == "voice" and "category" not in LATENT.to_dict()
     assert user_view(tree, IntentState({"1": Discovery.EMERGING})).category == ""
+    assert user_view(tree, IntentState({})).category == "", "nothing achieved shares it"
+
+
+def test_a_dimension_that_nothing_has_touched_has_no_name_for_a_user() -> None:
+    subject = Intent("1", "About a boat", (Intent("1.1", "About a ferry", (), "subject"),))
+    narrator = Intent("2", "Somebody tells it", (Intent("2.1", "A pilot tells it", (), "narrator"),))
+    tree = IntentTree("story", "sea", "", (), (subject, narrator))
+    found = dict.fromkeys(("1", "1.1"), Discovery.DISCOVERED)
+    view = user_view(tree, IntentState(found, satisfied=frozenset(found)))
+    assert (view.pursuing, view.items[0], view.shared, view.category) == ("latent", "2", (), "")
+    assert describe_latent(view, TALK) == "- something, of no category that you could name"
+    named = replace(view, category="narrator")  # as earlier versions stored it
+    assert "narrator" not in describe_latent(named, TALK)
+
+    found |= {"2": Discovery.DISCOVERED}
+    touched = user_view(tree, IntentState(found, satisfied=frozenset(found)))
+    assert (touched.shared, touched.category) == (("2",), ""), "only what is latent has that name"
+    assert describe_latent(touched, TALK) == "- something of the category of [2]"
+
+
+def test_of_several_names_in_a_tree_only_that_of_something_achieved_is_said() -> None:
+    below = (Intent("1.1", "A pilot", (), "voice"), Intent("1.2", "Retired", (), "age"))
+    tree = IntentTree("story", "sea", "", (), (Intent("1", "Has a narrator", below),))
+    root = IntentState({"1": Discovery.DISCOVERED}, satisfied=frozenset({"1"}))
+    assert user_view(tree, root).category == ""
+    both = dict.fromkeys(("1", "1.1"), Discovery.DISCOVERED)
+    assert user_view(tree, IntentState(both, satisfied=frozenset(both))).category == "voice"
 
 
 @pytest.mark.parametrize(

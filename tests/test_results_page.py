@@ -1,0 +1,42 @@
+"""docs/results.md holds what its programs make of the numbers that are kept beside it."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+sys.path.insert(0, str(ROOT / "benchmarks"))  # scripts, not part of the library
+import catalogue  # noqa: E402
+import trained  # noqa: E402
+
+
+def between(start: str, end: str) -> str:
+    return PAGE.split(start)[1].split(end)[0].strip()
+
+
+@pytest.mark.slow
+def test_the_tables_of_the_list_are_made_of_its_kept_numbers() -> None:
+    found = json.loads(catalogue.KEPT.read_text("utf-8"))
+    assert between(catalogue.START, catalogue.END) == "\n".join(catalogue.table(found)).strip()
+
+
+@pytest.mark.slow
+def test_the_trained_table_is_made_of_the_kept_results() -> None:
+    assert between(trained.START, trained.END) == trained.told(ROOT / "docs" / "results" / "miniature" / "seed-0")
+
+
+def test_the_list_finds_what_the_oracle_finds_and_satisfies_nobody() -> None:
+    found = json.loads(catalogue.KEPT.read_text("utf-8"))
+    row, sentences = found["notation"]["all"], found["sentence"]
+    assert row["satisfaction"]["mean"] == 0 and row["reward"]["low"] > 1.8
+    nine = {
+        each["scope"]: each["table"]
+        for each in json.loads(catalogue.PUBLISHED.read_text("utf-8"))["evaluation"]["scopes"]
+    }
+    for domain, paper in sentences["paper"].items():
+        assert paper["reward"]["low"] > 2 * nine[domain]["adaptive"]["reward"]["mean"] - 0.1
+        assert sentences["authors"][domain]["reward"]["high"] < nine[domain]["draft"]["reward"]["mean"]
+    assert [sentences["paper"][domain]["tokens_a_reply"] for domain in sentences["paper"]] == [516, 772, 1083]
