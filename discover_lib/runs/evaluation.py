@@ -37,7 +37,7 @@ from discover_lib.metrics.results import ALL, CSV_COLUMNS, MEASURES, Pool, Scope
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS, LeaveOut
 from discover_lib.metrics.scorer import Scorer
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
-from discover_lib.runs.cluster import Spread
+from discover_lib.runs.cluster import Cluster
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.options import (
     LaidOut,
@@ -163,7 +163,7 @@ def assess(
     concurrency: int = 1,
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
-    spread: Spread | None = None,
+    spread: Cluster | None = None,
     on_progress: OnAssessed | None = None,
     stop: threading.Event | None = None,
 ) -> Assessed:
@@ -260,7 +260,7 @@ def _assess_chunk(chunk: _Chunk) -> list[tuple[int, dict[str, Any], dict[str, An
 
 
 def _assess_on_cluster(
-    run: LaidOut, store: RunStore, places: Sequence[int], keep: _Keeper, spread: Spread, stop: threading.Event
+    run: LaidOut, store: RunStore, places: Sequence[int], keep: _Keeper, spread: Cluster, stop: threading.Event
 ) -> Assessed:
     """Conversations travel to the nodes, which have no disk in common with us."""
     work = partial(_assess_carried, run.options.spec, _final_request(run))

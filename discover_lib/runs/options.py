@@ -30,7 +30,7 @@ from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUESTS
 from discover_lib.metrics.summary import Summary, summarise
-from discover_lib.runs.cluster import Spread
+from discover_lib.runs.cluster import Cluster
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, tree_files
 from discover_lib.runs.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
@@ -375,7 +375,7 @@ def execute(
     concurrency: int = 1,
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
-    spread: Spread | None = None,
+    spread: Cluster | None = None,
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
