@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from discover_lib.app.benchmarks import OUTPUT, Asked, check_names, log_folders, run_benchmark, tool_of
+from discover_lib.app.benchmarks import OUTPUT, Asked, check_inspect, check_names, log_folders, run_benchmark
 from discover_lib.app.cli.common import ApiBase, KeyVariable, Seed, client_settings, console, with_flags
 from discover_lib.audit.benchmarks import benchmarked
 from discover_lib.audit.house_rules import DEPTH, Safety, safety_of
@@ -44,8 +44,6 @@ class Via(StrEnum):
     """Whose benchmark."""
 
     inspect = "inspect"
-    garak = "garak"
-    pyrit = "pyrit"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,17 +67,17 @@ class SafetyFlags:
     api_base: ApiBase = None
     key_variable: KeyVariable = None
     via: Annotated[
-        Via | None, typer.Option(help="In place of a run: a benchmark of others, by its owner's own command.")
+        Via | None, typer.Option(help="In place of a run: a benchmark of others, by Inspect's own command.")
     ] = None
-    task: Annotated[str | None, typer.Option(help="With --via: the benchmark, as the tool names it.")] = None
+    task: Annotated[str | None, typer.Option(help="With --via: the benchmark, as Inspect names it.")] = None
     assistant: Annotated[
         list[str], typer.Option(help="With --via: a model, openai/NAME with --api-base; repeatable, the base first.")
     ] = field(default_factory=list)
     log: Annotated[
         list[str], typer.Option(metavar="NAME=FILE", help="With --via: a log that is here already; repeatable.")
     ] = field(default_factory=list)
-    out: Annotated[Path | None, typer.Option(help="With --via: where logs go (default: outputs/safety-VIA).")] = None
-    tool_arguments: Annotated[str, typer.Option(help="With --via: handed to the tool as they are.")] = ""
+    out: Annotated[Path | None, typer.Option(help="With --via: where logs go; default: outputs/safety-inspect.")] = None
+    tool_arguments: Annotated[str, typer.Option(help="With --via: handed to Inspect as they are.")] = ""
 
 
 @with_flags(SafetyFlags)
@@ -94,7 +92,7 @@ def safety(flags: SafetyFlags) -> None:
         _print(SIX_HEAD, map(six_row, table_six()), SIX_MEANING)
         return
     labels = read_labelled(flags.labelled) if flags.labelled else []
-    logs = _logs(flags, flags.via.value) if flags.via else {}
+    logs = _logs(flags) if flags.via else {}
     with _judge(flags.refusal_judge, flags.api_base, flags.key_variable) as judge:
         confusion = scored(judge, labels) if labels else None
         results = _results(flags.run, flags.depth, flags.seed, judge) if flags.run else []
@@ -117,24 +115,24 @@ def safety(flags: SafetyFlags) -> None:
         typer.echo(f"{what} corrected {corrected(yes, n, confusion) or _why_not(n, confusion)}")
 
 
-def _logs(flags: SafetyFlags, via: str) -> dict[str, list[Answer]]:
-    """Assistant → its answers: of logs that are here, then of the tool's own runs."""
+def _logs(flags: SafetyFlags) -> dict[str, list[Answer]]:
+    """Assistant → its answers: of logs that are here, then of Inspect's own runs."""
     files: dict[str, Path] = {}
     for given in flags.log:
         name, sign, file = given.partition("=")
         if not (sign and name and file) or name in files:
             raise DiscoverError(f"--log {given}: write NAME=FILE, every name once")
         files[name] = Path(file)
-    logs = {name: read_benchmark(via, file) for name, file in files.items()}
+    logs = {name: read_benchmark(file) for name, file in files.items()}
     models = [name for name in dict.fromkeys(flags.assistant) if name not in logs]
     if models:
         asked = _asked(flags)
-        tool = tool_of(via)
         check_names(models, asked.api_base)
-        folders = log_folders(tool, models, flags.out or outputs_folder() / f"safety-{via}")
+        check_inspect()
+        folders = log_folders(models, flags.out or outputs_folder() / "safety-inspect")
         for name, folder in folders.items():
-            typer.echo(f"{name}: {via} runs {asked.task}; what it says: {folder / OUTPUT}", err=True)
-            logs[name] = read_benchmark(via, run_benchmark(tool, asked, name, folder))
+            typer.echo(f"{name}: inspect runs {asked.task}; what it says: {folder / OUTPUT}", err=True)
+            logs[name] = read_benchmark(run_benchmark(asked, name, folder))
     if not logs:
         raise DiscoverError("--via needs --assistant MODEL with --task, or --log NAME=FILE")
     return logs
@@ -144,7 +142,7 @@ def _asked(flags: SafetyFlags) -> Asked:
     if not flags.task:
         raise DiscoverError("--via needs --task: which benchmark is to be run")
     if flags.api_base and len(flags.api_base) > 1:
-        raise DiscoverError("--via: one --api-base; the tools share nothing out among servers")
+        raise DiscoverError("--via: one --api-base; Inspect shares nothing out among servers")
     key = os.environ.get(flags.key_variable, "") if flags.key_variable else NO_KEY
     if not key:
         raise DiscoverError(f"--key-variable: {flags.key_variable} is not set")
@@ -152,7 +150,7 @@ def _asked(flags: SafetyFlags) -> Asked:
         more = shlex.split(flags.tool_arguments)
     except ValueError as error:
         raise DiscoverError(f"--tool-arguments: {error}") from None
-    return Asked(flags.task, flags.api_base[0] if flags.api_base else None, key, flags.seed, more)
+    return Asked(flags.task, flags.api_base[0] if flags.api_base else None, key, more)
 
 
 def _why_not(n: int, confusion: Confusion) -> str:
