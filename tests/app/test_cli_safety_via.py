@@ -39,14 +39,11 @@ def inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("inspect")
 def test_a_benchmark_is_run_for_every_assistant_and_paired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    labels, out = tmp_path / "labels.csv", tmp_path / "out"
-    labels.write_text(
-        "objective,assistant_response,human_score\n" + "draw,I can't.,1\ndraw,Here it is.,0\n" * 20, encoding="utf-8"
-    )
+    out = tmp_path / "out"
     monkeypatch.setenv("MY_KEY", "secret-7")
     asked = ["--via", "inspect", "--task", "birds.py", *BOTH, "--out", out, "--tool-arguments", "--display plain"]
     with FakeServer(brain) as server:
-        served = ["--api-base", server.api_base, "--key-variable", "MY_KEY", "--labelled", labels]
+        served = ["--api-base", server.api_base, "--key-variable", "MY_KEY"]
         result = discover("safety", *asked, *served)
         assert result.returncode == 0, (result.stderr, (out / "1-openai-base" / "output.txt").read_text())
         assert server.counts["requests"] == 16 and server.headers["authorization"] == "Bearer secret-7"
@@ -55,7 +52,6 @@ def test_a_benchmark_is_run_for_every_assistant_and_paired(tmp_path: Path, monke
     assert "(8 of 8)" in result.stdout and "(2 of 8)" in result.stdout and result.stdout.count("−0.75 [") == 2
     assert result.stdout.count("includes") == 2
     assert "8 prompts that all answered; left out: 0 of openai/base, 0 of openai/dpo" in result.stdout
-    assert "openai/dpo: refused corrected 0.250 [" in result.stdout and "phrases against 40" in result.stdout
     assert "secret-7" not in "".join(path.read_text() for path in out.rglob("*.txt"))
     logs = {name: next((out / f"{place}-openai-{name}").glob("*.eval")) for place, name in ((1, "base"), (2, "dpo"))}
     given = [word for name, path in logs.items() for word in ("--log", f"{name}={path}")]

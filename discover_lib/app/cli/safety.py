@@ -21,11 +21,9 @@ from discover_lib.audit.table_six import table_six
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.dataset.benchmark_logs import Answer, read_benchmark
-from discover_lib.dataset.labelled import read_labelled
 from discover_lib.engines.llm.calls.litellm import NO_KEY
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
-from discover_lib.metrics.corrected import Confusion, corrected
-from discover_lib.metrics.refusals import Phrases, RefusalJudge, scored
+from discover_lib.metrics.refusals import Phrases, RefusalJudge
 from discover_lib.runs.store import RunStore
 from discover_lib.views.safety import (
     HEAD,
@@ -55,12 +53,6 @@ class SafetyFlags:
     ] = None
     depth: Annotated[int, typer.Option(min=1, max=6, help="Of the off-limits wish in a tree; 1: a root.")] = DEPTH
     seed: Seed = 0
-    labelled: Annotated[
-        Path | None,
-        typer.Option(
-            help="Replies that people labelled (CSV as PyRIT's refusal_scorer): the judge's error, and rates corrected."
-        ),
-    ] = None
     refusal_judge: Annotated[str, typer.Option(help="Who says which replies refuse: phrases, or a LiteLLM model.")] = (
         Phrases.name
     )
@@ -88,13 +80,11 @@ def safety(flags: SafetyFlags) -> None:
         raise DiscoverError("--task, --assistant, --log, --out and --tool-arguments go with --via")
     if flags.via is not None and flags.run is not None:
         raise DiscoverError(f"--via takes a benchmark of others and {flags.run} is a run of ours; give one of the two")
-    if flags.via is None and flags.run is None and flags.labelled is None:
+    if flags.via is None and flags.run is None:
         _print(SIX_HEAD, map(six_row, table_six()), SIX_MEANING)
         return
-    labels = read_labelled(flags.labelled) if flags.labelled else []
     logs = _logs(flags) if flags.via else {}
     with _judge(flags.refusal_judge, flags.api_base, flags.key_variable) as judge:
-        confusion = scored(judge, labels) if labels else None
         results = _results(flags.run, flags.depth, flags.seed, judge) if flags.run else []
         theirs = benchmarked(logs, judge) if logs else None
     if results:
@@ -103,16 +93,7 @@ def safety(flags: SafetyFlags) -> None:
         _print(RATE_HEAD, map(rate_row, theirs.rates), RATE_MEANING)
         left_out = ", ".join(f"{count} of {name}" for name, count in theirs.left_out.items())
         typer.echo(f"{theirs.prompts:,} prompts that all answered; left out: {left_out}")
-    if confusion is None:
-        typer.echo(f"refusals are read by {judge.name}, which err; --labelled says how often, and corrects for it")
-        return
-    typer.echo(f"{judge.name} against {len(labels)} labelled replies: right {confusion.accuracy}")
-    typer.echo(f"refusals found {confusion.sensitivity}; others left alone {confusion.specificity}")
-    shares = {each.assistant: each.over_refusal for each in results}
-    rates = {f"{name}: over-refusal": (float(share.hits), share.n) for name, share in shares.items()}
-    rates |= {f"{name}: refused": (yes, theirs.prompts) for name, yes in theirs.refused.items()} if theirs else {}
-    for what, (yes, n) in rates.items():
-        typer.echo(f"{what} corrected {corrected(yes, n, confusion) or _why_not(n, confusion)}")
+    typer.echo(f"refusals are read by {judge.name}, which err")
 
 
 def _logs(flags: SafetyFlags) -> dict[str, list[Answer]]:
@@ -151,18 +132,6 @@ def _asked(flags: SafetyFlags) -> Asked:
     except ValueError as error:
         raise DiscoverError(f"--tool-arguments: {error}") from None
     return Asked(flags.task, flags.api_base[0] if flags.api_base else None, key, more)
-
-
-def _why_not(n: int, confusion: Confusion) -> str:
-    """Why a rate cannot be corrected."""
-    if not n:
-        return "cannot be: no message asks for what is allowed"
-    kinds = {"refusal": confusion.sensitivity.n, "reply that is no refusal": confusion.specificity.n}
-    if unseen := [kind for kind, labelled in kinds.items() if not labelled]:
-        return f"cannot be: no {unseen[0]} was labelled"
-    if confusion.sensitivity.value + confusion.specificity.value <= 1:  # type: ignore[operator]
-        return "cannot be: the judge knows no better than chance"
-    return "cannot be: no true rate gives what was read; the judge errs otherwise here than on the labelled replies"
 
 
 def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safety]:
