@@ -30,10 +30,10 @@ def choices_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """What an evaluation measured by, where it could be ours or the paper's: (what, whose)."""
     if configuration.get("kind") != "evaluate":
         return ()
-    request = next((name for name, text in FINAL_REQUESTS.items() if text == configuration.get("final_request")), "")
+    request = next(name for name, text in FINAL_REQUESTS.items() if text == configuration["final_request"])
     return (
         ("Interactivity scale", WHOSE[configuration.get("interactivity", "ours")]),
-        ("Final request", WHOSE.get(request, "an earlier one")),
+        ("Final request", WHOSE[request]),
     )
 
 

@@ -62,7 +62,7 @@ class ConversationScores(Record):
         behaviours: per turn, or None.
         leaks: user messages that said what the user could not know.
         failed: parts of the assessment that could not be had.
-        steps: see `discover_lib.metrics.near_misses`; None in a digest of an earlier version.
+        steps: see `discover_lib.metrics.near_misses`.
     """
 
     place: int
@@ -80,7 +80,7 @@ class ConversationScores(Record):
     behaviours: tuple[Behaviour | None, ...] | None = None
     leaks: int = 0
     failed: tuple[str, ...] = ()
-    steps: Steps | None = field(default=None, compare=False)  # known or not: the scores are the same
+    steps: Steps = field(default=(0, 0, 0, 0), compare=False)
 
     @property
     def unit(self) -> str:
@@ -178,7 +178,7 @@ class _Plain(msgspec.Struct, gc=False):
     behaviours: str | None
     leaks: int
     failed: tuple[str, ...]
-    steps: tuple[int, int, int, int] | None = None
+    steps: tuple[int, int, int, int]
 
 
 _PLAIN = msgspec.json.Decoder(_Plain)

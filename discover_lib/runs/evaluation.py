@@ -43,7 +43,6 @@ from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
     RunOptionsError,
-    as_begun,
     check_prices,
     execute,
     lay_out,
@@ -112,7 +111,7 @@ def take_over(run: LaidOut, folder: Path) -> None:
             stored = store.configuration
     except StoreError:
         return
-    ours = as_begun(run, folder).configuration
+    ours = run.configuration
     unscored = {key: value for key, value in ours.items() if key != "final_request"} | {"kind": "simulate"}
     unscored["prompts"] = {name: text for name, text in ours["prompts"].items() if name in stored.get("prompts", {})}
     if stored == json.loads(to_json(unscored)):
@@ -177,7 +176,6 @@ def assess(
     """
     stop = stop or threading.Event()
     check_prices(run.models, settings, budget_dollars)
-    run = as_begun(run, folder)
     with RunStore.write(folder, run.configuration) as store:
         places = store.unassessed()
         for place in places:

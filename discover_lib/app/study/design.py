@@ -142,7 +142,7 @@ class Study(_Part, frozen=True):
     consent: Consent
     contact: Contact
     data: Data
-    rights: Rights | msgspec.UnsetType = msgspec.UNSET  # unset: a file from before there was such a part; same version
+    rights: Rights = Rights()
     seed: int = 0
     design: Literal["between", "paired"] = "between"
     chat: Chat = Chat()
@@ -245,13 +245,13 @@ PLACEHOLDER = "CHANGE-ME"
 
 def missing_rights(study: Study) -> list[str]:
     """The fields of `rights` that are missing, or hold the example's words."""
-    given = msgspec.structs.asdict(study.rights or Rights())
+    given = msgspec.structs.asdict(study.rights)
     return [name for name, value in given.items() if not value or PLACEHOLDER in str(value)]
 
 
 def unfilled(study: Study) -> list[str]:
     """What is still the example's, and must not be shown to anybody who comes from outside."""
-    found = [f"rights.{name}: to be filled in" for name in missing_rights(study)] if study.rights else []
+    found = [f"rights.{name}: to be filled in" for name in missing_rights(study)]
     if study.prolific and any(PLACEHOLDER in code for code in msgspec.structs.astuple(study.prolific)):
         found.append("prolific: the completion codes are still those of the example")
     if "example.org" in study.contact.email:
@@ -266,9 +266,7 @@ def hints(study: Study) -> list[str]:
     if study.participants % cells:
         found.append(f"{study.participants} participants do not fill blocks of {cells}: the last one stays open")
     found += unfilled(study)
-    if not study.rights:
-        found.append(f"rights: missing; the information sheet says nothing of {', '.join(missing_rights(study))}")
-    elif (until := study.rights.withdraw_until) and until > study.data.keep_until:
+    if (until := study.rights.withdraw_until) and until > study.data.keep_until:
         found.append("rights.withdraw_until lies after data.keep_until: there is nothing left to delete then")
     if models := asked_assistants(study.assistants):
         found.append(f"texts of participants go to {', '.join(dict.fromkeys(models))}: data.model_provider must say so")
