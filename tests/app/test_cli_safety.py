@@ -38,22 +38,22 @@ def test_people_s_conversations_are_refused_since_their_trees_are_made_of_what_w
 
 
 @pytest.mark.slow
-def test_a_manner_is_fitted_to_chats_and_a_run_typed_in_it(tmp_path: Path) -> None:
-    chats, voice, run = tmp_path / "chats.jsonl", tmp_path / "curt.json", tmp_path / "run"
+def test_a_run_is_typed_in_a_manner_and_laid_beside_chats(tmp_path: Path) -> None:
+    chats, run = tmp_path / "chats.jsonl", tmp_path / "run"
     lines = [[{"role": "user", "content": f"{word} one"}] for word in ("this", "that", "no", "yes", "well")]
     chats.write_text("".join(json.dumps({"messages": line}) + "\n" for line in lines), encoding="utf-8")
-    assert "5 messages of 5 chats" in discover("reality", chats, "--fit", voice).stdout
-    asked = ["--domain", "svg_drawing", "--artifacts", 4, "--turns", 3, "--assistant", "draft", "--manner", voice]
+    asked = ["--domain", "svg_drawing", "--artifacts", 4, "--turns", 3, "--assistant", "draft", "--manner", "terse"]
     assert discover("simulate", "--run", run, *asked).returncode == 0
     assert discover("simulate", "--run", run, *asked).returncode == 0, "it is the same run"
     with RunStore.read(run) as store:
-        assert store.configuration["manner"]["name"] == "curt"
+        assert store.configuration["manner"]["name"] == "terse"
         said = [turn.user_message for talk in store.conversations() for turn in talk.turns if turn.user_message]
     assert sum(len(message.split()) for message in said) / len(said) < 8
     assert "mean words of a message" in discover("reality", chats, run).stdout
-    asked[-1] = "terse"
+    asked[-1] = "people"
     assert_one_line_error(discover("simulate", "--run", run, *asked), "manner")
-    assert_one_line_error(discover("reality", chats), "--fit FILE")
+    asked[-1] = tmp_path / "curt.json"
+    assert_one_line_error(discover("simulate", "--run", run, *asked), "give paper, terse, rambling, people")
 
 
 def test_a_failed_import_or_export_leaves_no_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

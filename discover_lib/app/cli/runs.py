@@ -148,7 +148,7 @@ class RunFlags(ModelFlags):
     leak_check: LeakCheckModel = None
     manner: Annotated[
         str,
-        typer.Option(help="How users type: paper, terse, rambling, people, or a file of 'discover reality --fit'."),
+        typer.Option(help="How users type: paper, terse, rambling, or people."),
     ] = "paper"
     concurrency: Annotated[
         int | None,
