@@ -136,8 +136,13 @@ def test_a_broken_adapter_is_named_before_anything_is_loaded(
         ("--set dpo.learning_rate=0", "dpo: learning_rate must be positive"),
     ],
 )
-def test_a_rehearsal_of_what_no_card_can_train_ends_before_any_work(place: Path, words: str, said: str) -> None:
-    given = ["--data", str(place / "pairs"), "--base", "meta-llama/Llama-3.1-8B-Instruct", "--run", str(place / "new")]
+def test_a_rehearsal_of_what_no_card_can_train_ends_before_any_work(
+    place: Path, tmp_path: Path, words: str, said: str
+) -> None:
+    sizes = {"hidden_size": 4096, "intermediate_size": 14336, "vocab_size": 128256, "tie_word_embeddings": False}
+    layers = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8}
+    (tmp_path / "config.json").write_text(json.dumps(sizes | layers))
+    given = ["--data", str(place / "pairs"), "--base", str(tmp_path / "config.json"), "--run", str(place / "new")]
     done = runner.invoke(app, ["train", "sft", *given, "--rehearse", *words.split()])
     assert done.exit_code == 2 and "rehearsed" not in done.output and not (place / "new").exists()
     assert done.output.splitlines()[-1].startswith(f"discover: {said}")

@@ -388,7 +388,7 @@ def plan(flags: PlanFlags) -> None:
         raise DiscoverError("give --like or --probe: a plan rests on one measurement")
     if flags.planned_for is PlannedFor.train:
         show.print_plan(_plan_of_training(flags))
-        typer.echo("This counts GRPO's judge and simulated user alone. The training itself (memory, hours on a card):")
+        typer.echo("This counts GRPO's judge and simulated user alone. The training itself (memory on a card):")
         typer.echo(f"  discover train grpo --data {flags.data} --base MODEL --run NEW --rehearse --card CARD")
         return
     run, settings = flags.lay_out(), flags.client_settings(flags.candidates)
