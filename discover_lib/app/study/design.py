@@ -15,7 +15,7 @@ import msgspec
 import yaml
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import repeated_key, yaml_of_people
+from discover_lib.base.files import yaml_of_people
 from discover_lib.base.seeds import derive_rng
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
@@ -188,14 +188,11 @@ def load_study(path: Path) -> Study:
         StudyError: naming the field that is missing, unknown or impossible.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        plain, twice = yaml_of_people(text), repeated_key(text)
+        plain = yaml_of_people(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file; copy data/study/paper.yaml and change what is yours") from None
     except (yaml.YAMLError, ValueError) as error:  # a date that there is not, bytes that are no UTF-8
         raise StudyError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
-    if twice:
-        raise StudyError(f"{path}: {twice} is given twice; every name stands once")
     try:
         study = msgspec.convert(plain, Study, strict=False)
     except msgspec.ValidationError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from discover_lib.base.files import read_yaml_once
+from discover_lib.base.files import read_yaml
 from discover_lib.base.leaks import roots
 from discover_lib.base.words import words
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
@@ -126,7 +126,7 @@ PHRASES = Path(__file__).with_name("phrases.yaml")
 
 @lru_cache(maxsize=1)
 def _phrases() -> dict[str, Any]:
-    data: dict[str, Any] = read_yaml_once(PHRASES)
+    data: dict[str, Any] = read_yaml(PHRASES)
     return data
 
 

@@ -88,7 +88,7 @@ def test_what_lies_beside_a_study_file_is_not_read_in_its_place(tmp_path: Path) 
 def test_a_study_file_that_holds_itself_is_refused_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(f"{PAPER.read_text()}\nextra: &extra [*extra]\n")
-    with pytest.raises(StudyError, match=r"mine\.yaml: not valid YAML: \*extra .* holds itself"):
+    with pytest.raises(StudyError, match=r"mine\.yaml: not valid YAML: \*extra is not read"):
         load_study(file)
 
 
@@ -102,7 +102,6 @@ def test_a_missing_file_says_where_to_begin(tmp_path: Path) -> None:
     [
         (("assistant: adaptive", "assistant: adaptiv"), "unknown assistant 'adaptiv'"),
         (("name: ", "name: ../../"), "folders are named by it"),
-        (("tasks:", "title: twice\ntasks:"), "title is given twice"),
         (("keep_until: ", "keep_until: 2020-13-45 # "), "not valid YAML"),
     ],
 )
