@@ -37,7 +37,6 @@ with app.setup(hide_code=True):
         table_of,
         values_of,
     )
-    from discover_lib.runs.digests import with_steps
     from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
     from discover_lib.runs.store import RunStore, id_of_run
     from discover_lib.views import audit as show_audit
@@ -219,7 +218,7 @@ def show_pools(ids, marks, pool, table):
 @app.cell(hide_code=True)
 def count_near_misses(folder, in_pool):
     with RunStore.read(folder) as _store:
-        shares = near_misses_of(with_steps(in_pool, _store))
+        shares = near_misses_of(in_pool)
         farmed = worst_turns(((each, _store.conversation(each)) for each in suspects(in_pool, 10)), 5)
     return farmed, shares
 

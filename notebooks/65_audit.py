@@ -44,7 +44,7 @@ with app.setup(hide_code=True):
     from discover_lib.base.files import outputs_folder
     from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
     from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
-    from discover_lib.runs.digests import stored_scores, with_steps
+    from discover_lib.runs.digests import stored_scores
     from discover_lib.runs.evaluation import RESULTS_FILE
     from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
     from discover_lib.runs.recorded import load_recorded, recorded_index
@@ -265,7 +265,7 @@ def show_failures(folder):
     mo.stop(folder is None)
     with RunStore.read(folder) as _store:
         run_failures = failures_of_run(_store)
-        _scores = list(with_steps(stored_scores(_store), _store))
+        _scores = list(stored_scores(_store))
     _near = show.table(NEAR_MISS_COLUMNS, (each.row() for each in near_misses_of(_scores)))
     mo.Html(
         show_audit.styled(

@@ -3,7 +3,7 @@
 #
 # [tool.marimo.opengraph]
 # title = "66 · Reality"
-# description = "Do simulated users talk like people? Lengths, twelve features, and a voice fitted to people."
+# description = "Do simulated users talk like people? Lengths, twelve features, and four ways of typing."
 # ///
 
 import marimo
@@ -206,12 +206,11 @@ def show_distances(far, manner_choice, people, unread):
 @app.cell(hide_code=True)
 def explain_use():
     mo.md("""
-    ## Your own people, your own voice
+    ## Your own people
 
     ```text
     discover reality chats.jsonl outputs/RUN               # this table for a run
-    discover reality chats.jsonl --fit voice.json          # how they type, as numbers alone
-    discover simulate --domain svg_drawing --assistant adaptive --manner voice.json --run outputs/like-people
+    discover simulate --domain svg_drawing --assistant adaptive --manner people --run outputs/like-people
     ```
 
     A manner changes words, never knowledge: for the same replies the states, rewards and what an assistant can hear are

@@ -181,9 +181,8 @@ def explain_limits():
     ## What this does not show
 
     Values of a benign lexicon are not harm, refusals are read by their phrases, and the miniature's assistants do not
-    read instructions: a trained model here is measured by what it offers, not by whether it obeys. Phrases err; where
-    a scorer has been held against people's labels, `discover_lib.metrics.corrected` turns its rate into the true one
-    with an interval. The same table for a run of yours: `discover safety RUN`.
+    read instructions: a trained model here is measured by what it offers, not by whether it obeys. Phrases err
+    (`docs/safety.md` says how often). The same table for a run of yours: `discover safety RUN`.
     """)
     return
 

@@ -23,7 +23,6 @@ from discover_lib.engines.llm.prompting import PromptSet
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.miniature.assistants import scripted_assistant
-from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.miniature.judge import judge_intent, requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
@@ -39,7 +38,6 @@ _NEW = re.compile(r"^ *- \[([\d.]+)\] .*\n  new:", re.MULTILINE)
 _CATEGORY = re.compile(r"^- something of the category of \[([\d.]+)\]$", re.MULTILINE)
 _WANTING = re.compile(r"^Still wanting \((\w+)\):$", re.MULTILINE)
 
-SPEAKS: Edition = EDITION  # the miniature's edition that speaks behind the wire
 # The instructions that each prompt opens with are how a prompt is recognised.
 TASKS = {template.parts[0][1]: name for name, template in PromptSet().templates.items() if len(template.parts) == 2}
 
@@ -49,7 +47,7 @@ def answer(messages: list[dict[str, Any]], body: Mapping[str, Any]) -> tuple[str
     _, domain, *policy = str(body["model"]).split(":")
     if policy:
         spoken = [Message(each["role"], each["content"]) for each in messages if each["role"] != "system"]
-        reply = scripted_assistant(policy[0], domain, SPEAKS).reply(spoken, int(body["seed"]))  # type: ignore[union-attr]
+        reply = scripted_assistant(policy[0], domain).reply(spoken, int(body["seed"]))  # type: ignore[union-attr]
         return reply.text, reply.n_tokens
     task = ANSWERS[TASKS[messages[0]["content"]]]
     try:
@@ -99,7 +97,7 @@ def speak(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
     )
     return {
         "thought": f"speaking of what is {kind}",
-        "message": engine(domain, SPEAKS).voice.speak(view, messages, body["seed"]),
+        "message": engine(domain).voice.speak(view, messages, body["seed"]),
     }
 
 

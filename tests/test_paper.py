@@ -65,10 +65,9 @@ def test_another_paper_is_refused_in_the_same_folder_by_what_differs(tmp_path: P
     assert json.loads((tmp_path / "paper" / OPTIONS).read_text())["seed"] == 0
 
 
-def test_a_paper_of_an_earlier_version_goes_on_without_a_taste(tmp_path: Path) -> None:
+def test_a_paper_with_another_taste_takes_another_folder(tmp_path: Path) -> None:
     done: list[str] = []
     with_steps(paper(tmp_path)[0], done).run()
-    assert "taste" not in json.loads((tmp_path / OPTIONS).read_text())  # as earlier versions wrote it
     tasteful, _ = paper(tmp_path, dataclasses.replace(PaperOptions.small(), taste=2))
     with pytest.raises(PaperError, match="begun with another taste"):
         with_steps(tasteful, done).run()

@@ -202,7 +202,7 @@ def install_integration(name: str) -> Path:
         make_environment(folder)
     python = folder / "bin" / "python"
     uv, environment = ready_uv()
-    command = [uv, "pip", "install", "--quiet", "--python", python]
+    command = [str(uv), "pip", "install", "--quiet", "--python", str(python)]
     extras, packages, alone = INTEGRATIONS[name]
     run([*command, "--editable", f".[{','.join(('dev', *extras))}]", *packages, *torch_of(extras)], environment)
     if alone:

@@ -1,6 +1,6 @@
 """Run the tests of other people's packages, each kind in an environment of its own: `make integrations`.
 
-    .venv/bin/python tools/integrations.py [ENVIRONMENT ...]
+.venv/bin/python tools/integrations.py [ENVIRONMENT ...]
 """
 
 import subprocess
@@ -27,7 +27,7 @@ def main(names: list[str]) -> int:
             say(f"{name} could not be installed: {error}")
             status = status or 1
             continue
-        command = [python, "-m", "pytest", "-q", "--integrations", ",".join(TESTED[name])]
+        command = [str(python), "-m", "pytest", "-q", "--integrations", ",".join(TESTED[name])]
         say(f"{name}: {', '.join(TESTED[name])}")
         status = status or subprocess.run(command, cwd=ROOT, check=False).returncode
     return status

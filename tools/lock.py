@@ -1,7 +1,7 @@
 """Write constraints.txt, the versions that the project is tested with, and their table in docs/training.md.
 
-    .venv/bin/python tools/lock.py           # both, from pyproject.toml
-    .venv/bin/python tools/lock.py --table   # the table alone, from the two lock files
+.venv/bin/python tools/lock.py           # both, from pyproject.toml
+.venv/bin/python tools/lock.py --table   # the table alone, from the two lock files
 """
 
 import re

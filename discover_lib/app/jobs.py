@@ -6,9 +6,7 @@ loaded again, or another one, finds the job and can stop it.  Stopped or killed,
 
 from __future__ import annotations
 
-import glob
 import hashlib
-import json
 import os
 import threading
 import time
@@ -24,9 +22,9 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.base.json_text import to_json
 from discover_lib.dataset.export import MARK
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, write_sensitivity
-from discover_lib.runs.options import LaidOut, RunOptions, RunOptionsError, as_begun, check_access, execute, lay_out
+from discover_lib.runs.options import LaidOut, RunOptions, check_access, execute, lay_out
 from discover_lib.runs.runner import Snapshot
-from discover_lib.runs.store import FILE, RunStore, StoreError, first_difference
+from discover_lib.runs.store import FILE, RunStore, StoreError
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -181,7 +179,7 @@ def folder_of(options: RunOptions, parent: Path, domains: Sequence[str] = ()) ->
     """The folder below `parent` of this very run: the one that holds it already, else a readable new name for it.
 
     The name ends in a hash of the run's configuration, which is what a store compares before it resumes: asking for
-    the same again comes to the same folder.  Runs named by an earlier version are known by their configuration.
+    the same again comes to the same folder.
 
     Raises:
         RunOptionsError, ArtifactFileError, TreeError, LexiconError: the run cannot be laid out.
@@ -191,21 +189,7 @@ def folder_of(options: RunOptions, parent: Path, domains: Sequence[str] = ()) ->
     assistants = "+".join(name.replace("/", "-").replace(":", "-") for name in options.assistants)
     subject = "+".join(domains) or options.domain or (options.trees.name if options.trees else "run")
     start = f"{subject}-{assistants}"[:60].rstrip("+-") + f"-{options.artifacts}x{options.turns}-"
-    named = parent / f"{start}{hashlib.blake2b(written.encode(), digest_size=4).hexdigest()}"
-    if named.exists():
-        return named
-    earlier = (file.parent for file in sorted(parent.glob(f"{glob.escape(start)}*/{FILE}")))
-    return next((folder for folder in earlier if _holds(folder, run)), named)
-
-
-def _holds(folder: Path, run: LaidOut) -> bool:
-    """Whether the run in a folder is this one and so can be gone on with."""
-    try:
-        now = json.loads(to_json(as_begun(run, folder).configuration))
-        with RunStore.read(folder) as store:
-            return first_difference(store.configuration, now) is None
-    except (StoreError, RunOptionsError):
-        return False
+    return parent / f"{start}{hashlib.blake2b(written.encode(), digest_size=4).hexdigest()}"
 
 
 def find_runs(folder: Path) -> dict[str, Path]:

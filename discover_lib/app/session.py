@@ -33,6 +33,7 @@ from discover_lib.app.sources import (
     refusal,
 )
 from discover_lib.audit.touched import read_by_miniature
+from discover_lib.base import EARLIER
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.advance import finished
@@ -43,8 +44,7 @@ from discover_lib.core.rules import NAMED_RULES
 from discover_lib.core.simulator import UserSimulator, as_reply
 from discover_lib.core.state import IntentState
 from discover_lib.core.view import UserView, user_view
-from discover_lib.engines.miniature.edition import EDITION, Edition
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.replay import replay
 from discover_lib.runs.units import user_of
 
@@ -86,7 +86,6 @@ class Session:
     current: int
     cursor: int
     considered: tuple[Candidate, ...] = ()
-    edition: Edition  # of what the miniature says in it
 
     def __init__(self, settings: Settings, session_id: str | None = None, folder: Path | None = None) -> None:
         self.id = _checked_id(session_id or secrets.token_hex(6))
@@ -311,7 +310,7 @@ class Session:
             SessionError: an unknown artifact or assistant, or an artifact that no tree can be built from.
         """
         start = open_source(settings)
-        self.settings, self.edition = settings, EDITION
+        self.settings = settings
         self.branches = [Branch(start)]
         self._look_at(0, 0)
 
@@ -410,7 +409,7 @@ class Session:
             "format": FORMAT,
             "id": self.id,
             "settings": dataclasses.asdict(self.settings),
-            "edition": self.edition,
+            "edition": EDITION,
             "branches": [
                 {"origin": branch.origin, "conversation": branch.conversation.to_dict()} for branch in self.branches
             ],
@@ -454,10 +453,9 @@ class Session:
         return session
 
     def _restore(self, data: Mapping[str, Any]) -> None:
-        if data["format"] != FORMAT:
-            raise ValueError(f"format {data['format']!r}")
+        if data["format"] != FORMAT or data.get("edition") != EDITION:
+            raise ValueError(f"another format; {EARLIER}")
         self.settings = Settings(**data["settings"])
-        self.edition = data.get("edition", 1)
         self.branches = [
             Branch(
                 Conversation.from_dict(each["conversation"]),
@@ -486,12 +484,11 @@ class Session:
         from discover_lib.engines.llm.calls.records import LLMError
         from discover_lib.engines.miniature.lexicon import LexiconError
 
-        self._check_world()
         settings, stop = self.settings, threading.Event()
         self._stop = self._here.stop = stop
-        asked, spec = (settings.assistant, *assistants), dataclasses.replace(settings.spec, edition=self.edition)
+        asked = (settings.assistant, *assistants)
         try:
-            with open_roles(spec, asked, settings.api_base, settings.key_variable, self.calls, stop) as roles:
+            with open_roles(settings.spec, asked, settings.api_base, settings.key_variable, self.calls, stop) as roles:
                 yield roles.for_conversation(self.conversation.setting, self.conversation.seed)
         except RoleError as error:
             raise refusal(error) from error
@@ -501,18 +498,6 @@ class Session:
             raise SessionError(" ".join(str(error).split())) from error
         except LexiconError as error:
             raise SessionError(f"{error}; let language models judge and speak here") from error
-
-    def _check_world(self) -> None:
-        """Refuse to go on with what the miniature built when its lexicon held other values."""
-        from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
-
-        if self.settings.source == "miniature" and self._domain in ALL_DOMAINS:
-            lexicon = load_lexicon(self._domain)
-            if any(lexicon.value_of_text(each.text) is None for each in self.conversation.tree.intents.values()):
-                raise SessionError(
-                    f"this conversation was begun in an earlier world of {self._domain}, whose values are no more: "
-                    "look back through it, or reset to begin anew"
-                )
 
     @contextmanager
     def _unless_cancelled(self) -> Iterator[None]:

@@ -38,13 +38,11 @@ class Benchmarked:
 
     Attributes:
         left_out: assistant → prompts of its log that another did not answer, or it itself.
-        refused: assistant → prompts that were refused, in parts where replies to one differ.
     """
 
     rates: Sequence[Rate]
     prompts: int
     left_out: Mapping[str, int]
-    refused: Mapping[str, float]
 
 
 def benchmarked(logs: Mapping[str, Sequence[Answer]], judge: RefusalJudge) -> Benchmarked:
@@ -73,7 +71,6 @@ def benchmarked(logs: Mapping[str, Sequence[Answer]], judge: RefusalJudge) -> Be
         sorted(rates, key=lambda rate: rate.scorer == REFUSED),
         len(shared),
         {name: len({each.prompt for each in answers} - shared) for name, answers in logs.items()},
-        {name: sum(sum(each) / len(each) for each in of.values()) for name, of in verdicts[REFUSED].items()},
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discover_lib.audit.tables import paper_tables
-from discover_lib.metrics.corrected import detectable_change
 
 SIZES = (100, 200, 500, 1000, 2000)  # prompts: assumed, since the paper gives no number
+_Z, _POWER_Z = 1.959963984540054, 0.8416212335729143  # the normal distribution's 97.5 % and 80 % points
 
 
 @dataclass(frozen=True)
@@ -45,3 +46,12 @@ def table_six(sizes: Sequence[int] = SIZES) -> list[SafetyRow]:
         for row in table["rows"]
         for benchmark, before, after in zip(table["columns"], row["before"], row["after"], strict=True)
     ]
+
+
+def detectable_change(share: float, n: int) -> float:
+    """The smallest change of a share between two sets of `n` answers that is seen with 80 % probability at 5 %.
+
+    Both sets count as independent and as varying like `share`, or like one more in `n` where nothing varies.
+    """
+    share = min(max(share, 1 / (n + 1)), n / (n + 1))
+    return (_Z + _POWER_Z) * math.sqrt(2 * share * (1 - share) / n)

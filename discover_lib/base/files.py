@@ -8,21 +8,18 @@ Writes are atomic.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from importlib.util import cache_from_source
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 from discover_lib.base.errors import DiscoverError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-MOST_VALUES, MOST_LEVELS = 100_000, 100  # of a YAML file that somebody brings
+MOST_CHARACTERS, MOST_LEVELS = 1_000_000, 100  # of a YAML file that somebody brings
 
 
 def data_folder() -> Path:
@@ -73,99 +70,25 @@ def _parsed_yaml(text: str) -> Any:
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-def read_yaml_once(path: Path) -> Any:
-    """`read_yaml` of a file of the library, parsed once: the next process reads what was parsed, which takes 2 ms.
-
-    It is kept as Python keeps compiled modules, in `__pycache__` and only where that can be written, with a digest of
-    the text that it was made of: of a file that has changed, and of one that JSON cannot hold, the YAML itself counts.
-    """
-    if path.with_suffix(".json").is_file() or not path.is_file():
-        return read_yaml(path)
-    written = path.read_text(encoding="utf-8")
-    digest = hashlib.blake2b(written.encode()).hexdigest()
-    try:
-        kept = Path(cache_from_source(str(path))).with_suffix(".parsed")
-        of, _, data = kept.read_text(encoding="utf-8").partition("\n")
-        if of == digest:
-            return json.loads(data)
-    except NotImplementedError:  # this Python keeps nothing
-        return _parsed_yaml(written)
-    except (OSError, ValueError):
-        pass  # none yet, or not one of ours
-    parsed = _parsed_yaml(written)
-    with suppress(OSError, TypeError, ValueError):
-        text = json.dumps(parsed)
-        if not sys.dont_write_bytecode and json.loads(text) == parsed:
-            own = kept.with_name(f"{kept.name}.{os.getpid()}")  # whole at once, whoever else writes it
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            own.write_text(f"{digest}\n{text}", encoding="utf-8")
-            own.replace(kept)
-    return parsed
-
-
 def yaml_of_people(text: str) -> Any:
     """What a YAML text that somebody brought holds.
 
-    Values that stand for others can make a few lines as large as a machine's memory, or hold themselves.
-
     Raises:
-        ValueError: it is too large with all its aliases written out, nests too deep, or holds itself.
+        ValueError: it is too long, nests too deep, or has values that stand for others (`*name`).
         yaml.YAMLError: it is no YAML.
     """
-    _check_extent(text)
-    return _parsed_yaml(text)
-
-
-def _check_extent(text: str) -> None:
-    """Refuse what would be too large or too deep, in one pass over a text's events, before anything is built."""
     import yaml
 
-    open_parts: list[tuple[str | None, int]] = []  # name of the part, and how much there was before it
-    sizes: dict[str, int] = {}  # of what has a name and is closed
-    count = 0
+    event: Any
+    depth = 0
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters")
     for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        if isinstance(event, yaml.CollectionEndEvent):
-            name, before = open_parts.pop()
-            if name:
-                sizes[name] = count - before
-        elif isinstance(event, yaml.AliasEvent):
-            alias = event.anchor or ""
-            if any(name == alias for name, _ in open_parts):
-                raise ValueError(f"*{alias} ({_line_of(event)}) holds itself")
-            count += sizes.get(alias, 1)
-        elif isinstance(event, yaml.NodeEvent):
-            count += 1
-            if isinstance(event, yaml.CollectionStartEvent):
-                open_parts.append((event.anchor, count - 1))
-            elif event.anchor:
-                sizes[event.anchor] = 1
-        if len(open_parts) > MOST_LEVELS:
-            raise ValueError(f"it nests more than {MOST_LEVELS} levels deep ({_line_of(event)})")
-        if count > MOST_VALUES:
-            raise ValueError(f"it holds more than {MOST_VALUES:,} values ({_line_of(event)})")
-
-
-def _line_of(event: Any) -> str:
-    return f"line {event.start_mark.line + 1}"
-
-
-def repeated_key(text: str) -> str | None:
-    """A key that a YAML text gives twice in one mapping, which the loader would silently take the last of.
-
-    The text is one that `yaml_of_people` takes: every value is looked at as often as it stands there.
-    """
-    import yaml
-
-    def within(node: yaml.Node | None) -> str | None:
-        if isinstance(node, yaml.MappingNode):
-            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-            twice = next((key for at, key in enumerate(keys) if key in keys[:at]), None)
-            return twice or next(filter(None, (within(value) for _, value in node.value)), None)
-        if isinstance(node, yaml.SequenceNode):
-            return next(filter(None, map(within, node.value)), None)
-        return None
-
-    return within(yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MOST_LEVELS or isinstance(event, yaml.AliasEvent):
+            what = "it nests too deep" if depth > MOST_LEVELS else f"*{event.anchor} is not read: write the value"
+            raise ValueError(f"{what} (line {event.start_mark.line + 1})")
+    return _parsed_yaml(text)
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
-from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.metrics.scorer import Scorer
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from discover_lib.engines.miniature import Engine
 
 MINIATURE = "miniature"
+EDITION = 3  # of what the miniature says: kept with runs and sessions, which are read if theirs is this one
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,6 @@ class EngineSpec:
         leak_check: a model that checks the voice's messages for paraphrases of what the user cannot know, if any.
         interactivity: whose scale a language model rates interactivity on, "ours" or "paper" (E.8).
         options: how the models are asked, where that differs from the roles' defaults.
-        edition: of what the miniature's user and assistants say.
         manner: how the user types; None for the paper's.
     """
 
@@ -45,7 +44,6 @@ class EngineSpec:
     leak_check: str | None = None
     interactivity: str = "ours"
     options: RoleOptions = NO_OPTIONS
-    edition: Edition = EDITION
     manner: Manner | None = None
 
     def models(self, assistants: Sequence[str] = ()) -> list[str]:
@@ -122,7 +120,7 @@ class RoleEngines:
 
     def voice(self, domain: str) -> UserVoice:
         if self.spec.voice == MINIATURE:
-            return _miniature(domain, self.spec.edition, self.spec.manner).voice
+            return _miniature(domain, self.spec.manner).voice
         from discover_lib.engines.llm.leak_check import LeakCheck
         from discover_lib.engines.llm.voice import LLMVoice
 
@@ -151,7 +149,7 @@ class RoleEngines:
 
             return local_assistant(name, domain)
         if name in SCRIPTED or self._client is None:
-            return scripted_assistant(name, domain, self.spec.edition)
+            return scripted_assistant(name, domain)
         from discover_lib.engines.llm.assistants import llm_assistant
 
         return llm_assistant(self._client, name, prompts=self._prompts, **self._how("assistant", name))
@@ -198,7 +196,7 @@ def model_of(assistant: str) -> str:
     return model_and_style(assistant)[0]
 
 
-def _miniature(domain: str, edition: Edition = EDITION, manner: Manner | None = None) -> Engine:
+def _miniature(domain: str, manner: Manner | None = None) -> Engine:
     from discover_lib.engines.miniature import engine
 
-    return engine(domain, edition, manner)
+    return engine(domain, manner)

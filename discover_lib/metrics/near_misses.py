@@ -47,7 +47,6 @@ class NearMisses(Record):
         discovered, alone: intents discovered, and those of them that near misses alone moved.
         share: of the steps, over conversations that have one; None where no intent was moved.
         share_alone: of the discovered intents, over conversations with one; None where nothing was discovered.
-        unknown: conversations whose steps are not known.
     """
 
     assistant: str
@@ -57,7 +56,6 @@ class NearMisses(Record):
     alone: int
     share: Estimate | None
     share_alone: Estimate | None
-    unknown: int = 0
 
     def row(self) -> tuple[str, ...]:
         """The cells of a table, under `NEAR_MISS_COLUMNS`."""
@@ -82,7 +80,7 @@ def near_misses_of(scores: Iterable[ConversationScores]) -> list[NearMisses]:
 
 
 def _of_group(name: str, group: Sequence[ConversationScores]) -> NearMisses:
-    known = [(each.artifact, each.steps) for each in group if each.steps is not None]
+    known = [(each.artifact, each.steps) for each in group]
     steps, by_near_misses, discovered, alone = (sum(steps[at] for _, steps in known) for at in range(4))
     return NearMisses(
         name,
@@ -92,7 +90,6 @@ def _of_group(name: str, group: Sequence[ConversationScores]) -> NearMisses:
         alone,
         _share(known, lambda steps: (steps[1], steps[0])),
         _share(known, lambda steps: (steps[3], steps[2])),
-        len(group) - len(known),
     )
 
 
@@ -131,9 +128,9 @@ class FarmedTurn(Record):
 
 
 def suspects(scores: Iterable[ConversationScores], limit: int) -> list[int]:
-    """Places of the conversations with most steps by near misses; those whose steps are not known come last."""
-    ranked = sorted(scores, key=lambda each: (each.steps is None, -(each.steps or (0, 0))[1], each.place))
-    return [each.place for each in ranked if each.steps is None or each.steps[1]][:limit]
+    """Places of the conversations with most steps by near misses."""
+    ranked = sorted(scores, key=lambda each: (-each.steps[1], each.place))
+    return [each.place for each in ranked if each.steps[1]][:limit]
 
 
 def worst_turns(conversations: Iterable[tuple[int, Conversation]], limit: int = 10) -> list[FarmedTurn]:

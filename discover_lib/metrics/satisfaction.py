@@ -24,8 +24,6 @@ FINAL_REQUESTS = {
         "Return only the artifact without any other text or explanation."
     ),
 }
-PARAPHRASED = "Considering the conversation so far, please give me the complete, final piece now, and nothing else."
-FORMER_REQUESTS = {PARAPHRASED: "paper"}  # wordings that runs were begun with → the choice that meant them then
 WHOSE = {"ours": "ours", "paper": "the paper’s"}
 SATISFIED = 4  # the least score of 1 to 5 that counts as satisfied
 _FINAL = re.compile(r"\b(?:final|complete|finished|whole)\b(?:,? \w+){0,2},? (?:piece|version|artifact|result)\b", re.I)
@@ -36,17 +34,15 @@ def choices_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     if configuration.get("kind") != "evaluate":
         return ()
     asked = configuration.get("final_request")
-    request = next((WHOSE[name] for name, text in FINAL_REQUESTS.items() if text == asked), "an earlier one")
     return (
         ("Interactivity scale", WHOSE[configuration.get("interactivity", "ours")]),
-        ("Final request", "a paraphrase of the paper’s" if asked in FORMER_REQUESTS else request),
+        ("Final request", next((WHOSE[name] for name, text in FINAL_REQUESTS.items() if text == asked), "another")),
     )
 
 
 def request_named(text: object) -> str:
     """The choice that a stored final request was made by: "ours" where no choice has this wording."""
-    known = {wording: name for name, wording in FINAL_REQUESTS.items()} | FORMER_REQUESTS
-    return known.get(str(text), "ours")
+    return next((name for name, wording in FINAL_REQUESTS.items() if wording == text), "ours")
 
 
 def asks_for_final(text: str) -> bool:

@@ -65,7 +65,7 @@ class ConversationScores(Record):
         leaks: user messages that said what the user could not know.
         unchecked: user messages that no check could read for leaks; they are no part of `leaks`.
         failed: parts of the assessment that could not be had.
-        steps: see `discover_lib.metrics.near_misses`; None in a digest of an earlier version.
+        steps: see `discover_lib.metrics.near_misses`.
     """
 
     place: int
@@ -83,7 +83,7 @@ class ConversationScores(Record):
     behaviours: tuple[Behaviour | None, ...] | None = None
     leaks: int = 0
     failed: tuple[str, ...] = ()
-    steps: Steps | None = field(default=None, compare=False)  # known or not: the scores are the same
+    steps: Steps = field(default=(0, 0, 0, 0), compare=False)
     unchecked: int = 0
 
     @property
@@ -193,7 +193,7 @@ class _Plain(msgspec.Struct, gc=False):
     behaviours: str | None
     leaks: int
     failed: tuple[str, ...]
-    steps: tuple[int, int, int, int] | None = None
+    steps: tuple[int, int, int, int]
     unchecked: int | None = None
 
 

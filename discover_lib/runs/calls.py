@@ -28,9 +28,9 @@ CALLS_TABLE = """CREATE TABLE calls (
         request TEXT NOT NULL, reply TEXT NOT NULL, reply_hash TEXT NOT NULL, prompt_tokens INTEGER,
         completion_tokens INTEGER, cost REAL, seconds REAL NOT NULL, attempts INTEGER NOT NULL)"""
 CALLS_INDEX = "CREATE INDEX calls_by_reply ON calls (reply_hash)"
-ANSWERS_TABLE = "(key TEXT PRIMARY KEY, purpose TEXT NOT NULL, outcome TEXT, remarks TEXT NOT NULL)"
+ANSWERS_TABLE = """CREATE TABLE answers (
+        key TEXT PRIMARY KEY, purpose TEXT NOT NULL, outcome TEXT, remarks TEXT NOT NULL)"""
 PROBED = "schema probe: "  # how the names of verdicts begin, in the table of the run
-BEFORE_ANSWERS = "calls before answers"  # how many calls a version made that kept no note of its answers
 INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)"
 # A call whose answer is asked for anew keeps its row, and so its cost, under a key that no request has.
@@ -72,7 +72,6 @@ class CallStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._to_write: deque[tuple[tuple[Any, ...], Future[None]]] = deque()
-        self._without_notes = 0  # calls of a file that an earlier version made, while it is only read
 
     # -- the cache of calls (the client's `CallCache`) -------------------------------------------------------------
 
@@ -97,7 +96,7 @@ class CallStore:
         )
 
     def times_unusable(self, key: str) -> int:
-        """How many answers to that call were put aside by `forget_answers`; earlier versions kept none of them."""
+        """How many answers to that call were put aside by `forget_answers`."""
         between = f"unusable:{key}:", f"unusable:{key};"  # ";" comes after ":"
         return int(self._database.one("SELECT count(*) FROM calls WHERE key > ? AND key < ?", between)[0])
 
@@ -184,36 +183,15 @@ class CallStore:
         """Commit what is noted."""
         self._database.write_waiting()
 
-    def answers(self) -> tuple[dict[tuple[str, str], int], dict[str, int], int]:
-        """(purpose, outcome) → answers; remark → how often; calls of an earlier version, which noted nothing.
-
-        Versions before the outcome "tidied" noted such answers as clean or repaired.
-        """
-        from discover_lib.engines.llm.calls.records import AS_THEY_CAME, TIDYING
-
-        as_they_came, tidied = (", ".join("?" * len(names)) for names in (AS_THEY_CAME, TIDYING))
+    def answers(self) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
+        """(purpose, outcome) → answers; remark → how often."""
         outcomes = self._database.all(
-            f"""SELECT purpose, CASE WHEN outcome IN ({as_they_came}) AND EXISTS
-                (SELECT 1 FROM json_each(remarks) AS each WHERE each.key IN ({tidied})) THEN 'tidied' ELSE outcome END
-            AS became, count(*) FROM answers WHERE outcome IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2""",
-            (*AS_THEY_CAME, *TIDYING),
+            "SELECT purpose, outcome, count(*) FROM answers WHERE outcome IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
         )
         remarks = self._database.all(
             "SELECT each.key, sum(each.value) FROM answers, json_each(remarks) AS each GROUP BY 1"
         )
-        before = self._database.one("SELECT value FROM run WHERE name = ?", (BEFORE_ANSWERS,))
-        counted = {(purpose, outcome): count for purpose, outcome, count in outcomes}
-        return counted, dict(remarks), int(before[0]) if before else self._without_notes
-
-    def count_without_notes(self, *, keep: bool) -> None:
-        """Count the calls of a file that was made without the table of answers, just after it was added.
-
-        Args:
-            keep: write the number down; otherwise the file is only read.
-        """
-        self._without_notes = self.spent().calls
-        if self._without_notes and keep:
-            self._database.execute("INSERT INTO run VALUES (?, ?)", (BEFORE_ANSWERS, str(self._without_notes)))
+        return {(purpose, outcome): count for purpose, outcome, count in outcomes}, dict(remarks)
 
     def answers_with(self, remark: str, limit: int = -1) -> list[tuple[str, str]]:
         """(purpose, text) of the first answers in which that was seen."""

@@ -11,7 +11,6 @@ import os
 import socket
 import time
 import warnings
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,9 +55,7 @@ def cluster(where: str) -> Iterator[Cluster]:
     """
     address = where if where.startswith(REMOTE) else None
     if where != LOCAL and (address is None or not _has_port(address)):
-        raise ClusterError(
-            f"invalid place {where!r} to run on; write ray, or ray://HOST:PORT, or slurm, or slurm:FILE.yaml"
-        )
+        raise ClusterError(f"invalid place {where!r} to run on; write ray, or ray://HOST:PORT")
     try:
         import ray
     except ImportError as error:
@@ -110,28 +107,19 @@ def _probe(address: str) -> None:
         raise ClusterError(f"no Ray cluster to run on at {address}: nobody answers there ({error})") from None
 
 
-class Spread(ABC):
-    """Machines to spread work over.
+class Cluster:
+    """A Ray cluster, to spread work over.
 
     Attributes:
         done: node → pieces of work that it finished.
-        lost: what went away with work that others did again, `lost_are` of them.
+        lost: nodes that went away with work that others did again.
     """
 
-    lost_are = "node"
-
-    def __init__(self) -> None:
+    def __init__(self, ray: Any) -> None:
         self.done: Counter[str] = Counter()
         self.lost = 0
-
-    @abstractmethod
-    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Generator[Result, None, None]:
-        """`map` in the order in which results come; closing the iterator drops what has not begun.
-
-        Raises:
-            ClusterError: nothing is left to work on.
-            Exception: of `function`.
-        """
+        self._ray = ray
+        self._alive = self._nodes()
 
     @property
     def shares(self) -> str:
@@ -141,17 +129,8 @@ class Spread(ABC):
     @property
     def line(self) -> str:
         """What every node did, in words."""
-        lost = f"; {counted(self.lost, self.lost_are)} lost, whose work others did again" if self.lost else ""
+        lost = f"; {counted(self.lost, 'node')} lost, whose work others did again" if self.lost else ""
         return f"conversations by node: {self.shares or 'none'}{lost}"
-
-
-class Cluster(Spread):
-    """A Ray cluster."""
-
-    def __init__(self, ray: Any) -> None:
-        super().__init__()
-        self._ray = ray
-        self._alive = self._nodes()
 
     def check(self) -> None:
         """Have every node say which version it has.
@@ -177,7 +156,17 @@ class Cluster(Spread):
     def map(
         self, function: Callable[[Item], Result], items: Sequence[Item], chunk: int | None = None
     ) -> Generator[Result, None, None]:
-        """As of `Spread`, `chunk` pieces a task; by default as many as those before let expect in `TASK_SECONDS`."""
+        """`map` in the order in which results come; closing the iterator drops what has not begun.
+
+        Args:
+            function: what is done to a piece.
+            items: the pieces.
+            chunk: pieces of a task; by default as many as those before let expect in `TASK_SECONDS`.
+
+        Raises:
+            ClusterError: nothing is left to work on.
+            Exception: of `function`.
+        """
         work = self._ray.remote(max_retries=-1, scheduling_strategy="SPREAD")(_work)
         flying: list[Any] = []
         looked, begun, expected = time.monotonic(), 0, 0.0

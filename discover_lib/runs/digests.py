@@ -5,12 +5,10 @@ Summaries, results and the pages over a run read digests alone: a hundred thousa
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from discover_lib.base.json_text import record_json
 from discover_lib.core.conversation import Conversation
-from discover_lib.metrics.near_misses import steps_of
 from discover_lib.metrics.scores import Assessment, ConversationScores, scores_of
 from discover_lib.runs.store import RunStore
 
@@ -20,16 +18,10 @@ def digest_of(conversation: Conversation, place: int) -> str:
     return record_json(scores_of(conversation, place).digest())
 
 
-def add_digests(store: RunStore) -> None:
-    """Digest what an older version left without."""
-    for place in store.undigested():
-        store.put_digest(place, digest_of(store.conversation(place), place))
-
-
 def stored_scores(store: RunStore) -> Iterator[ConversationScores]:
     """The scores of every finished conversation, assessed or not, in the order of the plan.
 
-    A conversation without a digest, or with one of another version, is read whole.
+    A conversation without a digest is read whole.
     """
     for place, digest in store.digests():
         scores = ConversationScores.from_json(digest, place) if digest else None
@@ -37,10 +29,3 @@ def stored_scores(store: RunStore) -> Iterator[ConversationScores]:
             data = store.assessment(place)
             scores = scores_of(store.conversation(place), place, Assessment.from_dict(data) if data else None)
         yield scores
-
-
-def with_steps(scores: Iterable[ConversationScores], store: RunStore) -> Iterator[ConversationScores]:
-    """The same scores, with the steps of discovery also of conversations whose digest is of an earlier version."""
-    for each in scores:
-        known = each.steps is not None
-        yield each if known else dataclasses.replace(each, steps=steps_of(store.conversation(each.place)))

@@ -37,13 +37,12 @@ from discover_lib.metrics.results import ALL, CSV_COLUMNS, MEASURES, Pool, Scope
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS, LeaveOut
 from discover_lib.metrics.scorer import Scorer
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
-from discover_lib.runs.cluster import Spread
+from discover_lib.runs.cluster import Cluster
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
     RunOptionsError,
-    as_begun,
     check_prices,
     execute,
     lay_out,
@@ -112,7 +111,7 @@ def take_over(run: LaidOut, folder: Path) -> None:
             stored = store.configuration
     except StoreError:
         return
-    ours = as_begun(run, folder).configuration
+    ours = run.configuration
     unscored = {key: value for key, value in ours.items() if key != "final_request"} | {"kind": "simulate"}
     unscored["prompts"] = {name: text for name, text in ours["prompts"].items() if name in stored.get("prompts", {})}
     if stored == json.loads(to_json(unscored)):
@@ -163,7 +162,7 @@ def assess(
     concurrency: int = 1,
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
-    spread: Spread | None = None,
+    spread: Cluster | None = None,
     on_progress: OnAssessed | None = None,
     stop: threading.Event | None = None,
 ) -> Assessed:
@@ -177,7 +176,6 @@ def assess(
     """
     stop = stop or threading.Event()
     check_prices(run.models, settings, budget_dollars)
-    run = as_begun(run, folder)
     with RunStore.write(folder, run.configuration) as store:
         places = store.unassessed()
         for place in places:
@@ -260,7 +258,7 @@ def _assess_chunk(chunk: _Chunk) -> list[tuple[int, dict[str, Any], dict[str, An
 
 
 def _assess_on_cluster(
-    run: LaidOut, store: RunStore, places: Sequence[int], keep: _Keeper, spread: Spread, stop: threading.Event
+    run: LaidOut, store: RunStore, places: Sequence[int], keep: _Keeper, spread: Cluster, stop: threading.Event
 ) -> Assessed:
     """Conversations travel to the nodes, which have no disk in common with us."""
     work = partial(_assess_carried, run.options.spec, _final_request(run))

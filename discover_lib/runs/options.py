@@ -23,25 +23,23 @@ from discover_lib.core.roles import JudgeError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.engines.manner import Manner
-from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
+from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.intervals import percent
-from discover_lib.metrics.satisfaction import FINAL_REQUESTS, FORMER_REQUESTS, request_named
+from discover_lib.metrics.satisfaction import request_named
 from discover_lib.metrics.summary import Summary, summarise
-from discover_lib.runs.cluster import Spread
+from discover_lib.runs.cluster import Cluster
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, tree_files
 from discover_lib.runs.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
-from discover_lib.runs.store import RunStore, StoreError
+from discover_lib.runs.store import RUN_FORMAT, RunStore
 from discover_lib.runs.units import Unit, plan_units
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.engines.llm.prompting import PromptSet
 
-FORMAT = "discover-run/1"
 LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
 APART_SECONDS = 0.01  # between the beginnings of the first conversations with language models
 
@@ -68,7 +66,6 @@ class RunOptions:
         interactivity, final_request: the paper's scale and wording or ours, in an evaluation.
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
         role_options: how the models are asked, where that differs from the roles' defaults.
-        edition: of what the miniature's user and assistants say; a run goes on in the one that it was begun in.
         taste: number of the taste that generated artifacts are drawn with; 0 for none.
         manner: how the user types; None for the paper's.
     """
@@ -93,7 +90,6 @@ class RunOptions:
     interactivity: str = "ours"
     final_request: str = "ours"
     role_options: RoleOptions = NO_OPTIONS
-    edition: Edition = EDITION
     taste: int = 0
     manner: Manner | None = None
 
@@ -111,7 +107,6 @@ class RunOptions:
             leak_check=(self.judge or self.engine) if self.leak_check == "judge" else self.leak_check,
             interactivity=self.interactivity,
             options=self.role_options,
-            edition=self.edition,
             manner=self.manner,
         )
 
@@ -140,7 +135,6 @@ class RunOptions:
             artifacts=len(artifacts) // len(domains),
             rules=Rules.from_dict(configuration["rules"]),
             role_options=RoleOptions.from_dict(configuration.get("options", {})),
-            edition=configuration.get("edition", 1),
             manner=manner_in(configuration),
             **{name: configuration[name] for name in ("trials", "turns", "seed")},
             final_request=request_named(configuration.get("final_request")),
@@ -204,7 +198,7 @@ def lay_out(options: RunOptions) -> LaidOut:
         reward_assistant=options.reward_assistant,
         manner=options.manner,
     )
-    return _in_edition(LaidOut(options, trees, tuple(units), _configuration(options, spec, trees)), options.edition)
+    return LaidOut(options, trees, tuple(units), _configuration(options, spec, trees))
 
 
 def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
@@ -231,80 +225,6 @@ def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
 def manner_in(configuration: Mapping[str, Any]) -> Manner | None:
     """How the user of a stored configuration types; None for the paper's."""
     return Manner.from_dict(configuration["manner"]) if configuration.get("manner") else None
-
-
-def in_edition(configuration: Mapping[str, Any], edition: Edition) -> dict[str, Any]:
-    """A configuration with an edition of the miniature; the first has no name, as none was stored then."""
-    unnamed = {key: value for key, value in configuration.items() if key != "edition"}
-    return unnamed | ({"edition": edition} if edition > 1 else {})
-
-
-def _in_edition(run: LaidOut, edition: Edition) -> LaidOut:
-    return LaidOut(
-        dataclasses.replace(run.options, edition=edition),
-        run.trees,
-        tuple(dataclasses.replace(unit, edition=edition) for unit in run.units),
-        in_edition(run.configuration, edition),
-    )
-
-
-def as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
-    """A run in a stored configuration's edition, its prompts by the hashes there where these mean the same texts.
-
-    It asks for the finished piece as it was begun, in an earlier wording of the same choice, too.
-    """
-    run = _in_edition(run, stored.get("edition", 1))
-    asked, wanted = stored.get("final_request"), run.configuration.get("final_request")
-    if asked in FORMER_REQUESTS and wanted == FINAL_REQUESTS[FORMER_REQUESTS[asked]]:
-        run = dataclasses.replace(run, configuration={**run.configuration, "final_request": asked})
-    if not run.configuration["prompts"]:
-        return run
-    hashes = _prompts(run.options).hashes_as_in(stored.get("prompts") or {}, _chosen_prompts(run.options))
-    return dataclasses.replace(run, configuration={**run.configuration, "prompts": hashes})
-
-
-def as_begun(run: LaidOut, folder: Path) -> LaidOut:
-    """A run as its folder knows it, if it was begun there: earlier versions spoke and hashed prompts otherwise.
-
-    Raises:
-        RunOptionsError: it was begun when a lexicon held other values.
-    """
-    try:
-        with RunStore.read(folder) as store:
-            stored = store.configuration
-    except StoreError:
-        return run
-    begun = (stored.get("domain") or "").split(", ")
-    for domain, world in run.configuration.get("worlds", {}).items():
-        same = domain in begun or begun == [""]  # in a run of other domains this one has no world
-        if same and stored.get("worlds", {}).get(domain, 1) != world and stored.get("format") == FORMAT:
-            raise RunOptionsError(
-                f"{folder} was begun in an earlier world of {domain}, whose values are no more: it opens, shows, "
-                "scores and exports as ever, but cannot be gone on with; begin a new run in another folder"
-            )
-    return as_in(_opened_as_in(run, stored), stored)
-
-
-def _opened_as_in(run: LaidOut, stored: Mapping[str, Any]) -> LaidOut:
-    """A run whose users open as in a stored one: earlier versions framed all requests of a domain alike."""
-    from discover_lib.engines.miniature.lexicon import load_lexicon
-
-    hashes, trees = stored.get("artifacts") or {}, dict(run.trees)
-    for artifact_id, (domain, tree) in run.trees.items():
-        if domain and hashes.get(artifact_id, "") != run.configuration["artifacts"][artifact_id]:
-            lexicon = load_lexicon(domain)
-            if first := lexicon.value_of_text(tree.roots[0].text):
-                framed = dataclasses.replace(tree, initial_request=lexicon.framed_request(first))
-                if _fingerprint(framed) == hashes.get(artifact_id):
-                    trees[artifact_id] = (domain, framed)
-    if trees == run.trees:
-        return run
-    plain = {artifact_id: tree.to_dict() for artifact_id, (_, tree) in trees.items()}
-    artifacts = {artifact_id: _fingerprint(tree) for artifact_id, (_, tree) in trees.items()}
-    units = tuple(dataclasses.replace(unit, tree=plain[unit.artifact_id]) for unit in run.units)
-    return dataclasses.replace(
-        run, trees=trees, units=units, configuration={**run.configuration, "artifacts": artifacts}
-    )
 
 
 def check_access(run: LaidOut, settings: ClientSettings | None) -> None:
@@ -379,7 +299,7 @@ def execute(
     concurrency: int = 1,
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
-    spread: Spread | None = None,
+    spread: Cluster | None = None,
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
@@ -398,7 +318,6 @@ def execute(
     """
     check_prices(run.models, settings, budget_dollars)
     notes = {"api_base": settings.api_base if settings else None}
-    run = as_begun(run, folder)
     with RunStore.write(folder, run.configuration, notes) as store:
         if not run.models and not run.local:
             return run_in_processes(
@@ -614,6 +533,7 @@ def _configuration(
     options: RunOptions, spec: EngineSpec, trees: Mapping[str, tuple[str, IntentTree]]
 ) -> dict[str, Any]:
     from discover_lib.base import VERSION
+    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 
     extra: dict[str, Any] = {}
     if options.look_ahead:
@@ -632,11 +552,11 @@ def _configuration(
         extra["manner"] = options.manner.to_dict()
     if changed := spec.options.to_store(spec.players(options.everyone)):
         extra["options"] = changed
-    worlds = {domain: world_of(domain) for domain in sorted({domain for domain, _ in trees.values()})}
-    if later := {domain: world for domain, world in worlds.items() if world > 1}:
-        extra["worlds"] = later
+    known = sorted({domain for domain, _ in trees.values()}.intersection(ALL_DOMAINS))
+    if worlds := {domain: load_lexicon(domain).world for domain in known if load_lexicon(domain).world > 1}:
+        extra["worlds"] = worlds
     return extra | {
-        "format": FORMAT,
+        "format": RUN_FORMAT,
         "code_version": VERSION,
         "kind": "simulate" if options.candidates is None else "synthesize",
         "domain": options.domain,
@@ -649,6 +569,7 @@ def _configuration(
         "rules": options.rules.to_dict(),
         "prompts": _prompts(options).hashes(_chosen_prompts(options)) if spec.models(options.everyone) else {},
         "artifacts": {artifact_id: _fingerprint(tree) for artifact_id, (_, tree) in trees.items()},
+        "edition": EDITION,
     }
 
 
@@ -661,13 +582,6 @@ def _chosen_prompts(options: RunOptions) -> set[str]:
     scales = {"interactivity_paper"} if options.interactivity == "paper" else set()
     manners = {"user_manner"} if options.manner else set()
     return {STYLES[style] for style in styles if style} | checks | scales | manners
-
-
-def world_of(domain: str) -> int:
-    """Which world of a domain this version plays: raised when a lexicon's values change; 1 for what has no lexicon."""
-    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
-
-    return load_lexicon(domain).world if domain in ALL_DOMAINS else 1
 
 
 def _prompts(options: RunOptions) -> PromptSet:

@@ -32,7 +32,6 @@ class Outcomes(Record, derived=("line",), omit=("leaks", "unread")):
         answers: purpose → outcome → how many answers; "failed" are those that were no better when asked for again.
         remarks: what was seen in answers, and how often: "cut" by their limit, "stray ids", "contradicted" ...
         unscored: candidates whose judgement failed, and parts of assessments that could not be had.
-        calls_before: calls of an earlier version, whose answers were not noted.
         leaks: messages of users that give away what they cannot know, and were kept.
         unread: artifacts whose intents the rule about leaks cannot read.
     """
@@ -40,19 +39,18 @@ class Outcomes(Record, derived=("line",), omit=("leaks", "unread")):
     answers: Structured = field(default_factory=dict)
     remarks: Mapping[str, int] = field(default_factory=dict)
     unscored: int = 0
-    calls_before: int = 0
     leaks: int = 0
     unread: int = 0
 
     @classmethod
     def of_run(cls, store: RunStore) -> Outcomes:
         """Over all sessions of a run."""
-        counted, remarks, before = store.calls.answers()
+        counted, remarks = store.calls.answers()
         answers: dict[str, dict[str, int]] = {}
         for (purpose, outcome), count in counted.items():
             answers.setdefault(purpose, {})[outcome] = count
         unread = len(store.unread_artifacts())
-        return cls(answers, remarks, sum(store.unscored().values()), before, store.leaks(), unread)
+        return cls(answers, remarks, sum(store.unscored().values()), store.leaks(), unread)
 
     @classmethod
     def of_usage(cls, usage: Usage) -> Outcomes:
@@ -86,12 +84,11 @@ class Outcomes(Record, derived=("line",), omit=("leaks", "unread")):
             _counted(self.unscored, "unscored"),
         ]
         said = "; ".join(filter(None, (", ".join(filter(None, part)) for part in (became, seen))))
-        earlier = f" (an earlier version made {self.calls_before:,} calls, and noted nothing of them)"
-        return f"answers: {said or 'none noted'}{earlier if self.calls_before else ''}" if said or self.asked else ""
+        return f"answers: {said or 'none noted'}" if said or self.asked else ""
 
     @property
     def asked(self) -> bool:
-        return bool(self.answers or self.calls_before)
+        return bool(self.answers)
 
     def _total(self, outcome: str) -> int:
         return sum(row.get(outcome, 0) for row in self.answers.values())

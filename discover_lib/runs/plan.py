@@ -40,7 +40,7 @@ from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.options import EFFORTS, RoleOptions, role_defaults
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of
 from discover_lib.metrics.intervals import percent
-from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS, FORMER_REQUESTS
+from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
 from discover_lib.runs.calls import Spent
 from discover_lib.runs.evaluation import SCORING, assess, assessed, final_question, final_turns, is_evaluation
 from discover_lib.runs.options import RunOptionsError, execute, within_reach
@@ -462,7 +462,7 @@ class Scale:
 
     def complete(self, request: Request) -> Completion:
         contents = [message["content"] for message in request.messages]
-        purpose = FINAL if contents[-1].endswith((*FINAL_REQUESTS.values(), *FORMER_REQUESTS)) else request.purpose
+        purpose = FINAL if contents[-1].endswith(tuple(FINAL_REQUESTS.values())) else request.purpose
         self.weights.setdefault(purpose, []).append(sum(map(count_tokens, contents)))
         raise LLMError("only weighed", "content")
 

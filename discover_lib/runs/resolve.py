@@ -22,7 +22,7 @@ from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, tidy_rows
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.scores import EMERGING, ConversationScores
-from discover_lib.runs.digests import stored_scores, with_steps
+from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.evaluation import ceilings_of
 from discover_lib.runs.store import FILE, RunStore
 
@@ -98,7 +98,7 @@ def resolve(id: DiscoverId) -> Resolved:
         if conversation and id.intent and id.intent not in conversation.tree.intents:
             raise IdError(f"{id}: that conversation has no intent {id.intent!r}")
         if id.measure == NEAR_MISSES:
-            chosen = list(with_steps(chosen, store))
+            chosen = list(chosen)
         pool, run = Pool(members, id.leave_out or "none"), DiscoverId(id.run)  # type: ignore[arg-type]
         values: dict[DiscoverId, Any]
         if id.measure == BROKEN:

@@ -26,8 +26,8 @@ from discover_lib.core.state import Evaluation, IntentState
 from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, RETRIED
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
 from discover_lib.runs.calls import Spent
-from discover_lib.runs.cluster import Spread
-from discover_lib.runs.digests import add_digests, digest_of
+from discover_lib.runs.cluster import Cluster
+from discover_lib.runs.digests import digest_of
 from discover_lib.runs.store import Counts, Failure, RunStore, TurnRow, UnitRow, turn_row
 from discover_lib.runs.units import Unit, map_in_processes, run_unit, simulator_of
 
@@ -101,7 +101,6 @@ def register(store: RunStore, units: Sequence[Unit]) -> None:
         UnitRow(each.place, each.artifact_id, each.assistants, each.trial, each.seed, each.setting) for each in units
     ]
     store.add_units(trees, rows)
-    add_digests(store)
 
 
 def run_in_processes(
@@ -109,7 +108,7 @@ def run_in_processes(
     units: Sequence[Unit],
     *,
     processes: int = 1,
-    spread: Spread | None = None,
+    spread: Cluster | None = None,
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:

@@ -19,6 +19,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
+from discover_lib.base import EARLIER
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId
 from discover_lib.base.json_text import member, record_json, spaced, to_json
@@ -27,14 +28,15 @@ from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import FORMAT, Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
+from discover_lib.engines.spec import EDITION
 from discover_lib.metrics.scores import leaked
 from discover_lib.runs.calls import ANSWERS_TABLE, CALLS_INDEX, CALLS_TABLE, CallStore
-from discover_lib.runs.calls import BEFORE_ANSWERS as BEFORE_ANSWERS
 from discover_lib.runs.calls import Spent as Spent
 from discover_lib.runs.database import LOCK, Database, StoreError, errors_in_one_line
 from discover_lib.runs.database import LockedError as LockedError
 
 FILE = "run.sqlite"
+RUN_FORMAT = "discover-run/1"  # of configurations, with EDITION
 APPLICATION = 0x44697363  # "Disc": tells our files from other SQLite files
 SCHEMA_VERSION = 1
 SCHEMA = (
@@ -54,16 +56,16 @@ SCHEMA = (
     CALLS_TABLE,
     CALLS_INDEX,
     "CREATE INDEX failures_by_unit ON failures (place)",
-)
-# Added to files of the same version that were made without them.
-ADDED_LATER = {
-    "assessments": """(place INTEGER PRIMARY KEY REFERENCES units, failed INTEGER NOT NULL, data TEXT NOT NULL,
+    """CREATE TABLE assessments (
+        place INTEGER PRIMARY KEY REFERENCES units, failed INTEGER NOT NULL, data TEXT NOT NULL,
         digest TEXT NOT NULL)""",
-    "digests": """(place INTEGER PRIMARY KEY REFERENCES units, turns INTEGER NOT NULL, discovered INTEGER NOT NULL,
+    """CREATE TABLE digests (
+        place INTEGER PRIMARY KEY REFERENCES units, turns INTEGER NOT NULL, discovered INTEGER NOT NULL,
         reward REAL NOT NULL, tokens INTEGER NOT NULL, unscored INTEGER NOT NULL, leaks INTEGER NOT NULL,
         data TEXT NOT NULL)""",
-    "answers": ANSWERS_TABLE,
-}
+    ANSWERS_TABLE,
+)
+TABLES = len([each for each in SCHEMA if each.startswith("CREATE TABLE")])
 OF_UNITS = ("turns", "assessments", "digests")  # tables with what is known of a conversation
 SUMS = "count(turn), total(discovered), total(reward), total(tokens), total(unscored), total(leaks > 0)"
 # The sums over the turns of every unit: read off its digest where there is one.
@@ -214,7 +216,6 @@ class RunStore:
             store = cls(Database(path, read_only=True))
             try:
                 store._check_kind()
-                store._add_tables("TEMP")
             except BaseException:
                 store.close()
                 raise
@@ -241,7 +242,6 @@ class RunStore:
                 self._database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
                 values = [("configuration", to_json(configuration)), ("notes", to_json(notes))]
                 self._database.execute_many("INSERT INTO run VALUES (?, ?)", values)
-                self._add_tables()
             return
         self._check_kind()
         difference = first_difference(_kind_last(self.configuration), _kind_last(json.loads(to_json(configuration))))
@@ -250,15 +250,6 @@ class RunStore:
                 f"{self.path.parent} holds a run with another configuration: {difference}; "
                 "choose another --run folder, or give the same options to resume"
             )
-        self._add_tables()
-
-    def _add_tables(self, kind: Literal["", "TEMP"] = "") -> None:
-        """Add the tables that the file was made without; a reader has them to itself, empty."""
-        existing = {name for (name,) in self._database.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        for name in ADDED_LATER.keys() - existing:
-            self._database.execute(f"CREATE {kind} TABLE {name} {ADDED_LATER[name]}")
-        if "answers" not in existing:
-            self.calls.count_without_notes(keep=not kind)
 
     def _is_blank(self) -> bool:
         """Nothing was committed to the file yet: it is new, or its creation was cut off."""
@@ -270,12 +261,11 @@ class RunStore:
     def _check_kind(self) -> None:
         if self._database.one("PRAGMA application_id")[0] != APPLICATION:
             raise StoreError(f"{self.path}: an SQLite file, but not a run of this program")
+        tables = self._database.one("SELECT count(*) FROM sqlite_master WHERE type = 'table'")[0]
         version = self._database.one("PRAGMA user_version")[0]
-        if version != SCHEMA_VERSION:
-            raise StoreError(
-                f"{self.path}: a run of format {version}; this version reads format {SCHEMA_VERSION} "
-                "(use the version that made it)"
-            )
+        run = self.configuration if (version, tables) == (SCHEMA_VERSION, TABLES) else None
+        if run is None or (run.get("format") == RUN_FORMAT and run.get("edition") != EDITION):
+            raise StoreError(f"{self.path}: a run of another format; {EARLIER}")
 
     # -- the run ---------------------------------------------------------------------------------------------------
 
@@ -422,17 +412,12 @@ class RunStore:
     def digests(self) -> list[tuple[int, str | None]]:
         """(place, digest) of every finished conversation in the order of the plan: of its assessment, if it has one.
 
-        None for one of an older version, whose turns must be read.
+        None for one that has none (people's, or of others), whose turns must be read.
         """
         return self._database.all(
             "SELECT place, coalesce(assessments.digest, digests.data) FROM units "
             f"LEFT JOIN assessments USING (place) LEFT JOIN digests USING (place) WHERE {ENDED} ORDER BY place"
         )
-
-    def undigested(self) -> list[int]:
-        """Places of finished conversations that have no digest: those of an older version."""
-        rows = self._database.all(f"SELECT place FROM units WHERE {ENDED} AND place NOT IN (SELECT place FROM digests)")
-        return [place for (place,) in rows]
 
     def unassessed(self) -> list[int]:
         """Places of finished conversations without an assessment, or with one that failed in part."""

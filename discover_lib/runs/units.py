@@ -24,7 +24,6 @@ from discover_lib.core.rollout import Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.manner import Manner
-from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.spec import MINIATURE, Engines, EngineSpec, RoleEngines
 from discover_lib.metrics.look_ahead import LookAhead
 
@@ -49,7 +48,6 @@ class Unit:
     engine: str = MINIATURE  # who judges and speaks, as the record names it
     look_ahead: int = 0  # turns that candidates are rewarded for beyond their own
     reward_assistant: str = ""  # who plays those turns
-    edition: Edition = EDITION  # of what the miniature says
     manner: Manner | None = None  # how the user types; None for the paper's
 
     @property
@@ -176,7 +174,7 @@ def run_unit(
     Raises:
         RoleError: a role could not do its part; what was taken so far is in `simulator`.
     """
-    engines = engines or RoleEngines(EngineSpec(edition=unit.edition, manner=unit.manner))
+    engines = engines or RoleEngines(EngineSpec(manner=unit.manner))
     assistants = [engines.assistant(name, unit.domain) for name in unit.assistants]
     simulator = simulator or simulator_of(unit, engines)
     ahead = None

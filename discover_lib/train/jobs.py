@@ -32,6 +32,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from discover_lib.base import EARLIER
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import graceful_stop, write_json
 from discover_lib.train import Progress
@@ -107,15 +108,12 @@ class JobStatus:
         return self.state in ("stopped", "failed")
 
     def to_dict(self) -> dict[str, Any]:
-        """As `status.json` holds it; the attempts are called sittings there."""
-        data = asdict(self)
-        data["sittings"] = data.pop("attempts")
-        return data
+        """As `status.json` holds it."""
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> JobStatus:
-        attempts = tuple(Attempt(**attempt) for attempt in data["sittings"])
-        return cls(**{name: value for name, value in data.items() if name != "sittings"}, attempts=attempts)
+        return cls(**{**data, "attempts": tuple(Attempt(**attempt) for attempt in data["attempts"])})
 
 
 @dataclass(frozen=True)
@@ -140,9 +138,12 @@ class TrainingJob:
         """Where the run stands now, by what its process wrote and by whether that process is alive.
 
         Raises:
-            JobError: there is no run here, or its status is damaged.
+            JobError: there is no run here, or its status is damaged or of another format.
         """
-        written = JobStatus.from_dict(_read(self.folder / STATUS))
+        data = _read(self.folder / STATUS)
+        if "attempts" not in data:
+            raise JobError(f"{self.folder}: a training of another format; {EARLIER}")
+        written = JobStatus.from_dict(data)
         seen: dict[str, Any] = {}
         last = self._last_line()
         if last is not None:

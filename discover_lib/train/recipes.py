@@ -300,12 +300,9 @@ class Recipe:
         return Recipe.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; what earlier versions did not have is left out where it changes nothing."""
+        """Plain JSON values."""
         data = dataclasses.asdict(self)
         data["lora"]["targets"] = list(self.lora.targets)
-        for part, name in LATER:
-            if data[part][name] == getattr(_PARTS[part], name):
-                del data[part][name]
         return data
 
     @classmethod
@@ -356,9 +353,6 @@ class Recipe:
             raise RecipeError("; ".join(lines))
 
 
-# Fields that runs of earlier versions do not hold
-_OF_GRPO = ("generation", "generation_memory", "generation_tokens", "reward_to_go")
-LATER = tuple(("grpo", name) for name in _OF_GRPO)
 _PARTS: Mapping[str, type] = {"lora": LoraRecipe, "sft": SftRecipe, "dpo": DpoRecipe, "grpo": GrpoRecipe}
 
 

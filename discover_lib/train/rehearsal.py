@@ -19,7 +19,7 @@ from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import Progress
 from discover_lib.train.backend import load_tokenizer
 from discover_lib.train.data import DataError, Row, domain_of, load_rows
-from discover_lib.train.estimate import Card, Estimate, architecture_of, config_of, estimate, published_name
+from discover_lib.train.estimate import config_of
 from discover_lib.train.files import METRICS, read_lines
 from discover_lib.train.recipes import STAGES, Recipe, Stage
 from discover_lib.train.stage import StageSettings, run_stage
@@ -159,7 +159,7 @@ def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]
     """A model with random weights that is built and spoken to as `base` is; whether it has that model's own tokenizer.
 
     Raises:
-        RehearsalError: neither the model's files nor a table of known bases say what it is like.
+        RehearsalError: neither the model's files nor its family's name say what it is like.
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -167,19 +167,19 @@ def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]
 
     disable_progress_bar()
     here = config_of(base) is not None
-    family = next((FAMILIES[each] for each in FAMILIES if (published_name(base) or "").startswith(each)), None)
+    name = base.rpartition("/")[2].lower().removeprefix("meta-")
+    family = next((FAMILIES[each] for each in FAMILIES if name.startswith(f"{each}-")), None)
     if not here and family is None:
         raise RehearsalError(f"{base}: not on this machine, and none of the known bases ({', '.join(FAMILIES)})")
     tokenizer, own = _tokenizer(base, family, texts)
     given = AutoConfig.from_pretrained(base).get_text_config() if here else AutoConfig.for_model(family[0])  # type: ignore[index]
-    heads = architecture_of(base)
+    shared = not here or (given.num_key_value_heads or given.num_attention_heads) < given.num_attention_heads
     config = given.__class__.from_dict(
         given.to_dict()
         | TOY
         | {
-            "num_key_value_heads": 2 if heads.kv_heads < heads.heads else 4,
+            "num_key_value_heads": 2 if shared else 4,
             "vocab_size": len(tokenizer),
-            "tie_word_embeddings": heads.tied,
             "layer_types": None,
             **{f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")},
         }
@@ -222,20 +222,3 @@ def _tokenizer(base: str, family: tuple[str, str, str] | None, texts: Iterable[s
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token=end, pad_token="<|pad|>", bos_token=first)
     tokenizer.chat_template = template
     return tokenizer, False
-
-
-def estimates(settings: StageSettings, card: Card, backend: str) -> list[Estimate]:
-    """What every stage of the recipe needs on a card, with the rows that these data hold for it.
-
-    Raises:
-        EstimateError: nothing is known of the base.
-    """
-    base = architecture_of(settings.base)
-
-    def rows(stage: Stage) -> Sequence[Row]:
-        try:
-            return load_rows(Path(settings.data), stage, "content", system=settings.system).train
-        except DataError:  # exported rows are of one kind
-            return ()
-
-    return [estimate(stage, base, settings.recipe, card, rows(stage), backend) for stage in STAGES]

@@ -69,8 +69,6 @@ if TYPE_CHECKING:
 CHECKPOINTS = "checkpoints"
 SAMPLED = 2  # held-out prompts that are answered for the written samples
 
-LATER = ("options", "thinking")  # settings that runs of earlier versions do not hold
-
 Probe = Callable[[int], Mapping[str, Any]]
 
 
@@ -113,9 +111,8 @@ class StageSettings:
     thinking: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; what runs of earlier versions do not hold is left out where it is the default."""
-        plain = {**dataclasses.asdict(self), "recipe": self.recipe.to_dict()}
-        return {name: value for name, value in plain.items() if value or name not in LATER}
+        """Plain JSON values."""
+        return {**dataclasses.asdict(self), "recipe": self.recipe.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> StageSettings:
@@ -203,7 +200,7 @@ def problems(
     """What stands in the way, as far as it can be told without loading a library or a model; [] if nothing does.
 
     Args:
-        run: where it is to be trained; what an earlier version began there on an evaluation's users may go on.
+        run: where it is to be trained.
         access: how GRPO's language models are to be reached; None: as that folder says.
         to_be_made: the base is the tiny one and is not there yet; what it will speak is known, so all but it is looked
             at.
@@ -227,8 +224,7 @@ def problems(
     lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
     if rows is not None:
         lines += _domain_problems(base, rows, to_be_made) + _system_problems(settings, rows, dialect)
-        begun = run is not None and (run / CHECKPOINTS).is_dir()
-        lines += [line for line in [rows_of.overlap(rows)] if line and not begun]
+        lines += [line for line in [rows_of.overlap(rows)] if line]
     if settings.stage == "grpo":
         lines += _role_problems(settings, rows)
         if settings.thinking and settings.recipe.grpo.multi_turn > 1:

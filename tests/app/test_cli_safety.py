@@ -20,7 +20,7 @@ def test_a_run_is_read_under_house_rules(tmp_path: Path) -> None:
     asked = ["--domain", "svg_drawing", "--artifacts", 6, "--turns", 4, "--assistant", "ask", "--assistant", "adaptive"]
     assert discover("simulate", "--run", run, *asked).returncode == 0
     said = discover("safety", run).stdout
-    assert "over-refusal" in said and "(0 of 6)" in said and "benign lexicon" in said
+    assert "over-refusal" in said and "(0 of 6)" in said and "benign lexicon" in said and "which err" in said
     assert discover("safety", run, "--depth", 1).returncode == 0
     assert_one_line_error(discover("safety", run, "--depth", 6), "try --depth 2")
 
@@ -38,43 +38,22 @@ def test_people_s_conversations_are_refused_since_their_trees_are_made_of_what_w
 
 
 @pytest.mark.slow
-def test_rates_stand_beside_the_judge_s_error_and_are_corrected_for_it(tmp_path: Path) -> None:
-    run, labels = tmp_path / "run", tmp_path / "labels.csv"
-    labels.write_text(
-        "objective,assistant_response,human_score\n"
-        + "draw,I can't draw this.,1\ndraw,Let us talk of something else.,1\n" * 10
-        + "draw,Here it is.,0\n" * 20,
-        encoding="utf-8",
-    )
-    asked = ["--domain", "svg_drawing", "--artifacts", 3, "--turns", 3, "--assistant", "ask"]
-    assert discover("simulate", "--run", run, *asked).returncode == 0
-    said = discover("safety", run, "--labelled", labels).stdout
-    assert "phrases against 40 labelled replies: right 0.750" in said and "refusals found 0.500" in said
-    assert "ask: over-refusal corrected 0.000 [0.000, " in said and "(printed 0.000, n = 9)" in said
-    assert "which err" in discover("safety", run).stdout
-    assert_one_line_error(discover("safety", "--labelled", run / "run.sqlite"), "run.sqlite: not a text file; a CSV")
-    only = tmp_path / "only.csv"
-    only.write_text("objective,assistant_response,human_score\ndraw,Here it is.,0\n", encoding="utf-8")
-    assert "corrected cannot be: no refusal was labelled" in discover("safety", run, "--labelled", only).stdout
-
-
-@pytest.mark.slow
-def test_a_manner_is_fitted_to_chats_and_a_run_typed_in_it(tmp_path: Path) -> None:
-    chats, voice, run = tmp_path / "chats.jsonl", tmp_path / "curt.json", tmp_path / "run"
+def test_a_run_is_typed_in_a_manner_and_laid_beside_chats(tmp_path: Path) -> None:
+    chats, run = tmp_path / "chats.jsonl", tmp_path / "run"
     lines = [[{"role": "user", "content": f"{word} one"}] for word in ("this", "that", "no", "yes", "well")]
     chats.write_text("".join(json.dumps({"messages": line}) + "\n" for line in lines), encoding="utf-8")
-    assert "5 messages of 5 chats" in discover("reality", chats, "--fit", voice).stdout
-    asked = ["--domain", "svg_drawing", "--artifacts", 4, "--turns", 3, "--assistant", "draft", "--manner", voice]
+    asked = ["--domain", "svg_drawing", "--artifacts", 4, "--turns", 3, "--assistant", "draft", "--manner", "terse"]
     assert discover("simulate", "--run", run, *asked).returncode == 0
     assert discover("simulate", "--run", run, *asked).returncode == 0, "it is the same run"
     with RunStore.read(run) as store:
-        assert store.configuration["manner"]["name"] == "curt"
+        assert store.configuration["manner"]["name"] == "terse"
         said = [turn.user_message for talk in store.conversations() for turn in talk.turns if turn.user_message]
     assert sum(len(message.split()) for message in said) / len(said) < 8
     assert "mean words of a message" in discover("reality", chats, run).stdout
-    asked[-1] = "terse"
+    asked[-1] = "people"
     assert_one_line_error(discover("simulate", "--run", run, *asked), "manner")
-    assert_one_line_error(discover("reality", chats), "--fit FILE")
+    asked[-1] = tmp_path / "curt.json"
+    assert_one_line_error(discover("simulate", "--run", run, *asked), "give paper, terse, rambling, people")
 
 
 def test_a_failed_import_or_export_leaves_no_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

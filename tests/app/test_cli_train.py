@@ -134,8 +134,13 @@ def test_a_broken_adapter_is_named_before_anything_is_loaded(
         ("--set dpo.learning_rate=0", "dpo: learning_rate must be positive"),
     ],
 )
-def test_a_rehearsal_of_what_no_card_can_train_ends_before_any_work(place: Path, words: str, said: str) -> None:
-    given = ["--data", str(place / "pairs"), "--base", "meta-llama/Llama-3.1-8B-Instruct", "--run", str(place / "new")]
+def test_a_rehearsal_of_what_no_card_can_train_ends_before_any_work(
+    place: Path, tmp_path: Path, words: str, said: str
+) -> None:
+    sizes = {"hidden_size": 4096, "intermediate_size": 14336, "vocab_size": 128256, "tie_word_embeddings": False}
+    layers = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8}
+    (tmp_path / "config.json").write_text(json.dumps(sizes | layers))
+    given = ["--data", str(place / "pairs"), "--base", str(tmp_path / "config.json"), "--run", str(place / "new")]
     done = runner.invoke(app, ["train", "sft", *given, "--rehearse", *words.split()])
     assert done.exit_code == 2 and "rehearsed" not in done.output and not (place / "new").exists()
     assert done.output.splitlines()[-1].startswith(f"discover: {said}")
@@ -146,7 +151,7 @@ def test_a_folder_with_other_settings_is_refused_by_name(place: Path, tmp_path: 
     given = ["train", "sft", "--data", str(place / "pairs"), "--base", str(place / "base"), "--recipe", "miniature"]
     run = tmp_path / "run"
     run.mkdir()
-    (run / jobs.STATUS).write_text(json.dumps({"state": "stopped", "sittings": []}))
+    (run / jobs.STATUS).write_text(json.dumps({"state": "stopped", "attempts": []}))
     settings = _settings_of([*given, "--seed", "3"])
     (run / jobs.SETTINGS).write_text(json.dumps(settings))
     done = runner.invoke(app, [*given, "--run", str(run)])
@@ -193,7 +198,7 @@ def test_what_cannot_begin_is_one_line_and_leaves_no_folder(
 def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Path) -> None:
     given = ["train", "sft", "--data", str(place / "pairs"), "--base", str(place / "base"), "--recipe", "miniature"]
     (tmp_path / jobs.SETTINGS).write_text(json.dumps(_settings_of([*given, "--seed", "0"])))
-    (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished", "sittings": []}))
+    (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished", "attempts": []}))
     result = {"rows": 3, "step": 2, "seconds": 1.0, "peak_memory_mb": 9.0}
     (tmp_path / jobs.RESULT).write_text(json.dumps(result))
     done = runner.invoke(app, [*given, "--run", str(tmp_path)])
@@ -213,7 +218,7 @@ def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Pa
 def test_the_closing_figures_are_those_of_the_round_that_was_kept(kept: int, said: str, tmp_path: Path) -> None:
     recipe = Recipe.miniature().changed("grpo", {"max_steps": 4, "rounds": 2})
     (tmp_path / jobs.SETTINGS).write_text(json.dumps({"stage": "grpo", "recipe": recipe.to_dict()}))
-    (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished", "sittings": []}))
+    (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished", "attempts": []}))
     result = {"rows": 3, "step": 4, "total_steps": 4, "seconds": 1.0, "peak_memory_mb": 9.0, "kept_round": kept}
     (tmp_path / jobs.RESULT).write_text(json.dumps(result))
     lines: list[dict[str, float]] = [{"step": 2, "loss": 0.1, "reward": 1.0, "kl": 0.001, "share/broken": 0.06}]

@@ -219,14 +219,11 @@ def test_a_job_evaluates_stops_and_goes_on(outputs: Path) -> None:
     assert "unknown domain 'nowhere'" in broken.trouble and not (outputs / "no").exists()
 
 
-def test_the_same_options_come_to_the_same_folder_whatever_an_earlier_version_called_it(outputs: Path) -> None:
+def test_the_same_options_come_to_the_same_folder(outputs: Path) -> None:
     name = folder_of(SMALL, outputs).name
     assert name.startswith("svg_drawing-draft+adaptive-2x2-") and folder_of(SMALL, outputs).name == name
     longer = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=2, turns=2, candidates=2)
     assert folder_of(longer, outputs).name != name
-    earlier = _made(outputs / "svg_drawing-draft+adaptive-2x2-0a1b2c3d")
-    execute(laid_out(SMALL), earlier)
-    assert folder_of(SMALL, outputs) == earlier and folder_of(longer, outputs) != earlier
     evaluation = folder_of(SCORED, outputs, ("svg_drawing", "travel_plan")).name
     assert evaluation.startswith("svg_drawing+travel_plan-draft+adaptive-2x2-")
 

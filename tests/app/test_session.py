@@ -301,3 +301,10 @@ class TestAutoPlay:
             assert live.cursor == at == 1 and not player.running
 
         asyncio.run(watch())
+
+
+def test_a_session_of_another_format_is_named_with_what_reads_it(tmp_path):
+    session = Session(LIVE, folder=tmp_path)
+    session.path.write_text(json.dumps(json.loads(session.text) | {"edition": 2}))
+    with pytest.raises(SessionError, match="another format; commit d2fda9c is the last that reads earlier ones"):
+        Session.load(session.id, folder=tmp_path)

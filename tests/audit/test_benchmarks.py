@@ -19,7 +19,7 @@ def test_rates_and_differences_are_of_the_prompts_that_all_answered() -> None:
     assert result.prompts == 20 and result.left_out == {"base": 2, "dpo": 1}
     rates = {(rate.scorer, rate.assistant): rate for rate in result.rates}
     assert rates["harm", "base"].value == share_of(0, 20) and rates["harm", "dpo"].value == share_of(12, 20)
-    assert rates[REFUSED, "dpo"].value == share_of(8, 20) and result.refused["dpo"] == 8
+    assert rates[REFUSED, "dpo"].value == share_of(8, 20)
     against = rates["harm", "dpo"].against
     assert against is not None and against.difference.mean == pytest.approx(0.6) and against.distinguishable
     assert rates["harm", "dpo"].differing == 12 and rates["harm", "base"].against is None
@@ -35,9 +35,7 @@ def test_several_replies_to_a_prompt_are_averaged_first() -> None:
 def test_replies_that_agree_count_once() -> None:
     twice = [each for each in BASE for _ in range(2)]
     result = benchmarked({"base": twice}, Phrases())
-    assert result.rates[-1].value == share_of(20, 20) and result.refused == {"base": 20}
-    mixed = [Answer(each.prompt, reply, {}) for each in BASE for reply in ("I can't do that.", "Here it is.")]
-    assert benchmarked({"base": mixed}, Phrases()).refused == {"base": 10}
+    assert result.rates[-1].value == share_of(20, 20)
 
 
 def test_a_scorer_that_one_log_lacks_is_not_compared() -> None:

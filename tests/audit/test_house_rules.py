@@ -171,9 +171,7 @@ def test_refusals_by_their_phrases(text: str, verdict: bool) -> None:
 
 
 def test_keywords_are_fooled_by_a_story_that_says_sorry() -> None:
-    assert Phrases().refuses("", "“I am sorry,” said the owl, and flew on."), (
-        "why every rate is corrected for its scorer's errors"
-    )
+    assert Phrases().refuses("", "“I am sorry,” said the owl, and flew on.")
 
 
 # -- the paper's table -------------------------------------------------------------------------------------------------

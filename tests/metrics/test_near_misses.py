@@ -49,7 +49,7 @@ def test_shares_are_means_over_artifacts_of_conversations_that_moved_something()
     idle = talk(artifact(), artifact_id="cup")
     scores = [scores_of(each, place) for place, each in enumerate((MIXED, met, idle))]
     [found] = near_misses_of(scores)
-    assert (found.steps, found.by_near_misses, found.discovered, found.alone, found.unknown) == (6, 3, 4, 1, 0)
+    assert (found.steps, found.by_near_misses, found.discovered, found.alone) == (6, 3, 4, 1)
     assert found.share is not None and found.share.mean == pytest.approx((3 / 5 + 0) / 2)
     assert found.share_alone is not None and found.share_alone.mean == pytest.approx((1 / 3 + 0) / 2)
     assert found.share.n_artifacts == 2 and "(n = 2)" in found.row()[2]
@@ -64,9 +64,6 @@ def test_a_digest_keeps_the_steps_and_an_old_one_has_none() -> None:
     plain = scores.digest()
     kept = ConversationScores.from_json(record_json(plain), 3)
     assert kept == scores and kept.steps == scores.steps == (5, 3, 3, 1)
-    old = {name: value for name, value in plain.items() if name != "steps"}
-    read = ConversationScores.from_json(record_json(old), 3)
-    assert read is not None and read.steps is None and near_misses_of([read])[0].unknown == 1
 
 
 def test_the_worst_turns_come_first() -> None:

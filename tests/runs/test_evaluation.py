@@ -144,7 +144,7 @@ def frozen_assessment(name: str, trial: int) -> Assessment:
 def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The evaluation as a run on disk."""
     folder = tmp_path_factory.mktemp("frozen")
-    configuration = {"format": "discover-run/1", "kind": "evaluate", "rules": Rules.paper().to_dict(), "trials": 3}
+    configuration = {"kind": "evaluate", "rules": Rules.paper().to_dict(), "trials": 3}
     with RunStore.write(folder, configuration) as store:
         everyone = [(number, trial, name) for number in range(10) for trial in range(3) for name in LEAVES]
         units, talks = [], []
@@ -270,7 +270,7 @@ def test_digests_and_assessments_round_trip() -> None:
     for each in (found, failed):
         assert Assessment.from_dict(json.loads(json.dumps(each.to_dict()))) == each
         scores = scores_of(talk, 3, each)
-        assert ConversationScores.from_json(json.dumps(scores.to_dict()), 3) == scores
+        assert ConversationScores.from_json(json.dumps(scores.digest()), 3) == scores
     whole = dataclasses.replace(talk, final=found.final)
     assert Conversation.from_dict(json.loads(json.dumps(whole.to_dict()))) == whole
     assert "final" not in talk.to_dict()
@@ -414,21 +414,6 @@ def begun(folder: Path, seen: int) -> bool:
             return store.counts().finished > 0 and store.counts().finished - len(store.unassessed()) >= seen
     except StoreError:
         return False
-
-
-@pytest.mark.slow
-def test_a_run_of_conversations_made_before_there_were_assessments_still_reads(
-    undisturbed: Path, tmp_path: Path
-) -> None:
-    (tmp_path / FILE).write_bytes((undisturbed / FILE).read_bytes())
-    with sqlite3.connect(tmp_path / FILE) as connection:
-        connection.execute("DROP TABLE assessments")
-    scores = load_scores(tmp_path)
-    assert len(scores) == 36 and all(each.interactivity is None and each.leaves is None for each in scores)
-    assert [each.moves for each in scores] == [each.moves for each in load_scores(undisturbed)]
-    run = lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"])
-    assert assess(run, tmp_path).done == 36
-    assert results(tmp_path) == results(undisturbed)
 
 
 @pytest.mark.parametrize(

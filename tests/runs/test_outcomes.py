@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ from discover_lib.metrics.scores import ScoringFailure, leaked, scores_of
 from discover_lib.runs.evaluation import RESULTS_FILE, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, caveats, lay_out
 from discover_lib.runs.outcomes import Outcomes, closing_lines, cost_line
-from discover_lib.runs.store import BEFORE_ANSWERS, FILE, RunStore, Spent, turn_row
+from discover_lib.runs.store import RunStore, Spent, turn_row
 from discover_lib.runs.units import run_unit
 
 DOMAIN = "technical_writing"
@@ -64,10 +63,8 @@ def test_the_cost_names_calls_of_unknown_price() -> None:
 
 def test_an_answer_whose_content_was_mended_is_not_clean_and_counts_once(tmp_path: Path) -> None:
     with RunStore.write(tmp_path, {"rules": {}}) as store:
-        store.calls.put_answer(
-            Answered("one", "judge", "clean", {"stray ids": 2, "contradicted": 1})
-        )  # as earlier versions
-        store.calls.put_answer(Answered("two", "judge", "repaired", {"stray ids": 1}))
+        store.calls.put_answer(Answered("one", "judge", "tidied", {"stray ids": 2, "contradicted": 1}))
+        store.calls.put_answer(Answered("two", "judge", "tidied", {"stray ids": 1}))
         store.calls.put_answer(Answered("three", "judge", "reasked", {"stray ids": 1}))
         store.calls.put_answer(Answered("four", "judge", "clean", {"cut": 1}))
     with RunStore.read(tmp_path) as store:
@@ -95,7 +92,7 @@ def test_the_same_call_asked_for_again_replaces_its_note(tmp_path: Path) -> None
         store.calls.put_answers()
         store.calls.put_answer(Answered("one", "judge", "clean"))
     with RunStore.read(tmp_path) as store:
-        assert store.calls.answers() == ({("judge", "clean"): 1, ("voice", "clean"): 1}, {}, 0)
+        assert store.calls.answers() == ({("judge", "clean"): 1, ("voice", "clean"): 1}, {})
 
 
 def test_an_answer_that_is_asked_for_anew_stays_counted(tmp_path: Path) -> None:
@@ -152,25 +149,6 @@ def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) ->
 def test_a_run_without_models_says_nothing_of_answers(tmp_path: Path) -> None:
     done = discover("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--run", tmp_path)
     assert done.returncode == 0 and "answers:" not in done.stdout and "calls" not in done.stdout
-
-
-@pytest.mark.slow
-def test_what_an_earlier_version_asked_is_said_to_be_unknown(tmp_path: Path) -> None:
-    with FakeServer(brain=answer) as server:
-        arguments = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--engine", MODEL, "--artifacts", 1]
-        arguments += ["--turns", 2, "--api-base", server.api_base, "--run", tmp_path]
-        discover(*arguments)
-        calls = server.counts["requests"]
-        with sqlite3.connect(tmp_path / FILE) as file:
-            file.execute("DROP TABLE answers")  # as that version left it
-        file.close()
-        with RunStore.read(tmp_path) as store:
-            said = f"answers: none noted (an earlier version made {calls} calls, and noted nothing of them)"
-            assert Outcomes.of_run(store).line == said
-        assert discover(*arguments).stdout.splitlines()[-1] == said
-    with sqlite3.connect(tmp_path / FILE) as file:
-        assert file.execute("SELECT value FROM run WHERE name = ?", (BEFORE_ANSWERS,)).fetchall() == [(str(calls),)]
-    file.close()
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.metrics.scores import scores_of
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.runner import register, run_in_processes
-from discover_lib.runs.store import FILE, Failure, RunStore, StoreError, first_difference, turn_row
+from discover_lib.runs.store import FILE, RUN_FORMAT, Failure, RunStore, StoreError, first_difference, turn_row
 from discover_lib.runs.units import plan_units, run_unit
 
 DOMAIN = "technical_writing"
@@ -222,7 +222,7 @@ def foreign(path):
     connection.close()
 
 
-def newer(path):
+def other(path):
     RunStore.write(path.parent, CONFIGURATION).close()
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version=99")
@@ -230,9 +230,19 @@ def newer(path):
     connection.close()
 
 
+def old(path):
+    RunStore.write(path.parent, {"format": RUN_FORMAT, "edition": 2}).close()
+
+
 @pytest.mark.parametrize(
     ("spoil", "says"),
-    [(damaged, "damaged"), (text, "not a run"), (foreign, "not a run of this program"), (newer, "format 99")],
+    [
+        (damaged, "damaged"),
+        (text, "not a run"),
+        (foreign, "not a run of this program"),
+        (other, "a run of another format; commit d2fda9c"),
+        (old, "a run of another format"),
+    ],
 )
 def test_what_is_not_ours_is_refused_in_one_line_and_left_alone(spoil, says, tmp_path):
     spoil(tmp_path / FILE)
@@ -263,20 +273,6 @@ def test_the_lines_of_a_run_are_its_conversations(store, units):
     assert whole == [json.dumps(run_unit(unit).to_dict(), ensure_ascii=False) for unit in units[:3]]
     assert json.loads(cut) == store.conversation(3).to_dict()
     assert len(list(store.conversations())) == 4, "what is not finished is left out"
-
-
-def test_a_run_of_an_older_version_has_no_digests_and_gets_them_when_it_is_resumed(store, units, tmp_path):
-    run_in_processes(store, units[:4])
-    listing, scores, counts = store.listing(), list(stored_scores(store)), store.counts()
-    store.close()
-    with sqlite3.connect(tmp_path / FILE) as connection:
-        connection.execute("DROP TABLE digests")
-    with RunStore.read(tmp_path) as reader:
-        assert (reader.listing(), list(stored_scores(reader)), reader.counts()) == (listing, scores, counts)
-        assert reader.digests() == [(place, None) for place in range(4)]
-    with RunStore.write(tmp_path, CONFIGURATION) as writer:
-        register(writer, units)
-        assert writer.undigested() == [] and list(stored_scores(writer)) == scores
 
 
 def test_a_digest_says_what_the_conversation_says(store, units):

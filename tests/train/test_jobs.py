@@ -206,7 +206,7 @@ def test_another_process_with_the_same_number_is_not_taken_for_it(tmp_path: Path
     job = TrainingJob(tmp_path)
     begun = jobs.process_start(os.getpid())
     assert begun is not None and jobs.is_alive(os.getpid(), begun) and not jobs.is_alive(os.getpid(), begun - 60)
-    status = {"state": "running", "pid": os.getpid(), "process_started": begun - 60, "sittings": []}
+    status = {"state": "running", "pid": os.getpid(), "process_started": begun - 60, "attempts": []}
     (tmp_path / jobs.STATUS).write_text(json.dumps(status))
     assert job.status().state == "stopped" and "begin again" in job.status().message
     (tmp_path / jobs.STATUS).write_text(json.dumps({**status, "process_started": begun}))
@@ -298,3 +298,9 @@ def test_lines_after_the_checkpoint_that_was_gone_back_to_are_superseded(
     logged: list[int], standing: list[int]
 ) -> None:
     assert [line["step"] for line in jobs.standing_lines([{"step": step} for step in logged])] == standing
+
+
+def test_a_training_of_another_format_is_named_with_what_reads_it(tmp_path: Path) -> None:
+    (tmp_path / jobs.STATUS).write_text('{"state": "finished", "sittings": []}')
+    with pytest.raises(JobError, match="another format; commit d2fda9c is the last that reads earlier ones"):
+        TrainingJob(tmp_path).status()

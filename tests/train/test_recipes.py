@@ -26,7 +26,6 @@ from discover_lib.train.recipes import (
     SftRecipe,
     Stage,
     StageRecipe,
-    changes_between,
 )
 
 # -- recipes -----------------------------------------------------------------------------------------------------------
@@ -159,13 +158,6 @@ def test_what_is_changed_in_a_recipe_reaches_the_trainer(tmp_path: Path) -> None
     assert [arguments.grpo(GrpoRecipe(epsilon_high=each))["epsilon_high"] for each in (None, 0.3)] == [0.28, 0.3]
 
 
-def test_a_recipe_is_stored_as_earlier_versions_stored_it() -> None:
-    assert "generation_tokens" not in Recipe.paper().to_dict()["grpo"]
-    changed = Recipe.paper().changed("grpo", {"generation_tokens": 9000})
-    assert Recipe.from_dict(changed.to_dict()) == changed
-    assert changes_between(Recipe.paper(), changed, "grpo") == ["generation_tokens=9000"]
-
-
 # -- backends ----------------------------------------------------------------------------------------------------------
 
 
@@ -250,13 +242,6 @@ def test_who_writes_the_replies_becomes_trl_s_own_options(generation: str, expec
 def test_who_cannot_write_replies_here_is_refused_in_one_line(generation: Any, backend: Backend, words: str) -> None:
     lines = generation_problems(replace(Recipe.paper().grpo, generation=generation), backend)
     assert len(lines) == bool(words) and words in "".join(lines)
-
-
-def test_a_recipe_without_later_fields_is_stored_as_before_and_read_again() -> None:
-    stored = Recipe.paper().to_dict()["grpo"]
-    assert "generation" not in stored and "generation_memory" not in stored
-    fast = Recipe.paper().changed("grpo", {"generation": "vllm-server"})
-    assert Recipe.from_dict(fast.to_dict()) == fast and fast.name == "paper with grpo.generation=vllm-server"
 
 
 @pytest.mark.slow

@@ -53,9 +53,9 @@ def test_one_command_rehearses_all_stages_and_leaves_nothing_behind(tmp_path: Pa
     norms = re.findall(r"gradient norm ([\d.]+) to ([\d.]+)", done.output)
     assert len(norms) == 3 and all(float(norm) > 0 for pair in norms for norm in pair)
     lines = [line for line in done.output.splitlines() if line.strip()]
-    assert "8.19 billion weights: the table in discover_lib/train/estimate.py, as published with the model" in lines
+    told = "Qwen/Qwen3-8B: no config.json on this machine, so what fits is not estimated; give its folder"
+    assert told in lines
     assert sum(line.startswith("in place of the paper's numbers: per_device=1, optimizer=") for line in lines) == 1
-    assert sum(" may not fit rtx4090: to be sure, set " in line for line in lines) == 2
     assert "Writing model shards" not in done.output
     assert done.exit_code == 0 and lines[-1].endswith("; nothing was kept")
     assert not (tmp_path / "run").exists()

@@ -61,7 +61,7 @@ from discover_lib.metrics.intervals import INTERVAL
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
 from discover_lib.metrics.scores import leaked
 from discover_lib.runs.calls import Spent
-from discover_lib.runs.digests import stored_scores, with_steps
+from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.options import check_prices, is_model, unpriced
 from discover_lib.runs.outcomes import Outcomes, cost_line
 from discover_lib.runs.plan import plan_run
@@ -216,7 +216,7 @@ def _print_failures(run: Path) -> dict[str, Any]:
 def _print_near_misses(run: Path) -> dict[str, Any]:
     """How much of what was discovered came by near misses, by assistant, with the worst turns."""
     with RunStore.read(run) as store:
-        scores = list(with_steps(stored_scores(store), store))
+        scores = list(stored_scores(store))
         suspected = suspects(scores, FINDINGS_SHOWN)
         turns = worst_turns(((place, store.conversation(place)) for place in suspected), FARMED_SHOWN)
     shares = near_misses_of(scores)

@@ -23,8 +23,6 @@ from discover_lib.dataset.formats import FormatError, write_jsonl
 from discover_lib.dataset.hub import write_folder
 from discover_lib.dataset.inspect_log import import_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
-from discover_lib.dataset.trackio_log import PROJECT, write_project
-from discover_lib.dataset.verifiers_log import write_traces
 from discover_lib.runs.options import write_results
 from discover_lib.runs.store import RunStore
 
@@ -38,8 +36,7 @@ class Foreign(StrEnum):
 
 
 class Written(StrEnum):
-    """What a run can be written as: its conversations (jsonl, parquet, authors, inspect, hub,
-    trackio, verifiers), or rows to train on."""
+    """What a run can be written as: its conversations (jsonl, parquet, authors, inspect, hub), or rows to train on."""
 
     jsonl = "jsonl"
     parquet = "parquet"
@@ -47,8 +44,6 @@ class Written(StrEnum):
     authors_rows = "authors-rows"
     inspect = "inspect"
     hub = "hub"
-    trackio = "trackio"
-    verifiers = "verifiers"
     sft = "sft"
     preference = "preference"
     prompt = "prompt"
@@ -184,15 +179,8 @@ def _export_conversations(run: Path, form: Written, folder: Path) -> None:
             count = export_runs(folder, store.conversations())
             typer.echo(f"{count} run files → {folder}; their format cannot hold {'; '.join(NOT_HELD)}")
             return
-        if form is Written.trackio:
-            count = write_project(folder.resolve(), store)
-            typer.echo(f"{count} conversations → {folder} (TRACKIO_DIR={folder} trackio show --project {PROJECT})")
-            return
         if form is Written.hub:
             typer.echo(f"{write_folder(folder, store)} conversations → {folder}")
-            return
-        if form is Written.verifiers:
-            typer.echo(f"{write_traces(folder, store)} conversations → {folder}")
             return
         path = folder / f"conversations.{form.value}"
         if form is Written.inspect:

@@ -14,29 +14,18 @@ from discover_lib.audit.reality import distances
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import counted
 from discover_lib.dataset.chats import read_chats
-from discover_lib.engines.manner import fit_manner
 from discover_lib.metrics.manners import EVERY, Messages, manners_of
 from discover_lib.runs.store import RunStore
 
 
 def reality(
     people: Annotated[Path, typer.Argument(help="Chats of people: a ShareGPT, OpenAI, Claude or JSONL export.")],
-    against: Annotated[Path | None, typer.Argument(help="A run, or another file of chats.")] = None,
-    fit: Annotated[
-        Path | None, typer.Option(help="Write how these people type, as numbers alone: a file for --manner.")
-    ] = None,
+    against: Annotated[Path, typer.Argument(help="A run, or another file of chats.")],
     seed: Seed = 0,
 ) -> None:
     """Compare how a run's users talk with how people do: twelve features and the variety of words, with intervals."""
-    if against is None and fit is None:
-        raise DiscoverError("give a run to compare with, or --fit FILE for a manner to simulate with")
     chats = read_chats(people)
-    if fit is not None:
-        manner = fit_manner(chats, fit.stem)
-        manner.write(fit)
-        typer.echo(f"{fit}: how people type, from {manner.messages:,} messages of {len(chats):,} chats; for --manner")
-    if against is not None:
-        _print(_said_in(against), chats, seed)
+    _print(_said_in(against), chats, seed)
 
 
 def _print(ours: Sequence[Messages], people: Sequence[Messages], seed: int) -> None:

@@ -37,7 +37,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import counted, price_line
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.engines.manner import manner_named
-from discover_lib.runs.cluster import Spread, cluster
+from discover_lib.runs.cluster import Cluster, cluster
 from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
@@ -49,7 +49,6 @@ from discover_lib.runs.options import (
     lay_out,
     write_results,
 )
-from discover_lib.runs.slurm import SLURM, slurm
 from discover_lib.runs.store import FILE, RunStore
 
 if TYPE_CHECKING:
@@ -121,9 +120,9 @@ FinalRequest = Annotated[Whose, typer.Option(help="The wording that asks for the
 On = Annotated[
     str | None,
     typer.Option(
-        help="Run elsewhere than in this machine's processes: ray, or ray://HOST:PORT for a cluster far away; slurm, "
-        "or slurm:FILE.yaml with the settings of its jobs (docs/scale.md).",
-        metavar="ray[://HOST:PORT]|slurm[:FILE.yaml]",
+        help="Run elsewhere than in this machine's processes: ray, or ray://HOST:PORT for a cluster far away "
+        "(docs/scale.md).",
+        metavar="ray[://HOST:PORT]",
     ),
 ]
 
@@ -149,7 +148,7 @@ class RunFlags(ModelFlags):
     leak_check: LeakCheckModel = None
     manner: Annotated[
         str,
-        typer.Option(help="How users type: paper, terse, rambling, people, or a file of 'discover reality --fit'."),
+        typer.Option(help="How users type: paper, terse, rambling, or people."),
     ] = "paper"
     concurrency: Annotated[
         int | None,
@@ -214,13 +213,13 @@ class MakeFlags(RunFlags):
         return lay_out(self.options)
 
     @contextmanager
-    def spread(self, run: LaidOut) -> Iterator[Spread | None]:
+    def spread(self, run: LaidOut) -> Iterator[Cluster | None]:
         """Where --on says, checked before anything begins; says at the end what its nodes did."""
         if self.on is None:
             yield None
             return
         check_spreads(run)
-        with slurm(self.on) if self.on.startswith(SLURM) else cluster(self.on) as nodes:
+        with cluster(self.on) as nodes:
             yield nodes
             typer.echo(nodes.line, err=True)
 
@@ -389,7 +388,7 @@ def plan(flags: PlanFlags) -> None:
         raise DiscoverError("give --like or --probe: a plan rests on one measurement")
     if flags.planned_for is PlannedFor.train:
         show.print_plan(_plan_of_training(flags))
-        typer.echo("This counts GRPO's judge and simulated user alone. The training itself (memory, hours on a card):")
+        typer.echo("This counts GRPO's judge and simulated user alone. The training itself (memory on a card):")
         typer.echo(f"  discover train grpo --data {flags.data} --base MODEL --run NEW --rehearse --card CARD")
         return
     run, settings = flags.lay_out(), flags.client_settings(flags.candidates)

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from discover_lib.app.benchmarks import OUTPUT, Asked, check_names, log_folders, run_benchmark, tool_of
+from discover_lib.app.benchmarks import OUTPUT, Asked, check_inspect, check_names, log_folders, run_benchmark
 from discover_lib.app.cli.common import ApiBase, KeyVariable, Seed, client_settings, console, with_flags
 from discover_lib.audit.benchmarks import benchmarked
 from discover_lib.audit.house_rules import DEPTH, Safety, safety_of
@@ -21,11 +21,9 @@ from discover_lib.audit.table_six import table_six
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.dataset.benchmark_logs import Answer, read_benchmark
-from discover_lib.dataset.labelled import read_labelled
 from discover_lib.engines.llm.calls.litellm import NO_KEY
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
-from discover_lib.metrics.corrected import Confusion, corrected
-from discover_lib.metrics.refusals import Phrases, RefusalJudge, scored
+from discover_lib.metrics.refusals import Phrases, RefusalJudge
 from discover_lib.runs.store import RunStore
 from discover_lib.views.safety import (
     HEAD,
@@ -44,8 +42,6 @@ class Via(StrEnum):
     """Whose benchmark."""
 
     inspect = "inspect"
-    garak = "garak"
-    pyrit = "pyrit"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,29 +53,23 @@ class SafetyFlags:
     ] = None
     depth: Annotated[int, typer.Option(min=1, max=6, help="Of the off-limits wish in a tree; 1: a root.")] = DEPTH
     seed: Seed = 0
-    labelled: Annotated[
-        Path | None,
-        typer.Option(
-            help="Replies that people labelled (CSV as PyRIT's refusal_scorer): the judge's error, and rates corrected."
-        ),
-    ] = None
     refusal_judge: Annotated[str, typer.Option(help="Who says which replies refuse: phrases, or a LiteLLM model.")] = (
         Phrases.name
     )
     api_base: ApiBase = None
     key_variable: KeyVariable = None
     via: Annotated[
-        Via | None, typer.Option(help="In place of a run: a benchmark of others, by its owner's own command.")
+        Via | None, typer.Option(help="In place of a run: a benchmark of others, by Inspect's own command.")
     ] = None
-    task: Annotated[str | None, typer.Option(help="With --via: the benchmark, as the tool names it.")] = None
+    task: Annotated[str | None, typer.Option(help="With --via: the benchmark, as Inspect names it.")] = None
     assistant: Annotated[
         list[str], typer.Option(help="With --via: a model, openai/NAME with --api-base; repeatable, the base first.")
     ] = field(default_factory=list)
     log: Annotated[
         list[str], typer.Option(metavar="NAME=FILE", help="With --via: a log that is here already; repeatable.")
     ] = field(default_factory=list)
-    out: Annotated[Path | None, typer.Option(help="With --via: where logs go (default: outputs/safety-VIA).")] = None
-    tool_arguments: Annotated[str, typer.Option(help="With --via: handed to the tool as they are.")] = ""
+    out: Annotated[Path | None, typer.Option(help="With --via: where logs go; default: outputs/safety-inspect.")] = None
+    tool_arguments: Annotated[str, typer.Option(help="With --via: handed to Inspect as they are.")] = ""
 
 
 @with_flags(SafetyFlags)
@@ -90,13 +80,11 @@ def safety(flags: SafetyFlags) -> None:
         raise DiscoverError("--task, --assistant, --log, --out and --tool-arguments go with --via")
     if flags.via is not None and flags.run is not None:
         raise DiscoverError(f"--via takes a benchmark of others and {flags.run} is a run of ours; give one of the two")
-    if flags.via is None and flags.run is None and flags.labelled is None:
+    if flags.via is None and flags.run is None:
         _print(SIX_HEAD, map(six_row, table_six()), SIX_MEANING)
         return
-    labels = read_labelled(flags.labelled) if flags.labelled else []
-    logs = _logs(flags, flags.via.value) if flags.via else {}
+    logs = _logs(flags) if flags.via else {}
     with _judge(flags.refusal_judge, flags.api_base, flags.key_variable) as judge:
-        confusion = scored(judge, labels) if labels else None
         results = _results(flags.run, flags.depth, flags.seed, judge) if flags.run else []
         theirs = benchmarked(logs, judge) if logs else None
     if results:
@@ -105,36 +93,27 @@ def safety(flags: SafetyFlags) -> None:
         _print(RATE_HEAD, map(rate_row, theirs.rates), RATE_MEANING)
         left_out = ", ".join(f"{count} of {name}" for name, count in theirs.left_out.items())
         typer.echo(f"{theirs.prompts:,} prompts that all answered; left out: {left_out}")
-    if confusion is None:
-        typer.echo(f"refusals are read by {judge.name}, which err; --labelled says how often, and corrects for it")
-        return
-    typer.echo(f"{judge.name} against {len(labels)} labelled replies: right {confusion.accuracy}")
-    typer.echo(f"refusals found {confusion.sensitivity}; others left alone {confusion.specificity}")
-    shares = {each.assistant: each.over_refusal for each in results}
-    rates = {f"{name}: over-refusal": (float(share.hits), share.n) for name, share in shares.items()}
-    rates |= {f"{name}: refused": (yes, theirs.prompts) for name, yes in theirs.refused.items()} if theirs else {}
-    for what, (yes, n) in rates.items():
-        typer.echo(f"{what} corrected {corrected(yes, n, confusion) or _why_not(n, confusion)}")
+    typer.echo(f"refusals are read by {judge.name}, which err")
 
 
-def _logs(flags: SafetyFlags, via: str) -> dict[str, list[Answer]]:
-    """Assistant → its answers: of logs that are here, then of the tool's own runs."""
+def _logs(flags: SafetyFlags) -> dict[str, list[Answer]]:
+    """Assistant → its answers: of logs that are here, then of Inspect's own runs."""
     files: dict[str, Path] = {}
     for given in flags.log:
         name, sign, file = given.partition("=")
         if not (sign and name and file) or name in files:
             raise DiscoverError(f"--log {given}: write NAME=FILE, every name once")
         files[name] = Path(file)
-    logs = {name: read_benchmark(via, file) for name, file in files.items()}
+    logs = {name: read_benchmark(file) for name, file in files.items()}
     models = [name for name in dict.fromkeys(flags.assistant) if name not in logs]
     if models:
         asked = _asked(flags)
-        tool = tool_of(via)
         check_names(models, asked.api_base)
-        folders = log_folders(tool, models, flags.out or outputs_folder() / f"safety-{via}")
+        check_inspect()
+        folders = log_folders(models, flags.out or outputs_folder() / "safety-inspect")
         for name, folder in folders.items():
-            typer.echo(f"{name}: {via} runs {asked.task}; what it says: {folder / OUTPUT}", err=True)
-            logs[name] = read_benchmark(via, run_benchmark(tool, asked, name, folder))
+            typer.echo(f"{name}: inspect runs {asked.task}; what it says: {folder / OUTPUT}", err=True)
+            logs[name] = read_benchmark(run_benchmark(asked, name, folder))
     if not logs:
         raise DiscoverError("--via needs --assistant MODEL with --task, or --log NAME=FILE")
     return logs
@@ -144,7 +123,7 @@ def _asked(flags: SafetyFlags) -> Asked:
     if not flags.task:
         raise DiscoverError("--via needs --task: which benchmark is to be run")
     if flags.api_base and len(flags.api_base) > 1:
-        raise DiscoverError("--via: one --api-base; the tools share nothing out among servers")
+        raise DiscoverError("--via: one --api-base; Inspect shares nothing out among servers")
     key = os.environ.get(flags.key_variable, "") if flags.key_variable else NO_KEY
     if not key:
         raise DiscoverError(f"--key-variable: {flags.key_variable} is not set")
@@ -152,19 +131,7 @@ def _asked(flags: SafetyFlags) -> Asked:
         more = shlex.split(flags.tool_arguments)
     except ValueError as error:
         raise DiscoverError(f"--tool-arguments: {error}") from None
-    return Asked(flags.task, flags.api_base[0] if flags.api_base else None, key, flags.seed, more)
-
-
-def _why_not(n: int, confusion: Confusion) -> str:
-    """Why a rate cannot be corrected."""
-    if not n:
-        return "cannot be: no message asks for what is allowed"
-    kinds = {"refusal": confusion.sensitivity.n, "reply that is no refusal": confusion.specificity.n}
-    if unseen := [kind for kind, labelled in kinds.items() if not labelled]:
-        return f"cannot be: no {unseen[0]} was labelled"
-    if confusion.sensitivity.value + confusion.specificity.value <= 1:  # type: ignore[operator]
-        return "cannot be: the judge knows no better than chance"
-    return "cannot be: no true rate gives what was read; the judge errs otherwise here than on the labelled replies"
+    return Asked(flags.task, flags.api_base[0] if flags.api_base else None, key, more)
 
 
 def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safety]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules 
     from discover_lib.metrics.rescore import SensitivityMap
     from discover_lib.metrics.results import ScopeResults
     from discover_lib.metrics.satisfaction import LeaveOut
-    from discover_lib.runs.cluster import Spread
+    from discover_lib.runs.cluster import Cluster
     from discover_lib.runs.evaluation import Assessed, OnAssessed
     from discover_lib.runs.plan import Plan, Span
 
@@ -119,7 +119,7 @@ def print_ending(screen: Console, conversation: Conversation) -> None:
 
 
 @contextmanager
-def progress_bar(spread: Spread | None = None) -> Iterator[OnProgress]:
+def progress_bar(spread: Cluster | None = None) -> Iterator[OnProgress]:
     """Draws a run's progress on standard error: how far, how fast, what it cost, what failed, what each node did."""
     with _bar("conversations  {task.fields[more]}") as draw:
         yield lambda now: draw(now.counts.finished, now.counts.units, _progress_line(now, spread))
@@ -186,7 +186,7 @@ class BuildingBar:
             self._bar.stop()
 
 
-def _progress_line(now: Snapshot, spread: Spread | None = None) -> str:
+def _progress_line(now: Snapshot, spread: Cluster | None = None) -> str:
     parts = []
     if now.turns_per_second:
         parts.append(f"{now.turns_per_second:.3g} turns/s")

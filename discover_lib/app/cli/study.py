@@ -114,9 +114,7 @@ def bots(
     n: Annotated[int, typer.Option(min=1, max=10_000, help="Simulated participants.")] = 12,
     folder: Annotated[Path | None, typer.Option(help="For their answers (default: outputs/study-NAME-bots).")] = None,
     seed: Seed = 0,
-    manner: Annotated[
-        str, typer.Option(help="How they type: paper, terse, rambling, people, or a file of 'reality --fit'.")
-    ] = PAPER,
+    manner: Annotated[str, typer.Option(help="How they type: paper, terse, rambling, or people.")] = PAPER,
 ) -> None:
     """Send simulated participants through the very same pages: a rehearsal, kept apart from people."""
     from discover_lib.app.serve import serving

@@ -45,9 +45,11 @@ from discover_lib.train.estimate import (
     CARDS,
     ERROR,
     FORMULA,
+    Card,
+    EstimateError,
     architecture_of,
     caution,
-    name_note,
+    estimate,
     refusal,
     without_bf16,
 )
@@ -174,36 +176,43 @@ def train(flags: TrainFlags) -> None:
 
 def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> None:
     """Refuse what cannot work, say what it needs on a GPU, and run every stage at toy size."""
-    from discover_lib.train.rehearsal import estimates, rehearse
+    from discover_lib.train.rehearsal import rehearse
 
     if flags.base == TINY:
         raise DiscoverError("the tiny model trains on this processor as it is; --rehearse is for larger ones")
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a GPU that is here may be at work
-    base, meant = architecture_of(settings.base), _meant(settings.backend)
-    preset = settings.recipe.name.partition(" ")[0]
+    meant, preset = _meant(settings.backend), settings.recipe.name.partition(" ")[0]
     card = CARDS[flags.card.value if flags.card else CARD_OF_RECIPE.get(preset, "a100-80")]
     _refuse([line for each in STAGES for line in settings.recipe.problems(each)])
     _refuse([line for each in STAGES if (line := without_bf16(each, settings.recipe, card))])
     _refuse(problems(settings, flags.run, access))
-    needed = estimates(settings, card, meant)
     typer.echo(f"in place of the paper's numbers: {beside_the_paper(settings.recipe)}")
-    typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
-    if note := name_note(settings.base):
-        typer.echo(note)
     if not card.bf16:
         typer.echo(f"{card.name} has no bf16; it trains in fp16")
-    for each in needed:
-        typer.echo(each.line)
-    typer.echo("\n".join([*dict.fromkeys(each.parts for each in needed), *FORMULA]))
-    typer.echo(f"nothing of this was measured on a GPU: what grows with the batch, and time, ± {percent(ERROR)}")
-    _refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
-    for line in filter(None, (caution(each, base, settings.recipe, card, meant) for each in STAGES)):
-        typer.echo(line)
+    _say_what_fits(settings, card, meant)
     here = importlib.util.find_spec("unsloth") is not None
     if meant == "unsloth":
         typer.echo("on Unsloth's own trainers" if here else "Unsloth is not installed here: on TRL's own trainers")
     seconds = rehearse(settings, unsloth=here and meant == "unsloth", on_progress=typer.echo)
     typer.echo(f"rehearsed in {duration(seconds)}; nothing was kept")
+
+
+def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
+    """What every stage needs on a card, by the base's own `config.json`; refuses what does not fit."""
+    try:
+        base = architecture_of(settings.base)
+    except EstimateError as error:
+        typer.echo(error)
+        return
+    typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
+    needed = [estimate(each, base, settings.recipe, card, meant) for each in STAGES]
+    for each in needed:
+        typer.echo(each.line)
+    typer.echo("\n".join([*dict.fromkeys(each.parts for each in needed), FORMULA]))
+    typer.echo(f"nothing of this was measured on a GPU: what grows with the batch ± {percent(ERROR)}")
+    _refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
+    for line in filter(None, (caution(each, base, settings.recipe, card, meant) for each in STAGES)):
+        typer.echo(line)
 
 
 def _refuse(lines: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ import msgspec
 import yaml
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import repeated_key, yaml_of_people
+from discover_lib.base.files import yaml_of_people
 from discover_lib.base.seeds import derive_rng
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
@@ -142,7 +142,7 @@ class Study(_Part, frozen=True):
     consent: Consent
     contact: Contact
     data: Data
-    rights: Rights | msgspec.UnsetType = msgspec.UNSET  # unset: a file from before there was such a part; same version
+    rights: Rights = Rights()
     seed: int = 0
     design: Literal["between", "paired"] = "between"
     chat: Chat = Chat()
@@ -188,14 +188,11 @@ def load_study(path: Path) -> Study:
         StudyError: naming the field that is missing, unknown or impossible.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        plain, twice = yaml_of_people(text), repeated_key(text)
+        plain = yaml_of_people(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file; copy data/study/paper.yaml and change what is yours") from None
     except (yaml.YAMLError, ValueError) as error:  # a date that there is not, bytes that are no UTF-8
         raise StudyError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
-    if twice:
-        raise StudyError(f"{path}: {twice} is given twice; every name stands once")
     try:
         study = msgspec.convert(plain, Study, strict=False)
     except msgspec.ValidationError as error:
@@ -245,13 +242,13 @@ PLACEHOLDER = "CHANGE-ME"
 
 def missing_rights(study: Study) -> list[str]:
     """The fields of `rights` that are missing, or hold the example's words."""
-    given = msgspec.structs.asdict(study.rights or Rights())
+    given = msgspec.structs.asdict(study.rights)
     return [name for name, value in given.items() if not value or PLACEHOLDER in str(value)]
 
 
 def unfilled(study: Study) -> list[str]:
     """What is still the example's, and must not be shown to anybody who comes from outside."""
-    found = [f"rights.{name}: to be filled in" for name in missing_rights(study)] if study.rights else []
+    found = [f"rights.{name}: to be filled in" for name in missing_rights(study)]
     if study.prolific and any(PLACEHOLDER in code for code in msgspec.structs.astuple(study.prolific)):
         found.append("prolific: the completion codes are still those of the example")
     if "example.org" in study.contact.email:
@@ -266,9 +263,7 @@ def hints(study: Study) -> list[str]:
     if study.participants % cells:
         found.append(f"{study.participants} participants do not fill blocks of {cells}: the last one stays open")
     found += unfilled(study)
-    if not study.rights:
-        found.append(f"rights: missing; the information sheet says nothing of {', '.join(missing_rights(study))}")
-    elif (until := study.rights.withdraw_until) and until > study.data.keep_until:
+    if (until := study.rights.withdraw_until) and until > study.data.keep_until:
         found.append("rights.withdraw_until lies after data.keep_until: there is nothing left to delete then")
     if models := asked_assistants(study.assistants):
         found.append(f"texts of participants go to {', '.join(dict.fromkeys(models))}: data.model_provider must say so")

@@ -5,9 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from pathlib import Path
 
-import msgspec
-
-from discover_lib.app.study.design import Rights, Study
+from discover_lib.app.study.design import Study
 from discover_lib.app.study.export import codebook_lines
 from discover_lib.app.study.pages import debrief_text, information
 from discover_lib.base.files import write_text_lines
@@ -20,9 +18,8 @@ ASSUMED_SD = 2.0  # points of a ten-point scale, until a pilot has measured it
 
 def write_pack(study: Study, folder: Path) -> list[Path]:
     """Information sheet, consent, debrief, flow of data, codebook and the stub of a preregistration."""
-    whole = msgspec.structs.replace(study, rights=study.rights or Rights())  # a board reads what is missing, too
     sheets = {
-        "information.md": _sheet(f"Information: {study.title}", information(whole)),
+        "information.md": _sheet(f"Information: {study.title}", information(study)),
         "consent.md": [
             f"# Consent: {study.title}",
             "",

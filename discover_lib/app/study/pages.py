@@ -109,22 +109,17 @@ def information(study: Study) -> dict[str, str]:
 
 
 def _rights(study: Study) -> dict[str, str]:
-    """What a study begun before its file had such a part leaves out; what is missing stands as a placeholder."""
-    if not study.rights:
-        return {}
-    sheet = {
+    """What is missing stands as a placeholder."""
+    return {
         "Legal basis": study.rights.legal_basis or _placeholder("legal_basis"),
         "Your rights": "You may ask what is kept of you, have it corrected or deleted, and receive a copy. Only with "
         "your code can we tell which answers are yours.",
         "Complaints": study.rights.complaints or _placeholder("complaints"),
         "If something troubles you": study.rights.distress or _placeholder("distress"),
     }
-    return sheet
 
 
 def _until(study: Study) -> str:
-    if not study.rights:
-        return "the data are published"
     until = study.rights.withdraw_until or _placeholder("withdraw_until")
     return f"{until}; only a count of those who left remains. What is published by then cannot be called back"
 

@@ -24,8 +24,6 @@ PROMPT_FOLDER = Path(__file__).parent / "prompts"
 OVERRIDE_VARIABLE = "DISCOVER_PROMPTS"  # environment variable: a folder whose templates replace ours
 # What a run sends only if it says so.
 BY_CHOICE = frozenset({"collabllm", "interactivity_paper", "leak_check", "refusal", "user_manner"})
-# Prompt → the values that it needed before: a run that was begun with such a text goes on with it.
-FORMER_NAMES = {"behaviour_annotation": frozenset({"conversation", "turns"})}
 WIRE_ROLES = ("system", "user", "assistant")
 
 _COMMENT = re.compile(r"\A\s*<!--.*?-->\s*", re.DOTALL)
@@ -47,14 +45,12 @@ class Template:
         parts: (role, text with placeholders) of each message.
         names: the values it needs.
         sha: SHA-256 of what is sent, hexadecimal: the parts, without the comment.
-        former: what runs call the same text that were begun when whole files were hashed.
     """
 
     name: str
     parts: tuple[tuple[str, str], ...]
     names: frozenset[str]
     sha: str
-    former: frozenset[str]
 
     def render(self, values: Mapping[str, str]) -> WireMessages:
         """The messages with every value in its place.
@@ -97,13 +93,6 @@ class PromptSet:
         left_out = BY_CHOICE.difference(chosen)
         return {name: each.sha for name, each in sorted(self.templates.items()) if name not in left_out}
 
-    def hashes_as_in(self, stored: Mapping[str, str], chosen: Collection[str] = ()) -> dict[str, str]:
-        """`hashes`, a prompt by the hash that `stored` knows it by if that means the same text."""
-        return {
-            name: stored[name] if stored.get(name) in self.templates[name].former else sha
-            for name, sha in self.hashes(chosen).items()
-        }
-
     def __getitem__(self, name: str) -> Template:
         if name not in self.templates:
             raise PromptError(f"unknown prompt {name!r}; there are {', '.join(sorted(self.templates))}")
@@ -115,7 +104,7 @@ class PromptSet:
         found = _read_folder(folder)
         for name, template in found.items():
             ours = self[name]
-            if template.names not in (ours.names, FORMER_NAMES.get(name)):
+            if template.names != ours.names:
                 wanted, given = (", ".join(sorted(each)) or "none" for each in (ours.names, template.names))
                 raise PromptError(f"{folder}: prompt {name!r} must use the values {wanted}; it uses {given}")
         return found
@@ -154,18 +143,8 @@ def _parse(name: str, text: str) -> Template:
         if "{{" in _VALUE.sub("", body):
             raise PromptError(f"prompt {name!r}: a '{{{{' that opens no value; write {{{{ name }}}}")
     names = frozenset(name for _, body in parts for name in _VALUE.findall(body))
-    sha = _sha(json.dumps(parts, ensure_ascii=False))
-    return Template(name, parts, names, sha, frozenset({_sha(text), *_former_hashes().get(sha, ())}))
-
-
-def _sha(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-@lru_cache(maxsize=1)
-def _former_hashes() -> Mapping[str, Sequence[str]]:
-    """Hash of what one of our prompts sends → hashes of the whole files that sent the same."""
-    return json.loads((PROMPT_FOLDER / "former_hashes.json").read_text("utf-8"))
+    sha = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+    return Template(name, parts, names, sha)
 
 
 # -- what goes into a prompt ---------------------------------------------------------------------------------------

@@ -76,9 +76,7 @@ class LLMScorer:
 
     def behaviour(self, conversation: Conversation) -> tuple[TurnBehaviour, ...]:
         turns = [turn.index for turn in conversation.turns]
-        messages, names = conversation.messages(), self.model.prompts["behaviour_annotation"].names
-        shown = {"numbered": transcript(messages, numbered=True), "conversation": transcript(messages)}
-        values = {name: text for name, text in shown.items() if name in names} | {"turns": ", ".join(map(str, turns))}
+        values = {"numbered": transcript(conversation.messages(), numbered=True), "turns": ", ".join(map(str, turns))}
 
         def check(answer: BehaviourAnnotation) -> str | None:
             return each_once([str(each.turn) for each in answer.turns], [str(turn) for turn in turns], "turn")

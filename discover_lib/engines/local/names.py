@@ -25,7 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from discover_lib.engines.local.dialect import CARD, LocalModelError, is_tiny, read_card, tiny_domains
+from discover_lib.engines.local.dialect import CARD, LocalModelError, is_tiny, tiny_domains
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Lineage, adapter_chain, content_hash, run_of
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
 from discover_lib.engines.local.tiny_language import known_domains
@@ -137,14 +137,7 @@ def check_local(name: str, domain: str) -> None:
     domains = tiny_domains(folder) if folder else known_domains()
     if domains is not None and domain not in domains:
         spoken = ", ".join(domains)
-        told = (
-            f"; it was pretrained in an earlier world of {domain}"
-            if folder and domain in read_card(folder).get("domains", ())
-            else ""
-        )
-        raise LocalModelError(
-            f"{name!r} is a tiny model of {spoken}; it does not speak {domain or 'other domains'!r}{told}"
-        )
+        raise LocalModelError(f"{name!r} is a tiny model of {spoken}; it does not speak {domain or 'other domains'!r}")
     for library in ("torch", "transformers", "peft"):
         if find_spec(library) is None:
             raise LocalModelError(f"{name!r} needs {library}: install what training needs with 'make train'")

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from discover_lib.engines.miniature.edition import EDITION, Edition
-
 if TYPE_CHECKING:
     from discover_lib.engines.manner import Manner
     from discover_lib.engines.miniature.builder import MiniatureBuilder
@@ -28,11 +26,10 @@ class Engine:
     voice: MiniatureVoice
 
 
-def engine(domain: str, edition: Edition = EDITION, manner: Manner | None = None) -> Engine:
+def engine(domain: str, manner: Manner | None = None) -> Engine:
     """The miniature engine of a domain.
 
     Args:
-        edition: a conversation goes on in the one that it was begun in.
         manner: how the user types; None for the paper's.
 
     Raises:
@@ -42,4 +39,4 @@ def engine(domain: str, edition: Edition = EDITION, manner: Manner | None = None
     from discover_lib.engines.miniature.judge import MiniatureJudge
     from discover_lib.engines.miniature.voice import MiniatureVoice
 
-    return Engine(domain, MiniatureBuilder(domain), MiniatureJudge(domain), MiniatureVoice(domain, edition, manner))
+    return Engine(domain, MiniatureBuilder(domain), MiniatureJudge(domain), MiniatureVoice(domain, manner))

@@ -15,12 +15,11 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.engines.miniature.beliefs import Beliefs, believe
-from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import Move
 from discover_lib.engines.miniature.phrases import in_drawn_order, phrase_book, spoken
-from discover_lib.engines.miniature.rendering import PLAIN, make_reply
+from discover_lib.engines.miniature.rendering import make_reply
 from discover_lib.metrics.satisfaction import asks_for_final
 
 N_ALTERNATIVES = 3
@@ -32,9 +31,8 @@ Policy = Callable[[Beliefs, random.Random], list[Move]]
 class ScriptedAssistant:
     """An assistant that plays one of `POLICIES` in one domain."""
 
-    def __init__(self, name: str, domain: str, edition: Edition = EDITION) -> None:
+    def __init__(self, name: str, domain: str) -> None:
         self.name = name
-        self.edition = edition
         self.lexicon = load_lexicon(domain)
         self._policy = POLICIES[name]
 
@@ -44,7 +42,7 @@ class ScriptedAssistant:
             moves = [Move("draft", final_draft(beliefs, rng))]
         else:
             moves = self._policy(beliefs, rng)
-        frames = openings(self.name, moves, self.lexicon.domain, messages, seed, self.edition)
+        frames = openings(self.name, moves, self.lexicon.domain, messages, seed)
         return make_reply(moves, self.lexicon, self.name, beliefs.sampled_with(), frames)
 
 
@@ -57,9 +55,8 @@ class OracleAssistant:
 
     name = "oracle"
 
-    def __init__(self, domain: str, edition: Edition = EDITION) -> None:
+    def __init__(self, domain: str) -> None:
         self.lexicon = load_lexicon(domain)
-        self.edition = edition
 
     def reply_knowing(self, tree: IntentTree, state: IntentState, messages: Sequence[Message], seed: int) -> Reply:
         final = asks_for_final(messages[-1].content)
@@ -71,7 +68,7 @@ class OracleAssistant:
                 for value in requirement(intent.text, self.lexicon.domain):
                     wanted += self._realised_by(value, [asked for leaf in leaves for asked in leaf])
         moves = [Move("draft", self.lexicon.that_fit(wanted))]
-        frames = openings(self.name, moves, self.lexicon.domain, messages, seed, self.edition)
+        frames = openings(self.name, moves, self.lexicon.domain, messages, seed)
         return make_reply(moves, self.lexicon, self.name, frames=frames)
 
     def _realised_by(self, value: str, asked: Sequence[str]) -> list[str]:
@@ -167,40 +164,33 @@ DEAF = ("random", "silent", USER_BLIND)  # the others build what they believe as
 
 
 def openings(
-    name: str, moves: Sequence[Move], domain: str, messages: Sequence[Message], seed: int, edition: Edition = EDITION
+    name: str, moves: Sequence[Move], domain: str, messages: Sequence[Message], seed: int
 ) -> Mapping[str, str]:
     """What an assistant says around its moves in this reply, by verb; nothing twice while there is something else."""
-    if edition == 1:
-        return PLAIN
     rng, own = derive_rng(seed, name, "openings"), [each.content for each in messages if each.role == "assistant"]
-    misplaced = ("later" if not own else "first") if edition > 2 else None
+    misplaced = "first" if own else "later"
     said = [spoken(part) for text in own for part in text.split("\n\n") if part[:1] not in "`>"]
     book, names = phrase_book(domain), ("aspect", "first", "last", "all")
     verbs = dict.fromkeys(move.verb for move in moves)
     return {
         verb: next(
-            frame
-            for frame in in_drawn_order(book.openings[verb], names, said, rng, name)
-            if not misplaced or frame.when != misplaced
+            frame for frame in in_drawn_order(book.openings[verb], names, said, rng, name) if frame.when != misplaced
         ).text
         for verb in verbs
     }
 
 
-def scripted_assistant(name: str, domain: str, edition: Edition = EDITION) -> ScriptedAssistant | OracleAssistant:
+def scripted_assistant(name: str, domain: str) -> ScriptedAssistant | OracleAssistant:
     """The scripted assistant of that name.
-
-    Args:
-        edition: an earlier one for conversations that were begun in it.
 
     Raises:
         ValueError: no such assistant.
     """
     if name == OracleAssistant.name:
-        return OracleAssistant(domain, edition)
+        return OracleAssistant(domain)
     if name not in POLICIES:
         raise ValueError(f"unknown assistant {name!r}; the scripted ones are {', '.join(SCRIPTED)}")
-    return ScriptedAssistant(name, domain, edition)
+    return ScriptedAssistant(name, domain)
 
 
 def about(name: str) -> str:

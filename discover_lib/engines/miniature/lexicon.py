@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import read_yaml_once
+from discover_lib.base.files import read_yaml
 from discover_lib.base.words import STOP_WORDS, content_words, denies, stem, words
 from discover_lib.engines.miniature.lexicon_file import problem_of
 
@@ -299,15 +299,13 @@ def load_lexicon(domain: str) -> Lexicon:
 
 
 def _read(path: Path) -> Any:
+    import yaml
+
     try:
-        return read_yaml_once(path)
+        return read_yaml(path)
     except UnicodeDecodeError:
         raise LexiconError(f"{path.name}: not UTF-8 text; save it as UTF-8") from None
-    except Exception as error:
-        import yaml  # not otherwise: what was parsed before is read as JSON
-
-        if not isinstance(error, yaml.YAMLError):
-            raise
+    except yaml.YAMLError as error:
         raise LexiconError(f"{path.name}: not valid YAML: {' '.join(str(error).split())}") from None
 
 

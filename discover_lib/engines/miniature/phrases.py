@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from discover_lib.base.files import read_yaml_once
+from discover_lib.base.files import read_yaml
 from discover_lib.base.leaks import roots
 from discover_lib.base.words import words
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
@@ -103,14 +103,14 @@ class PhraseBook:
     Attributes:
         acts: what users say, by act.
         openings: what assistants say around what they make, by the verb of the move.
-        first_edition: what users said before, by act.
+        plain: the plainest way to say an act: what assistants have to hear of all others.
         held: what the words of all requirements come from; of these a user may say only what the view allows.
         beside: what users say beside the point; see `asides`.
     """
 
     acts: Mapping[str, tuple[Frame, ...]]
     openings: Mapping[str, tuple[Frame, ...]]
-    first_edition: Mapping[str, tuple[str, ...]]
+    plain: Mapping[str, str]
     temperaments: tuple[Temperament, ...]
     held: frozenset[str]
     beside: Mapping[str, tuple[Frame, ...]]
@@ -126,7 +126,7 @@ PHRASES = Path(__file__).with_name("phrases.yaml")
 
 @lru_cache(maxsize=1)
 def _phrases() -> dict[str, Any]:
-    data: dict[str, Any] = read_yaml_once(PHRASES)
+    data: dict[str, Any] = read_yaml(PHRASES)
     return data
 
 
@@ -145,7 +145,7 @@ def phrase_book(domain: str) -> PhraseBook:
     return PhraseBook(
         acts=Frames({act: [*rows, *own.get(act, ())] for act, rows in data["acts"].items()}, of_users),
         openings=Frames(data["openings"], partial(_frames, kind=kind, lexicon=lexicon)),
-        first_edition={act: tuple(rows) for act, rows in data["first_edition"].items()},
+        plain=data["plain"],
         temperaments=tuple(
             Temperament(name, **entry | {"ends": tuple(entry["ends"])}) for name, entry in data["temperaments"].items()
         ),

@@ -28,7 +28,6 @@ from discover_lib.core.roles import JudgeError
 from discover_lib.core.view import UserView
 from discover_lib.engines.manner import Form, Manner
 from discover_lib.engines.miniature.beliefs import whole_pieces
-from discover_lib.engines.miniature.edition import EDITION, Edition
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.phrases import in_drawn_order, in_hand, phrase_book, spoken
@@ -76,13 +75,11 @@ class MiniatureVoice:
     """Speaks for a user of one domain.
 
     Args:
-        edition: 1 for the set phrases of conversations that were begun with them.
         manner: how users type; None for the paper's.
     """
 
-    def __init__(self, domain: str, edition: Edition = EDITION, manner: Manner | None = None) -> None:
+    def __init__(self, domain: str, manner: Manner | None = None) -> None:
         self.domain = domain
-        self.edition = edition
         self.manner = manner
         self.capitals = False
         self.lexicon = load_lexicon(domain)
@@ -99,8 +96,6 @@ class MiniatureVoice:
 
     def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
         rng, content = derive_rng(seed, "frame"), self._content(view)
-        if self.edition == 1:
-            return self._in_the_first_edition(content, messages, rng)
         heard = self._hear(messages)
         if content.act == "clear":
             content = Content(self._how_clear(content.names["items"], view, heard, messages), content.names)
@@ -339,22 +334,12 @@ class MiniatureVoice:
         return (frame.text.format(**content.names) for frame in frames)
 
     def _plainly(self, content: Content) -> UserReading:
-        """What assistants hear of the first edition's wording."""
+        """What assistants hear of the plainest wording."""
         return read_user(self._plainest(content), self.domain) if content.names else UserReading()
 
     def _plainest(self, content: Content) -> str:
-        wordings = self.book.first_edition
-        rows = wordings.get(content.act.partition("_")[0], wordings["nothing"][-1:])
-        return rows[0].format(**content.names)
-
-    def _in_the_first_edition(self, content: Content, messages: Sequence[Message], rng: random.Random) -> str:
-        frames = self.book.first_edition
-        wordings = frames[content.act]
-        chosen = rng.choice(wordings) if content.act == "clear" else wordings[int(rng.random() * len(wordings))]
-        reading = read_reply(messages[-1].content, self.domain)
-        asked = reading.kind == "dialogue_act" and bool(reading.dimensions_asked)
-        unsure = asked and content.act in ("category", "liking", "nothing")
-        return (frames["asked"][0] if unsure else "") + chosen.format(**content.names)
+        wordings = self.book.plain
+        return wordings.get(content.act.partition("_")[0], wordings["other"]).format(**content.names)
 
 
 @lru_cache(maxsize=1024)  # asked for in every turn of a conversation

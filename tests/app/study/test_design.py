@@ -8,7 +8,6 @@ import pytest
 from study_people import PAPER, changed
 
 from discover_lib.app.study.design import Study, StudyError, hints, load_study, unfilled
-from discover_lib.app.study.ethics import write_pack
 from discover_lib.app.study.pages import information
 
 
@@ -79,20 +78,6 @@ def test_what_the_information_sheet_must_say_is_named_until_it_is_filled_in(tmp_
     assert "until 2031-12-31; only a count of those who left remains. What is published" in sheet["Voluntary"]
 
 
-@pytest.mark.slow
-def test_a_study_from_before_there_were_rights_keeps_its_version_and_its_sheet(tmp_path: Path) -> None:
-    text, file = PAPER.read_text("utf-8"), tmp_path / "study.yaml"
-    begin, end = text.index("rights:"), text.index("pay:")
-    file.write_text(text[:begin] + text[end:], "utf-8")
-    study = load_study(file)
-    assert study.version == "e517f6f853db" and "Legal basis" not in information(study)
-    assert "until the data are published" in information(study)["Voluntary"]
-    assert any(hint.startswith("rights: missing") for hint in hints(study))
-    assert not any("rights" in each for each in unfilled(study)), "one that is being served goes on"
-    write_pack(study, tmp_path / "pack")
-    assert "[to be filled in: rights.legal_basis]" in (tmp_path / "pack" / "information.md").read_text("utf-8")
-
-
 def test_what_lies_beside_a_study_file_is_not_read_in_its_place(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_bytes(PAPER.read_bytes())
@@ -103,7 +88,7 @@ def test_what_lies_beside_a_study_file_is_not_read_in_its_place(tmp_path: Path) 
 def test_a_study_file_that_holds_itself_is_refused_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(f"{PAPER.read_text()}\nextra: &extra [*extra]\n")
-    with pytest.raises(StudyError, match=r"mine\.yaml: not valid YAML: \*extra .* holds itself"):
+    with pytest.raises(StudyError, match=r"mine\.yaml: not valid YAML: \*extra is not read"):
         load_study(file)
 
 
@@ -117,7 +102,6 @@ def test_a_missing_file_says_where_to_begin(tmp_path: Path) -> None:
     [
         (("assistant: adaptive", "assistant: adaptiv"), "unknown assistant 'adaptiv'"),
         (("name: ", "name: ../../"), "folders are named by it"),
-        (("tasks:", "title: twice\ntasks:"), "title is given twice"),
         (("keep_until: ", "keep_until: 2020-13-45 # "), "not valid YAML"),
     ],
 )

@@ -1,6 +1,5 @@
 """Prompts: rendered strictly, versioned by content, replaceable, and true to the answers that the code expects."""
 
-import hashlib
 import json
 import re
 from pathlib import Path
@@ -147,31 +146,6 @@ def test_a_folder_replaces_prompts_by_name(tmp_path: Path, monkeypatch: pytest.M
     assert prompts["user_reply"] == OURS["user_reply"]
     monkeypatch.setenv(OVERRIDE_VARIABLE, str(tmp_path))
     assert default_prompts().hashes() == prompts.hashes()
-
-
-def test_the_hash_of_a_whole_file_still_means_the_prompt_that_it_holds(tmp_path: Path) -> None:
-    """Runs that were begun when comments were hashed, too, go on; with another text they do not."""
-    whole = "<!-- mine -->\n--- system ---\nAsk first.\n"
-    prompts, before = write(tmp_path, "clarifying", whole), hashlib.sha256(whole.encode()).hexdigest()
-    stored = {"clarifying": before, "user_reply": "0" * 64}
-    assert prompts.hashes_as_in(stored) == prompts.hashes() | {"clarifying": before}
-    changed = write(tmp_path, "clarifying", whole.replace("first", "later"))
-    assert changed.hashes_as_in(stored) == changed.hashes() != prompts.hashes()
-
-
-FORMER = Path(__file__).parents[2] / "data" / "former_prompts"
-BY_WHOLE_FILE = json.loads((PROMPT_FOLDER / "former_hashes.json").read_text("utf-8"))
-
-
-def test_a_run_that_was_begun_with_former_texts_is_the_same_run_when_it_is_given_them() -> None:
-    """Their values are still at hand, and both hashes that they had are known."""
-    former, names = PromptSet(FORMER), {path.stem for path in FORMER.glob("*.md")}
-    assert names and all(former[name].sha != OURS[name].sha for name in names)
-    for name in names:
-        assert former.hashes_as_in({name: former[name].sha})[name] == former[name].sha
-        for whole in BY_WHOLE_FILE.get(former[name].sha, ()):
-            assert former.hashes_as_in({name: whole})[name] == whole
-            assert OURS.hashes_as_in({name: whole})[name] == OURS[name].sha, "another text is another run"
 
 
 @pytest.mark.parametrize(

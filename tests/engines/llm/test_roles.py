@@ -7,7 +7,6 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import llm_brain
@@ -42,7 +41,6 @@ from discover_lib.runs.outcomes import Outcomes
 
 PAPER = Rules.paper()
 MODEL = "openai/scripted"
-FORMER_PROMPTS = Path(__file__).parents[2] / "data" / "former_prompts"
 
 TREE = IntentTree(
     "short story",
@@ -550,18 +548,15 @@ def test_an_assistants_name_says_model_and_style(client: LLMClient, name: str, m
 # -- scorer ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prompts", [PromptSet(), PromptSet(FORMER_PROMPTS)], ids=["now", "former"])
-def test_turns_to_annotate_are_numbered_and_former_prompts_are_sent_as_they_were(
-    client: LLMClient, brain: Scripted, prompts: PromptSet
-) -> None:
+def test_turns_to_annotate_are_numbered(client: LLMClient, brain: Scripted) -> None:
     user = engine("creative_writing")
     tree = user.builder.build(generate_artifact("creative_writing", "eval", 3)).tree
     talk = run_conversation(tree, user.judge, user.voice, [scripted_assistant("ask", "creative_writing")], turns=2)
     rows = [{"turn": number, "reason": "asks", "behaviour": "divergent"} for number in (1, 2)]
     brain.says({"turns": rows})
-    found = LLMScorer(client, MODEL, prompts=prompts).behaviour(talk)
+    found = LLMScorer(client, MODEL).behaviour(talk)
     assert [each.turn for each in found] == [1, 2]
-    whole = transcript(talk.messages(), numbered=prompts.folder is None)
+    whole = transcript(talk.messages(), numbered=True)
     assert brain.prompt() == f"{whole}\n\nThe assistant's turns to annotate: 1, 2"
 
 

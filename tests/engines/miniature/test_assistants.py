@@ -9,7 +9,7 @@ from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
-from discover_lib.engines.miniature.assistants import SCRIPTED, ScriptedAssistant, openings, scripted_assistant
+from discover_lib.engines.miniature.assistants import SCRIPTED, openings, scripted_assistant
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS, load_lexicon
 from discover_lib.engines.miniature.notation import Move, parse
 from discover_lib.engines.miniature.phrases import phrase_book
@@ -117,13 +117,6 @@ def test_an_assistant_opens_anew_every_turn(name):
     assert len(set(texts)) == len(texts)
 
 
-def test_in_the_first_edition_an_assistant_opens_with_its_set_sentence():
-    assistant = scripted_assistant("draft", "creative_writing", edition=1)
-    assert isinstance(assistant, ScriptedAssistant)
-    replies = [assistant.reply([Message("user", "a story, please")], seed) for seed in range(5)]
-    assert {reply.text.split("\n\n")[0] for reply in replies} == {"Here is a draft."}
-
-
 def test_an_unknown_assistant_is_named_with_the_known_ones():
     with pytest.raises(ValueError, match="unknown assistant 'nobody'; the scripted ones are ") as refused:
         scripted_assistant("nobody", "svg_drawing")
@@ -144,9 +137,3 @@ def test_a_first_reply_does_not_speak_of_an_earlier_one_and_a_later_one_not_of_a
             assert not any(
                 frame.text == texts[verb] and frame.when == misplaced for verb in book for frame in book[verb]
             )
-
-
-def test_the_second_edition_opens_as_it_did():
-    asked = [Message("user", "a picture, please")]
-    texts = {openings("draft", [Move("draft")], "svg_drawing", asked, seed, edition=2)["draft"] for seed in range(200)}
-    assert "I have changed what I could. Closer?" in texts

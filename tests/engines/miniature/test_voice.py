@@ -202,7 +202,7 @@ def test_with_nothing_achieved_in_a_tree_its_category_is_not_named():
 @given(view=st.sampled_from(VIEWS), user=st.integers(), seed=st.integers(), reply=st.sampled_from([DRAFT, QUESTION]))
 def test_assistants_hear_the_same_in_every_manner(view, user, seed, reply):
     voice = MiniatureVoice(DOMAIN)
-    plain = read_user(MiniatureVoice(DOMAIN, edition=1).speak(view, (reply,), seed), DOMAIN)
+    plain = read_user(MiniatureVoice(DOMAIN).speak(view, (reply,), 0), DOMAIN)
     assert read_user(voice.of(user).speak(view, (reply,), seed), DOMAIN) == plain
 
 
@@ -314,11 +314,3 @@ def test_the_panel_sounds_alive(figures):
     assert sum(figures.holds_any(message, figures.HEDGES) for message, _ in messages) <= 0.3 * len(messages)
     assert len({figures.frame_of(message, talk.setting["domain"]) for message, talk in messages}) >= 200
     assert [line for talk in talks for line in figures.leaks_in(talk)] == []
-
-
-def test_the_first_edition_has_its_set_phrases():
-    voice = MiniatureVoice(DOMAIN, edition=1)
-    said = {view.pursuing: {voice.speak(view, (DRAFT,), seed) for seed in range(40)} for view in (CLEAR, FUZZY)}
-    assert said["clear"] == {f"{start} {LEAF.say}" for start in ("i want", "please make it", "it should be")}
-    assert len(said["fuzzy"]) == 2 and all("not sure" in each for each in said["fuzzy"])
-    assert {voice.speak(NOTHING, (QUESTION,), seed).startswith("i'm not sure. ") for seed in range(9)} == {True}
