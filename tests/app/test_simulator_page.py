@@ -8,6 +8,7 @@ import pytest
 from discover_lib.app import simulator_page
 from discover_lib.app.session import Session
 from discover_lib.app.sources import Settings, assistant_names, miniature_artifacts
+from discover_lib.engines.miniature.assistants import POOL
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS
 
 
@@ -30,7 +31,7 @@ def test_menus_begin_with_what_is_in_use(session: Session) -> None:
 
 
 def test_with_a_judge_that_costs_only_a_few_replies_are_compared(session: Session) -> None:
-    assert simulator_page.compared(session) == assistant_names()
+    assert simulator_page.compared(session) == [*POOL]
     session.settings = dataclasses.replace(session.settings, judge="openai/some")
     assert simulator_page.compared(session) == ["adaptive", "draft", "ask", "options"]
     assert simulator_page.who_plays(session) == "judge openai/some, voice miniature, assistant adaptive"

@@ -87,6 +87,7 @@ def test_the_store_is_that_of_one_process_though_nodes_die(
     assert killed
 
 
+@pytest.mark.integration("ray")
 @pytest.mark.slow
 def test_a_stopped_run_goes_on_on_the_cluster_and_is_assessed_there(spread: Any, alone: Path, apart: Path) -> None:
     run = lay_out_evaluation(OPTIONS, ["svg_drawing"])
@@ -112,6 +113,7 @@ def test_another_version_on_a_node_is_refused_before_work_starts(
         raise AssertionError
 
 
+@pytest.mark.integration("ray")
 @pytest.mark.slow
 def test_a_defect_of_the_work_is_raised_here(spread: Any) -> None:
     with pytest.raises(ZeroDivisionError):
@@ -122,6 +124,7 @@ def _divide(number: int) -> float:
     return 1 / number
 
 
+@pytest.mark.integration("ray")
 @pytest.mark.slow
 def test_fifty_milliseconds_a_piece_on_two_workers_cost_little_more_than_half(spread: Any) -> None:
     list(spread.map(_sleep, [0.0] * 8, chunk=1))  # the workers have begun

@@ -13,9 +13,9 @@ from llm_server import FakeServer
 from discover_lib.audit.tables import our_results
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.prompting import BY_CHOICE, PromptSet
-from discover_lib.metrics.satisfaction import FINAL_REQUESTS, PARAPHRASED, choices_of
+from discover_lib.metrics.satisfaction import FINAL_REQUESTS, choices_of
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
-from discover_lib.runs.options import RunOptions, RunOptionsError, as_in, lay_out
+from discover_lib.runs.options import RunOptions, RunOptionsError, lay_out
 from discover_lib.runs.plan import plan_run
 from discover_lib.runs.store import RunStore
 from discover_lib.views.scores import made_under
@@ -98,14 +98,9 @@ def test_the_papers_rules_stand_before_the_conversation() -> None:
     assert all(word in rating for word in ("questions", "co-creation", "exploration", "2.5"))
 
 
-def test_a_run_that_asked_in_a_paraphrase_goes_on_so_and_does_not_claim_the_papers_words() -> None:
-    new = lay_out_evaluation(CHOSEN, [DOMAIN])
-    begun = {**new.configuration, "final_request": PARAPHRASED}
-    assert choices_of(begun)[1] == ("Final request", "a paraphrase of the paper’s")
-    assert RunOptions.from_configuration(begun).final_request == "paper"
-    assert as_in(new, begun).configuration["final_request"] == PARAPHRASED
-    ours = lay_out_evaluation(OURS, [DOMAIN])
-    assert as_in(ours, begun).configuration["final_request"] == FINAL_REQUESTS["ours"], "another choice stays another"
+def test_another_wording_of_the_final_request_is_not_called_the_papers() -> None:
+    begun = {**lay_out_evaluation(CHOSEN, [DOMAIN]).configuration, "final_request": "Please finish it."}
+    assert choices_of(begun)[1] == ("Final request", "another")
 
 
 def test_the_papers_final_request_is_the_papers_sentence() -> None:
