@@ -55,10 +55,10 @@ Math.max(document.documentElement.scrollWidth, ...Array.from(document.querySelec
 """
 
 
-def in_the_way(page: Page) -> list[str]:
+def in_the_way(page: Page, dark: bool = True) -> list[str]:
     """What is serious: too wide for one of three windows, called so by axe-core, or hard to read in the dark theme.
 
-    Colours are all that the dark theme changes.
+    Colours are all that the dark theme changes, and pages take them from the same style sheet.
     """
     found = []
     for size in (PHONE, TABLET, DESK):
@@ -67,6 +67,8 @@ def in_the_way(page: Page) -> list[str]:
         wide = page.evaluate(WIDTH)
         found += [f"{wide} pixels wide in a window of {size[0]}"] if wide > size[0] else []
     found += serious(page)
+    if not dark:
+        return found
     page.emulate_media(color_scheme="dark")
     settle(page, SECOND // 3)
     found += [f"{line} in the dark" for line in serious(page, "color-contrast")]

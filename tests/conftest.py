@@ -1,5 +1,6 @@
 """Fixtures for every test: a browser, a page that cannot leave this machine, a running workbench."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from browser import CHROMIUM_NAMES, CHROMIUM_OPTIONS, Server, asked_outside, fin
 from hypothesis import settings
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+# Two workers of pytest that compute with two threads each would wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # An example that takes long on a busy machine is no failure; benchmarks measure time.
 settings.register_profile("facts", deadline=None)
 settings.load_profile("facts")

@@ -83,9 +83,7 @@ def test_ended_it_leaves_no_process_behind_and_frees_the_port(options: tuple[str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "numbers", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGHUP, signal.SIGTERM), (signal.SIGKILL,)]
-)
+@pytest.mark.parametrize("numbers", [(signal.SIGHUP, signal.SIGTERM), (signal.SIGKILL,)])
 def test_ended_in_haste_it_leaves_no_process_behind(numbers: tuple[signal.Signals, ...]) -> None:
     """As a closing terminal or a supervisor does it: more than one signal in a row, or one that cannot be answered."""
     with opened() as (process, port):

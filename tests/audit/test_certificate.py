@@ -307,7 +307,7 @@ def test_the_miniatures_certificates_come_with_the_library(tmp_path: Path, domai
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("manner", MANNERS.values(), ids=MANNERS)
+@pytest.mark.parametrize("manner", [MANNERS["terse"], MANNERS["rambling"]], ids=["terse", "rambling"])
 def test_the_panel_says_the_same_in_every_manner(manner: Manner) -> None:
     shipped = [Certificate.from_dict(each) for each in json.loads((data_folder() / SHIPPED).read_text("utf-8"))]
     made = Certificate.from_dict(rounded(certify_miniature(DOMAIN, Rules.paper(), manner).to_dict()))

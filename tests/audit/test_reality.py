@@ -55,15 +55,15 @@ def test_marks_of_telephones_and_other_scripts_count_as_their_plain_ones() -> No
 
 
 def test_people_against_themselves_hold_zero_nineteen_times_of_twenty() -> None:
-    """Two samples of one way of talking, 200 times: intervals contain 0 in about 95 % per feature."""
+    """Two samples of one way of talking, 120 times: intervals contain 0 in about 95 % per feature."""
     held = dict.fromkeys(EVERY, 0)
     counted = dict(held)
-    for seed in range(200):
+    for seed in range(120):
         for each in distances(corpus(seed, 30), corpus(10_000 + seed, 30)):
             if each.difference:
                 counted[each.feature] += 1
                 held[each.feature] += each.difference.low <= 0 <= each.difference.high
-    shares = {name: held[name] / counted[name] for name in EVERY if counted[name] > 100}
+    shares = {name: held[name] / counted[name] for name in EVERY if counted[name] > 60}
     assert sum(shares.values()) / len(shares) >= 0.94 and min(shares.values()) >= 0.9
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 # page → the controls that are set, by label
 CHOICES = {
-    "10_intent_trees.py": """Piece | What kind | Show as""",
+    "61_behind_a_number.py": """Measure | Sorted | Beside it, with the same user | After turn""",
     "15_runs.py": """Assistant | User | Turn""",
     "30_reward.py": """Conversation | Rules | Turn | near-miss weight p | free tokens τ
         | price of 1,000 tokens, 1000 λ""",

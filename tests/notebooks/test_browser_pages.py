@@ -1,22 +1,41 @@
 """Every page and every step of the lessons as they are served: no error, nothing too wide, nothing hard to use."""
 
+from collections.abc import Iterator
+
 import pytest
-from accessible import PHONE, SECOND, in_the_way, resize, serious, settle
+from accessible import DESK, PHONE, SECOND, in_the_way, resize, serious, settle
 from browser import Server, asked_outside
 from playwright.sync_api import Browser, Page, expect
 
 from discover_lib.views.navigation import LESSONS, PAGES
 
+IN_THE_DARK = ("00_start_here.py", "20_simulator.py", "41_rows.py", "60_evaluate.py", "lessons/1_asking.py")
+
+
+@pytest.fixture(scope="module")
+def window(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
+    """One window that goes from page to page, and what its pages asked for outside this machine.
+
+    The front end's code is read once.
+    """
+    context = browser.new_context(
+        viewport={"width": 1400, "height": 900}, service_workers="block", color_scheme="light"
+    )
+    outside = asked_outside(context)
+    yield context.new_page(), outside
+    context.close()
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*PAGES, *LESSONS])
-def test_nothing_stands_in_anyones_way(name: str, server: Server, page: Page, outside_requests: list[str]) -> None:
-    page.emulate_media(color_scheme="light")
+def test_nothing_stands_in_anyones_way(name: str, server: Server, window: tuple[Page, list[str]]) -> None:
+    page, outside_requests = window
+    resize(page, DESK)
     page.goto(f"{server.url}/?file={name}")
     expect(page.locator(".dl-footer")).to_be_visible(timeout=60 * SECOND)
     settle(page)
     assert error_boxes(page) == 0
-    found = in_the_way(page)
+    found = in_the_way(page, dark=name in IN_THE_DARK)
     if name in LESSONS:
         page.get_by_role("button", name="This is my guess").click()
         expect(page.get_by_text("Choose one of the answers first.")).to_be_visible(timeout=60 * SECOND)

@@ -119,7 +119,7 @@ def simulator(page: Page, server: Server, outside_requests: list[str]) -> Iterat
     assert outside_requests == []
 
 
-def test_it_opens_on_a_conversation_and_scrubs_without_asking_anybody(simulator: Simulator) -> None:
+def it_opens_on_a_conversation_and_scrubs_without_asking_anybody(simulator: Simulator) -> None:
     simulator.at_turn(OPENS_AT)
     main = simulator.line("main line").locator(".st-frame")
     expect(main).to_have_count(OPENS_AT + 1)
@@ -169,7 +169,7 @@ def test_a_session_from_start_to_reload(simulator: Simulator) -> None:
     assert len(parse_qs(urlsplit(page.url).query)["session"][0]) >= 6
 
 
-def test_replies_are_compared_one_is_taken_and_an_intent_tells_its_story(simulator: Simulator) -> None:
+def replies_are_compared_one_is_taken_and_an_intent_tells_its_story(simulator: Simulator) -> None:
     simulator.begin_anew()
     simulator.button("What would each discover?").click()
     cards = simulator.stage.locator(".st-card")
@@ -189,6 +189,7 @@ def test_replies_are_compared_one_is_taken_and_an_intent_tells_its_story(simulat
 
 def test_what_is_looked_at_without_a_step(simulator: Simulator) -> None:
     """One opening of the page for what changes nothing."""
+    it_opens_on_a_conversation_and_scrubs_without_asking_anybody(simulator)
     what_stands_together_lights_up_together(simulator)
     two_lines_stand_side_by_side_with_the_place_where_they_part(simulator)
     a_number_explains_itself_by_keyboard(simulator)
@@ -253,7 +254,12 @@ def test_other_rules_and_another_user_lose_nothing(simulator: Simulator) -> None
     simulator.at_turn(OPENS_AT)
 
 
-def test_play_stops_when_told_and_layouts_keep_their_places(simulator: Simulator) -> None:
+def test_replies_are_compared_and_play_stops_when_told(simulator: Simulator) -> None:
+    replies_are_compared_one_is_taken_and_an_intent_tells_its_story(simulator)
+    play_stops_when_told_and_layouts_keep_their_places(simulator)
+
+
+def play_stops_when_told_and_layouts_keep_their_places(simulator: Simulator) -> None:
     page = simulator.page
     simulator.begin_anew()
     page.get_by_text("outline", exact=True).click()

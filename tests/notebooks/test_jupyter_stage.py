@@ -18,7 +18,6 @@ from playwright.sync_api import Page, expect
 
 from discover_lib.app import simulator_page
 from discover_lib.app.session import Session
-from discover_lib.base.files import outputs_folder
 from discover_lib.views.stage import Strip, stage_of
 
 pytestmark = pytest.mark.slow
@@ -128,5 +127,5 @@ def test_in_a_real_jupyterlab_it_steps_branches_and_takes_a_reply_as_in_marimo(
     session_id = page.url.split("session=")[1].split("&")[0]
 
     assert in_lab == in_marimo
-    assert record(newest.stem, tmp_path / "outputs") == record(session_id, outputs_folder())
+    assert record(newest.stem, tmp_path / "outputs") == record(session_id, server.outputs)
     assert [url for url in outside_requests if "jupyter" not in url] == []

@@ -59,8 +59,7 @@ def test_start_here_links_to_every_notebook() -> None:
 
 @pytest.mark.parametrize(
     "domain, source",
-    [*((domain, source) for domain in SHIPPED_DOMAINS for source in ("hand-written", "generated"))]
-    + [(domain, "recorded") for domain in DOMAINS],
+    [*((domain, "hand-written") for domain in SHIPPED_DOMAINS), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")],
 )
 def test_trees_from_every_source(domain: str, source: str) -> None:
     outputs, defined = run("10_intent_trees.py", domain_choice=chosen(domain), source_choice=chosen(source))

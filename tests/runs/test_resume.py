@@ -98,7 +98,7 @@ def kill(process: subprocess.Popen, moment, rng: random.Random) -> None:
     process.communicate()
 
 
-@pytest.mark.parametrize("kills", [6])
+@pytest.mark.parametrize("kills", [4])
 def test_killed_at_random_moments_a_run_with_language_models_ends_the_same_and_pays_for_no_call_twice(kills, tmp_path):
     asked, rng = Asked(), random.Random(kills)
     options = dataclasses.replace(LANGUAGE_MODELS, trials=2)  # enough to be killed so often

@@ -38,9 +38,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def stage(place: Path) -> StageSettings:
-    """Four updates in two rounds; the only checkpoint between is the one that a run makes when it is held up."""
+    """Two updates in two rounds; the only checkpoint between is the one that a run makes when it is held up."""
     recipe = short_recipe(
-        max_steps=4, rounds=2, max_completion=40, save_steps=50, sample_steps=0, workers=4, temperature=1.3
+        max_steps=2, rounds=2, max_completion=40, save_steps=50, sample_steps=0, workers=4, temperature=1.3
     )
     return StageSettings("grpo", str(place / "data" / "grpo"), str(place / "base"), "", recipe, "transformers", 0,
                          MODEL, MODEL)  # fmt: skip
@@ -86,13 +86,13 @@ def logged(folder: Path) -> list[dict[str, Any]]:
 
 def test_every_line_says_what_was_spent_and_the_parts_make_up_the_whole(undisturbed: Undisturbed) -> None:
     lines = [line for line in logged(undisturbed.folder) if "spent/total" in line]
-    assert len(lines) == 3 + 4  # three probes, four updates
+    assert len(lines) == 3 + 2  # three probes, two updates
     assert sum(line["spent/calls"] for line in lines) == undisturbed.answered
     assert sum(line["spent/dollars"] for line in lines) == pytest.approx(lines[-1]["spent/total"])
     assert lines[-1]["spent/total"] > 0
 
 
-@pytest.mark.parametrize("changes", [{}, {"multi_turn": 2}])
+@pytest.mark.parametrize("changes", [{"multi_turn": 2}])
 def test_judging_while_others_are_being_written_changes_nothing(
     changes: dict[str, Any], undisturbed: Undisturbed, stage: StageSettings, tmp_path: Path
 ) -> None:
@@ -177,14 +177,14 @@ def until(holds: Callable[[], Any], seconds: float = 90) -> None:
 
 
 def test_the_plan_of_a_stage_counts_what_can_be_asked(undisturbed: Undisturbed, stage: StageSettings) -> None:
-    """Replies: 4 updates of 8, own prompts for them (2 an update), and 3 measurements of 3 users over 2 turns.
+    """Replies: 2 updates of 8, own prompts for them (2 an update), and 3 measurements of 3 users over 2 turns.
 
     Fewer are asked for: a tiny model says the same twice, and the same question is asked once.
     """
     plan = plan_stage(stage, Access(ClientSettings("http://localhost:1/v1", prices=PRICES, env_file=None)))
     judge, voice = plan.stages
-    assert plan.turns.expected == 4 * 8 + 4 * 2 + 3 * 3 * 2 and judge.calls.expected == pytest.approx(58 * 1.02)
-    assert voice.calls.expected == pytest.approx((4 * 2 / 2 + 3 * 3) * 1.02)
+    assert plan.turns.expected == 2 * 8 + 2 * 2 + 3 * 3 * 2 and judge.calls.expected == pytest.approx(38 * 1.02)
+    assert voice.calls.expected == pytest.approx((2 * 2 / 2 + 3 * 3) * 1.02)
     with RunStore.read(undisturbed.folder / CALLS) as store:
         took = store.calls.lengths()
     early = "a rollout has 2 turns, at the least one: it ends where all is discovered"

@@ -18,6 +18,7 @@ from discover_lib.train.stage import StageResult, StageSettings, run_stage
 pytestmark = pytest.mark.slow
 DOMAIN = "technical_writing"
 CHOSEN = ("llama3.1", "qwen3", "smollm2", "gemma")
+THROUGH_ALL_STAGES = ("qwen3", "gemma")  # one whose template thinks, one that knows no system message
 SYSTEM = "Find out what the user wants."
 
 
@@ -54,7 +55,7 @@ def train(place: Path, family: str, stage: Any, data: str = "data", thinking: bo
 
 
 @pytest.mark.parametrize("family", CHOSEN)
-def test_every_stage_trains_and_the_engine_reads_what_was_trained(family: str, place: Path) -> None:
+def test_it_trains_and_the_engine_reads_what_was_trained(family: str, place: Path) -> None:
     from discover_lib.core.conversation import Message
     from discover_lib.engines.local.chat import Chat
     from discover_lib.engines.local.dialect import PlainChat
@@ -62,9 +63,10 @@ def test_every_stage_trains_and_the_engine_reads_what_was_trained(family: str, p
     from discover_lib.train.backend import load_tokenizer
     from discover_lib.train.data import trainer_row
 
-    runs = [train(place, family, stage) for stage in ("sft", "dpo")]
-    runs += [train(place, family, "grpo", multi_turn=turns, generation_tokens=1) for turns in (1, 2)]
-    assert [run.step for run in runs] == [2, 2, 2, 2] and all(run.adapter for run in runs)
+    runs = [train(place, family, "sft")]
+    if family in THROUGH_ALL_STAGES:
+        runs += [train(place, family, "dpo"), train(place, family, "grpo", multi_turn=2, generation_tokens=1)]
+    assert all(run.step == 2 and run.adapter for run in runs)
     for run in runs:
         lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
         assert all(line["num_tokens"] > 0 for line in lines if "loss" in line)

@@ -335,7 +335,7 @@ def test_looking_ahead_pays_a_reply_for_what_it_prepares(states: list[str]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("stage", "lost"), [("sft", 0), ("grpo", 0), ("grpo", 1)])
+@pytest.mark.parametrize(("stage", "lost"), [("sft", 0), ("grpo", 1)])
 def test_stopped_and_gone_on_with_is_the_same_as_undisturbed(stage: str, lost: int, train: Train, place: Path) -> None:
     """Also where the last checkpoint was not finished, and a round that was measured after it is logged again."""
     steps = {"max_steps": 4, "rounds": 2, "probe_users": 9} if stage == "grpo" else {"max_steps": 4}

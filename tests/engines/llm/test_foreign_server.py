@@ -125,6 +125,7 @@ def test_a_model_that_is_not_there_is_refused_in_the_servers_words(client: LLMCl
     assert caught.value.kind == "bad_request"
 
 
+@pytest.mark.parametrize("client", ["auto"], indirect=True)
 def test_nonsense_leaves_a_reply_unscored_and_says_what_came_back(client: LLMClient) -> None:
     tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
     before = client.usage

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from discover_lib.engines.llm.calls import direct, wire
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError, Price, Request
 from discover_lib.engines.llm.calls.wire import BIGGEST_REPLY, redact
 
@@ -116,16 +117,18 @@ def endless(part: bytes) -> Answer:
     ("answer", "streamed"),
     [
         (endless(b" " * 2**16), False),
-        (said(gzip.compress(b" " * 40 * 2**20), "200 OK", "Content-Encoding: gzip"), False),
+        (said(gzip.compress(b" " * 4 * 2**20), "200 OK", "Content-Encoding: gzip"), False),
         (endless(b": still here\n\n" * 4096), True),
         (endless(b'data: {"choices": []}\n\n' * 4096), True),
-        (said(gzip.compress(b": still here\n\n" * 3 * 2**20), "200 OK", "Content-Encoding: gzip"), True),
+        (said(gzip.compress(b": still here\n\n" * 2**18), "200 OK", "Content-Encoding: gzip"), True),
     ],
     ids=["body", "packed", "comments", "events", "packed comments"],
 )
-def test_a_reply_that_does_not_end_is_given_up(answer: Answer, streamed: bool) -> None:
+def test_a_reply_that_does_not_end_is_given_up(answer: Answer, streamed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (wire, direct):
+        monkeypatch.setattr(module, "BIGGEST_REPLY", 2**20)  # what 16 MiB would take sixteen times as long to show
     with served(answer) as address, client_of(address) as client:
-        with pytest.raises(LLMError, match="the reply is longer than 16 MiB") as caught:
+        with pytest.raises(LLMError, match="the reply is longer than 1 MiB") as caught:
             client.stream(ASKED, lambda _: None) if streamed else client.complete(ASKED)
         assert caught.value.perhaps_billed or client.usage.total.lost == 1
 
