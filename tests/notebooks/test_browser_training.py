@@ -70,7 +70,9 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
         field = page.get_by_label(label, exact=True)
         field.fill(value)
         field.press("Tab")
-    expect(page.get_by_text("Ready: 2,000 updates")).to_be_visible(timeout=45 * SECOND)
+        # The page is made anew after each of them; the next one would be typed into the page before.
+        expect(page.get_by_text(f"sft.{label.replace(' ', '_')}={value}").first).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text("Ready: 2,000 updates")).to_be_visible(timeout=60 * SECOND)
 
     page.get_by_role("button", name="Train", exact=True).click()
     state = page.locator("[data-job]")

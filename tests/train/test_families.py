@@ -170,9 +170,8 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_stage(settings, folder / "run", on_progress=lambda line: None).folder
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_before_and_after_are_asked_one_after_the_other(
-    apart: bool, tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from discover_lib.core.conversation import Message
     from discover_lib.engines.local import names as local_names
@@ -180,14 +179,12 @@ def test_before_and_after_are_asked_one_after_the_other(
     from discover_lib.engines.miniature.artifacts import generate_artifact
 
     names = before_and_after(tiny_run)
-    monkeypatch.setattr("discover_lib.train.comparison.on_gpu", lambda: apart)
     monkeypatch.setattr(local_names, "_MODELS", {})
     said = replies(names, "svg_drawing", [Message("user", "could you draw me a cat?")], 0)
     assert list(said) == ["before", "after"] and all(each.n_tokens for each in said.values())
-    assert len(local_names._MODELS) == (0 if apart else 2)  # what another process has loaded, it has given back
-    if not apart:
-        tree = engine("svg_drawing").builder.build(generate_artifact("svg_drawing", "eval", 0)).tree
-        assert all(talk.turns for talk in conversations(names, "svg_drawing", tree, 0).values())
+    assert len(local_names._MODELS) == 2
+    tree = engine("svg_drawing").builder.build(generate_artifact("svg_drawing", "eval", 0)).tree
+    assert all(talk.turns for talk in conversations(names, "svg_drawing", tree, 0).values())
 
 
 @pytest.mark.parametrize("family", CHOSEN)

@@ -29,6 +29,7 @@ from discover_lib.runs.store import RunStore
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.integration("transformers-serve"),
     # LiteLLM reads pydantic models in a way that pydantic is going to drop.
     pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning", "ignore:.*`ReadOnly`"),
 ]

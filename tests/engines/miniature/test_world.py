@@ -19,7 +19,7 @@ from discover_lib.engines.miniature.svg.tints import Tints, palette_of, spot_of
 pytestmark = pytest.mark.slow
 
 LEXICON = load_lexicon("svg_drawing")
-COUNT = 16
+COUNT = 12
 ROOM = 0.15
 
 
