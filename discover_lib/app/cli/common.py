@@ -205,8 +205,8 @@ def what_to_install(module: str | None) -> str:
         name = re.split(r"[^\w.-]", requirement.strip())[0]
         if extra := re.search(r"extra == [\"'](\w+)", marker):
             if name.replace("-", "_") == package:
-                package, how = name, f"pip install 'discover-lib[{extra[1]}]'"
-                return f"this needs {package}, which is not installed: {how}"
+                how = "install what training needs with 'make train', or " if extra[1] == "train" else ""
+                return f"this needs {name}, which is not installed: {how}pip install 'discover-lib[{extra[1]}]'"
     return f"this needs {package}, which is not installed: pip install {package}"
 
 
