@@ -61,3 +61,16 @@ def chosen(value: Any) -> SimpleNamespace:
 
 def problems(outputs: list[str]) -> list[str]:
     return [match[0] for output in outputs for match in ERROR_MARKS.finditer(output)]
+
+
+class Address(dict[str, str]):
+    """Stands for a page's address."""
+
+    def set(self, name: str, value: str) -> None:
+        self[name] = value
+
+    def remove(self, name: str) -> None:
+        del self[name]
+
+    def to_dict(self) -> dict[str, str]:
+        return dict(self)

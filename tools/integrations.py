@@ -8,15 +8,6 @@ import sys
 
 from install import INTEGRATIONS, ROOT, InstallError, install_integration, say
 
-# Environment → what its tests are marked with.
-TESTED = {
-    "integrations": ("gymnasium", "ray", "skyrl", "lexicalrichness", "smollm2", "transformers-serve"),
-    "inspect": ("inspect",),
-    "openenv": ("openenv",),
-    "verifiers": ("verifiers",),
-    "tinker": ("tinker",),
-}
-
 
 def main(names: list[str]) -> int:
     """Install and test each environment; return the first exit status that is not 0."""
@@ -28,8 +19,8 @@ def main(names: list[str]) -> int:
             say(f"{name} could not be installed: {error}")
             status = status or 1
             continue
-        command = [str(python), "-m", "pytest", "-q", "--integrations", ",".join(TESTED[name])]
-        say(f"{name}: {', '.join(TESTED[name])}")
+        command = [str(python), "-m", "pytest", "-q", "--integrations", ",".join(INTEGRATIONS[name].tested)]
+        say(f"{name}: {', '.join(INTEGRATIONS[name].tested)}")
         status = subprocess.run(command, cwd=ROOT, check=False).returncode or status
     return status
 

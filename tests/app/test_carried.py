@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import marimo as mo
 import pytest
+from notebook_runs import Address
 
 from discover_lib import Rules
 from discover_lib.app.carried import (
@@ -36,16 +37,6 @@ def test_an_address_holds_what_the_next_page_reads() -> None:
         "labels": ["paper, GRPO"],
         "pool": ['["one","two"]'],
     }
-
-
-class Address(dict[str, str]):
-    """Stands for a page's address."""
-
-    def set(self, name: str, value: str) -> None:
-        self[name] = value
-
-    def remove(self, name: str) -> None:
-        del self[name]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import marimo as mo
 import pytest
 from marimo._plugins.ui._core.ui_element import UIElement
-from notebook_runs import load
+from notebook_runs import Address, load
 
 from discover_lib.app.panel import FIRST_SYNTHESIS
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
@@ -34,19 +34,6 @@ CHOICES = {
     "75_safety.py": """Conversations | Depth of the off-limits intent""",
     "75_safety.py#": """A conversation in which something was offered""",  # not at every depth
 }
-
-
-class Address(dict[str, str]):
-    """Stands for a page's address."""
-
-    def set(self, name: str, value: str) -> None:
-        self[name] = value
-
-    def remove(self, name: str) -> None:
-        del self[name]
-
-    def to_dict(self) -> dict[str, str]:
-        return dict(self)
 
 
 @pytest.fixture(scope="module")
