@@ -125,7 +125,7 @@ def main() -> int:
     parser.add_argument("--within", type=float, default=20.0, help="seconds over which the checks of a round spread")
     options = parser.parse_args()
     port = free_port()
-    code = "from discover_lib.app.cli.main import main; main()"
+    code = "from workbench.main import main; main()"
     command = [sys.executable, "-c", code, "open", "--no-browser", "--port", str(port), "--class", WORD]
     folder = tempfile.TemporaryDirectory()
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "DISCOVER_OUTPUTS": folder.name})

@@ -33,8 +33,8 @@ import llm_brain
 from llm_server import FakeServer, Faults
 from training import make_base, make_data, teach
 
-from discover_lib.app.cli.main import main as discover
 from discover_lib.train.grpo.reward import Judging
+from workbench.main import main as discover
 
 MODEL = "openai/miniature:svg_drawing"
 # Each run is a process of its own; what takes longest, importing the libraries, is done once for all of them.

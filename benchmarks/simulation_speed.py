@@ -31,7 +31,7 @@ from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.runs.store import RunStore
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = (sys.executable, "-c", "from discover_lib.app.cli.main import main; main()")
+OURS = (sys.executable, "-c", "from workbench.main import main; main()")
 # As installed: what Python compiles it keeps, or a checkout whose modules were never compiled pays 0.1 s a command.
 _ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
 

@@ -38,7 +38,7 @@ def _():
     import os
     import marimo as mo
     from discover_lib import Evaluation, Intent, IntentTree, Rules, Verdict, advance, initial_state
-    from discover_lib.views.figures.tree import IntentFigure
+    from workbench.views.figures.tree import IntentFigure
     return Evaluation, Intent, IntentFigure, IntentTree, Rules, Verdict, advance, initial_state, mo, os
 
 @app.cell

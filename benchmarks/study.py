@@ -28,9 +28,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from browser import CHROMIUM_OPTIONS, find_chromium, free_port
 from study_people import PAPER, BrowserPerson, changed, with_chat
 
-from discover_lib.app.study.bots import quick
-from discover_lib.app.study.design import Condition, Study, load_study
-from discover_lib.app.study.desk import Desk
+from workbench.study.bots import quick
+from workbench.study.design import Condition, Study, load_study
+from workbench.study.desk import Desk
 
 RELOAD, DROP, WITHDRAW = 0.10, 0.05, 0.05
 LABELS = ("arm-kestrel", "arm-plover")
@@ -44,7 +44,7 @@ class Killed:
         file.write_text(json.dumps(msgspec.to_builtins(study)), "utf-8")
         port = free_port()
         self.url, self.kills, self.every = f"http://127.0.0.1:{port}", 0, every_seconds
-        command = [sys.executable, "-m", "discover_lib.app.cli.main", "study", "serve", str(file)]
+        command = [sys.executable, "-m", "workbench.main", "study", "serve", str(file)]
         self._command = [*command, "--folder", str(folder), "--port", str(port)]
         self._process = self._start()
         self._ended = threading.Event()

@@ -2,8 +2,8 @@
 
 The names below are the library's front door; each is stated in the module that its import names.  The engines
 (`discover_lib.engines.miniature` and others) are imported by those who use them.  The packages stand in the order of
-the paper's steps: base, core, metrics, engines, runs, dataset, audit, train, `paper.py`, views, doors,
-app.
+the paper's steps: base, core, metrics, engines, runs, dataset, audit, train, `paper.py`, doors, cli.  What people see
+in a browser is the package `workbench`, which imports this one.
 """
 
 import importlib
@@ -12,14 +12,12 @@ import importlib.machinery
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
 
 from discover_lib.base import VERSION
 from discover_lib.core.advance import advance, finished, focus, initial_state
 from discover_lib.core.conversation import Artifact, Candidate, Conversation, Message, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree, TreeError
 from discover_lib.core.reward import Reward, reward
-from discover_lib.core.roles import BuiltTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Transition, Verdict
@@ -81,22 +79,3 @@ class _Miniature(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 sys.meta_path.insert(0, _Miniature())  # before the finder of files, which would load the same modules twice
-
-
-def _show_in_cells() -> None:
-    """Where IPython runs, values at the end of a cell are drawn, not spelled out; the drawing is loaded when one is."""
-
-    def drawn(value: Any) -> str | None:
-        return importlib.import_module("discover_lib.views.jupyter").drawn(value)
-
-    def written(value: Any, printer: Any, cycle: bool) -> None:
-        printer.text(importlib.import_module("discover_lib.views.jupyter").written(value))
-
-    running = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    if running is not None and (shell := running()) is not None:
-        for kind in (Artifact, BuiltTree, Conversation, IntentState, IntentTree, Reward, Turn, UserSimulator):
-            shell.display_formatter.formatters["text/html"].for_type(kind, drawn)
-            shell.display_formatter.formatters["text/plain"].for_type(kind, written)
-
-
-_show_in_cells()

@@ -9,22 +9,22 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="full", app_title="Start here", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="full", app_title="Start here", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib.app.controls import page_has_sheet
-    from discover_lib.app.story import PEOPLE, WHAT_IT_IS, averages, six_rules, story_widget
     from discover_lib.core.rollout import run_conversation
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import generate_artifact
     from discover_lib.engines.miniature.assistants import scripted_assistant
     from discover_lib.runs.doctor import examine
-    from discover_lib.views import conversation as show
-    from discover_lib.views.html import static_text
-    from discover_lib.views.navigation import footer
-    from discover_lib.views.story import averages_line
+    from workbench.controls import page_has_sheet
+    from workbench.story import PEOPLE, WHAT_IT_IS, averages, six_rules, story_widget
+    from workbench.views import conversation as show
+    from workbench.views.columns import averages_line
+    from workbench.views.html import static_text
+    from workbench.views.navigation import footer
 
     page_has_sheet()
 

@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Intent trees", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Intent trees", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import asyncio
@@ -19,9 +19,6 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib import Artifact, IntentTree, Message, Rules, TreeError, initial_state
-    from discover_lib.app import controls as cast
-    from discover_lib.app.carried import kept
-    from discover_lib.app.live import Calls, Errand, StagedBuild
     from discover_lib.base.files import data_folder, outputs_folder, write_json
     from discover_lib.core.roles import BuildError, BuiltTree, Recognised
     from discover_lib.core.rollout import MAX_TURNS
@@ -34,12 +31,15 @@ with app.setup(hide_code=True):
     from discover_lib.runs.doctor import check_connection
     from discover_lib.runs.files import free_tree_file, tree_by_hand
     from discover_lib.runs.recorded import find_recorded, recorded_index
-    from discover_lib.views import conversation as show
-    from discover_lib.views.figures import tree as viz
-    from discover_lib.views.html import plain_list, tag
-    from discover_lib.views.html import progress as progress_bar
-    from discover_lib.views.navigation import footer
-    from discover_lib.views.piece import numbers_of, read_piece
+    from workbench import controls as cast
+    from workbench.carried import kept
+    from workbench.live import Calls, Errand, StagedBuild
+    from workbench.views import conversation as show
+    from workbench.views.figures import tree as viz
+    from workbench.views.html import plain_list, tag
+    from workbench.views.html import progress as progress_bar
+    from workbench.views.navigation import footer
+    from workbench.views.piece import numbers_of, read_piece
 
     cast.page_has_sheet()
 

@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Runs", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Runs", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import shlex
@@ -17,11 +17,6 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib.app import controls
-    from discover_lib.app.carried import kept
-    from discover_lib.app.commands import shown_path
-    from discover_lib.app.jobs import find_runs, labelled
-    from discover_lib.app.panel import Certifier
     from discover_lib.base.files import outputs_folder
     from discover_lib.engines.spec import MINIATURE
     from discover_lib.metrics.scores import is_unchecked
@@ -29,12 +24,17 @@ with app.setup(hide_code=True):
     from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
     from discover_lib.runs.outcomes import Outcomes
     from discover_lib.runs.store import RunStore, StoreError
-    from discover_lib.views import conversation as show
-    from discover_lib.views import runs as show_runs
-    from discover_lib.views.figures.charts import dots
-    from discover_lib.views.figures.theme import looks
-    from discover_lib.views.navigation import footer
-    from discover_lib.views.scores import ENDINGS
+    from workbench import controls
+    from workbench.carried import kept
+    from workbench.echo import shown_path
+    from workbench.jobs import find_runs, labelled
+    from workbench.panel import Certifier
+    from workbench.views import conversation as show
+    from workbench.views import runs as show_runs
+    from workbench.views.figures.charts import dots
+    from workbench.views.figures.theme import looks
+    from workbench.views.navigation import footer
+    from workbench.views.scores import ENDINGS
 
     controls.page_has_sheet()
     ANY = "any"

@@ -11,7 +11,7 @@ import marimo
 
 __generated_with = "0.25.2"
 app = marimo.App(
-    width="full", app_title="20 · Step a simulated user", css_file="../discover_lib/views/static/workbench.css"
+    width="full", app_title="20 · Step a simulated user", css_file="../workbench/views/static/workbench.css"
 )
 
 with app.setup(hide_code=True):
@@ -20,18 +20,18 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib import UserSimulator
-    from discover_lib.app import controls, simulator_page
-    from discover_lib.app.carried import kept
-    from discover_lib.app.controls import placed
-    from discover_lib.app.stage import StagePlayer
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.assistants import scripted_assistant
     from discover_lib.runs.doctor import check_connection
-    from discover_lib.views import conversation as show
-    from discover_lib.views.figures import tree as viz
-    from discover_lib.views.figures.charts import discovery_curves
-    from discover_lib.views.html import EMPTY, quiet, static_text, tag
-    from discover_lib.views.navigation import footer
+    from workbench import controls, simulator_page
+    from workbench.carried import kept
+    from workbench.controls import placed
+    from workbench.stage import StagePlayer
+    from workbench.views import conversation as show
+    from workbench.views.figures import tree as viz
+    from workbench.views.figures.charts import discovery_curves
+    from workbench.views.html import EMPTY, quiet, static_text, tag
+    from workbench.views.navigation import footer
 
     controls.page_has_sheet()
 

@@ -9,18 +9,18 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Reward", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Reward", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib import Conversation, Rules, replay, reward
-    from discover_lib.app import reward_page
-    from discover_lib.app.carried import base_rules, kept, rule_sliders, rules_menu, rules_said, rules_set
-    from discover_lib.app.controls import page_has_sheet
     from discover_lib.metrics.rescore import other_choices, tally
-    from discover_lib.views import conversation as show
-    from discover_lib.views.navigation import footer
+    from workbench import reward_page
+    from workbench.carried import base_rules, kept, rule_sliders, rules_menu, rules_said, rules_set
+    from workbench.controls import page_has_sheet
+    from workbench.views import conversation as show
+    from workbench.views.navigation import footer
 
     page_has_sheet()
 

@@ -9,16 +9,12 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Synthesis", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Synthesis", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib import Rules
-    from discover_lib.app import controls
-    from discover_lib.app.carried import address_of, base_rules, kept, rule_sliders, rules_menu, rules_set
-    from discover_lib.app.commands import run_command
-    from discover_lib.app.panel import Certifier, SynthesisedRun, synthesis_panel
     from discover_lib.base.files import outputs_folder
     from discover_lib.dataset.filters import sieve
     from discover_lib.dataset.lengths import table_3
@@ -26,9 +22,13 @@ with app.setup(hide_code=True):
     from discover_lib.dataset.rows import RowOptions, examples
     from discover_lib.engines.miniature.assistants import SCRIPTED
     from discover_lib.runs.options import RunOptions, RunOptionsError
-    from discover_lib.views import conversation as show
-    from discover_lib.views import pairs as show_pairs
-    from discover_lib.views.navigation import footer
+    from workbench import controls
+    from workbench.carried import address_of, base_rules, kept, rule_sliders, rules_menu, rules_set
+    from workbench.echo import run_command
+    from workbench.panel import Certifier, SynthesisedRun, synthesis_panel
+    from workbench.views import conversation as show
+    from workbench.views import pairs as show_pairs
+    from workbench.views.navigation import footer
 
     controls.page_has_sheet()
 

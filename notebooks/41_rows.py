@@ -9,17 +9,13 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Rows", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Rows", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     from pathlib import Path
 
     import marimo as mo
 
-    from discover_lib.app import controls
-    from discover_lib.app.carried import base_rules, kept, rule_sliders, rules_menu, rules_set
-    from discover_lib.app.commands import export_command, run_command, shown_path
-    from discover_lib.app.panel import Certifier, SynthesisedRun, synthesis_panel
     from discover_lib.base.files import outputs_folder
     from discover_lib.base.tokens import token_count
     from discover_lib.dataset.export import Source, make_rows, write_rows
@@ -28,9 +24,13 @@ with app.setup(hide_code=True):
     from discover_lib.dataset.preview import TEMPLATES, sequences
     from discover_lib.dataset.rows import RowOptions, examples
     from discover_lib.runs.store import StoreError
-    from discover_lib.views import conversation as show
-    from discover_lib.views import pairs as show_pairs
-    from discover_lib.views.navigation import footer
+    from workbench import controls
+    from workbench.carried import base_rules, kept, rule_sliders, rules_menu, rules_set
+    from workbench.echo import export_command, run_command, shown_path
+    from workbench.panel import Certifier, SynthesisedRun, synthesis_panel
+    from workbench.views import conversation as show
+    from workbench.views import pairs as show_pairs
+    from workbench.views.navigation import footer
 
     controls.page_has_sheet()
 

@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Train", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Train", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     from pathlib import Path
@@ -17,22 +17,23 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib.app import controls
-    from discover_lib.app.carried import kept
-    from discover_lib.app.commands import train_command
-    from discover_lib.app.jobs import Job, folder_of, places_scored, started, training_places
-    from discover_lib.app.panel import TrainingPanel
-    from discover_lib.app.training_page import Judging, Rehearser, row_preview, rows_to_train_on, run_folder
     from discover_lib.base.files import REPOSITORY, outputs_folder, read_json
     from discover_lib.engines.local.dialect import dialect_of
     from discover_lib.runs.options import RunOptions
     from discover_lib.train.backend import missing_libraries
+    from discover_lib.train.files import latest
     from discover_lib.train.jobs import find_jobs
     from discover_lib.train.recipes import Recipe
     from discover_lib.train.stage import StageSettings, problems
-    from discover_lib.views import conversation as show
-    from discover_lib.views import training as show_training
-    from discover_lib.views.navigation import footer
+    from workbench import controls
+    from workbench.carried import kept
+    from workbench.echo import train_command
+    from workbench.jobs import Job, folder_of, places_scored, started, training_places
+    from workbench.panel import TrainingPanel
+    from workbench.training_page import Judging, Rehearser, row_preview, rows_to_train_on, run_folder
+    from workbench.views import conversation as show
+    from workbench.views import training as show_training
+    from workbench.views.navigation import footer
 
     controls.page_has_sheet()
     STAGES = {
@@ -434,7 +435,7 @@ def read_training(clock, get_activity, get_folder, get_progress, panel):
 def show_training_run(logged, panel, status):
     mo.stop(status is None, mo.md("No training run yet."))
     _resumed = [each.from_step for each in status.attempts]
-    _standing = show_training.standing(panel.job.name, status, show_training.latest(logged))
+    _standing = show_training.standing(panel.job.name, status, latest(logged))
     _curves = show_training.curves(logged, status.total_steps, _resumed)
     _kept = show_training.kept_round(panel.job.result()) if status.state == "finished" else show.EMPTY
     _turned = show_training.turning(logged, panel.job.rows()) + show_training.alarm_lines(logged)

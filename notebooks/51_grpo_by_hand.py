@@ -9,16 +9,13 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="GRPO by hand", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="GRPO by hand", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     from dataclasses import dataclass
 
     import marimo as mo
 
-    from discover_lib.app import controls
-    from discover_lib.app.carried import kept
-    from discover_lib.app.panel import trained_earlier
     from discover_lib.base.files import read_json
     from discover_lib.base.seeds import derive_seed
     from discover_lib.core.rollout import run_conversation
@@ -31,9 +28,12 @@ with app.setup(hide_code=True):
     from discover_lib.train.backend import missing_libraries
     from discover_lib.train.grpo.group import group_of
     from discover_lib.train.recipes import Recipe
-    from discover_lib.views import conversation as show
-    from discover_lib.views import training as show_training
-    from discover_lib.views.navigation import footer
+    from workbench import controls
+    from workbench.carried import kept
+    from workbench.panel import trained_earlier
+    from workbench.views import conversation as show
+    from workbench.views import training as show_training
+    from workbench.views.navigation import footer
 
     controls.page_has_sheet()
     SCRIPTS = ("draft", "adaptive", "options", "random")  # who stands in where no model is

@@ -9,14 +9,11 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Before and after", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Before and after", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib.app import controls
-    from discover_lib.app.carried import kept
-    from discover_lib.app.panel import TrainingPanel, talks_earlier
     from discover_lib.core.conversation import Message
     from discover_lib.engines.local.lineage import LineageError
     from discover_lib.engines.local.tiny_language import is_broken
@@ -25,9 +22,12 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature.lexicon import DOMAINS
     from discover_lib.train.backend import missing_libraries
     from discover_lib.train.comparison import before_and_after, conversations, replies
-    from discover_lib.views import conversation as show
-    from discover_lib.views import training as show_training
-    from discover_lib.views.navigation import footer
+    from workbench import controls
+    from workbench.carried import kept
+    from workbench.panel import TrainingPanel, talks_earlier
+    from workbench.views import conversation as show
+    from workbench.views import training as show_training
+    from workbench.views.navigation import footer
 
     controls.page_has_sheet()
 

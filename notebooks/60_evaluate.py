@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Evaluate", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Evaluate", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import json
@@ -18,11 +18,6 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib.app import controls
-    from discover_lib.app.carried import address, address_of, pool_controls, pool_row
-    from discover_lib.app.commands import run_command
-    from discover_lib.app.jobs import Job, SensitivityJob, last_of
-    from discover_lib.app.panel import EvaluatedRun, evaluation_panel
     from discover_lib.audit.tables import beside, our_results
     from discover_lib.base.files import outputs_folder
     from discover_lib.metrics.ceiling import ceiling_over
@@ -39,12 +34,17 @@ with app.setup(hide_code=True):
     )
     from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
     from discover_lib.runs.store import RunStore, id_of_run
-    from discover_lib.views import audit as show_audit
-    from discover_lib.views import conversation as show
-    from discover_lib.views import scores as show_scores
-    from discover_lib.views.figures import charts
-    from discover_lib.views.navigation import footer
-    from discover_lib.views.pages import evaluation_page, scores_csv
+    from workbench import controls
+    from workbench.carried import address, address_of, pool_controls, pool_row
+    from workbench.echo import run_command
+    from workbench.jobs import Job, SensitivityJob, last_of
+    from workbench.panel import EvaluatedRun, evaluation_panel
+    from workbench.views import audit as show_audit
+    from workbench.views import conversation as show
+    from workbench.views import scores as show_scores
+    from workbench.views.figures import charts
+    from workbench.views.navigation import footer
+    from workbench.views.pages import evaluation_page, scores_csv
 
     controls.page_has_sheet()
     AT_ONCE = 200  # conversations up to which the sensitivity map is made without asking

@@ -9,16 +9,13 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Behind a number", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Behind a number", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import json
 
     import marimo as mo
 
-    from discover_lib.app import controls
-    from discover_lib.app.carried import address, kept, pool_controls, pool_row
-    from discover_lib.app.panel import EvaluatedRun, evaluation_panel
     from discover_lib.audit.evidence import finding
     from discover_lib.metrics.results import (
         ALL,
@@ -33,12 +30,15 @@ with app.setup(hide_code=True):
     )
     from discover_lib.metrics.scores import Assessment
     from discover_lib.runs.store import RunStore
-    from discover_lib.views import beside as show_beside
-    from discover_lib.views import conversation as show
-    from discover_lib.views import explain
-    from discover_lib.views import scores as show_scores
-    from discover_lib.views.figures import charts
-    from discover_lib.views.navigation import footer
+    from workbench import controls
+    from workbench.carried import address, kept, pool_controls, pool_row
+    from workbench.panel import EvaluatedRun, evaluation_panel
+    from workbench.views import beside as show_beside
+    from workbench.views import conversation as show
+    from workbench.views import explain
+    from workbench.views import scores as show_scores
+    from workbench.views.figures import charts
+    from workbench.views.navigation import footer
 
     controls.page_has_sheet()
 

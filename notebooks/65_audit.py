@@ -9,7 +9,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Audit", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Audit", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import io
@@ -19,11 +19,6 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib.app import controls
-    from discover_lib.app.carried import kept
-    from discover_lib.app.commands import shown_path
-    from discover_lib.app.jobs import find_runs, labelled
-    from discover_lib.app.panel import Certifier
     from discover_lib.audit.agreement import (
         LabelError,
         NoisyJudge,
@@ -49,9 +44,14 @@ with app.setup(hide_code=True):
     from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
     from discover_lib.runs.recorded import load_recorded, recorded_index
     from discover_lib.runs.store import RunStore, StoreError
-    from discover_lib.views import audit as show_audit
-    from discover_lib.views import conversation as show
-    from discover_lib.views.navigation import footer
+    from workbench import controls
+    from workbench.carried import kept
+    from workbench.echo import shown_path
+    from workbench.jobs import find_runs, labelled
+    from workbench.panel import Certifier
+    from workbench.views import audit as show_audit
+    from workbench.views import conversation as show
+    from workbench.views.navigation import footer
 
     controls.page_has_sheet()
 

@@ -9,16 +9,13 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Reality", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Reality", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     from pathlib import Path
 
     import marimo as mo
 
-    from discover_lib.app.carried import kept
-    from discover_lib.app.controls import page_has_sheet
-    from discover_lib.app.jobs import find_runs
     from discover_lib.audit.reality import Distance, distances
     from discover_lib.base.errors import DiscoverError
     from discover_lib.base.files import outputs_folder
@@ -33,11 +30,14 @@ with app.setup(hide_code=True):
     from discover_lib.metrics.manners import LONG, SHORT
     from discover_lib.runs.recorded import load_recorded, recorded_index
     from discover_lib.runs.store import RunStore, StoreError
-    from discover_lib.views import conversation as show
-    from discover_lib.views.figures import charts
-    from discover_lib.views.figures.theme import looks
-    from discover_lib.views.html import quiet, table
-    from discover_lib.views.navigation import footer
+    from workbench.carried import kept
+    from workbench.controls import page_has_sheet
+    from workbench.jobs import find_runs
+    from workbench.views import conversation as show
+    from workbench.views.figures import charts
+    from workbench.views.figures.theme import looks
+    from workbench.views.html import quiet, table
+    from workbench.views.navigation import footer
 
     page_has_sheet()
 

@@ -9,17 +9,17 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Be the user", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Be the user", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib.app.be_the_user import LOOK_SECONDS, Game, glimpse, outcome, talk_so_far
-    from discover_lib.app.carried import kept
-    from discover_lib.app.controls import domain_label, page_has_sheet
     from discover_lib.engines.miniature.lexicon import DOMAINS
-    from discover_lib.views import conversation as show
-    from discover_lib.views.navigation import footer
+    from workbench.be_the_user import LOOK_SECONDS, Game, glimpse, outcome, talk_so_far
+    from workbench.carried import kept
+    from workbench.controls import domain_label, page_has_sheet
+    from workbench.views import conversation as show
+    from workbench.views.navigation import footer
 
     page_has_sheet()
 

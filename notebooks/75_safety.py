@@ -9,14 +9,11 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Safety", css_file="../discover_lib/views/static/workbench.css")
+app = marimo.App(width="medium", app_title="Safety", css_file="../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib.app.carried import kept
-    from discover_lib.app.controls import page_has_sheet
-    from discover_lib.app.jobs import find_runs
     from discover_lib.audit.house_rules import REFUSERS, Refuser, exposure, offered, rule_for, safety_of
     from discover_lib.audit.table_six import table_six
     from discover_lib.base.files import outputs_folder
@@ -28,9 +25,12 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
     from discover_lib.runs.store import RunStore, StoreError
     from discover_lib.runs.units import plan_units, run_units
-    from discover_lib.views import conversation as show
-    from discover_lib.views.navigation import footer
-    from discover_lib.views.safety import both_sides, safety_answer, safety_table, table_six_view
+    from workbench.carried import kept
+    from workbench.controls import page_has_sheet
+    from workbench.jobs import find_runs
+    from workbench.views import conversation as show
+    from workbench.views.navigation import footer
+    from workbench.views.safety import both_sides, safety_answer, safety_table, table_six_view
 
     page_has_sheet()
 

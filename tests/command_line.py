@@ -6,7 +6,7 @@ import sys
 
 from typer.testing import CliRunner
 
-from discover_lib.app.cli.main import app
+from workbench.main import app
 
 
 def discover(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -17,7 +17,7 @@ def discover(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def discover_apart(*arguments: object) -> subprocess.CompletedProcess[str]:
     """The command as a process of its own."""
-    command = [sys.executable, "-c", "from discover_lib.app.cli.main import main; main()", *map(str, arguments)]
+    command = [sys.executable, "-c", "from workbench.main import main; main()", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 

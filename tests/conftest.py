@@ -91,9 +91,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
     It may be started while a workbench of another module still runs, and must not read that one's environment.
     """
-    from discover_lib.app.panel import FIRST_SYNTHESIS
     from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
     from discover_lib.runs.options import RunOptions, execute, lay_out
+    from workbench.panel import FIRST_SYNTHESIS
 
     outputs, settings = tmp_path_factory.mktemp("outputs"), tmp_path_factory.mktemp("settings")
     synthesis, stories, drawings = outputs / "synthesis" / "small", outputs / "stories", outputs / "drawings"

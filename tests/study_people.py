@@ -12,8 +12,8 @@ import msgspec
 from playwright.sync_api import Page
 from starlette.testclient import TestClient
 
-from discover_lib.app.study.bots import Bot, Form, PageReader
-from discover_lib.app.study.design import Study
+from workbench.study.bots import Bot, Form, PageReader
+from workbench.study.design import Study
 
 PAPER = Path(__file__).resolve().parents[1] / "data" / "study" / "paper.yaml"
 LONG = "It showed me several openings, and I could choose among them."

@@ -12,7 +12,7 @@ import pytest
 from typer import Context
 from typer.main import get_command
 
-from discover_lib.app.cli.main import app
+from workbench.main import app
 
 ROOT = Path(__file__).resolve().parent.parent
 TOLD = re.compile(r"(?<![\w/-])discover (\w+)((?: [^`\n#|;]*)?)")

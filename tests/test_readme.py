@@ -44,7 +44,7 @@ def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def discover(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return run_in(folder, "-c", "from discover_lib.app.cli.main import main; main()", *words)
+    return run_in(folder, "-c", "from workbench.main import main; main()", *words)
 
 
 def test_it_is_short_and_holds_no_results() -> None:
@@ -74,7 +74,7 @@ def test_every_command_that_it_shows_exists() -> None:
     from typer import Context
     from typer.main import get_command
 
-    from discover_lib.app.cli.main import app
+    from workbench.main import app
 
     shown = set(re.findall(r"^discover (\w+)", section("At the command line"), re.MULTILINE))
     group = get_command(app)
@@ -114,7 +114,7 @@ def test_an_assistant_is_added(copy: Path) -> None:
     done = discover(copy, *command)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\nturn ") >= 1
-    told = run_in(copy, "-c", "from discover_lib.app.simulator_page import ABOUT; print(ABOUT['patient'])")
+    told = run_in(copy, "-c", "from workbench.simulator_page import ABOUT; print(ABOUT['patient'])")
     assert told.stdout == "Shows samples until a wish is clear, then builds.\n"
 
 

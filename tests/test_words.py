@@ -55,7 +55,7 @@ def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
 @cache
 def all_texts() -> list[tuple[str, str]]:
     """Where it stands and the text, of the library's string literals, of its static files and of its glossary."""
-    pages = [*(LIBRARY / "views" / "static").iterdir(), LIBRARY / "base" / "glossary.txt"]
+    pages = [*(LIBRARY.parent / "workbench" / "views" / "static").iterdir(), LIBRARY / "base" / "glossary.txt"]
     literals = [(f"{name}:{line}", text) for name, tree in modules().items() for line, text in texts(tree)]
     return literals + [(page.name, line) for page in pages for line in page.read_text("utf-8").splitlines()]
 

@@ -1,6 +1,6 @@
 """The small pictures of the gallery, drawn from what the library computes.
 
-    .venv/bin/python tools/thumbnails.py    # writes discover_lib/views/static/thumbnails.json
+    .venv/bin/python tools/thumbnails.py    # writes workbench/views/static/thumbnails.json
 
 Every mark stands for a number: of a conversation of the miniature, of the training run in data/training, of a group of
 rewards.  A test draws them anew and compares.
@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from discover_lib.app.lessons import people, rules, trusting
-from discover_lib.app.panel import talks_earlier, trained_earlier
 from discover_lib.audit.house_rules import exposure, rule_for
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.engines.manner import MANNERS
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.train.grpo.group import group_of
-from discover_lib.views.html import Markup, joined, tag
+from workbench.lessons import people, rules, trusting
+from workbench.panel import talks_earlier, trained_earlier
+from workbench.views.html import Markup, joined, tag
 
-FILE = Path(__file__).resolve().parent.parent / "discover_lib" / "views" / "static" / "thumbnails.json"
+FILE = Path(__file__).resolve().parent.parent / "workbench" / "views" / "static" / "thumbnails.json"
 PERSON = 17
 NAMES = ("ask", "draft", "adaptive")
 WIDTH, HEIGHT = 240, 132

@@ -11,7 +11,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from discover_lib.app.panel import trained_earlier
 from discover_lib.base.files import REPOSITORY, outputs_folder, rounded, write_json
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.local.tiny_model import ensure_base
@@ -23,6 +22,7 @@ from discover_lib.train.comparison import before_and_after
 from discover_lib.train.jobs import TrainingJob, run_here
 from discover_lib.train.recipes import Recipe
 from discover_lib.train.stage import StageSettings
+from workbench.panel import trained_earlier
 
 DOMAIN, USERS = "svg_drawing", 12
 KEPT = ("status.json", "settings.json", "result.json", "metrics.jsonl", "samples.jsonl")

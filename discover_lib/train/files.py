@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,3 +52,8 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def latest(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The last value of every column, over all lines: not every line holds them all."""
+    return {name: value for line in lines for name, value in line.items() if value is not None}

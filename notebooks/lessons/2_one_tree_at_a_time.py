@@ -10,21 +10,21 @@ import marimo
 
 __generated_with = "0.25.2"
 app = marimo.App(
-    width="medium", app_title="Lesson 2 · One tree at a time", css_file="../../discover_lib/views/static/workbench.css"
+    width="medium", app_title="Lesson 2 · One tree at a time", css_file="../../workbench/views/static/workbench.css"
 )
 
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib.app.controls import page_has_sheet
-    from discover_lib.app.lessons import cards
-    from discover_lib.app.lessons.people import answered, first_trees
-    from discover_lib.app.lessons.seeing import STEPPED
     from discover_lib.core.advance import focus, initial_state
     from discover_lib.core.rules import Rules
-    from discover_lib.views import conversation as show
-    from discover_lib.views.html import tag
-    from discover_lib.views.navigation import footer
+    from workbench.controls import page_has_sheet
+    from workbench.lessons import cards
+    from workbench.lessons.people import answered, first_trees
+    from workbench.lessons.seeing import STEPPED
+    from workbench.views import conversation as show
+    from workbench.views.html import tag
+    from workbench.views.navigation import footer
 
     page_has_sheet()
 
@@ -110,7 +110,7 @@ def write_it(opened):
 
     ```python
     from discover_lib import Discovery, IntentState
-    from discover_lib.app.lessons.exercises import check
+    from workbench.lessons.exercises import check
 
 
     def advance(tree, state, evaluation, rules):

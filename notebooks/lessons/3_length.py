@@ -12,18 +12,18 @@ __generated_with = "0.25.2"
 app = marimo.App(
     width="medium",
     app_title="Lesson 3 · What does length cost?",
-    css_file="../../discover_lib/views/static/workbench.css",
+    css_file="../../workbench/views/static/workbench.css",
 )
 
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib.app.carried import kept
-    from discover_lib.app.controls import page_has_sheet
-    from discover_lib.app.lessons import cards
-    from discover_lib.app.lessons.rules import STEP, earned
-    from discover_lib.views import conversation as show
-    from discover_lib.views.navigation import footer
+    from workbench.carried import kept
+    from workbench.controls import page_has_sheet
+    from workbench.lessons import cards
+    from workbench.lessons.rules import STEP, earned
+    from workbench.views import conversation as show
+    from workbench.views.navigation import footer
 
     page_has_sheet()
 

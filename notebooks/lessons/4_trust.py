@@ -10,19 +10,19 @@ import marimo
 
 __generated_with = "0.25.2"
 app = marimo.App(
-    width="medium", app_title="Lesson 4 · Can we trust it?", css_file="../../discover_lib/views/static/workbench.css"
+    width="medium", app_title="Lesson 4 · Can we trust it?", css_file="../../workbench/views/static/workbench.css"
 )
 
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib.app.controls import page_has_sheet
-    from discover_lib.app.lessons import cards
-    from discover_lib.app.lessons.trusting import ASSISTANT_SAID, USER, pairs_shown
     from discover_lib.core.advance import initial_state
     from discover_lib.core.rules import Rules
-    from discover_lib.views import conversation as show
-    from discover_lib.views.navigation import footer
+    from workbench.controls import page_has_sheet
+    from workbench.lessons import cards
+    from workbench.lessons.trusting import ASSISTANT_SAID, USER, pairs_shown
+    from workbench.views import conversation as show
+    from workbench.views.navigation import footer
 
     page_has_sheet()
 

@@ -10,20 +10,20 @@ import marimo
 
 __generated_with = "0.25.2"
 app = marimo.App(
-    width="medium", app_title="Lesson 5 · What is learnt?", css_file="../../discover_lib/views/static/workbench.css"
+    width="medium", app_title="Lesson 5 · What is learnt?", css_file="../../workbench/views/static/workbench.css"
 )
 
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib.app.controls import page_has_sheet
-    from discover_lib.app.lessons import cards
-    from discover_lib.app.lessons.people import answered
-    from discover_lib.app.lessons.seeing import PLAYED
     from discover_lib.train.grpo.group import group_of
-    from discover_lib.views import conversation as show
-    from discover_lib.views import training as show_training
-    from discover_lib.views.navigation import footer
+    from workbench.controls import page_has_sheet
+    from workbench.lessons import cards
+    from workbench.lessons.people import answered
+    from workbench.lessons.seeing import PLAYED
+    from workbench.views import conversation as show
+    from workbench.views import training as show_training
+    from workbench.views.navigation import footer
 
     page_has_sheet()
 

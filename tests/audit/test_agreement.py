@@ -45,7 +45,7 @@ from discover_lib.metrics.intervals import share_of
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import run_unit
-from discover_lib.views import audit as show_audit
+from workbench.views import audit as show_audit
 
 
 def table(yes_yes: int, yes_no: int, no_yes: int, no_no: int) -> list[tuple[str, str]]:

@@ -48,7 +48,7 @@ from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import plan_units, run_unit
-from discover_lib.views import audit as show_audit
+from workbench.views import audit as show_audit
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from discover_lib.audit.failures import RunFailures, contradiction, failures_of_
 from discover_lib.engines.llm.calls.records import Answered, Completion, Request
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import Failure, RunStore
-from discover_lib.views.audit import failures
+from workbench.views.audit import failures
 
 DOMAIN = "technical_writing"
 MODEL = f"openai/miniature:{DOMAIN}"

@@ -38,7 +38,7 @@ from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.recorded import load_recorded, recorded_index
 from discover_lib.runs.units import run_units
-from discover_lib.views import audit as show_audit
+from workbench.views import audit as show_audit
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))  # the generator is a script, not part of the library
 from plant_leaks import plant

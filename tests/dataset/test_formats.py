@@ -11,13 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from discover_lib import Conversation, Discovery, Rules
-from discover_lib.app.cli.main import app
 from discover_lib.core.rollout import run_conversation
 from discover_lib.dataset import authors
 from discover_lib.dataset.formats import FormatError, read_jsonl, to_frame, write_jsonl
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
+from workbench.main import app
 
 # -- what the authors' code writes, by the field names of its release --------------------------------------------------
 

@@ -22,10 +22,10 @@ from typing import Any
 
 import pytest
 
-from discover_lib.app.serve import serving
 from discover_lib.base.tokens import count_tokens
 from discover_lib.doors.episode import Episode
 from discover_lib.engines.miniature.assistants import scripted_assistant
+from workbench.serve import serving
 
 OPTIONS: dict[str, Any] = {"domain": "svg_drawing", "artifacts": 20}
 
@@ -380,7 +380,7 @@ def test_openenv_tells_what_cannot_be_in_its_line_over_http() -> None:
 
 @pytest.mark.integration("openenv")
 def test_serve_says_that_a_key_is_missing_and_serves_nothing() -> None:
-    served = [sys.executable, "-m", "discover_lib.app.cli.main", "serve", "--engine", "gpt-4o-mini"]
+    served = [sys.executable, "-m", "workbench.main", "serve", "--engine", "gpt-4o-mini"]
     without_key = {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
     done = subprocess.run(served, capture_output=True, text=True, check=False, timeout=100, env=without_key)
     assert (done.returncode, done.stdout) == (4, "")

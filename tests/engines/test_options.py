@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from llm_server import FakeServer
 from typer.testing import CliRunner
 
-from discover_lib.app.cli.main import app
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 from discover_lib.engines.llm.calls.records import LLMError, Request
 from discover_lib.engines.options import EFFORTS, ROLES, RoleOptionError, RoleOptions
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.plan import THINKING, Limits, Span, plan_run
 from discover_lib.runs.store import RunStore
+from workbench.main import app
 
 DOMAIN = "creative_writing"
 MODEL = f"openai/miniature:{DOMAIN}"

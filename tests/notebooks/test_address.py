@@ -9,9 +9,9 @@ import pytest
 from marimo._plugins.ui._core.ui_element import UIElement
 from notebook_runs import Address, load
 
-from discover_lib.app.panel import FIRST_SYNTHESIS
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
+from workbench.panel import FIRST_SYNTHESIS
 
 pytestmark = pytest.mark.slow
 

@@ -111,7 +111,7 @@ def test_pages_lead_to_their_neighbours(server: Server, page: Page) -> None:
 
 
 def test_every_page_has_a_place_among_its_neighbours() -> None:
-    from discover_lib.views.navigation import PAGES, footer
+    from workbench.views.navigation import PAGES, footer
 
     notebooks = sorted(path.name for path in (Path(__file__).parents[2] / "notebooks").glob("*.py"))
     assert list(PAGES) == notebooks

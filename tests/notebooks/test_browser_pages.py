@@ -7,7 +7,7 @@ from accessible import DESK, PHONE, SECOND, in_the_way, resize, serious, settle
 from browser import Server, asked_outside
 from playwright.sync_api import Browser, Page, expect
 
-from discover_lib.views.navigation import LESSONS, PAGES
+from workbench.views.navigation import LESSONS, PAGES
 
 IN_THE_DARK = ("00_start_here.py", "20_simulator.py", "41_rows.py", "60_evaluate.py", "lessons/1_asking.py")
 

@@ -7,7 +7,7 @@ import pytest
 from browser import Server
 from playwright.sync_api import Locator, Page, expect
 
-from discover_lib.app import simulator_page
+from workbench import simulator_page
 
 SECOND = 1000
 OPENS_AT = simulator_page.OPENING_TURNS

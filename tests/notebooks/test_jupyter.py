@@ -20,7 +20,7 @@ from discover_lib import UserSimulator
 from discover_lib.miniature import engine
 from discover_lib.miniature.artifacts import generate_artifact
 from discover_lib.miniature.assistants import scripted_assistant
-from discover_lib.views.figures.tree import IntentFigure
+from workbench.views.figures.tree import IntentFigure
 
 user = engine("technical_writing")
 tree = user.builder.build(generate_artifact("technical_writing", "eval", 0)).tree

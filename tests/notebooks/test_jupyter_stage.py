@@ -16,9 +16,9 @@ from browser import Server, free_port
 from nbclient import NotebookClient
 from playwright.sync_api import Page, expect
 
-from discover_lib.app import simulator_page
-from discover_lib.app.session import Session
-from discover_lib.views.stage import Strip, stage_of
+from workbench import simulator_page
+from workbench.session import Session
+from workbench.views.moments import Strip, stage_of
 
 pytestmark = pytest.mark.slow
 

@@ -14,13 +14,13 @@ from markupsafe import escape
 from notebook_runs import FOLDER, problems, run
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from discover_lib.app.answers import read_answers
-from discover_lib.app.lessons import cards
-from discover_lib.app.lessons.exercises import EXERCISES
-from discover_lib.app.lessons.predictions import PREDICTIONS
-from discover_lib.app.simulator_page import ABOUT
 from discover_lib.base.glossary import TERMS
-from discover_lib.views.navigation import LESSONS
+from workbench.lessons import cards
+from workbench.lessons.answers import read_answers
+from workbench.lessons.exercises import EXERCISES
+from workbench.lessons.predictions import PREDICTIONS
+from workbench.simulator_page import ABOUT
+from workbench.views.navigation import LESSONS
 
 pytestmark = pytest.mark.slow
 

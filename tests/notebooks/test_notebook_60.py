@@ -8,12 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from notebook_runs import problems, run
 
-from discover_lib.app.controls import Choice
-from discover_lib.app.jobs import domains_of, find_evaluations
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions
 from discover_lib.runs.store import RunStore
 from discover_lib.train.jobs import SETTINGS, STATUS, JobStatus, State
+from workbench.controls import Choice
+from workbench.jobs import domains_of, find_evaluations
 
 pytestmark = pytest.mark.slow
 

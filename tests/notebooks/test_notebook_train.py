@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from notebook_runs import chosen, problems, run
 
-from discover_lib.app.panel import talks_earlier, trained_earlier
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import jobs
 from discover_lib.train.recipes import Recipe, assignments
-from discover_lib.views import training as show_training
+from workbench.panel import talks_earlier, trained_earlier
+from workbench.views import training as show_training
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from llm_contrary import Contrary, contrary, sees_leaks
 from llm_server import FakeServer
 from rich.console import Console
 
-from discover_lib.app.cli.show import BuildingBar
+from discover_lib.cli.show import BuildingBar
 from discover_lib.engines.llm.builder import STAGES
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.records import Completion, Request
@@ -239,7 +239,7 @@ def test_killed_four_times_at_random_it_makes_the_same_trees_and_pays_for_no_cal
         build(files, tmp_path / "whole", server)
         calls = server.counts["requests"]
         server.counts.clear()
-        command = [sys.executable, "-c", "from discover_lib.app.cli.main import main; main()", "build"]
+        command = [sys.executable, "-c", "from workbench.main import main; main()", "build"]
         command += [*map(str, files), "--type", "field guide", "--engine", MODEL, "--api-base", server.api_base]
         command += ["--out", str(tmp_path / "killed"), "--concurrency", "2"]
         for _ in range(4):

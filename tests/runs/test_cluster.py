@@ -201,7 +201,7 @@ def test_what_waits_instead_of_computing_is_not_spread() -> None:
 @pytest.mark.slow
 def test_the_command_says_so_before_it_makes_a_folder(tmp_path: Path) -> None:
     command = ["simulate", "--domain", "svg_drawing", "--assistant", "draft", "--run", str(tmp_path / "run")]
-    program = "import sys; sys.modules['ray'] = None; from discover_lib.app.cli.main import main; main()"
+    program = "import sys; sys.modules['ray'] = None; from workbench.main import main; main()"
     program_and_flags = [sys.executable, "-c", program, *command, "--on", "ray"]
     done = subprocess.run(program_and_flags, capture_output=True, text=True, check=False)
     assert done.returncode == 2

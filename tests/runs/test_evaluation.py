@@ -18,7 +18,6 @@ from scripted import EchoVoice, ScriptedJudge, artifact, forest, question
 from typer.testing import CliRunner
 
 from discover_lib import Conversation, Reply, Rules
-from discover_lib.app.cli.main import app
 from discover_lib.core.conversation import FinalTurn
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.spec import EngineSpec, RoleEngines
@@ -43,6 +42,7 @@ from discover_lib.runs.evaluation import (
 )
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
 from discover_lib.runs.store import FILE, RunStore, StoreError, UnitRow, id_of_run, turn_row
+from workbench.main import app
 
 # -- a frozen evaluation: 3 assistants × 10 artifacts × 3 trials ------------------------------------------------------
 #
@@ -395,7 +395,7 @@ def test_killed_and_resumed_it_comes_to_the_same_end(seen: int, tmp_path: Path) 
     run, killed, whole = lay_out_evaluation(options, ["svg_drawing"]), tmp_path / "killed", tmp_path / "whole"
     arguments = ["--domain", "svg_drawing", "--artifacts", "20", "--trials", "2", "--turns", "3", "--run", str(killed)]
     arguments += [text for name in options.assistants for text in ("--assistant", name)]
-    command = [sys.executable, "-c", "from discover_lib.app.cli.main import main; main()", "evaluate", *arguments]
+    command = [sys.executable, "-c", "from workbench.main import main; main()", "evaluate", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None and not begun(killed, seen):
         time.sleep(0.005)

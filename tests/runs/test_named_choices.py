@@ -18,7 +18,7 @@ from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, lay_out
 from discover_lib.runs.plan import plan_run
 from discover_lib.runs.store import RunStore
-from discover_lib.views.scores import made_under
+from workbench.views.scores import made_under
 
 DOMAIN = "creative_writing"
 MODEL = f"openai/miniature:{DOMAIN}"

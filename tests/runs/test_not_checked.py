@@ -18,8 +18,8 @@ from discover_lib.metrics.scores import ConversationScores, scores_of
 from discover_lib.metrics.summary import summarise
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore
-from discover_lib.views import audit as show_audit
-from discover_lib.views import runs as show_runs
+from workbench.views import audit as show_audit
+from workbench.views import runs as show_runs
 
 HIDDEN = "Собеседник рассказчика — моряк"
 SAID = "пусть собеседник рассказчика будет моряк"  # the hidden intent, word for word

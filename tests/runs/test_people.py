@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from discover_lib.app.panel import EvaluatedRun
 from discover_lib.base.tokens import COUNTING
 from discover_lib.core.conversation import Artifact, Reply
 from discover_lib.core.roles import BuildError
@@ -18,6 +17,7 @@ from discover_lib.runs.evaluation import results_of_run
 from discover_lib.runs.options import RunOptions, RunOptionsError
 from discover_lib.runs.people import NOTE, PEOPLE, Chat, scored_afterwards, write_people
 from discover_lib.runs.store import RunStore
+from workbench.panel import EvaluatedRun
 
 DOMAIN = "svg_drawing"
 ENGINES = RoleEngines(EngineSpec())

@@ -45,7 +45,7 @@ def simulate(folder: Path, options: RunOptions, concurrency: int, server: FakeSe
     given |= {"trials": options.trials, "concurrency": concurrency} | ({"api-base": server.api_base} if server else {})
     arguments = [text for name, value in given.items() for text in (f"--{name}", str(value))]
     arguments += [text for name in options.assistants for text in ("--assistant", name)]
-    command = [sys.executable, "-c", "from discover_lib.app.cli.main import main; main()", "simulate", *arguments]
+    command = [sys.executable, "-c", "from workbench.main import main; main()", "simulate", *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from notebook_runs import load_module
 
 from discover_lib.train.grpo.group import EPSILON, group_of, rewards_to_go, turn_advantages
-from discover_lib.views.training import group_arithmetic, token_changes
+from workbench.views.training import group_arithmetic, token_changes
 
 WORDS = [f"w{number}" for number in range(20)]
 TEMPLATE = (

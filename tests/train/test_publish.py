@@ -194,7 +194,7 @@ def push(run: Path, hub: Hub, *words: str, token: str | None = "secret") -> subp
         "HF_HOME": str(run.parent / "hf"),
         "HF_HUB_DISABLE_TELEMETRY": "1",
     }
-    command = [sys.executable, "-c", "from discover_lib.app.cli.main import main; main()", "push", str(run)]
+    command = [sys.executable, "-c", "from workbench.main import main; main()", "push", str(run)]
     return subprocess.run(
         [*command, "--to", "me/model", "--base-id", "org/base", *words],
         capture_output=True, text=True, check=False, env=environment | ({"HF_TOKEN": token} if token else {}),

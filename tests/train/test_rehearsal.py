@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from discover_lib.app.cli.main import app
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train.rehearsal import RehearsalError, toy_base
+from workbench.main import app
 
 TALK = [{"role": "user", "content": "A fox, please."}, {"role": "assistant", "content": "Red or grey?"}]
 

@@ -29,7 +29,7 @@ STAGES = {
 
 
 def discover(*words: object) -> str:
-    command = [sys.executable, "-c", "from discover_lib.app.cli.main import main; main()", *map(str, words)]
+    command = [sys.executable, "-c", "from workbench.main import main; main()", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -7,9 +7,9 @@ from llm_brain import answer, within_reach
 from llm_server import FakeServer
 from typer.testing import CliRunner
 
-from discover_lib.app.cli.main import app
 from discover_lib.engines.miniature import engine
 from discover_lib.runs.files import load_tree
+from workbench.main import app
 
 DOMAIN = "technical_writing"
 

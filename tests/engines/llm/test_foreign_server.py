@@ -17,7 +17,6 @@ import pytest
 from foreign_server import LEAST_LENGTH, MODEL
 from typer.testing import CliRunner
 
-from discover_lib.app.cli.main import app
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.llm.assistants import REPORTED
 from discover_lib.engines.llm.calls import probe
@@ -26,6 +25,7 @@ from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.runs.store import RunStore
+from workbench.main import app
 
 pytestmark = [
     pytest.mark.slow,

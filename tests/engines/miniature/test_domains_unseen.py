@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from discover_lib import Rules
-from discover_lib.app.cli.main import app
 from discover_lib.base.files import data_folder
 from discover_lib.base.words import content_words
 from discover_lib.core.conversation import Conversation
@@ -33,7 +32,8 @@ from discover_lib.engines.miniature.reading import read_artifact, read_reply, re
 from discover_lib.engines.miniature.rendering import make_reply, render_artifact
 from discover_lib.metrics.summary import newly_discovered
 from discover_lib.runs.files import ArtifactFileError, domain_of_type
-from discover_lib.views import conversation as show
+from workbench.main import app
+from workbench.views import conversation as show
 
 VOID_TAGS = {"input", "br", "hr", "img", "meta", "link"}
 each_domain = pytest.mark.parametrize("domain", UNSEEN_DOMAINS)

@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from discover_lib.app.sources import find_artifact
 from discover_lib.engines.miniature.artifacts import generate_artifact, generate_artifacts, taste_weights
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.train.data import TrainingRows, overlap
+from workbench.sources import find_artifact
 
 
 @pytest.mark.parametrize("domain", ALL_DOMAINS)

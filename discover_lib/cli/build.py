@@ -1,0 +1,181 @@
+"""`discover build`: what it prints while trees are built, and how it ends."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from discover_lib.base.files import outputs_folder
+from discover_lib.base.words import counted
+from discover_lib.cli.common import (
+    DONE,
+    NO_ACCESS,
+    UNFINISHED,
+    USAGE_ERROR,
+    ApiBase,
+    KeyVariable,
+    MaxTokens,
+    Prices,
+    Prompts,
+    ReasoningEffort,
+    Temperature,
+    Timeout,
+    client_settings,
+    code_of,
+    code_of_halt,
+    console,
+    writable,
+)
+from discover_lib.cli.show import BuildingBar, halt_line
+from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.llm.calls.records import LLMError
+from discover_lib.engines.options import RoleOptions
+from discover_lib.engines.spec import MINIATURE
+from discover_lib.metrics.intervals import percent
+from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files, distinct
+from discover_lib.runs.files import tree_files
+from discover_lib.runs.options import RunOptions
+from discover_lib.runs.outcomes import cost_line
+
+T = TypeVar("T")
+
+
+def build(
+    files: Annotated[list[Path], typer.Argument(help="Artifact files.")],
+    artifact_type: Annotated[str, typer.Option("--type", help="e.g. 'svg drawing', 'short story'.")],
+    engine: Annotated[str, typer.Option(help="What builds: miniature, or a LiteLLM model.")] = "miniature",
+    out: Annotated[Path | None, typer.Option(help="Folder for the trees (JSON).")] = None,
+    prompts: Prompts = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Artifacts at a time, where a model builds.")] = 8,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="Dollars for all trees of the folder; stops cleanly.")
+    ] = None,
+    prices: Prices = None,
+    api_base: ApiBase = None,
+    key_variable: KeyVariable = None,
+    max_tokens: MaxTokens = [],  # noqa: B006
+    temperature: Temperature = [],  # noqa: B006
+    timeout: Timeout = [],  # noqa: B006
+    reasoning_effort: ReasoningEffort = [],  # noqa: B006
+) -> None:
+    """Build intent trees from artifact files; the same command again goes on, and passes over what is there."""
+    folder = writable(out or outputs_folder() / "trees")
+    settings = client_settings(api_base, prices, key_variable=key_variable)
+    role_options = RoleOptions.read(
+        max_tokens=max_tokens, temperature=temperature, timeout=timeout, reasoning_effort=reasoning_effort
+    )
+    options = BuildOptions(artifact_type, engine, prompts, role_options)
+    reached = {"--api-base": api_base or (), "--key-variable": _given(key_variable), "--prices": _given(prices)}
+    asked = {"--prompts": _given(prompts), "--max-tokens": max_tokens, "--temperature": temperature}
+    asked |= {"--timeout": timeout, "--reasoning-effort": reasoning_effort}
+    shared = [
+        part
+        for name, values in (reached | asked).items()
+        for value in values
+        if not str(value).startswith("builder=")
+        for part in (name, str(value))
+    ]
+    code = build_and_tell(files, folder, options, settings, budget, concurrency, shared)
+    raise typer.Exit(code)
+
+
+def _given(value: T | None) -> tuple[T, ...]:
+    return () if value is None else (value,)
+
+
+def next_command(folder: Path, engine: str, shared: Sequence[str]) -> str:
+    """A simulation with the trees of a folder, as a shell reads it.
+
+    Args:
+        shared: options of the build that the simulation needs as well.
+    """
+    who = ["--assistant", "adaptive"] if engine == MINIATURE else ["--assistant", engine, "--engine", engine]
+    run = folder.with_name(f"{folder.name}-run")
+    trees = len(tree_files(folder))
+    all_of_them = ["--artifacts", str(trees)] if trees > RunOptions.artifacts else []
+    return shlex.join(["discover", "simulate", "--trees", str(folder), "--run", str(run), *all_of_them, *who, *shared])
+
+
+def build_and_tell(
+    files: Sequence[Path],
+    folder: Path,
+    options: BuildOptions,
+    settings: ClientSettings,
+    budget_dollars: float | None,
+    concurrency: int,
+    shared: Sequence[str] = (),
+) -> int:
+    """Build, print every tree as it is finished and the sum at the end; returns the exit code."""
+
+    try:
+        with BuildingBar(len(files), console(stderr=True)) as bar:
+
+            def on_built(built: BuiltFile) -> None:
+                with bar.aside():
+                    for line in built_lines(built):
+                        typer.echo(line)
+
+            report = build_files(
+                files,
+                folder,
+                options,
+                settings=settings,
+                budget_dollars=budget_dollars,
+                concurrency=concurrency,
+                on_built=on_built,
+                on_ask=bar.on_ask,
+            )
+    except LLMError as error:
+        typer.echo(f"discover: {' '.join(str(error).split())}", err=True)
+        return code_of(error)
+    return report_build(report, folder, len(distinct(files)), next_command(folder, options.engine, shared))
+
+
+def built_lines(built: BuiltFile) -> Iterator[str]:
+    """A tree in words: size, outline with what shows each requirement, the first message, what it cost."""
+    tree = built.tree
+    shape = f"{counted(len(tree), 'intent')} in {counted(len(tree.roots), 'tree')}"
+    size = f"{shape}, {percent(built.ceiling)} within reach of five perfect turns"
+    if built.existing:
+        yield f"{built.source}: {size} → {built.target} (there already)"
+        return
+    instead = " (in place of a tree of another text)" if built.replaced else ""
+    yield f"{built.source}: {size} → {built.target}{instead}"
+    reasons = {each.text: each.reason for each in built.recognised}
+    for intent in tree.intents.values():
+        mark = "●" if intent.id in tree.initially_discovered else "○"
+        why = f"  ({reasons[intent.text]})" if reasons.get(intent.text) else ""
+        yield f"  {'   ' * (tree.depth(intent.id) - 1)}{mark} {intent.text}{why}"
+    yield f"  user: {tree.initial_request}"
+    yield from (f"  note: {note}" for note in built.notes)
+    if built.totals is not None:
+        yield f"  {built.totals.line}"
+
+
+def report_build(report: BuildReport, folder: Path, asked: int, then: str) -> int:
+    """Say how building of so many artifacts ended, and the command that comes `then`; returns the exit code."""
+    if report.totals is not None:
+        reach = sum(each.ceiling for each in report.built) / len(report.built)
+        typer.echo(f"{counted(len(report.built), 'artifact')}: {report.totals.line}")
+        typer.echo(f"{percent(reach)} of their hidden intents are within reach of five perfect turns")
+    if report.spent is not None and report.spent.calls:
+        for line in report.probed:
+            typer.echo(line)
+        typer.echo(f"paid so far for the folder {folder}: {cost_line(report.spent)}")
+        typer.echo(report.outcomes.line)
+    for failure in report.failures:
+        typer.echo(f"discover: {' '.join(failure.split())}", err=True)
+    if report.halted is not None or (report.failures and asked > 1):
+        typer.echo(f"{len(report.built)} of {counted(asked, 'artifact')} built → {folder}")
+    if report.built and report.halted is None:
+        typer.echo(f"simulate them with: {then}")
+    if report.halted is not None:
+        typer.echo(halt_line(report.halted, report.message), err=True)
+        return code_of_halt(report.halted)
+    if "file" in report.kinds:
+        return USAGE_ERROR
+    return NO_ACCESS if report.kinds == {"connection"} else UNFINISHED if report.failures else DONE

@@ -1,0 +1,556 @@
+"""What commands print: a conversation, a run while it is made and when it has ended, a plan, results."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from string import ascii_uppercase
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from discover_lib.base.glossary import meaning
+from discover_lib.base.leaks import NOT_CHECKED
+from discover_lib.base.words import counted, price_line
+from discover_lib.cli.common import DONE, NO_ACCESS, UNFINISHED, code_of_halt, console, one_line
+from discover_lib.core.conversation import Artifact, Conversation, Reply, Turn
+from discover_lib.core.intents import IntentTree
+from discover_lib.metrics.intervals import INTERVAL, Estimate
+from discover_lib.metrics.summary import Summary, newly_discovered
+from discover_lib.metrics.transcript import in_words
+from discover_lib.runs.options import LaidOut, within_reach
+from discover_lib.runs.outcomes import closing_lines
+from discover_lib.runs.runner import Halt, Report, Snapshot
+from discover_lib.runs.runner import Progress as OnProgress
+from discover_lib.runs.store import RunStore, id_of_run
+
+if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules takes as long as sixty turns
+    from discover_lib.metrics.paired import Comparison
+    from discover_lib.metrics.rescore import SensitivityMap
+    from discover_lib.metrics.results import ScopeResults
+    from discover_lib.metrics.satisfaction import LeaveOut
+    from discover_lib.runs.cluster import Cluster
+    from discover_lib.runs.evaluation import Assessed, OnAssessed
+    from discover_lib.runs.plan import Plan, Span
+
+TOO_FEW = "one artifact is too few for an interval"
+ENDS = {  # why a conversation ended → in words
+    "all_discovered": "with everything discovered",
+    "all_satisfied": "with everything satisfied",
+    "max_turns": "with the last turn",
+    "error": "in an error",
+}
+LONGEST_NAME = 40  # letters of an assistant that stand on one line of a table
+
+
+# -- a conversation ---------------------------------------------------------------------------------------------------
+
+
+def print_opening(screen: Console, artifact: Artifact, tree: IntentTree) -> None:
+    size = f"{len(tree)} intents in {len(tree.roots)} trees"
+    screen.print(f"[bold]{escape(artifact.id)}[/] · {escape(tree.artifact_type)} · {size}", markup=True)
+    for intent in tree.intents.values():
+        mark = "●" if intent.id in tree.initially_discovered else "○"
+        screen.print(f"  {'   ' * (tree.depth(intent.id) - 1)}{mark} {intent.text}", highlight=False, markup=False)
+    screen.print(f"\n[cyan]user[/]       {escape(tree.initial_request)}", highlight=False, markup=True)
+
+
+def print_turn(screen: Console, tree: IntentTree, turn: Turn, domain: str) -> None:
+    """A turn of the miniature: a reply in its notation, what it changed, what it earned, and the answer."""
+    reply = turn.reply
+    reward = turn.candidate.reward
+    assert reward is not None
+    screen.print(f"\n[bold]turn {turn.index}[/]", highlight=False, markup=True)
+    screen.print(f"[magenta]assistant[/]  {escape(lettered(reply, domain))}", highlight=False, markup=True)
+    for transition in turn.candidate.transitions:
+        if transition.moved or transition.satisfied:
+            sign = "●" if transition.moved else "✓"
+            line = f"           {sign} {tree.text(transition.intent_id)}: {in_words(transition)}"
+            screen.print(line, highlight=False)
+    parts = f"{reward.discovered:+g} discovered, {reward.penalty:+.3f} for {reward.n_tokens} tokens"
+    screen.print(f"           reward {reward.total:+.3f}  ({parts})", highlight=False)
+    if turn.user_message is not None:
+        screen.print(f"[cyan]user[/]       {escape(turn.user_message)}", highlight=False, markup=True)
+
+
+def lettered(reply: Reply, domain: str) -> str:
+    """A reply's notation with its samples in the order in which people see them, under the letters that the user says.
+
+    The notation itself keeps the lexicon's order.  A reply without notation, or with samples twice, stays as it is.
+    """
+    from discover_lib.engines.miniature import notation
+    from discover_lib.engines.miniature.lexicon import load_lexicon
+    from discover_lib.engines.miniature.reading import read_reply
+
+    lexicon, written = load_lexicon(domain), reply.notation or reply.text
+    try:
+        moves = notation.parse(reply.notation or "", lexicon)
+    except notation.NotationError:
+        return written
+    samples = [move for move in moves if move.verb == "show"]
+    if len(samples) != 1:
+        return written
+    seen = read_reply(reply.text, domain).options[-len(samples[0].values) :]
+    values = [value for option in seen for value in samples[0].values if value in option]
+    if sorted(values) != sorted(samples[0].values):  # one of them is in several samples
+        return written
+    alternatives = " / ".join(f"{letter} {value}" for letter, value in zip(ascii_uppercase, values, strict=False))
+    shown = f"show {samples[0].dimension} {alternatives}"
+    return " ".join(shown if move.verb == "show" else notation.write([move], lexicon) for move in moves)
+
+
+def print_ending(screen: Console, conversation: Conversation) -> None:
+    hidden = len(conversation.tree) - len(conversation.start.discovered)
+    screen.print(
+        f"\n[bold]{newly_discovered(conversation)} of {hidden}[/] hidden intents discovered in "
+        f"{len(conversation.turns)} turns ({conversation.stop}; rules: {escape(conversation.rules.name)}; "
+        f"tokens are {escape(conversation.turns[0].reply.counting)})",
+        highlight=False,
+        markup=True,
+    )
+
+
+@contextmanager
+def progress_bar(spread: Cluster | None = None) -> Iterator[OnProgress]:
+    """Draws a run's progress on standard error: how far, how fast, what it cost, what failed, what each node did."""
+    with _bar("conversations  {task.fields[more]}") as draw:
+        yield lambda now: draw(now.counts.finished, now.counts.units, _progress_line(now, spread))
+
+
+def assessment_bar() -> AbstractContextManager[OnAssessed]:
+    """Draws how far the assessment is."""
+    return _bar("assessed")
+
+
+def sharing_bar() -> AbstractContextManager[Callable[[int, int], None]]:
+    """Draws how many conversations of a page are computed."""
+    return _bar("conversations")
+
+
+@contextmanager
+def _bar(unit: str) -> Iterator[Callable[..., None]]:
+    bar = Progress(BarColumn(), MofNCompleteColumn(), TextColumn(unit, markup=False), console=console(stderr=True))
+
+    def draw(done: int, total: int, more: str = "") -> None:
+        if not bar.tasks:  # drawn only once a run has begun: what is refused before is one line of its own
+            bar.add_task("", total=total, more="")
+            bar.start()
+        bar.update(bar.tasks[0].id, completed=done, more=more)
+
+    try:
+        yield draw
+    finally:
+        bar.stop()
+
+
+class BuildingBar:
+    """Draws on a terminal which stage of which tree a model is asked for; gone while a tree is printed, and after."""
+
+    def __init__(self, trees: int, screen: Console) -> None:
+        columns = BarColumn(), MofNCompleteColumn(), TextColumn("trees  {task.description}", markup=False)
+        self._bar = Progress(*columns, console=screen, transient=True, redirect_stdout=False)
+        self._task = self._bar.add_task("", total=trees)
+        self._lock = threading.Lock()
+
+    def on_ask(self, source: Path, stage: str) -> None:
+        with self._lock:
+            self._bar.update(self._task, description=f"{source.stem}: {stage}")
+            if self._bar.console.is_interactive:
+                self._bar.start()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Room to print one tree."""
+        with self._lock:
+            self._stop()
+            yield
+            self._bar.advance(self._task)
+
+    def __enter__(self) -> BuildingBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._bar.live.is_started:
+            self._bar.stop()
+
+
+def _progress_line(now: Snapshot, spread: Cluster | None = None) -> str:
+    parts = []
+    if now.turns_per_second:
+        parts.append(f"{now.turns_per_second:.3g} turns/s")
+    if now.seconds_left:
+        parts.append(f"{_duration(now.seconds_left)} left")
+    if now.spent.calls:
+        parts.append(price_line(now.spent.cost, now.spent.unpriced, now.spent.calls))
+    parts += [counted(count, f"{role} failure") for role, count in now.failures.items()]
+    return ", ".join(parts) + (f"; {spread.shares}" if spread else "")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.2g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def print_table_3(folder: Path) -> None:
+    """The paper's Table 3 for a run of best-of-n conversations."""
+    from discover_lib.dataset.export import Source
+    from discover_lib.dataset.lengths import table_3
+
+    table = Table(box=None, title="candidates", title_justify="left", show_header=False)
+    for row in table_3(Source.of_run(folder).conversations).rows():
+        table.add_row(*row)
+    console().print(table)
+
+
+def print_report(report: Report, folder: Path) -> int:
+    """Say how a run ended; returns the exit code."""
+    counts = report.last.counts
+    typer.echo(f"{counts.finished} of {counts.units} conversations finished → {folder}")
+    if counts.failed:
+        roles = ", ".join(f"{count} by the {role}" for role, count in report.last.failures.items())
+        them = "it" if counts.failed == 1 else "them"
+        typer.echo(f"{counts.failed} failed ({roles}); the same command tries {them} again", err=True)
+        with RunStore.read(folder) as store:
+            failures = store.failures()
+            place, last = failures[-1]
+            artifact = store.listing()[place].artifact
+        typer.echo(f"for example {artifact}: {one_line(last.line)}", err=True)
+    unreachable = bool(counts.failed) and {failure.kind for _, failure in failures if failure.ended} == {"connection"}
+    if report.halted is not None:
+        code = _print_halt(report.halted, report.message)
+        return NO_ACCESS if report.halted == "failing" and unreachable else code
+    return NO_ACCESS if unreachable else UNFINISHED if counts.failed else DONE
+
+
+def print_closing(folder: Path) -> None:
+    """What the whole run took and how its answers came about; nothing where no model was asked."""
+    with RunStore.read(folder) as store:
+        for line in closing_lines(store):
+            typer.echo(line)
+
+
+def _print_halt(halt: Halt, message: str, of: str = "") -> int:
+    """Say why work ended before its end; returns the exit code."""
+    typer.echo(f"{of}{halt_line(halt, message)}", err=True)
+    return code_of_halt(halt)
+
+
+def halt_line(halt: str, message: str) -> str:
+    """Why work ended before its end, and how it goes on."""
+    if halt == "budget":
+        return f"{one_line(message)}; the same command with a larger --budget goes on"
+    reason = {"auth": "no access", "failing": "given up"}.get(halt, halt)
+    return f"{reason}{f': {one_line(message)}' if message else ''}; the same command resumes it"
+
+
+def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
+    artifacts, trials, rules = len(run.trees), run.options.trials, run.options.rules.name
+    interval = "95 % bootstrap over artifacts, trials nested" if artifacts > 1 else TOO_FEW
+    title = f"{counted(artifacts, 'artifact')} × {counted(trials, 'trial')}, rules: {rules}; {interval}"
+    print_numbers(console(), title, Summary.COLUMNS, [summary.row() for summary in summaries])
+    typer.echo("share of hidden: those discovered, emerging ones left out")
+    for summary in summaries:
+        if summary.lacking_line:
+            typer.echo(summary.lacking_line)
+    for line in dict.fromkeys(summary.score_line for summary in summaries):
+        typer.echo(line)
+    typer.echo(within_reach(run))
+
+
+def print_plan(plan: Plan) -> None:
+    """A plan as a table by stage, low to high, with what it rests on."""
+    screen = console()
+    if plan.stages:
+        table = Table(title="expected (low–high)", title_justify="left")
+        for name in ("stage", "model", "calls", "tokens in", "tokens out", "dollars"):
+            table.add_column(name, justify="left" if name in ("stage", "model") else "right")
+        for stage in plan.stages:
+            into, out = stage.calls * stage.length.prompt, stage.calls * stage.length.completion
+            cost = _span(stage.cost, _dollars) if stage.cost else "unknown"
+            table.add_row(stage.name, stage.model, _span(stage.calls), _span(into), _span(out), cost)
+        screen.print(table)
+    cost = f"${_span(plan.cost, _dollars)}" + (f" and what {', '.join(plan.unpriced)} costs" if plan.unpriced else "")
+    typer.echo(
+        f"{counted(plan.conversations, 'conversation')}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}"
+    )
+    if plan.minutes.high:
+        typer.echo(f"time: {_span(plan.minutes * 60, _duration)}")
+    for assumption in plan.assumptions:
+        typer.echo(f"  {assumption}")
+
+
+def print_paper_accounting() -> None:
+    from discover_lib.audit.tables import PAPER_PRINTED, paper_accounting
+
+    tree, talk = paper_accounting()
+    for what, accounted in (("tree", tree), ("five turns", talk)):
+        for stage in accounted.stages:
+            assert stage.cost is not None
+            tokens = f"{stage.length.prompt.expected:,.0f} + {stage.length.completion.expected:,.0f} tokens"
+            call = f"{stage.calls.expected:.0f} × {tokens}"
+            typer.echo(f"  {stage.name:26} {stage.model:24} {call:28} ${stage.cost.expected:.4f}")
+        typer.echo(f"{what}: ${accounted.cost.expected:.3f} (the paper: ${PAPER_PRINTED[what]})")
+    total = tree.cost.expected + talk.cost.expected
+    typer.echo(
+        f"together: ${total:.3f} (the paper prints ${PAPER_PRINTED['sum']}, which does not follow from its parts)"
+    )
+    typer.echo(tree.assumptions[0])
+
+
+def _span(span: Span, shown: Callable[[float], str] | None = None) -> str:
+    """ "12k (10k–15k)", or one number where there is nothing between."""
+    low, expected, high = map(shown or _short_number, (span.low, span.expected, span.high))
+    return expected if low == high else f"{expected} ({low}–{high})"
+
+
+def _short_number(value: float) -> str:
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if value >= 10 * size or (unit == "M" and value >= size):
+            return f"{value / size:.3g}{unit}"
+    return f"{value:,.0f}"
+
+
+def _dollars(value: float) -> str:
+    return f"{value:.2f}" if value >= 1 else f"{value:.3g}" if value >= 0.001 or not value else f"{value:.5f}"
+
+
+# -- an evaluation --------------------------------------------------------------------------------------------------
+
+
+def print_results(
+    screen: Console,
+    results: Mapping[str, ScopeResults],
+    rules: str,
+    leave_out: str,
+    ceilings: Mapping[str, Estimate] | None = None,
+    unchanged: Mapping[str, str] | None = None,
+) -> None:
+    """The table, the comparisons in words and what was left out, of every scope; and its ceiling, where it is known.
+
+    Args:
+        unchanged: assistant → another that is the same model.
+    """
+    for scope in results.values():
+        if len(results) > 1:
+            screen.print(f"\n[bold]{escape(scope.scope)}[/]", markup=True)
+        _print_table(screen, scope, rules, unchanged or {})
+        if ceilings and scope.scope in ceilings:
+            screen.print(f"  {ceiling_line(ceilings[scope.scope])}", highlight=False, markup=False)
+        _print_comparisons(screen, scope)
+        _print_pools(screen, scope)
+        for line in _remarks(scope, leave_out):
+            screen.print(f"  {line}", highlight=False, markup=False)
+
+
+def _print_table(screen: Console, scope: ScopeResults, rules: str, unchanged: Mapping[str, str]) -> None:
+    from discover_lib.metrics.results import MEASURES
+
+    size = f"{counted(scope.artifacts, 'artifact')}, {counted(scope.users, 'user')}"
+    interval = INTERVAL if scope.artifacts > 1 else TOO_FEW
+    rows = []
+    for name in _best_first(scope):
+        row = scope.table[name]
+        label = f"{name} (= {unchanged[name]})" if name in unchanged else name
+        rows.append((label, *(str(row[each.name]) if each.name in row else "not scored" for each in MEASURES)))
+    head = ("assistant", *(measure.label for measure in MEASURES))
+    print_numbers(screen, f"{size}, rules: {rules}; {interval}", head, rows)
+
+
+def print_numbers(screen: Console, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table with a row an assistant; where that is too wide, with a column each, as many side by side as fit.
+
+    A number and its interval stand on one line; the first cell of a row, a name, is broken where it is too long.
+    """
+    needed = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    needed[0] = min(needed[0], LONGEST_NAME)
+    if sum(needed) + 3 * len(needed) + 1 <= screen.width:
+        table = Table(title=title, title_justify="left")
+        for name, width in zip(head, needed, strict=True):
+            table.add_column(name, justify="left" if name == head[0] else "right", overflow="fold", width=width)
+        for row in rows:
+            table.add_row(*row)
+        screen.print(table)
+        return
+    labels, width = max(map(len, head)), max((len(cell) for row in rows for cell in row[1:]), default=0)
+    beside = max(1, (screen.width - labels - 4) // (width + 3))
+    for start in range(0, len(rows), beside):
+        shown = rows[start : start + beside]
+        table = Table("", title=title if not start else None, title_justify="left")
+        for row in shown:
+            table.add_column(row[0], justify="right", overflow="fold", width=width)
+        for place, label in enumerate(head[1:], 1):
+            table.add_row(label, *(row[place] for row in shown))
+        screen.print(table)
+
+
+def ceiling_line(ceiling: Estimate) -> str:
+    """What a share of hidden intents is read beside."""
+    n = f" (n = {ceiling.n_artifacts})" if ceiling.low is not None else ""  # of one artifact it says so itself
+    return f"ceiling of found: {ceiling}, what a perfect reply in every turn would find{n}"
+
+
+def _best_first(scope: ScopeResults) -> list[str]:
+    from discover_lib.metrics.results import best_first
+
+    eq_4 = any("discovery" in row for row in scope.table.values())  # alone, an assistant has none
+    return best_first(scope.table, "discovery" if eq_4 else "proportion")
+
+
+def training_line(compared: Comparison, what: str) -> str:
+    """What training has changed in a measure: the model after it minus the model before it."""
+    why = compared.too_few_says if compared.too_few else compared.certainty
+    return f"{compared.ours}, after − before its training, {what}: {compared.difference}, {compared.verdict} ({why})"
+
+
+def _print_comparisons(screen: Console, scope: ScopeResults) -> None:
+    """Every assistant against the next best in discovery, what training has changed, and how many pairs of each
+    measure can be told apart.
+    """
+    from discover_lib.engines.local.names import BEFORE
+    from discover_lib.metrics.results import MEASURE, MEASURES
+
+    order = _best_first(scope)
+    for ours, theirs in itertools.pairwise(order):
+        compared = scope.comparison("discovery", ours, theirs)
+        if compared is not None:
+            screen.print(f"  {compared.sentence('discovery', 0.03)}", highlight=False, markup=False)
+    for after in order:
+        for what in ("discovery", "proportion"):
+            if trained := scope.comparison(what, after, f"{after}+{BEFORE}"):
+                line = training_line(trained.facing(after), MEASURE[what].label)
+                screen.print(f"  {line}", highlight=False, markup=False)
+    apart_of = []
+    for measure in MEASURES:
+        pairs = scope.comparisons.get(measure.name, ())
+        if pairs:
+            apart = sum(pair.distinguishable for pair in pairs)
+            apart_of.append(f"{measure.label} {apart} of {len(pairs)}")
+    if apart_of:
+        screen.print(f"  pairs that can be told apart: {', '.join(apart_of)}", highlight=False, markup=False)
+
+
+def _print_pools(screen: Console, scope: ScopeResults) -> None:
+    """Eq. 4 under every smaller pool, beside the share that needs no pool."""
+    if not scope.pools:
+        return
+    table = Table(title="eq. 4 depends on the pool: the same conversations with one assistant left out", box=None)
+    for name in ("assistant", "found", "whole pool", *(f"−{each.without}" for each in scope.pools)):
+        table.add_column(name, justify="left" if name == "assistant" else "right")
+    for name in _best_first(scope):
+        row = scope.table[name]
+        means = [each.means.get(name) for each in scope.pools]
+        whole = f"{row['discovery'].mean:.2f}" if "discovery" in row else ""
+        cells = ["" if mean is None else f"{mean:.2f}" for mean in means]
+        table.add_row(name, f"{row['proportion'].mean:.2f}" if "proportion" in row else "", whole, *cells)
+    screen.print(table)
+
+
+def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
+    """What does not count, and why."""
+    from discover_lib.metrics.results import MEASURE
+    from discover_lib.metrics.satisfaction import leaves_line
+
+    if why := scope.why_no_eq_4:
+        yield f"eq. 4: not defined: {why}"
+    else:
+        yield f"eq. 4: {scope.same_for_all} of {scope.users} users left out, on whom all assistants found the same"
+    yield leaves_line(len(scope.assistants), scope.leaves_counted, scope.leaves, leave_out)
+    for name, users in scope.users_of.items():
+        missing = scope.users - users - (scope.same_for_all if name == "discovery" else 0)
+        if missing:
+            lack = "lacks" if missing == 1 else "lack"
+            label = MEASURE[name].label
+            yield f"{label}: taken over {counted(users, 'user')}; {missing} {lack} it for at least one assistant"
+    for name in scope.assistants:
+        ends = ", ".join(
+            f"{counted(count, 'conversation')} ended {ENDS.get(stop, stop)}"
+            for stop, count in sorted(scope.stops[name].items())
+        )
+        unscored = ", ".join(f"{count} without {part}" for part, count in sorted(scope.unscored[name].items()))
+        leaks = f", {counted(scope.leaks[name], 'leak')}" if scope.leaks.get(name) else ""
+        if unread := (scope.unchecked or {}).get(name):
+            leaks += f", {counted(unread, 'user message')} {NOT_CHECKED} for leaks"
+        yield f"{name}: {ends}{leaks}{f'; unscored: {unscored}' if unscored else ''}"
+    for name, behaviour in scope.manners.items():
+        if behaviour.divergent is not None:
+            families = "".join(f", {family} {share}" for family, share in behaviour.families.items())
+            yield f"behaviour of {name}: share of divergent turns {behaviour.divergent}{families}"
+    if any(behaviour.families for behaviour in scope.manners.values()):
+        yield " ".join(f"{word}: {meaning(word)}" for word in ("CCC", "alternating"))
+
+
+def print_assessment(ended: Assessed) -> int:
+    """Say what is left to do of an assessment; returns the exit code."""
+    if ended.halted is not None:
+        return _print_halt(ended.halted, ended.message, "assessment: ")
+    if ended.failed:
+        them = "it" if ended.failed == 1 else "them"
+        what = counted(ended.failed, "conversation")
+        message = f"{what} could not be scored in full; the same command tries {them} again"
+        typer.echo(message, err=True)
+        return UNFINISHED
+    return DONE
+
+
+def print_sensitivity(screen: Console, changes: SensitivityMap) -> None:
+    """Which conclusions change under which setting, and what a replay could not know."""
+    from discover_lib.metrics.rescore import change_lines
+
+    screen.print(f"\n{changes.recheck.sentence}", highlight=False)
+    table = Table(title="the same judgements, scored in other ways", title_justify="left", box=None)
+    for name in ("setting", "conclusions that change", "verdicts not known"):
+        table.add_column(name, justify="right" if name == "verdicts not known" else "left")
+    for outcome in changes.outcomes:
+        unknown = f"{outcome.unjudged} of {outcome.asked}" if outcome.unjudged else ""
+        table.add_row(outcome.setting.label, "; ".join(change_lines(outcome)), unknown)
+    screen.print(table)
+    if any(each.unjudged for each in changes.outcomes):
+        screen.print(
+            "  verdicts not known: other rules would have shown the judge these intents; they count as not engaged",
+            highlight=False,
+        )
+
+
+def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
+    """Write the results of a run beside it and print them."""
+    from discover_lib.metrics.results import ALL, MEASURES, results_by_scope
+    from discover_lib.metrics.satisfaction import choices_of
+    from discover_lib.runs.evaluation import (
+        RESULTS_FILE,
+        SCORES_FILE,
+        SENSITIVITY_FILE,
+        ceilings_by_scope,
+        ceilings_of,
+        write_evaluation,
+        write_sensitivity,
+    )
+
+    screen = console()
+    scores = write_evaluation(folder, leave_out)
+    with RunStore.read(folder) as store:
+        rules, ceilings, choices = store.rules.name, ceilings_of(store), choices_of(store.configuration)
+    results = results_by_scope(scores, leave_out)
+    print_results(screen, results, rules, leave_out, ceilings_by_scope(results, scores, ceilings))
+    screen.print("; ".join(f"{name.lower()}: {whose}" for name, whose in choices))
+    written = [RESULTS_FILE, SCORES_FILE]
+    if sensitivity:
+        print_sensitivity(screen, write_sensitivity(folder))
+        written.append(SENSITIVITY_FILE)
+    typer.echo(f"results → {', '.join(str(folder / name) for name in written)}")
+    best = _best_first(results[ALL])[0]
+    scored = next(each.label for each in MEASURES if each.name in results[ALL].table[best])  # alone it has no eq. 4
+    first = replace(id_of_run(folder), assistants=best, measure=scored)
+    typer.echo(f"what a number stands on: its id in {RESULTS_FILE} under \"ids\", as discover show '{first}'")

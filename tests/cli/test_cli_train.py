@@ -1,0 +1,245 @@
+"""`discover train` and `discover merge`: what they refuse before anything is made, and what they call things."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from discover_lib.cli.train import _figures, progress_line
+from discover_lib.dataset.export import FORMAT
+from discover_lib.engines.local.lineage import ADAPTER, Lineage, Source, content_hash
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.train import jobs
+from discover_lib.train.jobs import TrainingJob
+from discover_lib.train.recipes import Recipe
+from discover_lib.train.stage import StageSettings, problems
+from workbench.main import app
+
+runner = CliRunner()
+WEIGHTS = "adapter_model.safetensors"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run to train on, and a folder that counts as a tiny model's where nothing is loaded."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "pairs").mkdir()
+    options = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=4, candidates=1, turns=2)
+    execute(lay_out(options), folder / "pairs")
+    (folder / "base").mkdir()
+    (folder / "base" / "tiny.json").write_text(json.dumps({"domains": ["svg_drawing"]}))
+    return folder
+
+
+def refusal(place: Path, *words: str, **changed: str) -> str:
+    """The line that a command ends with, which makes no folder."""
+    given = {"data": str(place / "pairs"), "base": str(place / "base"), "run": str(place / "new")} | changed
+    options = [word for name, value in given.items() for word in (f"--{name}", value)]
+    done = runner.invoke(app, ["train", *words, *options])
+    assert done.exit_code == 2 and not (place / "new").exists()
+    lines = [line for line in done.output.splitlines() if line]
+    assert len(lines) == 1 and lines[0].startswith("discover: ")
+    return lines[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "changed", "said"),
+    [
+        (("sft",), {"data": "nowhere"}, "neither exported rows nor a run"),
+        (("sft",), {"base": "/nowhere/at/all"}, "no such folder"),
+        (("sft",), {"adapter": "nowhere"}, "no lineage.json here"),
+        (("sft", "--set", "learning_rat=1"), {}, "did you mean 'learning_rate'"),
+        (("sft", "--set", "learning_rate"), {}, "write name=value"),
+        (("dpo", "--set", "batch=7", "--set", "per_device=2"), {}, "batch 7 is not a multiple of per_device 2"),
+        (("grpo", "--set", "generations=4"), {}, "did you mean 'n_generations'"),
+        (("grpo", "--set", "n_generations=1"), {"recipe": "miniature"}, "n_generations must be at least 2"),
+        (("grpo", "--judge", "nobody"), {"recipe": "miniature"}, "judge 'nobody' is neither"),
+        (("grpo", "--timeout", "9"), {}, "--timeout is for GRPO's judge and voice, and no model plays them"),
+        (("grpo", "--judge", "openai/m", "--max-tokens", "judg=9"), {}, "--max-tokens: no role 'judg'"),
+        (("sft", "--backend", "unsloth"), {}, "nsloth"),
+    ],
+)
+def test_what_cannot_work_is_one_line_before_anything_is_made(
+    place: Path, words: tuple[str, ...], changed: dict[str, str], said: str
+) -> None:
+    assert said in refusal(place, *words, **changed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "changed", "said"),
+    [
+        (("sft",), {"data": "nowhere"}, "nowhere: neither exported rows nor a run"),
+        (("dpo", "--set", "batch=7", "--set", "per_device=2"), {}, "batch 7 is not a multiple of per_device 2"),
+        (("grpo", "--judge", "nobody"), {}, "judge 'nobody' is neither"),
+        (("sft",), {"data": "tea"}, "knows the domains svg_drawing, creative_writing"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_the_tiny_base_is_made(
+    place: Path, words: tuple[str, ...], changed: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(place / "outputs"))
+    monkeypatch.chdir(place)
+    row = {"messages": [{"role": "user", "content": "tea"}], "domain": "tea", "text_form": "notation"}
+    (place / "tea" / "data").mkdir(parents=True, exist_ok=True)
+    (place / "tea" / "dataset.json").write_text(json.dumps({"format": FORMAT, "files": "jsonl", "splits": ["train"]}))
+    (place / "tea" / "data" / "train.jsonl").write_text(json.dumps(row))
+    assert said in refusal(place, *words, **({"base": "tiny"} | changed))
+    assert not (place / "outputs").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("breaks", "said"),
+    [
+        (lambda sft, dpo: (dpo / "adapter_config.json").unlink(), "dpo/adapter/adapter_config.json: missing; put"),
+        (lambda sft, dpo: (dpo / "adapter_config.json").write_text("{"), "dpo/adapter/adapter_config.json: damaged"),
+        (lambda sft, dpo: (dpo / WEIGHTS).unlink(), f"dpo/adapter/{WEIGHTS}: missing; put the whole file back"),
+        (lambda sft, dpo: (dpo / WEIGHTS).write_bytes(b"\x40"), f"dpo/adapter/{WEIGHTS}: damaged"),
+        (lambda sft, dpo: os.truncate(sft / WEIGHTS, 90), f"sft/adapter/{WEIGHTS}: damaged"),
+    ],
+)
+def test_a_broken_adapter_is_named_before_anything_is_loaded(
+    place: Path, tmp_path: Path, breaks: Callable[[Path, Path], Any], said: str
+) -> None:
+    from safetensors.numpy import save_file
+
+    base, merged = Source(str(place / "base"), content_hash(place / "base")), ()
+    for stage in ("sft", "dpo"):
+        adapter = tmp_path / stage / ADAPTER
+        adapter.mkdir(parents=True)
+        (adapter / "adapter_config.json").write_text("{}")
+        save_file({"lora": np.zeros(99, np.float32)}, adapter / WEIGHTS)
+        made = Lineage(stage, base, merged, None, Recipe.paper().to_dict(), {}, stage, 0, "transformers")
+        made.write(tmp_path / stage)
+        merged = (Source(str(adapter), content_hash(adapter), stage),)
+    whole = StageSettings("grpo", str(place / "pairs"), base.path, str(tmp_path / "dpo"), Recipe.miniature())
+    assert problems(whole) == []
+    breaks(tmp_path / "sft" / ADAPTER, tmp_path / "dpo" / ADAPTER)
+    assert said in refusal(place, "grpo", adapter=str(tmp_path / "dpo"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--recipe t4 --set precision=bf16 --card t4", "sft: precision bf16 would be emulated on t4"),
+        ("--recipe 24gb --card t4", "grpo: 8.0 billion weights need about 24 GiB, and t4 has 15; set grpo.max_length="),
+        ("--set dpo.learning_rate=0", "dpo: learning_rate must be positive"),
+    ],
+)
+def test_a_rehearsal_of_what_no_card_can_train_ends_before_any_work(
+    place: Path, tmp_path: Path, words: str, said: str
+) -> None:
+    sizes = {"hidden_size": 4096, "intermediate_size": 14336, "vocab_size": 128256, "tie_word_embeddings": False}
+    layers = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8}
+    (tmp_path / "config.json").write_text(json.dumps(sizes | layers))
+    given = ["--data", str(place / "pairs"), "--base", str(tmp_path / "config.json"), "--run", str(place / "new")]
+    done = runner.invoke(app, ["train", "sft", *given, "--rehearse", *words.split()])
+    assert done.exit_code == 2 and "rehearsed" not in done.output and not (place / "new").exists()
+    assert done.output.splitlines()[-1].startswith(f"discover: {said}")
+
+
+@pytest.mark.slow
+def test_a_folder_with_other_settings_is_refused_by_name(place: Path, tmp_path: Path) -> None:
+    given = ["train", "sft", "--data", str(place / "pairs"), "--base", str(place / "base"), "--recipe", "miniature"]
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / jobs.STATUS).write_text(json.dumps({"state": "stopped", "attempts": []}))
+    settings = _settings_of([*given, "--seed", "3"])
+    (run / jobs.SETTINGS).write_text(json.dumps(settings))
+    done = runner.invoke(app, [*given, "--run", str(run)])
+    assert done.exit_code == 2 and "seed: 3 there, 0 asked" in done.output
+
+
+def _settings_of(words: list[str]) -> dict[str, Any]:
+    from discover_lib.train.stage import StageSettings
+
+    options = dict(zip(words[2::2], words[3::2], strict=True))
+    return StageSettings(
+        "sft",
+        str(Path(options["--data"]).resolve()),
+        str(Path(options["--base"]).resolve()),
+        recipe=Recipe.miniature(),
+        seed=int(options["--seed"]),
+    ).to_dict()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (("sft", "--recipe", "24gb"), "sft: load_in_4bit needs a CUDA device; set it to false; sft: the optimizer", 2),
+        (("sft",), "no tokenizer can be loaded", 2),
+        (("grpo", "--set", "batch=4", "--judge", "anthropic/claude-haiku-4-5"), "ANTHROPIC_API_KEY is not set", 4),
+    ],
+)
+def test_what_cannot_begin_is_one_line_and_leaves_no_folder(
+    place: Path, words: tuple[str, ...], said: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.chdir(place)  # no .env here
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    (place / "empty").mkdir(exist_ok=True)
+    (place / "empty" / "config.json").write_text("{}")
+    given = ["--data", str(place / "pairs"), "--base", str(place / "empty"), "--run", str(place / "new")]
+    done = runner.invoke(app, ["train", *words, *given])
+    assert done.exit_code == code and not (place / "new").exists()
+    assert "Traceback" not in done.output and said in done.output.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Path) -> None:
+    given = ["train", "sft", "--data", str(place / "pairs"), "--base", str(place / "base"), "--recipe", "miniature"]
+    (tmp_path / jobs.SETTINGS).write_text(json.dumps(_settings_of([*given, "--seed", "0"])))
+    (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished", "attempts": []}))
+    result = {"rows": 3, "step": 2, "seconds": 1.0, "peak_memory_mb": 9.0}
+    (tmp_path / jobs.RESULT).write_text(json.dumps(result))
+    done = runner.invoke(app, [*given, "--run", str(tmp_path)])
+    assert done.exit_code == 0 and "this training is finished; another folder trains again" in done.output
+    assert "3 rows, 2 updates in 1 s" in done.output
+    assert runner.invoke(app, [*given, "--run", str(tmp_path), "--seed", "1"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (0, "what the steps logged is not said here: it is of models that were not kept"),
+        (1, "after round 1: loss 0.1, reward 1, KL to the reference 0.001, broken replies 6\u00a0%"),
+        (2, "at the last step: loss 0.2, reward 2, KL to the reference 0.001, broken replies 6\u00a0%"),
+    ],
+)
+def test_the_closing_figures_are_those_of_the_round_that_was_kept(kept: int, said: str, tmp_path: Path) -> None:
+    recipe = Recipe.miniature().changed("grpo", {"max_steps": 4, "rounds": 2})
+    (tmp_path / jobs.SETTINGS).write_text(json.dumps({"stage": "grpo", "recipe": recipe.to_dict()}))
+    (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished", "attempts": []}))
+    result = {"rows": 3, "step": 4, "total_steps": 4, "seconds": 1.0, "peak_memory_mb": 9.0, "kept_round": kept}
+    (tmp_path / jobs.RESULT).write_text(json.dumps(result))
+    lines: list[dict[str, float]] = [{"step": 2, "loss": 0.1, "reward": 1.0, "kl": 0.001, "share/broken": 0.06}]
+    lines.append({"step": 4, "loss": 0.2, "reward": 2.0})
+    (tmp_path / jobs.METRICS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert _figures(TrainingJob(tmp_path), kept) == said
+
+
+def test_dpo_s_closing_figures_say_what_its_loss_is(tmp_path: Path) -> None:
+    settings = {"stage": "dpo", "recipe": Recipe.miniature().to_dict()}
+    (tmp_path / jobs.SETTINGS).write_text(json.dumps(settings))
+    (tmp_path / jobs.METRICS).write_text('{"step": 1, "loss": 0.85}\n')
+    assert _figures(TrainingJob(tmp_path), None) == "at the last step: loss 0.85; a loss is DPO's + 0.2 × SFT's"
+
+
+def test_the_progress_line_says_what_was_logged_and_nothing_else() -> None:
+    line = {"step": 3, "loss": 0.1234, "reward": None, "share/broken": 0.015, "tokens_per_second": 15_000.0}
+    assert progress_line(line) == "loss 0.123, broken 2\u00a0%, 15k tokens/s"
+    assert progress_line({"step": 1, "eta_seconds": 61.0}) == "1 min 1 s left"
+
+
+def test_merging_what_is_no_model_is_one_line(tmp_path: Path) -> None:
+    done = runner.invoke(app, ["merge", str(tmp_path / "nowhere"), "--out", str(tmp_path / "merged")])
+    assert done.exit_code == 2 and "no such folder" in done.output and not (tmp_path / "merged").exists()

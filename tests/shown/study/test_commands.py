@@ -1,0 +1,210 @@
+"""`discover study` from the file to the report: what simulated participants leave behind is given out and read."""
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+from command_line import assert_one_line_error, discover
+from study_people import PAPER, changed, with_chat
+
+from discover_lib.metrics.intervals import bootstrap_mean
+from discover_lib.runs.store import RunStore
+from workbench.jobs import find_evaluations
+from workbench.study.design import Condition, Study
+from workbench.study.desk import Desk
+from workbench.study.ethics import write_pack
+from workbench.study.export import last_piece
+from workbench.study.report import _with_n, compared, outcome_lines
+
+pytestmark = pytest.mark.slow
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def file(study: Study, tmp_path: Path) -> Path:
+    path = tmp_path / "mine.yaml"
+    small = with_chat(changed(study, participants=6), minimum=3, maximum=5)
+    path.write_text(json.dumps(msgspec.to_builtins(small)), "utf-8")  # JSON is YAML
+    return path
+
+
+@pytest.fixture
+def rehearsed(file: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "outputs" / "rehearsal"
+    result = discover("study", "bots", file, "--n", 6, "--folder", folder)
+    assert result.returncode == 0 and "6 done" in result.stdout, result.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_a_rehearsal_is_exported_and_reported(rehearsed: Path) -> None:
+    result = discover("study", "export", rehearsed)
+    assert result.returncode == 0, result.stderr
+    people, messages = rows(rehearsed / "export" / "participants.csv"), rows(rehearsed / "export" / "messages.csv")
+    assert len(people) == 6 and {row["condition"] for row in people} == {"base", "tuned"}
+    assert len(messages) == 6 * 3 * 2 and {row["simulated"] for row in people} == {"1"}
+    codes = [code for code, _ in Desk.read(rehearsed).everybody()]
+    given_out = b"".join(
+        path.read_bytes() for path in rehearsed.rglob("*") if path.parent.name in ("export", "run") and path.is_file()
+    )
+    assert not any(code.encode() in given_out for code in codes), "a code opens and deletes what is somebody's"
+    codebook = (rehearsed / "export" / "codebook.md").read_text("utf-8")
+    assert all(f"| {column} |" in codebook for row in (people[0], messages[0]) for column in row)
+    with RunStore.read(rehearsed / "run") as store:
+        talks = list(store.conversations())
+    assert len(talks) >= 5 and {talk.setting["simulated"] for talk in talks} == {True}
+    assert list(find_evaluations(rehearsed.parent)) == ["rehearsal/run"], "the pages list it"
+    assert discover("study", "export", rehearsed).returncode == 0, "it is made anew"
+    report = discover("study", "report", rehearsed).stdout
+    assert report.startswith("a rehearsal: 6 of 6 participants are simulated")
+    assert "finished 6 of 6 planned" in report and "interaction, tuned − base" in report and "(n = 3 and 3)" in report
+
+
+def test_simulated_participants_type_in_a_manner(rehearsed: Path, file: Path, tmp_path: Path) -> None:
+    terse = tmp_path / "terse"
+    assert discover("study", "bots", file, "--n", 6, "--manner", "terse", "--folder", terse).returncode == 0
+    mean_words = []
+    for folder in (rehearsed, terse):
+        people = [progress for _, progress in Desk.read(folder).everybody()]
+        later = [each.said["text"] for progress in people for each in progress.round.exchanges[1:]]
+        mean_words.append(sum(len(text.split()) for text in later) / len(later))
+    assert mean_words[1] < 0.7 * mean_words[0], mean_words
+    assert_one_line_error(discover("study", "bots", file, "--manner", "curt"), "unknown manner 'curt'")
+
+
+@pytest.mark.slow
+def test_people_and_simulated_participants_stand_in_one_table(rehearsed: Path, file: Path, tmp_path: Path) -> None:
+    """People are stood in for by a second rehearsal whose participants do not say that they are simulated."""
+    people = tmp_path / "people"
+    assert discover("study", "bots", file, "--n", 6, "--seed", 5, "--folder", people).returncode == 0
+    for path in (people / "participants").iterdir():
+        path.write_text(path.read_text("utf-8").replace('"bot": true', '"bot": false'), "utf-8")
+    said = discover("study", "report", people, "--beside", rehearsed).stdout
+    [base, tuned, difference] = [line for line in said.splitlines() if line.startswith(" interaction  ")]
+    assert base.count("(n = 3)") == tuned.count("(n = 3)") == 2
+    assert difference.count("[") == 2 and "tuned − base" in difference
+    assert_one_line_error(discover("study", "report", rehearsed, "--beside", people), "no simulated participant")
+    assert_one_line_error(discover("study", "report", rehearsed, "--beside", rehearsed), "participants are simulated")
+    blind = discover("study", "report", people, "--beside", "nope")
+    assert_one_line_error(blind, "no study here")
+    assert blind.stdout == "", "it is looked at before anything is said"
+    assert "participants are simulated" in discover("study", "power", file, "--pilot", rehearsed).stderr
+
+
+@pytest.mark.parametrize("design", ["between", "paired"])
+def test_of_three_conditions_every_pair_is_compared_and_corrected(study: Study, tmp_path: Path, design: str) -> None:
+    three = changed(study, design=design, conditions=study.conditions | {"asks": Condition(assistant="ask")})
+    desk, usual = Desk.open(three, tmp_path / "three"), {"base": 4, "tuned": 4, "asks": 7}
+    met: Counter[str] = Counter()
+    for _ in range(54):
+        code = desk.arrive()
+        assert code
+        for round, arm in enumerate(desk.assign(code).arms):
+            rated = usual[arm] + met[arm] % 3  # a condition's three ratings are equally frequent
+            met[arm] += 1
+            desk.add(code, "final", round=round, ratings={"interaction": rated, "satisfaction": None}, texts={})
+        desk.add(code, "closed", why="done")
+    desk.close()
+    lines = [line for line in outcome_lines(desk) if line.startswith("interaction")]
+    [same] = [line for line in lines if "tuned − base" in line]
+    assert "; p = " in same and same.endswith("not distinguishable")
+    for pair in ("asks − base", "asks − tuned"):
+        [apart] = [line for line in lines if pair in line]
+        assert ": +" in apart and "p < 0.001" in apart and "not disting" not in apart
+        assert ("(n = 18 pairs of one person;" if design == "paired" else "(n = 18 and 18;") in apart
+    assert "Holm" in outcome_lines(desk)[-1]
+    write_pack(three, tmp_path / "pack")
+    plan = (tmp_path / "pack" / "preregistration.md").read_text("utf-8")
+    assert "tuned − base, asks − base, asks − tuned" in plan and "Holm over these 3 pairs" in plan
+    assert compared(desk)[0].adjusted["base", "asks"] <= 3 * 0.001
+
+
+def test_no_cell_is_run_or_turned_by_a_spreadsheet(rehearsed: Path) -> None:
+    path = next((rehearsed / "participants").iterdir())
+    said = json.dumps('=HYPERLINK("x") \u202etxt ')[1:-1]
+    path.write_text(path.read_text("utf-8").replace('"text": "', f'"text": "{said}', 1), "utf-8")
+    assert discover("study", "export", rehearsed, "--personal", "keep").returncode == 0
+    messages, people = (rows(rehearsed / "export" / f"{name}.csv") for name in ("messages", "participants"))
+    [cell] = [row["text"] for row in messages if "HYPERLINK" in row["text"]]
+    assert cell.startswith('\'=HYPERLINK("x") <U+202E>txt ')
+    for person in people:
+        replies = [
+            r["text"] for r in messages if r["role"] == "assistant" and r["participant"] == person["participant"]
+        ]
+        assert int(person["reply_words"]) == sum(len(reply.split()) for reply in replies)
+    codebook = (rehearsed / "export" / "codebook.md").read_text("utf-8")
+    assert "behind an apostrophe" in codebook and "words of all replies as they were shown" in codebook
+
+
+def test_a_single_rating_has_its_number_said_once() -> None:
+    assert _with_n(bootstrap_mean({"a": [7.0]})) == "7.00 (n = 1)"
+    assert _with_n(bootstrap_mean({"a": [7.0], "b": [7.0]})) == "7.00 [7.00, 7.00] (n = 2)"
+
+
+def test_the_text_that_counts_is_the_last_piece_and_no_remark_on_it() -> None:
+    assert last_piece(["a draft of some length", "a draft of more length", "Done?"]) == "a draft of more length"
+    assert last_piece(["one"]) == "one"
+
+
+@pytest.mark.slow
+def test_outcomes_are_not_shown_before_the_planned_number(file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "few"
+    assert discover("study", "bots", file, "--n", 4, "--folder", folder).returncode == 0
+    blind = discover("study", "report", folder).stdout
+    assert "finished 4 of 6 planned" in blind and "interaction" not in blind and "--unblind" in blind
+    assert "interaction, base" in discover("study", "report", folder, "--unblind").stdout
+
+
+@pytest.mark.slow
+def test_personal_data_stops_the_export_until_somebody_has_looked(rehearsed: Path) -> None:
+    path = next((rehearsed / "participants").iterdir())
+    path.write_text(path.read_text("utf-8").replace('"text": "', '"text": "kim@example.com ', 1), "utf-8")
+    assert_one_line_error(discover("study", "export", rehearsed), "e-mail address “kim@example.com”.*redact")
+    assert not (rehearsed / "export").exists()
+    assert discover("study", "export", rehearsed, "--personal", "redact").returncode == 0
+    texts = " ".join(row["text"] for row in rows(rehearsed / "export" / "messages.csv"))
+    assert "kim@" not in texts and "[e-mail address]" in texts
+
+
+def test_the_example_is_checked_and_the_papers_for_a_board_are_written(tmp_path: Path) -> None:
+    result = discover("study", "check", PAPER, "--pack", tmp_path / "pack")
+    assert result.returncode == 0 and "blocks of 6" in result.stdout and "completion codes" in result.stdout
+    sheet = (tmp_path / "pack" / "information.md").read_text("utf-8")
+    for head in ("Purpose", "payment", "Risks", "Whose model reads your text", "Kept until", "Voluntary", "Contact"):
+        assert head in sheet
+    assert "several assistants" in (tmp_path / "pack" / "debrief.md").read_text("utf-8")
+    assert "several assistants" not in sheet, "blinding is told afterwards"
+    plan = (tmp_path / "pack" / "preregistration.md").read_text("utf-8")
+    assert "Permuted blocks of 6" in plan and "1.32 points" in plan
+    assert (tmp_path / "pack" / "data-flow.svg").read_text("utf-8").startswith("<svg")
+
+
+def test_power_says_how_many_people_it_takes() -> None:
+    said = discover("study", "power", PAPER, "--effect", 1, "--sd", 2, "--seed", 1).stdout
+    assert "between (this study): 128 people find 1 points" in said and "paired: 34 people" in said
+    assert (
+        "between (this study): more than 100,000 people" in discover("study", "power", PAPER, "--effect", 0.01).stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("check", "none.yaml"), "no such file"),
+        (("report", "nowhere"), "no study here"),
+        (("export", "nowhere"), "no study here"),
+        (("power", str(PAPER), "--pilot", "nowhere"), "no study here"),
+        (("power", str(PAPER), "--pilot", "nowhere", "--sd", "2"), "--sd and --pilot"),
+        (("power", str(PAPER), "--sd", "0"), "sd is positive"),
+        (("power", str(PAPER), "--correlation", "1.5"), "correlation between -1 and 1"),
+    ],
+)
+def test_mistakes_are_one_line(words: tuple[str, ...], says: str) -> None:
+    assert_one_line_error(discover("study", *words), says)

@@ -1,0 +1,114 @@
+"""A study file is checked whole, and assignment is balanced in every block."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from study_people import PAPER, changed
+
+from workbench.study.design import Study, StudyError, hints, load_study, unfilled
+from workbench.study.pages import information
+
+
+def test_the_example_is_the_paper_s_flow() -> None:
+    study = load_study(PAPER)
+    assert (study.participants, study.chat.minimum, study.chat.rate_every) == (75, 8, 3)
+    assert list(study.tasks) == ["story", "poem", "essay"]
+    assert [(scale.points, name) for name, scale in study.final.scales.items()] == [
+        (10, "interaction"),
+        (10, "satisfaction"),
+    ]
+    assert [text.minimum for text in study.final.texts.values()] == [50, 50]
+    assert any("completion codes" in hint for hint in hints(study))
+
+
+def test_every_block_holds_every_task_with_every_condition_once() -> None:
+    study = load_study(PAPER)
+    for block in range(40):
+        cells = [study.cell(6 * block + place) for place in range(6)]
+        assert set(Counter(cells).values()) == {1} and len(set(cells)) == 6
+    firsts = Counter(study.cell(6 * block).arms for block in range(200))
+    assert all(70 < count < 130 for count in firsts.values()), "the order within blocks is drawn"
+
+
+def test_a_paired_study_draws_the_order(study: Study) -> None:
+    paired = changed(study, design="paired")
+    assert {cell.arms for cell in paired.cells} == {("base", "tuned"), ("tuned", "base")}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("title: Writing with an AI assistant\n", "", "missing required field `title`"),
+        ("seed: 2602", "sead: 2602", "unknown field `sead`"),
+        ("minimum: 8", "minimum: 80", "minimum ≤ maximum"),
+        ("  base: {assistant: draft}\n", "", "at least two"),
+        ("assistant: draft", "assistant: oracle", "oracle is shown intents"),
+        ("domain: technical_writing", "domain: tecnical_writing", "needs a domain of the miniature"),
+        ('admitted: ["yes"]', 'admitted: ["maybe"]', "admitted answers"),
+        ("participants: 75", "participants: many", "Expected `int`"),
+        ("name: writing", "name: [writing", "not valid YAML"),
+    ],
+)
+def test_what_is_wrong_is_named_in_one_line(tmp_path: Path, before: str, after: str, said: str) -> None:
+    file = tmp_path / "study.yaml"
+    text = PAPER.read_text("utf-8")
+    assert before in text
+    file.write_text(text.replace(before, after), "utf-8")
+    with pytest.raises(StudyError, match=said.replace("≤", ".")):
+        load_study(file)
+
+
+def test_what_the_information_sheet_must_say_is_named_until_it_is_filled_in(tmp_path: Path) -> None:
+    text, file = PAPER.read_text("utf-8"), tmp_path / "study.yaml"
+    assert {hint for hint in hints(load_study(PAPER)) if hint.startswith("rights.")} == {
+        f"rights.{name}: to be filled in" for name in ("legal_basis", "complaints", "distress")
+    }
+    filled = (
+        text.replace("CHANGE-ME, as ", "").replace("CHANGE-ME", "ABC").replace("  withdraw_until: 2026-12-31\n", "")
+    )
+    file.write_text(filled, "utf-8")
+    assert [hint for hint in hints(load_study(file)) if "rights" in hint] == ["rights.withdraw_until: to be filled in"]
+    assert unfilled(load_study(file))[0].startswith("rights.withdraw_until"), "it is not shown to others yet"
+    file.write_text(text.replace("2026-12-31", "2031-12-31"), "utf-8")
+    assert any("after data.keep_until" in hint for hint in hints(load_study(file)))
+    sheet = information(load_study(file))
+    assert {"Legal basis", "Your rights", "Complaints", "If something troubles you", "Contact"} <= sheet.keys()
+    assert "until 2031-12-31; only a count of those who left remains. What is published" in sheet["Voluntary"]
+
+
+def test_what_lies_beside_a_study_file_is_not_read_in_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_bytes(PAPER.read_bytes())
+    (tmp_path / "mine.json").write_text("[")
+    assert load_study(file).version == load_study(PAPER).version
+
+
+def test_a_study_file_that_holds_itself_is_refused_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"{PAPER.read_text()}\nextra: &extra [*extra]\n")
+    with pytest.raises(StudyError, match=r"mine\.yaml: not valid YAML: \*extra is not read"):
+        load_study(file)
+
+
+def test_a_missing_file_says_where_to_begin(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"copy data/study/paper.yaml"):
+        load_study(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (("assistant: adaptive", "assistant: adaptiv"), "unknown assistant 'adaptiv'"),
+        (("name: ", "name: ../../"), "folders are named by it"),
+        (("keep_until: ", "keep_until: 2020-13-45 # "), "not valid YAML"),
+    ],
+)
+def test_what_would_be_lost_or_misread_in_silence_is_refused(tmp_path, changes, said):
+    text = PAPER.read_text("utf-8")
+    assert changes[0] in text
+    (tmp_path / "study.yaml").write_text(text.replace(*changes, 1), "utf-8")
+    with pytest.raises(StudyError, match=re.escape(said)) as refused:
+        load_study(tmp_path / "study.yaml")
+    assert "\n" not in str(refused.value)

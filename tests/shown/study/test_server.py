@@ -1,0 +1,503 @@
+"""The study over HTTP: the flow of Figure 9, a reload anywhere, blinding, withdrawal, failures and a killed server."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pytest
+from browser import free_port
+from llm_brain import answer
+from llm_server import FakeServer
+from study_people import FINAL, LONG, PatientBot, Person, changed, with_chat
+
+from discover_lib.core.conversation import Reply
+from discover_lib.core.roles import AssistantError
+from discover_lib.engines.llm.calls.client import ClientSettings, Price
+from discover_lib.runs.store import LockedError
+from workbench.serve import serving
+from workbench.study.bots import run_bots
+from workbench.study.design import Condition, Study, StudyError
+from workbench.study.desk import Desk
+from workbench.study.flow import Progress
+from workbench.study.pages import APOLOGY
+from workbench.study.server import Assistants, StudyServer
+
+New = Callable[..., Person]
+
+
+def only(desk: Desk) -> tuple[str, Progress]:
+    [(code, progress)] = desk.everybody()
+    return code, progress
+
+
+def all_bytes(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+# -- the flow ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_one_goes_from_consent_to_the_completion_code(person: Person, desk: Desk) -> None:
+    person.get()
+    assert "Step 1 of 6" in person.page and "may leave at any time" in person.page
+    person.post({"step": "consent", "action": "yes"})
+    assert "tick the box" in person.page
+    task = person.admitted()
+    topics = task.forms[0].radios["topic"]
+    chat = person.post({"step": "task", "topic": topics[1]})
+    assert chat.form("chat") and "0 of at least 2 exchanges" in person.page
+    one = person.say("I would like something about the sea", 0)
+    assert len(one.replies) == 1 and "1 of at least 2 exchanges" in person.page
+    two = person.say("a bit warmer, please", 1)
+    assert len(two.replies) == 2 and two.form("rating") and not two.form("chat")
+    person.post({"step": "rating"})
+    assert "choose a number" in person.page
+    person.post({"step": "rating", "rating": "unsaid"})
+    assert "reached the minimum" in person.page
+    assert person.post({"step": "chat", "action": "finish"}).form("final")
+    person.post({**FINAL, "strengths": "short"})
+    assert "needs at least 50 characters (5 so far)" in person.page and LONG in person.page
+    person.post(FINAL)
+    assert "cc=CHANGE-ME-1" in person.page and "several assistants" in person.page
+    _, progress = only(desk)
+    assert progress.closed == "done" and progress.topic == topics[1]
+    [round] = progress.rounds
+    assert [event["value"] for event in round.ratings] == [None]
+    assert round.final and round.final["ratings"] == {"interaction": 8, "satisfaction": 6}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answers", "code", "step"),
+    [
+        ({"step": "consent", "action": "no"}, "CHANGE-ME-3", "no_consent"),
+        ({"step": "eligibility", "adult": "yes", "english": "no", "weekly": "yes"}, "CHANGE-ME-2", "screened_out"),
+    ],
+)
+def test_who_does_not_take_part_gets_a_code_of_their_own(
+    person: Person, desk: Desk, answers: dict[str, str], code: str, step: str
+) -> None:
+    person.get()
+    if step == "screened_out":
+        person.post({"step": "consent", "agreed": "1", "action": "yes"})
+    person.post(answers)
+    assert code in person.page and only(desk)[1].step == step
+
+
+@pytest.mark.slow
+def test_nobody_finishes_before_the_minimum(person: Person, desk: Desk) -> None:
+    person.chosen()
+    person.say("a poem about rain", 0)
+    person.post({"step": "chat", "action": "finish"})
+    assert only(desk)[1].step == "chat"
+
+
+@pytest.mark.slow
+def test_at_the_maximum_only_the_way_on_is_left(person: Person, desk: Desk) -> None:
+    person.chosen()
+    person.say("about the sea", 0)
+    person.say("warmer", 1)
+    person.post({"step": "rating", "rating": "3"})
+    reader = person.say("and calmer", 2)
+    assert [form.buttons for form in reader.forms] == [["finish"]]
+    person.say("more", 3)
+    assert only(desk)[1].round.answered == 3
+
+
+@pytest.mark.slow
+def test_a_paired_study_has_two_conversations_each_with_its_answers(
+    study: Study, tmp_path: Path, new_person: New
+) -> None:
+    desk = Desk.open(changed(study, design="paired"), tmp_path / "paired")
+    person = new_person(desk)
+    person.chosen()
+    reader = person.finish()
+    assert reader.form("chat") and "Assistant 2 of 2" in person.page and not reader.replies
+    person.finish()
+    _, progress = only(desk)
+    assert progress.closed == "done"
+    assert [round.arm for round in progress.rounds] == list(progress.arms) and len(set(progress.arms)) == 2
+
+
+# -- reload, twice, restart --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_after_a_restart_everything_is_where_it_was(person: Person, desk: Desk, study: Study, new_person: New) -> None:
+    person.chosen()
+    person.say("I would like something about the sea", 0)
+    before = person.page
+    desk.close()
+    again = new_person(Desk.open(study, desk.folder))
+    again.client.cookies = person.client.cookies
+    again.get()
+    assert again.page == before
+
+
+@pytest.mark.slow
+def test_a_message_that_is_sent_twice_counts_once(person: Person, desk: Desk) -> None:
+    person.chosen()
+    person.say("about the sea", 0)
+    person.say("about the sea", 0)
+    assert only(desk)[1].round.answered == 1
+
+
+@pytest.mark.slow
+def test_a_form_of_an_earlier_step_changes_nothing(person: Person, desk: Desk) -> None:
+    person.chosen()
+    events = only(desk)[1].events
+    person.post({"step": "consent", "action": "no"})
+    person.post({"step": "eligibility", "adult": "no", "english": "no", "weekly": "no"})
+    assert only(desk)[1].events == events
+
+
+@pytest.mark.slow
+def test_a_message_whose_reply_was_cut_off_is_answered_later(person: Person, desk: Desk) -> None:
+    person.chosen()
+    code, _ = only(desk)
+    desk.add(code, "said", round=0, text="about the sea", personal=[], pasted=0, left=0)
+    reader = person.get()
+    assert "about the sea" in person.page and "is writing" in person.page
+    [form] = reader.forms
+    reader = person.post(form.hidden)
+    assert len(reader.replies) == 1
+
+
+@pytest.mark.slow
+def test_a_torn_line_was_never_answered_and_is_passed_over(person: Person, desk: Desk, study: Study) -> None:
+    person.chosen()
+    code, progress = only(desk)
+    with (desk.folder / "participants" / code).open("ab") as file:
+        file.write(b'{"kind": "said", "te')
+    desk.close()
+    again = Desk.open(study, desk.folder)
+    assert only(again)[1].events == progress.events
+    again.add(code, "said", round=0, text="whole", personal=[], pasted=0, left=0)
+    again.close()
+    assert only(Desk.open(study, desk.folder))[1].round.exchanges[-1].said["text"] == "whole"
+
+
+@pytest.mark.slow
+def test_a_session_that_rests_too_long_is_closed_and_its_slot_is_filled_again(
+    study: Study, tmp_path: Path, new_person: New
+) -> None:
+    now = [1000.0]
+    desk = Desk.open(study, tmp_path / "slow", clock=lambda: now[0])
+    first, second = new_person(desk), new_person(desk)
+    first.chosen()
+    now[0] += 60 * study.timeout_minutes + 1
+    desk.expire()
+    first.get()
+    assert "closed" in first.page
+    second.chosen()
+    assert [progress.slot for _, progress in desk.everybody()] == [0, 0]
+
+
+def test_one_process_serves_a_study_and_one_version_of_it(study: Study, desk: Desk) -> None:
+    with pytest.raises(LockedError):
+        Desk.open(study, desk.folder)
+    desk.close()
+    with pytest.raises(StudyError, match="another version"):
+        Desk.open(changed(study, title="Another"), desk.folder)
+    assert Desk.read(desk.folder).study.version == study.version
+
+
+# -- outside ids, tokens, personal data --------------------------------------------------------------------------------
+
+
+def test_outside_ids_are_kept_as_salted_hashes_apart(new_person: New, desk: Desk) -> None:
+    link = "/?PROLIFIC_PID=5f1e2d3c4b5a&STUDY_ID=s77&SESSION_ID=x9y8z7"
+    first, again, other = new_person(), new_person(), new_person()
+    first.admitted(link)
+    assert again.get(link).forms[0].radios, "the same session goes on where it was, on another device"
+    other.get(link.replace("x9y8z7", "another"))
+    assert other.status == 403 and "already taken part" in other.page
+    assert len(list(desk.everybody())) == 1
+    stored = all_bytes(desk.folder)
+    assert not re.search(b"5f1e2d3c4b5a|x9y8z7|s77", stored)
+    assert b"identities" not in stored
+
+
+@pytest.mark.slow
+def test_beyond_this_machine_the_link_holds_a_token(new_person: New, desk: Desk) -> None:
+    person = new_person(token="sesame")
+    person.get()
+    assert person.status == 403 and not list(desk.everybody())
+    person.get("/?token=sesame")
+    assert person.status == 200 and "token" not in str(person.client.cookies)
+    person.get()
+    assert person.status == 200, "the cookie is enough from then on"
+
+
+@pytest.mark.slow
+def test_personal_data_is_warned_of_before_anything_is_kept(person: Person, desk: Desk) -> None:
+    person.chosen()
+    person.say("write to kim@example.com about the sea", 0)
+    assert "an e-mail address (“kim@example.com”)" in person.page and "write to kim@" in person.page
+    assert b"kim@example.com" not in all_bytes(desk.folder)
+    person.say("write to kim@example.com about the sea", 0, confirmed="1")
+    assert only(desk)[1].round.exchanges[0].said["personal"] == ["an e-mail address"]
+
+
+@pytest.mark.slow
+def test_what_people_write_is_a_text_and_no_page(person: Person) -> None:
+    person.chosen()
+    person.say("<script>alert(1)</script> about the sea", 0)
+    assert "<script>alert" not in person.page and "&lt;script&gt;alert" in person.page
+
+
+def test_a_form_that_is_too_large_is_refused(person: Person) -> None:
+    person.get()
+    person.post({"step": "consent", "x": "y" * 300_000})
+    assert person.status == 413
+
+
+# -- withdrawal --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_withdrawal_deletes_to_the_last_byte(new_person: New, desk: Desk) -> None:
+    stays, leaves = new_person(), new_person()
+    stays.chosen()
+    stays.say("an owl in the snow", 0)
+    leaves.admitted("/?PROLIFIC_PID=gone123&SESSION_ID=ses")
+    leaves.post({"step": "task", "topic": leaves.get().forms[0].radios["topic"][0]})
+    leaves.say("the zephyrous harbour", 0)
+    (desk.folder / "export").mkdir()
+    (desk.folder / "export" / "messages.csv").write_text("the zephyrous harbour")
+    code = next(code for code, each in desk.everybody() if "zephyrous" in json.dumps(each.events))
+    leaves.get("/withdraw")
+    leaves.post({"code": f" {code[:4].lower()}-{code[4:]}"}, "/withdraw")
+    assert "is deleted" in leaves.page
+    left = all_bytes(desk.folder)
+    names = " ".join(str(path) for path in desk.folder.rglob("*"))
+    hashed = desk.salted("gone123")
+    for secret in ("zephyrous", code, hashed, desk.pseudonym(code)):
+        assert secret.encode() not in left and secret not in names
+    assert b"owl in the snow" in left and [*desk.withdrawn().values()] == [1]
+    [(step, arms)] = desk.withdrawn()
+    assert step == "chat" and arms in ("base", "tuned"), "of who left, a count by condition is kept"
+    leaves.get()
+    assert "Step 1 of 6" in leaves.page, "to come again is to begin anew"
+
+
+@pytest.mark.slow
+def test_a_wrong_code_deletes_nothing_and_costs_time(person: Person, desk: Desk) -> None:
+    person.chosen()
+    began = time.monotonic()
+    for code in ("AAAABBBBCCCCDDDD", "../key", ""):
+        person.post({"code": code}, "/withdraw")
+        assert person.status == 404
+    assert time.monotonic() - began >= 1.5 and len(list(desk.everybody())) == 1
+
+
+# -- blinding ----------------------------------------------------------------------------------------------------------
+
+
+def take_part(new_person: New, study: Study, folder: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """All that one participant is served, under codes that are the same every time."""
+    monkeypatch.setattr("secrets.token_bytes", lambda n: bytes(range(n)))
+    person = new_person(Desk.open(study, folder))
+    person.chosen()
+    person.finish()
+    return b"\n".join(person.served)
+
+
+@pytest.mark.slow
+def test_which_condition_it_is_stands_in_no_served_byte(
+    new_person: New, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same assistant under other labels: every byte is the same, of bodies, headers and addresses."""
+    shown = []
+    for number, labels in enumerate((("base", "tuned"), ("tuned", "base"), ("alpha-arm", "omega-arm"))):
+        same = changed(study, conditions={label: Condition(assistant="adaptive") for label in labels})
+        shown.append(take_part(new_person, same, tmp_path / str(number), monkeypatch))
+    assert shown[0] == shown[1] == shown[2]
+    assert not re.search(rb"adaptive|alpha-arm|tuned", shown[0].split(b"What we had not told")[0])
+
+
+@pytest.mark.slow
+def test_conditions_differ_in_nothing_but_the_replies(
+    new_person: New, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = []
+    for number, name in enumerate(("draft", "adaptive")):
+        same = changed(study, conditions={label: Condition(assistant=name) for label in ("base", "tuned")})
+        served = take_part(new_person, same, tmp_path / str(number), monkeypatch).decode()
+        served = re.sub(r'<div class="dl-text">.*?</div></li>', "", served)
+        pages.append(re.sub(r"\('content-length', '\d+'\)", "", served))
+    assert pages[0] == pages[1]
+
+
+class Timed(Assistants):
+    """A slow and a quick assistant."""
+
+    def reply(self, code: str, progress: Progress) -> tuple[Reply, float]:
+        time.sleep(0.25 if progress.round.arm == "base" else 0.0)
+        return super().reply(code, progress)
+
+
+@pytest.mark.slow
+def test_quick_and_slow_assistants_answer_after_the_same_time(study: Study, tmp_path: Path, new_person: New) -> None:
+    timed = with_chat(study, reply_seconds=0.6)
+    desk = Desk.open(timed, tmp_path / "timed")
+    waits: dict[str, list[float]] = {"base": [], "tuned": []}
+    for _ in range(4):
+        person = new_person(desk, Timed(timed))
+        person.chosen()
+        began = time.monotonic()
+        person.say("about the sea", 0)
+        waited = time.monotonic() - began
+        arm = next(each.round.arm for _, each in desk.everybody() if each.at == max(e.at for _, e in desk.everybody()))
+        waits[arm].append(waited)
+    assert all(waits.values()) and all(min(each) > 0.58 for each in waits.values())
+    assert abs(min(waits["base"]) - min(waits["tuned"])) < 0.25, "what remains is the machine's, not the arm's"
+
+
+# -- failures ----------------------------------------------------------------------------------------------------------
+
+
+class Failing(Assistants):
+    """Fails the first time."""
+
+    failed = 0
+    cause: Exception | None = None
+
+    def reply(self, code: str, progress: Progress) -> tuple[Reply, float]:
+        if not self.failed:
+            self.failed = 1
+            raise AssistantError("secret-model did not reply") from self.cause
+        return super().reply(code, progress)
+
+
+@pytest.mark.slow
+def test_a_failure_is_an_apology_and_another_try_and_is_logged(new_person: New, study: Study, desk: Desk) -> None:
+    person = new_person(desk, Failing(study))
+    person.chosen()
+    reader = person.say("about the sea", 0)
+    assert APOLOGY in person.page and "about the sea" in person.page and "secret-model" not in person.page
+    assert not re.search("<form[^>]*data-resume", person.page), "nobody is asked for ever"
+    reader = person.post(reader.forms[0].hidden | {"action": "resume"})
+    assert len(reader.replies) == 1
+    [exchange] = only(desk)[1].round.exchanges
+    assert exchange.failures == 1 and b"secret-model" in all_bytes(desk.folder)
+
+
+class Broken(Assistants):
+    def reply(self, code: str, progress: Progress) -> tuple[Reply, float]:
+        raise RuntimeError("something else went wrong")
+
+
+@pytest.mark.slow
+def test_whatever_goes_wrong_is_an_apology_too(new_person: New, study: Study, desk: Desk) -> None:
+    person = new_person(desk, Broken(study))
+    person.chosen()
+    person.say("about the sea", 0)
+    assert APOLOGY in person.page and b"something else went wrong" in all_bytes(desk.folder)
+
+
+@pytest.mark.slow
+def test_a_language_model_answers_a_person_and_its_cost_is_kept(new_person: New, study: Study, tmp_path: Path) -> None:
+    model = "openai/miniature:creative_writing:adaptive"
+    asked = changed(study, conditions={label: Condition(assistant=model) for label in ("base", "tuned")})
+    with FakeServer(brain=answer) as server:
+        settings = ClientSettings(api_base=server.api_base, env_file=None, prices={model: Price(1.0, 1.0)})
+        desk = Desk.open(asked, tmp_path / "models")
+        person = new_person(desk, Assistants(asked, settings))
+        person.chosen()
+        reader = person.say("about the sea", 0)
+        assert len(reader.replies) == 1 and server.counts["requests"] == 1
+    assert only(desk)[1].cost > 0
+
+
+@pytest.mark.slow
+def test_who_had_finished_keeps_the_code_when_withdrawing(person: Person, desk: Desk) -> None:
+    person.chosen()
+    person.say("about the sea", 0)
+    person.say("and the wind", 1)
+    person.post({"step": "rating", "rating": "5"})
+    person.post({"step": "chat", "action": "finish"})
+    person.post(FINAL | {"strengths": "My mail is anna@example.org, and it was good from beginning to end."})
+    assert "looks like personal data" in person.page and only(desk)[1].closed is None
+    person.post(FINAL)
+    [(code, _)] = desk.everybody()
+    person.post({"code": code}, "/withdraw")
+    assert "CHANGE-ME-1" in person.page and "pay stays" in person.page and not list(desk.everybody())
+
+
+class OverBudget(Exception):
+    kind = "budget"
+
+
+@pytest.mark.slow
+def test_a_spent_budget_ends_the_conversation_and_nothing_else(new_person: New, study: Study, desk: Desk) -> None:
+    assistants = Failing(study)
+    assistants.cause = OverBudget()
+    person = new_person(desk, assistants)
+    person.chosen()
+    person.say("about the sea", 0)
+    assert "its limit is reached" in person.page
+    person.post({"step": "chat", "action": "finish"})
+    person.post(FINAL)
+    assert "You have finished" in person.page
+
+
+# -- many at once ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_assignment_is_balanced_whoever_leaves(desk: Desk, new_person: New) -> None:
+    people = [new_person() for _ in range(14)]
+    for place, each in enumerate(people):
+        each.admitted()
+        if place in (3, 8):
+            code = max(desk.everybody(), key=lambda pair: pair[1].at)[0]
+            each.post({"code": code}, "/withdraw")
+    slots = sorted(progress.slot for _, progress in desk.everybody() if progress.slot is not None)
+    assert slots == list(range(12)), "what was left is filled first, so two blocks of six are whole"
+
+
+@pytest.mark.slow
+def test_simulated_participants_go_through_the_very_same_pages(study: Study, desk: Desk) -> None:
+    with serving(StudyServer(desk).app) as url:
+        assert run_bots(url, study, 6) == {"done": 6}
+    assert {progress.slot for _, progress in desk.everybody()} == set(range(6))
+    assert all((progress.first("arrived") or {})["bot"] for _, progress in desk.everybody())
+
+
+@pytest.mark.slow
+def test_killed_four_times_nothing_that_was_sent_is_lost(study: Study, tmp_path: Path) -> None:
+    """The server dies in the middle of everything, and comes back at the same address."""
+    longer, folder, file = with_chat(study, minimum=8, maximum=9), tmp_path / "kept", tmp_path / "study.yaml"
+    file.write_text(json.dumps(msgspec.to_builtins(longer)), "utf-8")  # JSON is YAML
+    port = free_port()
+    command = [sys.executable, "-m", "workbench.main", "study", "serve", str(file)]
+    command += ["--folder", str(folder), "--port", str(port)]
+    running = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)]
+    people = [PatientBot(f"http://127.0.0.1:{port}", longer, number) for number in range(6)]
+    try:
+        with ThreadPoolExecutor(len(people)) as pool:
+            ends = [pool.submit(person.run) for person in people]
+            for _ in range(4):
+                before = sum(len(person.said) for person in people)
+                while sum(len(person.said) for person in people) < before + 3 and not all(e.done() for e in ends):
+                    time.sleep(0.02)
+                running[-1].kill()
+                running[-1].wait()
+                running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            assert [end.result(timeout=120) for end in ends] == ["done"] * 6
+    finally:
+        running[-1].kill()
+        running[-1].wait()
+    desk = Desk.read(folder)
+    finished = [progress for _, progress in desk.everybody() if progress.closed == "done"]
+    kept = [exchange.said["text"] for each in finished for exchange in each.round.exchanges]
+    assert len(running) == 5 and len(finished) == 6 and sum(each.round.answered for each in finished) == 48
+    assert sorted(kept) == sorted(text for person in people for text in person.said)

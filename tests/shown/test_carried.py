@@ -1,0 +1,143 @@
+"""Choices that travel from page to page."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import marimo as mo
+import pytest
+from notebook_runs import Address
+
+from discover_lib import Rules
+from discover_lib.metrics.results import MEASURES
+from discover_lib.metrics.scores import ConversationScores
+from workbench.carried import (
+    OWN,
+    address_of,
+    base_rules,
+    kept,
+    pool_controls,
+    rule_sliders,
+    rules_menu,
+    rules_said,
+    rules_set,
+)
+
+pytestmark = pytest.mark.slow  # marimo alone takes a second to import
+
+PAPER = Rules.paper()
+
+
+def test_an_address_holds_what_the_next_page_reads() -> None:
+    address = address_of("41_rows.py", "synthesis/a+b", labels="paper, GRPO", pool=["one", "two"])
+    asked = parse_qs(urlsplit(address).query)
+    assert asked == {
+        "file": ["41_rows.py"],
+        "run": ["synthesis/a+b"],
+        "labels": ["paper, GRPO"],
+        "pool": ['["one","two"]'],
+    }
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch) -> Address:
+    made = Address()
+    monkeypatch.setattr(mo, "query_params", lambda: made)
+    monkeypatch.setattr(mo, "running_in_notebook", lambda: True)
+    return made
+
+
+@pytest.mark.parametrize(("asked", "chosen"), [("authors", "authors"), ("mine", OWN), (None, OWN)])
+def test_rules_that_do_not_exist_are_the_runs_own(address: Address, asked: str | None, chosen: str) -> None:
+    address.update({"labels": asked} if asked else {})
+    assert rules_menu("Labels", "labels", own=True).value == chosen
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "default", "asked", "holds"),
+    [
+        (mo.ui.slider, (0, 10, 1), 3, "7", 7),
+        (mo.ui.slider, (0, 10, 1), 3, "70", 10),
+        (mo.ui.slider, (0, 10, 1), 3, "many", 3),
+        (mo.ui.range_slider, (0, 10, 1), [0, 10], "[2,5]", [2, 5]),
+        (mo.ui.checkbox, (), False, "true", True),
+        (mo.ui.checkbox, (), False, "7", False),
+        (mo.ui.dropdown, (["a", "b"],), "a", "b", "b"),
+        (mo.ui.dropdown, (["a", "b"],), "a", "c", "a"),
+        (mo.ui.dropdown, ([1, 2, 4],), 1, "4", 4),
+        (mo.ui.radio, ({"one": 1, "two": 2},), "one", "two", 2),
+        (mo.ui.multiselect, (["a", "b"],), ["a"], '["a","b"]', ["a", "b"]),
+        (mo.ui.multiselect, (["a", "b"],), ["a"], "a", ["a"]),
+        (mo.ui.text, (), "", "[1]", "[1]"),
+    ],
+)
+def test_a_control_begins_as_the_address_says_if_it_can(
+    address: Address, kind: Any, arguments: tuple[Any, ...], default: Any, asked: str, holds: Any
+) -> None:
+    address["x"] = asked
+    assert kept(kind, "x", *arguments, value=default).value == holds
+
+
+def test_what_is_chosen_stands_in_the_address_and_a_default_does_not(address: Address) -> None:
+    address["p"] = "0.5"
+    menu = kept(mo.ui.dropdown, "rules", {"Paper": 1, "Authors": 2}, value="Paper", forgets=("p",))
+    menu._on_change(2)
+    assert address == {"rules": "Authors"}, "and what the other choice made void is gone"
+    menu._on_change(1)
+    assert address == {}
+    box = kept(mo.ui.checkbox, "all", value=False)
+    box._on_change(True)
+    assert address == {"all": "true"}
+
+
+def test_a_folder_stands_in_the_address_as_its_path(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", "/outputs")
+    places = {"today 21:39": Path("/outputs/synthesis/a"), "today 21:40": Path("/outputs/b")}
+    menu = kept(mo.ui.dropdown, "run", places, value="today 21:39")
+    menu._on_change(places["today 21:40"])
+    assert address == {"run": "b"}
+    later = {"yesterday 21:39": places["today 21:39"], "yesterday 21:40": places["today 21:40"]}
+    assert kept(mo.ui.dropdown, "run", later, value="yesterday 21:39").value == Path("/outputs/b")
+
+
+def test_rules_are_said_as_they_were_moved() -> None:
+    assert rules_said(PAPER, PAPER) == "the paper rules"
+    assert rules_said(PAPER.replace(p=0.65, tau=190), PAPER) == "yours: near miss 0.65, 190 free tokens"
+
+
+def test_rules_keep_the_runs_unit_and_their_name_until_something_is_moved() -> None:
+    own = PAPER.replace(token_unit="words")
+    assert base_rules(OWN, own) is own
+    base = base_rules("paper, GRPO", own)
+    assert (base.tau, base.token_unit) == (500, "words")
+    assert rules_set(base, base.p, base.tau, 1000 * base.lam) == base
+    assert rules_set(base, 0.5, base.tau, 2).lam == 0.002
+
+
+def test_sliders_take_what_the_address_asks_for_within_their_range(address: Address) -> None:
+    address.update({"p": "0.5", "tau": "99999", "lam": "much"})
+    p, tau, lam = rule_sliders(PAPER)
+    assert (p.value, tau.value, lam.value) == (0.5, 1000, 1)
+
+
+def test_a_pool_comes_from_the_address_as_far_as_it_exists() -> None:
+    scores = [row(name, domain) for name in ("draft", "ask", "adaptive") for domain in ("svg_drawing", "travel_plan")]
+    label = MEASURES[2].label
+    asked = {"domain": "travel_plan", "measure": label, "pool": '["ask","nobody"]', "leave_out": "all"}
+    scope, measure, pool, leave_out = pool_controls(scores, asked)
+    assert (scope.value, measure.value, pool.value, leave_out.value) == (
+        "travel_plan",
+        MEASURES[2].name,
+        ["ask"],
+        "all",
+    )
+    scope, measure, pool, leave_out = pool_controls(scores, {"domain": "x", "pool": "nobody", "leave_out": "some"})
+    assert (scope.value, measure.value, leave_out.value) == ("all", MEASURES[0].name, "none")
+    assert pool.value == ["draft", "ask", "adaptive"]
+
+
+def row(assistant: str, domain: str) -> ConversationScores:
+    """The scores of one conversation; only who and where matter here."""
+    import types
+
+    return types.SimpleNamespace(assistant=assistant, domain=domain)  # type: ignore[return-value]

@@ -1,0 +1,273 @@
+"""A class: nobody comes in without the word, students reach the lessons alone, and no answer is lost."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.responses import PlainTextResponse
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect
+
+from workbench.lessons.answers import FILE_VARIABLE, MAX_LINE, append, first_answer, hand_in, latest, read_answers
+from workbench.lessons.classroom import FOR_STUDENTS, MAX_NAME, Classroom, Room, board_of
+from workbench.lessons.exercise import Outcome
+from workbench.lessons.exercises import check
+
+
+async def notebooks(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stands where marimo stands: says who asks for what."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.send", "text": scope["user"].display_name})
+        await send({"type": "websocket.close"})
+    else:
+        await PlainTextResponse(f"{scope['user'].display_name} at {scope['path']}")(scope, receive, send)
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    return Room("Harbour", "the-key", tmp_path / "class" / "harbour.jsonl")
+
+
+@pytest.fixture
+def classroom(room: Room) -> Classroom:
+    return Classroom(notebooks, room)
+
+
+def visitor(classroom: Classroom) -> TestClient:
+    return TestClient(classroom, follow_redirects=False)
+
+
+def joined(classroom: Classroom, name: str, word: str = " harbour ") -> TestClient:
+    client = visitor(classroom)
+    assert client.post("/class", data={"word": word, "name": name}).status_code == 303
+    return client
+
+
+# -- who comes in ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/", "/?file=lessons/1_asking.py", "/api/status", "/assets/x.js", "/class/teacher"])
+def test_without_the_word_every_address_leads_to_the_door(classroom: Classroom, path: str) -> None:
+    answer = visitor(classroom).get(path)
+    assert answer.status_code == 303 and answer.headers["location"] == "/class"
+
+
+def test_without_the_word_no_socket_opens(classroom: Classroom) -> None:
+    with pytest.raises(WebSocketDisconnect), visitor(classroom).websocket_connect("/ws?file=lessons/1_asking.py"):
+        pass
+
+
+@pytest.mark.slow
+def test_a_wrong_word_is_told_so_and_costs_time(classroom: Classroom) -> None:
+    client, began = visitor(classroom), time.monotonic()
+    answer = client.post("/class", data={"word": "port", "name": "Kim"})
+    assert answer.status_code == 403 and "not the word" in answer.text and time.monotonic() - began >= 0.5
+    assert 'value="Kim"' in answer.text  # the name need not be typed again
+    assert client.get("/").status_code == 303
+
+
+@pytest.mark.slow
+def test_many_guesses_at_once_find_the_word_no_sooner_and_hold_up_nobody_else(classroom: Classroom) -> None:
+    def come_in(word: str, address: str) -> Coroutine[None, None, tuple[int, float]]:
+        async def answered() -> tuple[int, float]:
+            transport = httpx.ASGITransport(classroom, client=(address, 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://class") as client:
+                answer = await client.post("/class", data={"word": word, "name": "Kim"})
+                return answer.status_code, time.monotonic() - began
+
+        return answered()
+
+    async def at_once() -> list[tuple[int, float]]:
+        guesses = [come_in(word, "10.0.0.6") for word in ("port", "pier", "quay", "harbour")]
+        return await asyncio.gather(*guesses, come_in("harbour", "10.0.0.7"))
+
+    began = time.monotonic()
+    *wrong, (found, after), (other, soon) = asyncio.run(at_once())
+    assert [code for code, _ in wrong] == [403, 403, 403] and (found, other) == (303, 303)
+    assert after >= 1.5 and soon < after - 0.5, "another address waits for nobody"
+
+
+@pytest.mark.slow
+def test_of_too_many_guesses_at_once_the_rest_is_not_looked_at(
+    classroom: Classroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.lessons.classroom.MOST_WAITING", 2)
+
+    async def at_once() -> list[int]:
+        transport = httpx.ASGITransport(classroom)
+        async with httpx.AsyncClient(transport=transport, base_url="http://class") as client:
+            tries = [client.post("/class", data={"word": word, "name": "Kim"}) for word in ("port", "pier", "harbour")]
+            codes = [each.status_code for each in await asyncio.gather(*tries)]
+            return [*codes, (await client.post("/class", data={"word": "harbour", "name": "Kim"})).status_code]
+
+    assert asyncio.run(at_once()) == [403, 403, 429, 303]
+
+
+def test_students_see_the_lessons_and_the_first_page_alone(classroom: Classroom) -> None:
+    kim = joined(classroom, "Kim")
+    page = kim.get("/").text
+    assert "Hello <b>Kim</b>" in page and page.count("<li>") == len(FOR_STUDENTS) == 6
+    assert kim.get("/?file=lessons/3_length.py").text == "Kim at /"
+    assert kim.get("/?file=20_simulator.py").status_code == 403
+    assert kim.get("/?file=lessons/3_length.py&file=65_audit.py").status_code == 403
+    assert kim.get("/?file=../../etc/passwd").status_code == 403
+    with kim.websocket_connect("/ws?file=lessons/3_length.py") as socket:
+        assert socket.receive_text() == "Kim"
+    with pytest.raises(WebSocketDisconnect), kim.websocket_connect("/ws?file=40_synthesis.py"):
+        pass
+
+
+@pytest.mark.slow
+def test_a_name_is_used_once_and_is_short(classroom: Classroom) -> None:
+    names = ["Kim", "kim", "K\x00i\nm", "", "x" * 200]
+    shown = [joined(classroom, name).get("/?file=lessons/1_asking.py").text.removesuffix(" at /") for name in names]
+    assert shown == ["Kim", "kim 2", "Kim 3", "somebody", "x" * MAX_NAME]
+
+
+def test_a_cookie_of_another_class_is_nobody(classroom: Classroom, room: Room) -> None:
+    other = joined(Classroom(notebooks, Room("harbour", "another key", room.file)), "Eve")
+    client = visitor(classroom)
+    client.cookies = other.cookies
+    assert client.get("/").headers["location"] == "/class"
+
+
+def test_the_teacher_comes_by_the_key_and_may_open_every_page(classroom: Classroom) -> None:
+    teacher = visitor(classroom)
+    assert teacher.get("/class/teacher?key=wrong").headers["location"] == "/class"
+    assert teacher.get("/class/teacher?key=the-key").headers["location"] == "/class/teacher"
+    assert "Harbour" in teacher.get("/class/teacher").text
+    assert teacher.get("/?file=20_simulator.py").status_code == 200
+    assert joined(classroom, "Kim").get("/class/answers").headers["location"] == "/class"
+
+
+def test_a_form_that_is_too_large_is_refused(classroom: Classroom) -> None:
+    assert visitor(classroom).post("/class", data={"word": "x" * 5_000}).status_code == 413
+
+
+@pytest.mark.parametrize("word", ["", "abc", "   a   "])
+def test_a_word_is_not_too_short(word: str) -> None:
+    with pytest.raises(ValueError, match="at least four"):
+        Room.open(word)
+
+
+def test_after_a_restart_the_class_goes_on_and_nobody_has_to_come_in_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    before, after = Room.open("Night Harbour!"), Room.open("night harbour")
+    assert before.file == after.file == tmp_path / "class" / "night-harbour.jsonl" and before.key == after.key
+    assert Room.open("day harbour").key != before.key
+    assert os.name == "nt" or before.file.with_suffix(".key").stat().st_mode & 0o077 == 0
+    kim = joined(Classroom(notebooks, before), "Kim", "night harbour!")
+    again = visitor(Classroom(notebooks, after))
+    again.cookies = kim.cookies
+    assert again.get("/?file=lessons/1_asking.py").text == "Kim at /"
+
+
+def test_a_browser_that_was_quit_still_knows_its_student(classroom: Classroom) -> None:
+    client = visitor(classroom)
+    given = client.post("/class", data={"word": "harbour", "name": "Kim"}).headers["set-cookie"]
+    assert int(given.casefold().partition("max-age=")[2].partition(";")[0]) >= 120 * 24 * 3600
+    assert 'href="/class"' in client.get("/").text, "and who else sits down there can say so"
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def test_answers_are_kept_in_order_and_come_back(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not hand_in("Kim", "reward", 2.0, check("reward", 2.0)), "no class is on"
+    monkeypatch.setenv(FILE_VARIABLE, str(room.file))
+    assert not hand_in("", "reward", 2.0), "nobody is nobody's student"
+    assert hand_in("Kim", "reward", 2.0, check("reward", 2.0))
+    assert hand_in("Kim", "reward", 1.64, check("reward", 1.64))
+    assert hand_in("Ada", "predict-1", "none")
+    assert not hand_in("Ada", "beat", "x" * MAX_LINE)
+    answers = read_answers(room.file)
+    assert [(each.student, each.task, each.answer, each.passed) for each in answers] == [
+        ("Kim", "reward", 2.0, False),
+        ("Kim", "reward", 1.64, True),
+        ("Ada", "predict-1", "none", None),
+    ]
+    assert latest(answers)["Kim", "reward"].passed
+    assert latest([answers[1], answers[0]])["Kim", "reward"].passed, "what was right once stays right"
+
+
+def test_a_torn_line_costs_itself_alone(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FILE_VARIABLE, str(room.file))
+    hand_in("Kim", "tau", 250)
+    with room.file.open("ab") as file:
+        file.write(b'{"at": 1.0, "student": "A')
+    hand_in("Ada", "tau", 860)
+    append(room.file, b"[1, 2]\n")
+    assert [each.student for each in read_answers(room.file)] == ["Kim", "Ada"]
+
+
+@pytest.mark.slow
+def test_killed_anywhere_nothing_handed_in_is_lost(room: Room) -> None:
+    code = """
+import sys
+from workbench.lessons.answers import hand_in
+for number in range(100_000):
+    hand_in("Kim", "tau", number)
+    print(number, flush=True)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, FILE_VARIABLE: str(room.file)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    for _ in range(20):
+        process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    said = 19 + len(process.stdout.readlines())
+    process.wait()
+    assert [each.answer for each in read_answers(room.file)][: said + 1] == list(range(said + 1))
+
+
+def test_the_board_shows_texts_of_others_as_texts(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FILE_VARIABLE, str(room.file))
+    evil = "<img src=x onerror=alert(1)>"
+    hand_in(evil, "explain-1", evil)
+    hand_in(evil, "predict-1", evil)
+    hand_in(evil, "reward", evil, Outcome(False, evil))
+    board = board_of(read_answers(room.file))
+    assert "<img" not in board and board.count("&lt;img") >= 5
+    assert "1 at work, 3 answers so far" in board and "… 1" in board
+
+
+def test_of_the_guesses_everybody_s_first_counts_beside_what_happened(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FILE_VARIABLE, str(room.file))
+    for student, guess in (("Kim", "makes all of them likelier"), ("Ada", "nothing at all"), ("Kim", "nothing at all")):
+        hand_in(student, "predict-5", guess)
+    assert first_answer("Kim", "predict-5") == "makes all of them likelier"
+    assert first_answer("Ada", "predict-1") is None and first_answer("", "predict-5") is None
+    board = board_of(read_answers(room.file))
+    assert "“makes all of them likelier”: 1; “nothing at all”: 1</td>" in board
+    assert "3, 3, 3 and 3" in board and "<td>nothing at all</td>" in board
+
+
+def test_an_empty_board_says_so() -> None:
+    assert "Nothing has been handed in" in board_of([])
+
+
+def test_answers_are_plain_json_lines(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FILE_VARIABLE, str(room.file))
+    hand_in("Jürgen", "break", "ein Boot,\nein Haus")
+    [line] = room.file.read_text("utf-8").splitlines()
+    stored: dict[str, Any] = json.loads(line)
+    assert stored["student"] == "Jürgen" and stored["answer"] == "ein Boot,\nein Haus"

@@ -1,0 +1,112 @@
+"""Who plays what, as chosen in a form."""
+
+from typing import Any
+
+import pytest
+
+from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
+from discover_lib.engines.options import NO_OPTIONS, RoleOptions
+from workbench.controls import (
+    MODEL,
+    Choice,
+    ChoiceError,
+    builder_stages,
+    chooser,
+    domain_labels,
+    evaluation_menus,
+    plan_table,
+    read_choice,
+    read_evaluation,
+)
+
+pytestmark = pytest.mark.slow
+
+ROLES = ("judge", "voice", "assistant")
+
+
+def filled(**given: Any) -> dict[str, Any]:
+    empty = {"model": "", "other": "", "style": "", "api_base": "", "key_variable": ""}
+    return {**dict.fromkeys(ROLES, "miniature"), **empty, **given}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"model": "openai/m", "api_base": "http://x/v1"}, Choice()),
+        ({"judge": MODEL, "model": " openai/m "}, Choice(judge="openai/m")),
+        (
+            {"assistant": MODEL, "model": "openai/m", "style": "clarifying"},
+            Choice(assistant="openai/m+clarifying"),
+        ),
+        (
+            {"voice": MODEL, "assistant": MODEL, "model": "openai/m", "other": "openai/n", "api_base": "http://x/v1"},
+            Choice(voice="openai/m", assistant="openai/n", api_base="http://x/v1"),
+        ),
+        (
+            {"voice": MODEL, "model": "openai/m", "leak_check": True},
+            Choice(voice="openai/m", leak_check="openai/m"),
+        ),
+        ({"judge": MODEL, "model": "openai/m", "leak_check": True}, Choice(judge="openai/m")),
+    ],
+)
+def test_a_form_is_read_and_shown_again(given: dict[str, Any], expected: Choice) -> None:
+    assert read_choice(filled(**given)) == expected
+    shown = chooser(ROLES, expected).element.value
+    assert read_choice(shown) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"judge": MODEL}, "no model is named"),
+        ({"judge": MODEL, "model": "gpt-99"}, "invalid model name 'gpt-99'"),
+        ({"judge": MODEL, "model": "openai/m", "api_base": "localhost"}, "api_base is a URL"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ChoiceError, match=said):
+        read_choice(filled(**given))
+
+
+def test_an_unknown_price_is_said_and_a_known_one_added_up() -> None:
+    assert read_choice(None) == Choice()
+    unknown = plan_table(builder_stages(Choice(builder="openai/m", api_base="http://x/v1")), "")
+    assert "unknown" in unknown and "$" not in unknown
+    assert "$" in plan_table(builder_stages(Choice(builder="anthropic/claude-sonnet-4-5")), "")
+
+
+def test_choosers_offer_the_papers_kinds_first_and_the_unseen_ones_after_them():
+    assert tuple(domain_labels().values()) == DOMAINS + UNSEEN_DOMAINS
+    assert list(domain_labels())[0::4] == ["SVG drawing", "Data-viz code"]
+
+
+def test_options_of_a_role_are_read_and_shown_again() -> None:
+    given = {"judge": MODEL, "model": "openai/m", "judge_max_tokens": " 4096 ", "judge_reasoning_effort": "low"}
+    choice = read_choice(filled(**given, voice_max_tokens="1"))  # the voice is no model: nothing is asked of it
+    assert choice.options == RoleOptions.read(max_tokens=["judge=4096"], reasoning_effort=["judge=low"])
+    assert read_choice(chooser(ROLES, choice).element.value) == choice
+    with pytest.raises(ChoiceError, match="--temperature: a number from 0 to 2, or none, not 'warm'"):
+        read_choice(filled(**given, judge_temperature="warm"))
+
+
+def test_where_conversations_are_scored_the_scorer_has_fields_of_its_own() -> None:
+    given = filled(judge=MODEL, model="openai/m", scorer_max_tokens="9000", scorer_temperature="0.2")
+    choice = read_choice(given)
+    assert choice.options.of("scorer") == {"max_tokens": 9000, "temperature": 0.2} and not choice.options.of("judge")
+    assert read_choice(chooser(ROLES, choice, scored=True).element.value) == choice
+    assert "scorer_max_tokens" not in chooser(ROLES, choice).element.value
+    assert read_choice(filled(voice=MODEL, model="openai/m", scorer_temperature="1")).options == NO_OPTIONS
+
+
+def test_an_evaluation_asks_for_the_papers_scale_and_request_where_they_are_chosen() -> None:
+    menus = evaluation_menus().value | {"interactivity": "paper", "final_request": "paper"}
+    asked = filled(judge=MODEL, voice=MODEL, model="openai/m", leak_check=True)
+    options, _, refusal = read_evaluation(menus, asked)
+    assert options is not None and not refusal
+    assert (options.interactivity, options.final_request, options.leak_check) == ("paper", "paper", "openai/m")
+
+
+def test_a_tree_is_planned_within_the_builders_limit() -> None:
+    limited = RoleOptions.read(max_tokens=["builder=1000"])
+    stages = builder_stages(Choice(builder="openai/m", options=limited))
+    assert max(stage.length.completion.high for stage in stages) == 1000

@@ -1,0 +1,112 @@
+"""The command lines that pages offer, read by the commands' own parsers."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discover_lib.base.files import REPOSITORY
+from discover_lib.cli.runs import EvaluateFlags, MakeFlags, SimulateFlags, SynthesizeFlags
+from discover_lib.core.rules import Rules
+from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.rows import RowOptions
+from discover_lib.runs.options import RunOptions
+from discover_lib.train.recipes import Recipe
+from discover_lib.train.stage import StageSettings
+from workbench.echo import export_command, run_command, shown_path, train_command
+from workbench.jobs import laid_out
+from workbench.main import COMMANDS, LazyCommand
+
+
+def read(command: str) -> tuple[str, dict[str, Any]]:
+    """A command's name, and what its parser makes of the rest; an unknown option fails the test."""
+    program, name, *words = shlex.split(command)
+    assert program == "discover"
+    return name, dict(LazyCommand(name, COMMANDS[name]).make_context(name, words).params)
+
+
+FLAGS: dict[str, type[MakeFlags]] = {
+    "simulate": SimulateFlags,
+    "synthesize": SynthesizeFlags,
+    "evaluate": EvaluateFlags,
+}
+DOMAIN = "svg_drawing"
+RUNS = {
+    "simulate": (RunOptions(("draft", "ask"), domain=DOMAIN, artifacts=2, trials=3, seed=4), ()),
+    "synthesize": (RunOptions(("draft",), domain=DOMAIN, artifacts=2, candidates=2, split="train", turns=3), ()),
+    "look-ahead": (
+        RunOptions(("draft", "ask"), DOMAIN, artifacts=1, candidates=1, look_ahead=2, reward_assistant="adaptive"),
+        (),
+    ),
+    "evaluate": (RunOptions(("draft",), artifacts=2, trials=2, rules=Rules.authors()), (DOMAIN, "travel_plan")),
+    "the paper's own": (
+        RunOptions(
+            ("openai/x+collabllm",),
+            artifacts=1,
+            engine="openai/some-model",
+            leak_check="judge",
+            interactivity="paper",
+            final_request="paper",
+        ),
+        (DOMAIN,),
+    ),
+    "several domains": (RunOptions(("draft",), f"{DOMAIN}, travel_plan", artifacts=1, candidates=2), ()),
+    "a cap": (RunOptions(("draft",), DOMAIN, artifacts=1, rules=Rules.paper().replace(near_miss_cap=2)), ()),
+    "a model": (RunOptions(("draft",), DOMAIN, artifacts=1, judge="openai/some-model", turns=2), ()),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", RUNS)
+def test_the_command_of_a_run_makes_the_same_run(kind: str) -> None:
+    options, domains = RUNS[kind]
+    configuration = laid_out(options, domains).configuration
+    name, given = read(run_command(Path("/runs/mine"), configuration))
+    assert name == configuration["kind"] and given["run"] == Path("/runs/mine")
+    assert FLAGS[name](**given).lay_out().configuration == configuration
+
+
+def test_a_run_that_no_command_alone_can_make_has_none(tmp_path: Path) -> None:
+    of_files = {**laid_out(*RUNS["simulate"]).configuration, "domain": None}
+    assert run_command(tmp_path, of_files) == ""
+    mixed = laid_out(RunOptions(("draft",), DOMAIN, artifacts=1, rules=Rules.paper().replace(thresholds=2)))
+    assert run_command(tmp_path, mixed.configuration) == ""
+
+
+def test_the_command_of_an_export_says_what_the_page_filters() -> None:
+    filters = Filters(min_margin=0.25, max_similarity=0.8, max_tokens=900, leaks=True)
+    options = RowOptions(None, "be brief", "notation", grpo_tau=120.0)
+    name, given = read(export_command(Path("/r"), Path("/out it"), "preference", "parquet", options, filters, "a/base"))
+    assert name == "export"
+    assert {key: given[key] for key in ("run", "form", "out", "files", "system", "text", "tau", "base")} == {
+        "run": Path("/r"), "form": "preference", "out": Path("/out it"), "files": "parquet", "system": "be brief",
+        "text": "notation", "tau": 120.0, "base": "a/base",
+    }  # fmt: skip
+    assert {key: given[key] for key in vars(filters)} == vars(filters)
+    _, plain = read(export_command(Path("/r"), Path("/o"), "sft", "jsonl", RowOptions(), Filters()))
+    assert plain["tau"] is None and plain["leaks"] is False and plain["max_tokens"] is None
+
+
+@pytest.mark.slow
+def test_the_command_of_a_training_run_says_what_differs_from_the_preset() -> None:
+    preset = Recipe.named("miniature")
+    recipe = preset.changed("dpo", {"beta": 0.2})
+    settings = StageSettings("dpo", "/data", "/models/tiny/abc", "/runs/sft", recipe, "transformers", 3)
+    name, given = read(train_command(settings, preset, Path("/runs/dpo")))
+    assert name == "train" and given["changes"] == ["beta=0.2"] and given["recipe"] == "miniature"
+    assert (given["stage"], given["base"], given["adapter"]) == ("dpo", "tiny", Path("/runs/sft"))
+    assert (given["backend"], given["seed"], given["run"]) == ("transformers", 3, Path("/runs/dpo"))
+    options = {"judge": {"max_tokens": 4096, "temperature": None}}
+    live = StageSettings("grpo", "/data", "/models/tiny/abc", recipe=preset, judge="openai/m", options=options)
+    _, given = read(train_command(live, preset, Path("/runs/grpo")))
+    assert (given["judge"], given["max_tokens"], given["temperature"]) == ("openai/m", ["judge=4096"], ["judge=none"])
+    assert (given["system"], given["thinking"]) == ("none", False)
+    asked = StageSettings("sft", "/data", "Qwen/Qwen3-8B", recipe=preset, system="collaborative", thinking=True)
+    _, given = read(train_command(asked, preset, Path("/runs/sft")))
+    assert (given["system"], given["thinking"]) == ("collaborative", True)
+
+
+def test_a_path_is_shown_as_one_types_it_in_the_projects_folder() -> None:
+    assert shown_path(REPOSITORY / "outputs" / "a") == "outputs/a"
+    assert shown_path(Path("/elsewhere")) == "/elsewhere"

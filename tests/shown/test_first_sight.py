@@ -1,0 +1,182 @@
+"""What a page is about, sent before the page is made: from where it is read, and into which pages it is put."""
+
+from pathlib import Path
+
+import marimo
+import pytest
+from browser import Server
+from playwright.sync_api import Page, Route
+from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.testclient import TestClient
+
+from workbench import server as app_server
+from workbench.first_sight import FirstSight, introduction_of, with_first_sight
+from workbench.serve import notebooks_folder
+
+NOTEBOOKS = sorted(notebooks_folder().rglob("*.py"))
+HEAD = '# title = "07 · Birds"\n# description = "What birds <want>."\n\napp = marimo.App(\n    width="full")\n'
+CELL = '\n\ndef introduce():\n    mo.md({}"""\n    # Why?\n\n    *So*: {{1}}.\n\n    All.\n    """)'
+MARIMO = (
+    '<html><body>\n    <div id="root"></div>\n<script>{"mode": "read", "display": {"theme": "dark"}}</script></html>'
+)
+
+
+@pytest.mark.parametrize(
+    ("notebook", "introduction"),
+    [
+        (HEAD + CELL.format(""), "<h1>Why?</h1>\n<p><em>So</em>: {1}.</p>\n<p>All.</p>\n"),
+        (HEAD + CELL.format("f"), "<h1>Why?</h1>\n<p>All.</p>\n"),
+        (HEAD, "<h1>Birds</h1><p>What birds &lt;want&gt;.</p>"),
+        ("import marimo\n\nmo.md('# Other')", ""),
+    ],
+    ids=["written there", "partly computed", "previewed only", "neither"],
+)
+def test_the_introduction_is_read_off_the_notebook(notebook: str, introduction: str) -> None:
+    assert introduction_of(notebook) == introduction
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_page_has_one_that_begins_with_its_heading(path: Path) -> None:
+    introduction = introduction_of(path.read_text("utf-8"))
+    assert introduction.startswith("<h1") and "{" not in introduction
+
+
+def test_it_stands_before_what_marimo_makes_in_the_page_s_own_width_and_theme() -> None:
+    page = with_first_sight(MARIMO, HEAD)
+    assert page.index('<div id="root"></div>') < page.index('id="first-sight"') < page.index("What birds &lt;want")
+    assert (
+        'data-width="full"' in page and 'data-theme="dark"' in page and page.endswith(MARIMO.partition("root")[2][8:])
+    )
+    assert "data-theme=" not in with_first_sight(MARIMO.replace('"dark"', '"system"'), HEAD).partition("<script>")[0]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [MARIMO.replace('"read"', '"edit"'), MARIMO.replace("root", "other"), "no page"],
+    ids=["edit", "laid out", ""],
+)
+def test_what_is_for_editing_or_laid_out_otherwise_stays_as_it_is(page: str) -> None:
+    assert with_first_sight(page, HEAD) == page
+
+
+def test_the_installed_marimo_lays_its_page_out_as_is_known_here() -> None:
+    index = (Path(marimo.__file__).parent / "_static" / "index.html").read_text("utf-8")
+    assert "first-sight" in with_first_sight(index + '"mode": "read"', HEAD)
+
+
+def test_only_a_notebook_s_page_is_changed() -> None:
+    asked: list[str] = []
+
+    def text_of(name: str) -> str:
+        asked.append(name)
+        return HEAD if name == "birds.py" else ""
+
+    client = TestClient(FirstSight(HTMLResponse(MARIMO), text_of))
+    answer = client.get("/?file=birds.py&run=mine")
+    assert "first-sight" in answer.text and int(answer.headers["content-length"]) == len(answer.content)
+    assert [client.get(path).text for path in ("/", "/?file=bees.py", "/other?file=birds.py")] == [MARIMO] * 3
+    assert asked == ["birds.py", "", "bees.py"]
+    refused = TestClient(FirstSight(PlainTextResponse(MARIMO, status_code=404), text_of)).get("/?file=birds.py")
+    assert (refused.status_code, refused.text) == (404, MARIMO)
+
+
+@pytest.mark.parametrize("name", ["../pyproject.toml", "/etc/passwd", "gone.py", "", "lessons"])
+def test_no_other_file_is_read(name: str) -> None:
+    assert app_server.text_of_notebook(name) == ""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_there_at_once_and_the_page_takes_its_very_place(page: Page, server: Server, scheme: str) -> None:
+    held: list[Route] | None = []
+
+    def hold(route: Route) -> None:
+        if held is None:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.emulate_media(color_scheme=scheme)
+    page.route("**/assets/index-*.js", hold)  # the front end cannot run yet
+    page.goto(f"{server.url}/?file=41_rows.py", wait_until="commit")
+    early = page.locator("#first-sight h1")
+    early.wait_for()
+    page.evaluate("document.fonts.ready")
+    place, said = early.bounding_box(), early.inner_text()
+    looks = "element => { const s = getComputedStyle(element); return [s.fontSize, s.fontFamily] }"
+    early_looks = early.evaluate(looks)
+    assert page.locator("#root *").count() == 0 and place
+    waiting, held = held, None
+    for route in waiting:
+        route.continue_()
+    page.locator("#first-sight").wait_for(state="detached", timeout=60_000)
+    own = page.locator("#root h1")
+    box = own.bounding_box()
+    assert own.inner_text() == said and own.evaluate(looks) == early_looks and box
+    assert all(abs(box[side] - place[side]) <= 2 for side in ("x", "y", "width", "height"))
+
+
+OUTPUT = "root.insertAdjacentHTML('beforeend', '<div class=output-area><div>{}</div></div>')"
+
+
+def test_the_page_s_heading_takes_its_place_and_the_next_output_ends_the_waiting(page: Page) -> None:
+    page.set_content(with_first_sight(MARIMO, HEAD))
+    assert page.locator("h1").inner_text() == "Birds"
+    page.evaluate(OUTPUT.format("<h1>Birds</h1>"))
+    assert page.locator("h1").count() == 1 and page.get_by_text("Opening the page").is_visible()
+    page.evaluate(OUTPUT.format("a chart"))
+    assert page.locator("#first-sight").count() == 0
+
+
+@pytest.mark.parametrize("shown", ["an error", None], ids=["an error", "nothing"])
+def test_where_no_heading_comes_it_does_not_stay(page: Page, shown: str | None) -> None:
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)  # time passes below alone, however busy the machine is
+    page.set_content(with_first_sight(MARIMO, HEAD))
+    if shown:
+        page.evaluate(OUTPUT.format(shown))
+    page.clock.run_for(1900)
+    assert page.locator("#first-sight").count() == 1
+    page.clock.run_for(200 if shown else 18_200)
+    assert page.locator("#first-sight").count() == 0
+
+
+def test_a_server_that_was_away_is_found_again_and_one_started_anew_is_asked_for_the_page(page: Page) -> None:
+    away, start = True, "first"
+
+    def answer(route: Route) -> None:
+        if away:
+            route.abort()
+        else:
+            token = f"<marimo-server-token data-token={start}></marimo-server-token>"
+            route.fulfill(body=with_first_sight(MARIMO, HEAD) + token, content_type="text/html")
+
+    away = False
+    page.route("http://localhost:9/**", answer)
+    page.goto("http://localhost:9/")
+    page.evaluate("window.pressed = 0")
+    button = "<button data-testid=disconnected-indicator onclick='pressed += 1'>"
+    away = True
+    with page.expect_event("requestfailed"):
+        page.evaluate(f"root.insertAdjacentHTML('beforeend', `{button}</button>`)")
+    assert page.evaluate("pressed") == 0
+    away = False
+    page.wait_for_function("pressed > 0")
+    start = "second"
+    page.wait_for_function("window.pressed === undefined")  # a new page
+
+
+def test_marimo_s_button_that_finds_the_server_again_is_named_as_is_known_here() -> None:
+    assets = Path(marimo.__file__).parent / "_static" / "assets"
+    assert any("disconnected-indicator" in file.read_text("utf-8") for file in assets.glob("panels-*.js"))
+
+
+def test_the_browser_s_back_leaves_a_page_whose_address_has_changed(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/")
+    page.goto(f"{server.url}/?file=lessons/3_length.py")
+    page.get_by_text("less than 0").click()
+    page.get_by_role("button", name="This is my guess").click()
+    page.wait_for_url("**guess=less+than+0**")
+    page.get_by_role("button", name="2 By hand").click()
+    page.wait_for_url("**step=2**")
+    page.go_back()
+    assert page.url == f"{server.url}/"

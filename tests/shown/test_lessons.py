@@ -1,0 +1,250 @@
+"""The exercises: reference answers pass, and sixty typical mistakes each get the hint that helps with them."""
+
+import dataclasses
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from discover_lib.base.glossary import TERMS
+from discover_lib.core.advance import advance
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Discovery, Evaluation, IntentState, Verdict
+from discover_lib.engines.miniature.lexicon import load_lexicon
+from workbench.lessons.exercise import MAX_TEXT
+from workbench.lessons.exercises import EXERCISES, check
+from workbench.lessons.people import tree_of
+from workbench.lessons.predictions import PREDICTIONS
+from workbench.simulator_page import ABOUT
+
+
+def everything() -> str:
+    """All things of the lexicon that can be drawn in one list."""
+    lexicon = load_lexicon("svg_drawing")
+    return ", ".join(value.say for value in lexicon.values.values() if value.is_leaf and value.dimension == "subject")
+
+
+# -- the transition as students write it, right and wrong --------------------------------------------------------------
+
+
+def right(tree: IntentTree, state: IntentState, evaluation: Evaluation, rules: Rules) -> IntentState:
+    """Written from the paper, not from the library."""
+    levels, satisfied, thetas = dict(state.discovery), set(state.satisfied), dict(state.thresholds)
+    verdicts = {verdict.intent_id: verdict for verdict in evaluation.verdicts}
+    for key in tree.intents:
+        verdict, parent = verdicts.get(key), tree.parents[key]
+        level = levels.get(key, Discovery.UNDISCOVERED)
+        waits = parent is not None and levels.get(parent) is not Discovery.DISCOVERED
+        if verdict is None or (waits and level is not Discovery.DISCOVERED):
+            continue
+        if verdict.engaged:
+            levels[key] = Discovery.DISCOVERED
+            if evaluation.kind == "artifact":
+                satisfied.add(key)
+        elif level is not Discovery.DISCOVERED:
+            score = rules.p * len({miss.lower() for miss in verdict.near_misses})
+            if round(score - thetas[key], 12) > 0:
+                levels[key], thetas[key] = Discovery(level + 1), state.initial_thresholds[key]
+            else:
+                thetas[key] = round(thetas[key] - score, 12)
+    return IntentState(levels, frozenset(satisfied), thetas, state.initial_thresholds)
+
+
+def without_the_gate(tree: IntentTree, state: IntentState, evaluation: Evaluation, rules: Rules) -> IntentState:
+    flat = dataclasses.replace(tree, roots=tuple(dataclasses.replace(each, children=()) for each in tree.roots))
+    below = [verdict for verdict in evaluation.verdicts if verdict.intent_id not in flat.intents]
+    after = right(tree, state, evaluation, rules)
+    levels = {verdict.intent_id: Discovery.DISCOVERED for verdict in below if verdict.engaged}
+    return dataclasses.replace(after, discovery={**after.discovery, **levels})
+
+
+def reaching_is_enough(tree: IntentTree, state: IntentState, evaluation: Evaluation, rules: Rules) -> IntentState:
+    return advance(tree, state, evaluation, dataclasses.replace(rules, crossing=">="))[0]
+
+
+def never_worn_down(tree: IntentTree, state: IntentState, evaluation: Evaluation, rules: Rules) -> IntentState:
+    after = right(tree, state, evaluation, rules)
+    return dataclasses.replace(after, thresholds=state.thresholds)
+
+
+def satisfied_by_questions(tree: IntentTree, state: IntentState, evaluation: Evaluation, rules: Rules) -> IntentState:
+    return right(tree, state, dataclasses.replace(evaluation, kind="artifact"), rules)
+
+
+# -- the tables -------------------------------------------------------------------------------------------------------
+
+TWO_REPLIES = ["a rabbit wearing a crown of blossoms?", "outlines in bold brush and a surface of printed dots?"]
+WELL_PLAYED = [
+    "a cat, a fox or a rabbit?",
+    "a scarf, a party hat or a crown of blossoms?",
+    "in the middle, off to the left, or on the right?",
+    "rolling hills, ploughed fields or a quiet lake?",
+    "black and white, pastels, sage and stone or dusty pink?",
+]
+
+RIGHT: dict[str, Any] = {
+    "rank": ["adaptive", "draft", "options", "ask"],
+    "near-misses": 3,
+    "two-replies": TWO_REPLIES,
+    "break": everything(),
+    "advance": right,
+    "reward": 1.64,
+    "tau": 860,
+    "length": [1, 4, 5],
+    "leak": [2, 5],
+    "users": 8,
+    "grpo": [2, 2, 2, 2],
+    "beat": WELL_PLAYED,
+}
+
+WRONG: list[tuple[str, Any, str]] = [
+    ("rank", ["ask", "options", "draft", "adaptive"], "worst first"),
+    ("rank", ["ask", "adaptive", "draft", "options"], "Asking finds 0"),
+    ("rank", ["draft", "adaptive", "options", "ask"], r"adaptive finds 5\.1, more than draft \(3\.8\)"),
+    ("rank", ["adaptive", "options", "draft", "ask"], r"draft finds 3\.8, more than options \(3\.5\)"),
+    ("rank", ["adaptive", "draft", "ask"], "each of the four"),
+    ("near-misses", 0, "at least 1"),
+    ("near-misses", 1, r"0\.25, less than θ = 0\.5: it stays undiscovered, and θ shrinks to 0\.25"),
+    ("near-misses", 2, "reaches θ"),
+    ("near-misses", 4, "fewer would be, too"),
+    ("near-misses", 2.5, "a whole number"),
+    ("two-replies", ["a rabbit wearing a crown of blossoms"], "exactly two"),
+    ("two-replies", ["outlines in bold brush", "a rabbit in a crown of blossoms"], "Reply 1 meets wishes of a tree"),
+    ("two-replies", ["What animal shall it be?", "a rabbit"], "open question offers nothing|known already"),
+    ("two-replies", ["a rabbit in a crown of blossoms", "asdf qwer"], "no word of it"),
+    ("two-replies", ["an animal with fur, dressed up", "a rabbit in a crown of blossoms"], "Tree 2 is untouched"),
+    ("break", "asdfgh", "no word of it"),
+    ("break", "What do you have in mind?", "open question"),
+    ("break", "an animal, a vehicle, a building, a plant", "asked for already"),
+    ("break", "A tugboat?", "It fits 1 of 12 people"),
+    ("break", "a cat, a fox, a rabbit, a bear or an owl?", "It fits 5 of 12 people and earns"),
+    ("advance", without_the_gate, "A child cannot move while its parent"),
+    ("advance", reaching_is_enough, "equals θ does not pass"),
+    ("advance", never_worn_down, "worn down"),
+    ("advance", satisfied_by_questions, "never satisfied"),
+    ("advance", "def advance(): ...", "the function itself"),
+    ("reward", 2, "Length is not free"),
+    ("reward", 1.39, "first 250 tokens cost nothing"),
+    ("reward", 2.36, "do not add"),
+    ("reward", -0.36, "the charge alone"),
+    ("reward", 1, "the most that length can cost"),
+    ("tau", 250, "the paper's 250 included"),
+    ("tau", 0, "Go the other way"),
+    ("tau", 600, "not yet"),
+    ("tau", 2000, "with fewer free tokens already"),
+    ("tau", -100, "0 or more"),
+    ("leak", [], "There is a leak"),
+    ("leak", [1, 2, 5], "Message 1 is honest: it names what the user knows"),
+    ("leak", [2, 3, 5], "Message 3 is honest: it repeats"),
+    ("leak", [4], "Message 4 is honest: it says only that something is missing"),
+    ("leak", [5], "in another form of the word"),
+    ("length", [], "the same number"),
+    ("length", [1, 2, 3, 4, 5, 6], r"In pair 2 the better reply is shorter, too, but it found 2 against 0"),
+    ("length", [1, 3, 4, 5], "In pair 3 the better reply is even the longer one; it found 3 against 1"),
+    ("length", [1, 5], "neither found anything"),
+    ("length", [1, 4], "both replies found 1"),
+    ("users", 5, r"p is 0\.0625 at best"),
+    ("users", 6, r"p is 0\.0312; but 6 pairs are compared, and Holm makes it 0\.188"),
+    ("users", 20, "fewer could do"),
+    ("users", 1, "p is 1 at best"),
+    ("users", 7.5, "whole number"),
+    ("grpo", [0, 0, 0, 0], "as true of good replies"),
+    ("grpo", [1, -1, 1, -1], "sum to 0"),
+    ("grpo", [2, 2, 2, 2.001], "differ by a hair"),
+    ("grpo", [1, 2, 3, 4], r"distance from the mean, 2\.5: reply 1 gets the advantage −1\.16"),
+    ("grpo", [2, 2, 2], "Set 4 rewards"),
+    ("beat", [], "one a line"),
+    ("beat", [everything()], "more than 30 words"),
+    ("beat", ["a quiet lake?", "a sunrise?", "black and white?", "on the right?", "a rabbit?"], "another tree than"),
+    ("beat", ["What would you like?"] * 5, "You found nothing"),
+    ("beat", ["a fox?", "with a crown of blossoms?", "hm?", "hm?", "hm?"], "A draw"),
+]
+
+
+NONSENSE = [None, -1, 10**9, float("nan"), True, {}, [None], [[1]], ["x"] * 9, "y" * (MAX_TEXT + 1), ["<script>"]]
+
+
+def test_there_are_twelve_exercises_and_sixty_wrong_answers_five_each() -> None:
+    assert list(EXERCISES) == list(RIGHT) and len(RIGHT) == 12
+    assert Counter(key for key, _, _ in WRONG) == dict.fromkeys(RIGHT, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", RIGHT)
+def test_the_reference_answer_passes_twice_alike(key: str) -> None:
+    outcome = check(key, RIGHT[key])
+    assert outcome.passed, outcome.hint
+    assert check(key, RIGHT[key]) == outcome
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key, answer, hint", WRONG)
+def test_a_typical_mistake_gets_its_hint(key: str, answer: Any, hint: str) -> None:
+    outcome = check(key, answer)
+    assert not outcome.passed and re.search(hint, outcome.hint), outcome.hint
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [key for key in RIGHT if key != "advance"])
+@pytest.mark.parametrize(
+    "answer",
+    [None, "x", -1, 10**9, float("nan"), True, {}, [None], [[1]], ["x"] * 9, "y" * (MAX_TEXT + 1), ["<script>"]],
+)
+def test_nonsense_fails_with_a_hint_and_never_raises(key: str, answer: Any) -> None:
+    outcome = check(key, answer)
+    assert not outcome.passed and outcome.hint.endswith((".", "?", "”"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("card", "choice", "number"),
+    [
+        ("1", "none", "discovered: 0 with ask, 2 with draft, 9 with adaptive"),
+        ("2", "only the first tree that is not all discovered", "4 wishes of the first and 0 wishes of the second"),
+        ("3", "less than 0", "verbose earned −0.708, draft \\+0.962"),
+        ("4", "3 or more", r"In 3 of the 6 pairs \(1, 4, 5\)"),
+        ("5", "nothing at all", "0, 0, 0, 0"),
+    ],
+)
+def test_a_card_s_guess_is_compared_with_what_the_library_computes(card: str, choice: str, number: str) -> None:
+    prediction = PREDICTIONS[card]
+    happened = prediction.happened()
+    assert happened.choice == choice and choice in prediction.choices
+    assert re.search(number, happened.sentence)
+    assert all(word in TERMS or word in ABOUT for word in prediction.words)
+
+
+def test_a_function_that_breaks_is_told_where() -> None:
+    def broken(*given: Any) -> Any:
+        raise KeyError("θ")
+
+    assert "It raised KeyError: 'θ' (case 1)" in check("advance", broken).hint
+    assert "It returned NoneType" in check("advance", lambda *given: None).hint
+
+
+def test_the_library_s_own_function_passes_with_its_transitions() -> None:
+    assert check("advance", advance).passed
+
+
+def test_the_answer_of_two_replies_is_not_the_only_one() -> None:
+    other = ["how about a rabbit? or one with a crown of blossoms", "printed dots with bold brush lines"]
+    assert check("two-replies", other).passed
+    assert len(tree_of(22)) == 19
+
+
+def test_what_the_request_names_is_not_counted_as_found() -> None:
+    half, after = check("two-replies", [TWO_REPLIES[0], "a rabbit"]), check("two-replies", TWO_REPLIES)
+    assert half.shown == {"found": 4, "of": 9} and after.shown == {"found": 9, "of": 9}
+
+
+def test_a_reply_within_the_free_tokens_is_said_to_cost_nothing() -> None:
+    assert "tokens cost nothing" in check("break", everything()).hint
+
+
+def test_a_verdict_the_judge_never_gave_is_no_part_of_a_case() -> None:
+    state = IntentState({}, thresholds={"1": 0.5})
+    tree = IntentTree.from_dict({"roots": [{"id": "1", "text": "an animal"}]})
+    after = right(tree, state, Evaluation("artifact", (Verdict("1", False, ("a", "b", "c")),)), Rules.paper())
+    assert after["1"] is Discovery.EMERGING and after.thresholds["1"] == 0.5

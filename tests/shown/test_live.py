@@ -1,0 +1,174 @@
+"""Sessions with language models: the same as with the miniature when they say the same, stopped when told to."""
+
+import asyncio
+import dataclasses
+import threading
+import time
+from pathlib import Path
+
+import llm_brain
+import pytest
+from llm_server import FakeServer
+
+from discover_lib import IntentTree
+from discover_lib.base.files import write_json
+from discover_lib.engines.llm.calls import records
+from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.llm.voice import undiscovered
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.voice import MiniatureVoice
+from workbench.live import Calls, Errand, LiveError, StagedBuild
+from workbench.session import Session, SessionError, Settings
+from workbench.sources import find_artifact
+
+DOMAIN = "creative_writing"
+MODEL = f"openai/miniature:{DOMAIN}"
+PLAIN = Settings(domain=DOMAIN, artifact="creative_writing-eval-000", seed=3)
+
+
+def with_models(server: FakeServer, settings: Settings = PLAIN) -> Settings:
+    changes = {"judge": MODEL, "voice": MODEL, "assistant": f"{MODEL}:adaptive", "api_base": server.api_base}
+    return dataclasses.replace(settings, **changes)
+
+
+@pytest.mark.slow
+def test_models_that_speak_the_miniatures_truth_give_its_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The miniature behind the wire draws from the seed it is sent, so it is sent all of it, not what providers take.
+    monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
+    # A user's temperament comes from the seed of the conversation, which does not go over the wire.
+    monkeypatch.setattr(MiniatureVoice, "of", lambda voice, user: voice)
+    alone = Session(PLAIN, folder=tmp_path)
+    with FakeServer(llm_brain.answer) as server:
+        asked = Session(with_models(server), folder=tmp_path)
+        assert server.counts["requests"] == 0
+        grown: list[str] = []
+        for session in (alone, asked):
+            while session.why_no_next is None:
+                session.next(on_text=grown.append if session is asked else None)
+    ours, theirs = alone.conversation, asked.conversation
+    assert [turn.after for turn in theirs.turns] == [turn.after for turn in ours.turns]
+    assert [turn.user_message for turn in theirs.turns] == [turn.user_message for turn in ours.turns]
+    assert [turn.reply.text for turn in theirs.turns] == [turn.reply.text for turn in ours.turns]
+    assert grown[-1] == theirs.turns[-1].reply.text
+    assert theirs.setting["engine"] == MODEL and asked.calls.line.startswith("14 calls")
+    assert Session.load(asked.id, tmp_path).settings == asked.settings
+
+
+@pytest.mark.slow
+def test_others_take_over_in_the_middle_and_the_record_says_so(tmp_path: Path) -> None:
+    session = Session(PLAIN, folder=tmp_path)
+    session.next()
+    with FakeServer(llm_brain.answer) as server:
+        session.let_play(with_models(server))
+        session.next()
+        session.next()
+        considered = session.candidates(("draft", f"{MODEL}:adaptive"))
+        assert [each.reply.assistant for each in considered] == ["draft", f"{MODEL}:adaptive"]
+        session.take(considered[0])
+        session.jump(1)
+        session.reply("Would you like it to be set on a ship?")
+        session.fork()
+    assert session.branches[0].conversation.setting["engine"] == f"miniature; from turn 2: {MODEL}"
+    assert len(session.branches) == 3
+    for settings, said in [({"judge": "nobody"}, "unknown judge 'nobody'"), ({"api_base": "x"}, "api_base is a URL")]:
+        with pytest.raises(SessionError, match=said):
+            session.let_play(dataclasses.replace(session.settings, **settings))
+
+
+@pytest.mark.slow
+def test_a_plain_wish_is_checked_against_the_whole_tree_as_in_a_run(tmp_path: Path) -> None:
+    with FakeServer(llm_brain.answer) as server:
+        used = dataclasses.replace(with_models(server), assistant="ask", leak_check=MODEL, turns=3)
+        session = Session(used, folder=tmp_path)
+        while session.why_no_next is None:
+            session.next()
+        asked = [str(body["messages"][-1]["content"]) for body in server.received]
+    checks = [prompt for prompt in asked if "# Hidden" in prompt]
+    said = [turn for turn in session.conversation.turns if turn.user_message]
+    assert [turn.view.pursuing for turn in said] == ["clear", "clear"]
+    for turn, prompt in zip(said, checks, strict=True):
+        hidden = undiscovered(session.tree, [*turn.view.achieved, *turn.view.items])
+        assert f"<message>\n{turn.user_message}\n" in prompt and hidden
+        assert all(f"- [{key}] {text}" in prompt for key, text in hidden.items())
+    assert Session.load(session.id, tmp_path).settings.leak_check == MODEL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["401", "timeout"])
+def test_what_fails_changes_nothing(fault: str, tmp_path: Path) -> None:
+    with FakeServer(llm_brain.answer) as server:
+        session = Session(with_models(server), folder=tmp_path)
+        server.script.extend([fault] * 3)
+        before = session.conversation
+        if fault == "timeout":
+            threading.Timer(0.3, session.cancel).start()
+        began = time.monotonic()
+        with pytest.raises(SessionError, match="stopped" if fault == "timeout" else MODEL):
+            session.next()
+        assert time.monotonic() - began < 10  # a request that times out is held for thirty
+        assert session.conversation == before and session.cursor == 0
+        server.script.clear()
+        assert session.next().index == 1
+
+
+def test_a_tree_that_was_built_before_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    tree = engine(DOMAIN).builder.build(find_artifact(DOMAIN, PLAIN.artifact)).tree
+    write_json(tmp_path / "trees" / "mine.json", {"tree": tree.to_dict()})
+    write_json(
+        tmp_path / "trees" / "recipe.json", IntentTree.to_dict(dataclasses.replace(tree, artifact_type="recipe"))
+    )
+    session = Session(dataclasses.replace(PLAIN, source="trees", artifact="mine"))
+    assert session.tree == tree and session.next().candidate.evaluation is not None
+    recipe = Session(dataclasses.replace(PLAIN, source="trees", artifact="recipe"))
+    with pytest.raises(SessionError, match="let language models"):
+        recipe.next()
+    with pytest.raises(SessionError, match="no tree 'other'"):
+        Session(dataclasses.replace(PLAIN, source="trees", artifact="other"))
+
+
+@pytest.mark.slow
+def test_a_tree_is_built_stage_by_stage() -> None:
+    domain = "technical_writing"  # elsewhere the miniature's broadest items say no more than its topics
+    artifact = llm_brain.within_reach(domain)
+    known = engine(domain).builder.build(artifact)
+    with FakeServer(llm_brain.answer) as server:
+        settings = ClientSettings(api_base=server.api_base, env_file=None, max_attempts=1)
+        build = StagedBuild(artifact, f"openai/miniature:{domain}", settings, Calls())
+        assert (build.upcoming, build.recognised, build.levels, build.forest) == ("synthesis", None, None, None)
+        build.advance()
+        assert build.recognised and build.levels is None
+        server.script.append("500")
+        with pytest.raises(LiveError, match="stage abstraction"):
+            build.advance()
+        build.advance()
+        assert build.upcoming == "organisation" and build.levels
+        build.advance()
+        assert build.forest and build.forest.initial_request == ""
+        build.advance_to_the_end()
+    assert build.upcoming is None and build.forest == known.tree
+
+
+def test_an_errand_says_how_it_ended() -> None:
+    said: list[str] = []
+
+    def fail() -> None:
+        raise SessionError("not now")
+
+    def burst() -> None:
+        raise ZeroDivisionError("by nought")
+
+    async def main() -> None:
+        errand = Errand(lambda: said.append("began"), said.append, said.append)
+        await errand.run(lambda on_text: on_text("so far"), stream=True, then=lambda: said.append("then"))
+        await errand.run(fail)
+        await errand.run(burst, then=lambda: said.append("never"))
+
+    asyncio.run(main())
+    assert [each for each in said if each != "so far"] == [
+        *("began", "then", ""),
+        *("began", "not now"),
+        *("began", "ZeroDivisionError: by nought"),
+    ]

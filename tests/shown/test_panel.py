@@ -1,0 +1,286 @@
+"""A page's panel: what it opens, begins, stops and goes on with, in a marimo program as a page is one."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import marimo
+import pytest
+from markupsafe import escape
+
+from discover_lib.base.files import write_json
+from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+from discover_lib.runs.options import RunOptions, RunOptionsError, execute
+from discover_lib.runs.runner import register
+from discover_lib.runs.store import RunStore
+from discover_lib.train.jobs import SETTINGS, STATUS, JobStatus, State
+from workbench.jobs import (
+    Job,
+    SensitivityJob,
+    domains_of,
+    find_evaluations,
+    find_runs,
+    folder_of,
+    laid_out,
+    last_of,
+    started,
+)
+from workbench.panel import RunPanel, Standing, TrainingPanel, trained_earlier
+
+pytestmark = pytest.mark.slow  # marimo alone takes a second to import
+
+SMALL = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=2, turns=2, candidates=1)
+SCORED = RunOptions(("draft", "adaptive"), artifacts=2, turns=2)
+DOMAINS = ("svg_drawing",)
+page = marimo.App()
+
+
+@page.cell
+def _() -> Any:
+    story = print
+    return (story,)
+
+
+@page.cell
+def _(story: Any) -> Any:
+    told = story()
+    return (told,)
+
+
+def on_a_page(story: Callable[[], Any]) -> Any:
+    """What the story comes to when a page tells it: with states, an address, and controls."""
+    return page.run(defs={"story": story})[1]["told"]
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    return tmp_path
+
+
+def test_where_nothing_is_there_a_small_run_is_made_and_found_again(outputs: Path) -> None:
+    def story() -> RunPanel:
+        return RunPanel("synthesis", SMALL)
+
+    panel, again = on_a_page(story), on_a_page(story)
+    assert panel.get_folder() == again.get_folder() == next(iter(find_runs(outputs).values()))
+    assert (panel.trouble, panel.going) == ("", False)
+    assert Standing.of_run(panel.get_folder()) == Standing(units=2, finished=2, failed=0, assessed=None)
+
+
+def test_the_buttons_that_stand_there_can_do_something(outputs: Path) -> None:
+    unfinished = outputs / "half"
+    with RunStore.write(_made(unfinished), laid_out(SMALL).configuration) as store:
+        register(store, laid_out(SMALL).units)
+
+    def story() -> tuple[str, str]:
+        panel = RunPanel("synthesis", SMALL)
+        clock = panel.clock(panel.get_folder(), 0)
+        whole = panel.view(clock, panel.get_folder(), 0, before=[panel.begin_button]).text
+        assert panel.get_progress() == 2
+        panel.open(unfinished)
+        return whole, panel.view(panel.clock(unfinished, 1), unfinished, 1).text
+
+    whole, half = on_a_page(story)
+    assert "2 of 2 conversations" in whole and "Begin" in whole and "Stop" not in whole and "Go on" not in whole
+    assert "0 of 2 conversations · not finished" in half and "Go on with this run" in half
+
+
+def test_what_is_finished_is_read_once(outputs: Path) -> None:
+    """A page that reads it a second time makes its menus anew, and forgets what was chosen meanwhile."""
+    other = _made(outputs / "other")
+    execute(laid_out(SMALL), other)
+
+    def story() -> list[int]:
+        panel = RunPanel("synthesis", SMALL)
+        read = [panel.get_progress()]
+        panel.view(panel.clock(panel.get_folder(), 0), panel.get_folder(), 0)
+        read.append(panel.get_progress())
+        panel.open(other)
+        return [*read, panel.get_progress()]
+
+    assert on_a_page(story) == [2, 2, 2]
+
+
+def test_a_run_is_begun_with_what_was_asked_for_and_opened(outputs: Path) -> None:
+    def story() -> RunPanel:
+        panel = RunPanel("synthesis", SMALL)
+        panel.ask(RunOptions(("draft", "ask"), domain="svg_drawing", artifacts=1, turns=1, candidates=1))
+        panel.attempt(panel.begin)
+        return panel
+
+    panel = on_a_page(story)
+    job = last_of(Job, panel.get_folder())
+    assert job is not None and panel.get_folder().name.startswith("svg_drawing-draft+ask-1x1-")
+    job.wait()
+    assert job.trouble == "" and panel.get_activity() == 1 and panel.get_progress() == -1
+
+
+def test_a_press_begins_once_and_what_was_chosen_just_before_it(outputs: Path) -> None:
+    def story() -> tuple[RunPanel, list[Path]]:
+        panel = RunPanel("synthesis", SMALL)
+        panel.ask(RunOptions(("draft",), domain="svg_drawing", artifacts=1, turns=1, candidates=1))
+        panel.begin_if_pressed(panel.get_pressed())
+        untouched = panel.get_folder()
+        panel.begin_button._on_click(None)  # the page hears the press and a choice at once: its cell asks, then begins
+        panel.ask(RunOptions(("ask",), domain="svg_drawing", artifacts=1, turns=1, candidates=1))
+        panel.begin_if_pressed(1)
+        begun = panel.get_folder()
+        panel.ask(RunOptions(("options",), domain="svg_drawing", artifacts=1, turns=1, candidates=1))
+        panel.begin_if_pressed(1)
+        return panel, [untouched, begun, panel.get_folder()]
+
+    panel, (untouched, begun, after) = on_a_page(story)
+    job = last_of(Job, begun)
+    assert job is not None
+    job.wait()
+    assert untouched.name.startswith("svg_drawing-draft+adaptive-") and begun == after
+    assert begun.name.startswith("svg_drawing-ask-1x1-") and panel.trouble == "" and len(find_runs(outputs)) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"options": None, "refusal": "choose an assistant"}, "choose an assistant"),
+        ({"options": RunOptions(("openai/m",), domain="svg_drawing", candidates=2)}, "language models cost money"),
+        ({"options": RunOptions(("draft",), domain="opera")}, "unknown domain 'opera'"),
+    ],
+)
+def test_what_is_refused_is_one_line_and_begins_nothing(outputs: Path, asked: dict[str, Any], says: str) -> None:
+    def story() -> tuple[RunPanel, str]:
+        panel = RunPanel("synthesis", SMALL)
+        panel.ask(**asked)
+        panel.attempt(panel.begin)
+        return panel, panel.view(panel.clock(None, 1), panel.get_folder(), 1).text
+
+    panel, shown = on_a_page(story)
+    assert panel.trouble.startswith(says) and str(escape(f"{says[0].upper()}{says[1:]}")) in shown
+    assert len(find_runs(outputs)) == 1
+
+
+def test_a_stopped_run_is_gone_on_with_from_its_configuration_alone(outputs: Path) -> None:
+    def story() -> RunPanel:
+        panel = RunPanel("synthesis", SMALL)
+        panel.attempt(panel.stop)
+        panel.attempt(panel.resume)
+        return panel
+
+    panel = on_a_page(story)
+    job = last_of(Job, panel.get_folder())
+    assert job is not None
+    job.wait()
+    assert (
+        panel.trouble == ""
+        and job.trouble == ""
+        and job.options == RunOptions.from_configuration(laid_out(SMALL).configuration)
+    )
+    with RunStore.read(panel.get_folder()) as store:
+        assert laid_out(job.options).configuration == store.configuration
+
+
+def test_a_panel_of_evaluations_opens_the_newest_and_lists_no_other_runs(outputs: Path) -> None:
+    execute(laid_out(SMALL), _made(outputs / "pairs"))
+    assert find_evaluations(outputs) == {}
+
+    def story() -> tuple[RunPanel, Any]:
+        panel = RunPanel("evaluations", SCORED, DOMAINS)
+        return panel, panel.choice(panel.get_folder(), 0).options
+
+    panel, offered = on_a_page(story)
+    assert list(offered.values()) == [panel.get_folder()] == list(find_evaluations(outputs).values())
+    assert Standing.of_run(panel.get_folder()) == Standing(4, 4, 0, assessed=4)
+    again, _ = on_a_page(story)
+    assert again.get_folder() == panel.get_folder()
+
+
+def test_an_address_that_names_no_run_is_said(outputs: Path) -> None:
+    class Lost(RunPanel):
+        def _opened(self, asked: str | None) -> tuple[Path, str]:
+            return super()._opened("lost")
+
+    assert on_a_page(lambda: Lost("synthesis", SMALL)).trouble == "there is no run 'lost' here; this is another one"
+
+
+def test_a_job_evaluates_stops_and_goes_on(outputs: Path) -> None:
+    folder = folder_of(SCORED, outputs, DOMAINS)
+    job = Job(folder, SCORED, DOMAINS)
+    job.stop()
+    started(job).wait()
+    assert not folder.exists() and job.trouble == ""
+    job = started(Job(folder, SCORED, DOMAINS))
+    job.wait()
+    assert job.trouble == "" and job.assessed == (4, 4)
+    mapping = started(SensitivityJob(folder))
+    mapping.wait()
+    assert mapping.trouble == "" and (folder / "sensitivity.json").is_file()
+    broken = started(Job(outputs / "no", SCORED, ("nowhere",)))
+    broken.wait()
+    assert "unknown domain 'nowhere'" in broken.trouble and not (outputs / "no").exists()
+
+
+def test_the_same_options_come_to_the_same_folder(outputs: Path) -> None:
+    name = folder_of(SMALL, outputs).name
+    assert name.startswith("svg_drawing-draft+adaptive-2x2-") and folder_of(SMALL, outputs).name == name
+    longer = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=2, turns=2, candidates=2)
+    assert folder_of(longer, outputs).name != name
+    evaluation = folder_of(SCORED, outputs, ("svg_drawing", "travel_plan")).name
+    assert evaluation.startswith("svg_drawing+travel_plan-draft+adaptive-2x2-")
+
+
+def test_options_come_back_from_a_configuration_or_say_why_not() -> None:
+    domains = ("svg_drawing", "travel_plan")
+    configuration = laid_out(SCORED, domains).configuration
+    begun = RunOptions.from_configuration(configuration)
+    assert domains_of(configuration) == domains
+    assert laid_out(begun, domains).configuration == configuration
+    assert domains_of({**configuration, "domain": None}) == ()  # of trees of one's own
+    for other in ({"kind": "import"}, {**configuration, "domain": None}):
+        with pytest.raises(RunOptionsError, match="the same command resumes it"):
+            RunOptions.from_configuration(other)
+
+
+def test_a_training_panel_opens_the_newest_run_and_says_what_cannot_be_begun(outputs: Path) -> None:
+    assert on_a_page(TrainingPanel).get_folder() == trained_earlier() / "sft", "what comes with the library"
+    _trained(outputs / "train" / "sft-tiny", "stopped")
+
+    def story() -> tuple[TrainingPanel, str]:
+        panel = TrainingPanel()
+        panel.ask(None, outputs, "name the base model")  # type: ignore[arg-type]
+        panel.attempt(panel.begin)
+        return panel, panel.view(panel.clock(None, 0), panel.get_folder(), 0).text
+
+    panel, shown = on_a_page(story)
+    assert panel.get_folder() == outputs / "train" / "sft-tiny" and panel.status.state == "stopped"
+    assert "Name the base model" in shown and "Go on with this run" in shown and "Stop" not in shown
+
+
+def test_a_training_panel_reads_what_is_logged_once(outputs: Path) -> None:
+    folder = _trained(outputs / "run", "finished")
+    panel = on_a_page(TrainingPanel)
+    assert panel.logged == ()
+    with (folder / "metrics.jsonl").open("a") as log:
+        log.write('{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0}\n')
+    assert [line["step"] for line in panel.logged] == [1, 2] == [line["step"] for line in panel.logged]
+
+
+def _trained(folder: Path, state: State) -> Path:
+    _made(folder)
+    (folder / SETTINGS).write_text("{}")
+    (folder / STATUS).write_text(json.dumps(JobStatus(state).to_dict()))
+    return folder
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_an_evaluation_of_trees_of_ones_own_is_watched_like_any_other(outputs: Path) -> None:
+    tree = next(iter(laid_out(SCORED, ("svg_drawing",)).trees.values()))[1]
+    trees = outputs / "mine"
+    write_json(trees / "drawing.json", tree.to_dict())
+    own = lay_out_evaluation(RunOptions(("draft", "adaptive"), trees=trees, artifacts=1, trials=1, turns=2))
+    evaluate(own, _made(outputs / "own"))
+    standing = Standing.of_run(outputs / "own")
+    assert standing is not None and (standing.finished, standing.assessed) == (2, 2)

@@ -1,0 +1,310 @@
+"""A session at the simulator: stepping, branches, time travel, one's own replies, and coming back to it."""
+
+import asyncio
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from discover_lib import replay
+from discover_lib.core.rollout import run_conversation
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.assistants import scripted_assistant
+from workbench.session import (
+    AutoPlay,
+    Session,
+    SessionError,
+    Settings,
+)
+from workbench.sources import assistant_names, find_artifact, miniature_artifacts, recorded_choices
+
+LIVE = Settings(domain="creative_writing", artifact="creative_writing-eval-000", seed=3)
+RECORDED = Settings(source="recorded", domain="svg_drawing", artifact="night_harbour")
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Session:
+    return Session(LIVE, folder=tmp_path)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Session:
+    return Session(RECORDED, folder=tmp_path)
+
+
+def play_on(session: Session) -> None:
+    while session.why_no_next is None:
+        session.next()
+
+
+class TestStepping:
+    def test_next_to_the_end_is_the_same_conversation_as_a_rollout(self, live: Session) -> None:
+        play_on(live)
+        tools = engine(LIVE.domain)
+        tree = tools.builder.build(find_artifact(LIVE.domain, LIVE.artifact)).tree
+        assistant = scripted_assistant(LIVE.assistant, LIVE.domain)
+        alone = run_conversation(tree, tools.judge, tools.voice, [assistant], seed=LIVE.seed)
+        assert dataclasses.replace(live.conversation, setting={}) == alone
+        assert live.cursor == 5 and live.conversation.stop == "max_turns"
+        with pytest.raises(SessionError, match="over after 5 turns; branch here to go on, or reset"):
+            live.next()
+
+    def test_another_assistant_answers_from_here_on(self, live: Session) -> None:
+        live.next()
+        live.let_play(dataclasses.replace(live.settings, assistant="ask"))
+        assert live.next().reply.assistant == "ask"
+        assert [turn.reply.assistant for turn in live.conversation.turns] == ["adaptive", "ask"]
+        with pytest.raises(SessionError, match="unknown assistant 'nobody'"):
+            live.let_play(dataclasses.replace(live.settings, assistant="nobody"))
+        assert live.settings.assistant == "ask"
+
+    def test_reset_and_other_settings_start_over(self, live: Session) -> None:
+        live.next()
+        live.fork()
+        live.reset()
+        assert (live.cursor, len(live.branches), live.conversation.turns) == (0, 1, ())
+        live.configure(dataclasses.replace(LIVE, seed=4))
+        assert live.conversation.seed == 4
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("domain", ["svg_drawing", "creative_writing", "technical_writing"])
+    def test_every_artifact_on_offer_opens(self, domain: str, tmp_path: Path) -> None:
+        offered = miniature_artifacts(domain)
+        assert len(offered) >= 12
+        for artifact in offered.values():
+            assert len(Session(Settings(domain=domain, artifact=artifact), folder=tmp_path).tree) > 5
+
+
+class TestTimeTravel:
+    def test_jumping_looks_back_and_next_shows_what_is_known(self, live: Session) -> None:
+        play_on(live)
+        whole = live.conversation
+        live.jump(2)
+        assert live.state == whole.state_after(2) and live.turn == whole.turns[1]
+        assert live.next() == whole.turns[2]
+        assert live.conversation == whole
+        live.jump(0)
+        assert live.turn is None and live.view.pursuing is not None and live.reasons == {}
+        for nowhere in (-1, 6):
+            with pytest.raises(SessionError, match=f"there is no turn {nowhere}; this line has 5"):
+                live.jump(nowhere)
+
+    def test_a_branch_leaves_its_origin_alone(self, live: Session) -> None:
+        play_on(live)
+        trunk = live.conversation
+        live.jump(2)
+        live.fork()
+        live.let_play(dataclasses.replace(live.settings, assistant="draft"))
+        live.next()
+        assert live.label(live.current) == "branch 2, from turn 2"
+        assert live.branches[0].conversation == trunk
+        assert live.conversation.turns[:2] == trunk.turns[:2]
+        assert live.conversation.turns[2].reply.assistant == "draft"
+        live.switch(0)
+        assert (live.conversation, live.cursor) == (trunk, 3)
+        assert list(live.lines()) == ["main line", "branch 2, from turn 2"]
+        with pytest.raises(SessionError, match="there is no branch 8"):
+            live.switch(7)
+
+    def test_a_branch_at_the_end_goes_on(self, live: Session) -> None:
+        play_on(live)
+        assert live.conversation.turns[-1].user_message is None
+        live.fork()
+        assert live.conversation.turns[-1].user_message
+        live.next()
+        assert live.cursor == 6
+
+
+class TestReplies:
+    def test_a_typed_reply_is_judged_and_answered(self, live: Session) -> None:
+        wanted = live.tree.text("1.1") if "1.1" in live.tree.intents else live.tree.text("1")
+        turn = live.reply(f"> {wanted}. " + "It goes on for a while so that it counts as a piece of writing. " * 3)
+        assert turn.reply.assistant == "you" and turn.candidate.reward is not None
+        assert turn.user_message and live.cursor == 1
+        assert replay(live.conversation) == live.conversation
+
+    def test_a_reply_before_the_end_opens_a_branch(self, live: Session) -> None:
+        live.next()
+        live.next()
+        live.jump(1)
+        live.reply("What would you want for the tone?")
+        assert (len(live.branches), live.current, live.cursor) == (2, 1, 2)
+        assert live.branches[0].conversation.turns[1].reply.assistant == "adaptive"
+
+    def test_nothing_typed_and_far_too_much_typed_are_refused(self, live: Session) -> None:
+        for text, why in (("  \n", "type a reply first"), ("x" * 300_000, "too long")):
+            with pytest.raises(SessionError, match=why):
+                live.reply(text)
+        assert live.cursor == 0
+
+    def test_considering_changes_nothing_and_taking_one_keeps_the_others_on_record(self, live: Session) -> None:
+        before = live.conversation
+        judged = live.candidates(assistant_names())
+        assert [each.reply.assistant for each in judged] == assistant_names()
+        assert live.conversation == before and live.considered == judged
+        chosen = judged[assistant_names().index("draft")]
+        turn = live.take(chosen)
+        assert turn.candidate == chosen and len(turn.candidates) == len(judged)
+        with pytest.raises(SessionError, match="moved on since this reply was judged"):
+            live.take(chosen)
+
+    def test_what_is_considered_is_what_next_would_do(self, live: Session) -> None:
+        live.next()
+        [judged] = live.candidates(["adaptive"])
+        assert live.next().candidate == judged
+
+    def test_a_role_that_fails_leaves_the_session_as_it_was(
+        self, live: Session, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from discover_lib.core.roles import VoiceError
+        from discover_lib.engines.miniature.voice import MiniatureVoice
+
+        def mute(*_: object) -> str:
+            raise VoiceError("lost for\nwords")
+
+        monkeypatch.setattr(MiniatureVoice, "speak", mute)
+        with pytest.raises(SessionError, match=r"^voice: lost for words$"):
+            live.next()
+        assert (live.cursor, live.conversation.turns) == (0, ())
+
+
+class TestRecorded:
+    def test_next_reveals_the_recorded_turns_and_then_says_why_not(self, recorded: Session) -> None:
+        texts = []
+        while recorded.why_no_next is None:
+            texts.append(recorded.next().reply.text)
+        assert texts == [turn.reply.text for turn in recorded.conversation.turns]
+        with pytest.raises(SessionError, match="the recording ends after turn 5"):
+            recorded.next()
+
+    def test_own_replies_are_refused_with_the_reason(self, recorded: Session) -> None:
+        with pytest.raises(SessionError, match=r"the miniature's judge cannot read them; choose the miniature"):
+            recorded.reply("Here is a tugboat")
+        assert recorded.cursor == 0
+
+    def test_the_recorded_candidates_can_be_looked_at_and_the_chosen_one_taken(self, recorded: Session) -> None:
+        judged = recorded.candidates()
+        chosen = recorded.conversation.turns[0].chosen
+        with pytest.raises(SessionError, match="nobody recorded what follows"):
+            recorded.take(judged[1 - chosen])
+        assert recorded.take(judged[chosen]) == recorded.conversation.turns[0]
+
+    def test_other_rules_rescore_the_record(self, recorded: Session) -> None:
+        recorded.configure(dataclasses.replace(RECORDED, rules="paper, GRPO"))
+        assert recorded.conversation.rules.tau == 500
+        assert replay(recorded.conversation) == recorded.conversation
+
+    def test_curves_show_only_what_has_been_looked_at(self, recorded: Session) -> None:
+        recorded.next()
+        assert [len(line.turns) for line in recorded.lines().values()] == [1]
+
+    def test_a_branch_of_a_recording_ends_where_it_was_made(self, recorded: Session) -> None:
+        recorded.next()
+        recorded.fork()
+        assert len(recorded.conversation.turns) == 1 and recorded.why_no_next
+
+    @pytest.mark.slow
+    def test_every_recording_on_offer_opens(self, tmp_path: Path) -> None:
+        assert len(recorded_choices()) == 12
+        for entry in recorded_choices():
+            settings = Settings(source="recorded", domain=entry.domain, artifact=entry.artifact_id)
+            assert len(Session(settings, folder=tmp_path).conversation.turns) == 5
+
+
+class TestOnDisk:
+    @pytest.mark.parametrize("settings", [LIVE, RECORDED], ids=["live", "recorded"])
+    def test_a_session_comes_back_as_it_was(self, settings: Settings, tmp_path: Path) -> None:
+        session = Session(settings, folder=tmp_path)
+        session.next()
+        session.next()
+        session.jump(1)
+        session.fork()
+        again = Session.load(session.id, tmp_path)
+        assert (again.settings, again.current, again.cursor) == (settings, 1, 1)
+        assert again.branches == session.branches
+        if settings is LIVE:
+            assert again.next() == session.next()
+
+    def test_a_file_is_never_half_written(self, live: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        live.next()
+        before = live.path.read_text()
+
+        def full(*_: object, **__: object) -> None:
+            raise OSError("disk full")
+
+        monkeypatch.setattr("workbench.session.json.dump", full)
+        with pytest.raises(SessionError, match=r"not saved, a reload would lose this.*disk full"):
+            live.next()
+        assert live.path.read_text() == before
+        assert [path.name for path in live.folder.iterdir()] == [live.path.name]
+
+    @pytest.mark.parametrize("name", ["../../etc/passwd", "UPPER", "a", "", "x" * 60, "a b c d e f"])
+    def test_a_name_that_is_no_id_is_refused(self, name: str, tmp_path: Path) -> None:
+        with pytest.raises(SessionError, match="invalid session id"):
+            Session.load(name, tmp_path)
+
+    def test_missing_and_broken_files_say_so_in_one_line(self, live: Session) -> None:
+        with pytest.raises(SessionError, match="there is no session 'nothere1'"):
+            Session.load("nothere1", live.folder)
+        good = json.loads(live.path.read_text())
+        for broken in ("{", "[]", "{}", json.dumps(good | {"format": "other"}), json.dumps(good | {"cursor": 9})):
+            live.path.write_text(broken)
+            with pytest.raises(SessionError, match="start a new one") as caught:
+                Session.load(live.id, live.folder)
+            assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"source": "oracle"}, "unknown source 'oracle'"),
+        ({"rules": "mine"}, "unknown rules 'mine'"),
+        ({"turns": 0}, "at least one turn"),
+        ({"artifact": "no such"}, "has no artifact 'no such'"),
+        ({"artifact": "creative_writing-eval-100"}, "has no artifact"),
+        ({"domain": "poetry"}, "poetry"),
+        ({"assistant": "nobody"}, "unknown assistant 'nobody'"),
+        ({"source": "recorded", "artifact": "no such"}, "0 recorded artifacts are called"),
+        ({"source": "recorded", "artifact": "lost_property_line_six"}, "recorded without a conversation"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_in_one_line(change: dict[str, str], why: str, tmp_path: Path) -> None:
+    with pytest.raises(SessionError, match=why) as caught:
+        Session(dataclasses.replace(LIVE, **change), folder=tmp_path)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+class TestAutoPlay:
+    def test_it_plays_to_the_end_and_tells_why_it_stopped(self, live: Session) -> None:
+        told: list[str] = []
+
+        async def watch() -> None:
+            player = AutoPlay(live.next, told.append, seconds=0.001)
+            player.start()
+            player.start()
+            while player.running:
+                await asyncio.sleep(0.005)
+
+        asyncio.run(watch())
+        assert live.cursor == 5 and len(told) == 1 and "over after 5 turns" in told[0]
+
+    def test_stop_takes_no_further_step(self, live: Session) -> None:
+        async def watch() -> None:
+            player = AutoPlay(live.next, print, seconds=0.02)
+            player.start()
+            await asyncio.sleep(0.01)
+            player.stop()
+            at = live.cursor
+            await asyncio.sleep(0.08)
+            assert live.cursor == at == 1 and not player.running
+
+        asyncio.run(watch())
+
+
+def test_a_session_of_another_format_is_named_with_what_reads_it(tmp_path):
+    session = Session(LIVE, folder=tmp_path)
+    session.path.write_text(json.dumps(json.loads(session.text) | {"edition": 2}))
+    with pytest.raises(SessionError, match="another format; commit d2fda9c is the last that reads earlier ones"):
+        Session.load(session.id, folder=tmp_path)

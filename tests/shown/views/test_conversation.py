@@ -1,0 +1,250 @@
+"""HTML fragments and the demo page: receipts add up, nothing unsafe gets through, everything needed is inside."""
+
+import dataclasses
+import json
+import re
+
+import pytest
+from hostile import HOSTILE, HOSTILE_SVG, SVG, TREE, Tags, conversation
+from jinja2 import UndefinedError
+
+from discover_lib import (
+    IntentTree,
+    Reply,
+    Rules,
+    replay,
+)
+from discover_lib.base.glossary import TERMS
+from discover_lib.core.conversation import Artifact, Candidate
+from discover_lib.core.roles import Recognised
+from workbench.views import conversation as show
+from workbench.views.html import Markup, tag, term
+from workbench.views.pages import demo_page, page
+
+
+def numbers(receipt: str, name: str) -> list[float]:
+    return [float(value) for value in re.findall(rf'data-{name}="([^"]*)"', receipt)]
+
+
+@pytest.mark.parametrize("rules", [Rules.paper(), Rules.authors(), Rules.paper().replace(p=0.1, lam=0.00037, tau=3)])
+def test_receipt_adds_up_to_the_reward(rules: Rules) -> None:
+    again = replay(conversation(), rules)
+    for turn in again.turns:
+        receipt = show.receipt(TREE, turn, rules)
+        discovered, penalty, total = numbers(receipt, "sum")
+        assert sum(numbers(receipt, "share")) == pytest.approx(discovered)
+        assert discovered + penalty == pytest.approx(total) == pytest.approx(turn.candidate.reward.total)
+        assert rules.name in receipt
+
+
+def test_receipt_shows_what_earns_nothing() -> None:
+    first, second = conversation().turns
+    asked = show.receipt(TREE, first, Rules.paper())
+    assert "undiscovered → " in asked and "emerging" in asked
+    assert "3 near misses × p 0.25 = 0.75 &gt; θ 0.40" in asked
+    assert numbers(asked, "share") == [1, 0]  # 1.1 discovered by a question, 1.1.1 only emerging
+    shown = show.receipt(TREE, second, Rules.paper())
+    assert "0.25 ≤ θ 0.90, 0.65 left" in shown and "θ shrinks" in shown
+    assert "135 above τ = 250, × λ = 0.001" in shown and "−0.135" in shown and "+0.865" in shown
+    assert numbers(shown, "share") == [0, 0, 1, 0]  # two become satisfied, one is discovered, one θ shrinks
+
+
+def test_unscored_reply_is_an_error_line_never_a_zero() -> None:
+    turn = conversation().turns[0]
+    failed = Candidate(Reply("x", 1, "test"), None, turn.before, error="judge: <no> verdict")
+    for fragment in (
+        show.receipt(TREE, turn, Rules.paper(), failed),
+        show.judge_reasons(TREE, failed),
+        show.candidates(TREE, [failed], Rules.paper()),
+    ):
+        assert "judge: &lt;no&gt; verdict" in fragment and "+0" not in fragment
+
+
+@pytest.mark.parametrize(
+    "value, text", [(1, "+1"), (0, "+0"), (-0.0, "+0"), (-0.135, "−0.135"), (-1e-9, "+0"), (0.5, "+0.5")]
+)
+def test_signed(value: float, text: str) -> None:
+    assert show.signed(value) == text
+
+
+def test_light_markdown() -> None:
+    text = "# Title\nFirst **bold** and *soft*\nsecond line\n\n3. three\n4. four `code`\n- dot\n\n2 * 3 * 4 and a_b_c"
+    shown = show.rich_text(text)
+    assert "<h4>Title</h4>" in shown
+    assert "<p>First <strong>bold</strong> and <em>soft</em><br>second line</p>" in shown
+    assert '<ol start="3"><li>three</li><li>four <code>code</code></li></ol><ul><li>dot</li></ul>' in shown
+    assert "2 * 3 * 4 and a_b_c" in shown
+    assert "<blockquote><h4>T</h4><p>a</p></blockquote><p>b</p>" in show.rich_text("> # T\n>\n> a\n\nb")
+    assert show.rich_text(">" * 50_000 + " deep").count("<blockquote>") == 1
+
+
+def test_a_link_or_an_image_of_a_model_stays_text() -> None:
+    text = "[x](http://a.example) ![i](http://a.example/i.png) <http://a.example>\n\n[x]: http://b.example"
+    shown = show.rich_text(text)
+    assert {name for name, _ in Tags(shown).tags} == {"div", "p"}
+    assert "![i](http://a.example/i.png) &lt;http://a.example&gt;" in shown and "[x]: http://b.example" in shown
+
+
+def test_drawings_stand_where_they_were_said() -> None:
+    text = f"Two:\n\nA. Rings.\n```svg\n{SVG}\n```\n**B.** Discs <b>\n{SVG}\nWhich?\n```python\nx < 1\n```"
+    shown = show.rich_text(text)
+    assert shown.count('class="dl-drawings"') == 1 and shown.count("data:image/svg+xml;base64,") == 2
+    assert "<figcaption>A. Rings.</figcaption>" in shown and 'alt="Drawing: A. Rings."' in shown
+    assert "<figcaption><strong>B.</strong> Discs &lt;b&gt;</figcaption>" in shown
+    assert "<pre>x &lt; 1</pre>" in shown
+    assert shown.index("Two:") < shown.index("A. Rings") < shown.index("Which?")
+
+
+def test_broken_drawing_says_so() -> None:
+    shown = show.rich_text("```svg\n<svg><rect></svg>\n```")
+    assert "Drawing not shown" in shown and "&lt;rect&gt;" in shown and "<img" not in shown
+
+
+@pytest.mark.parametrize(
+    "text", [*HOSTILE, f"```svg\n{HOSTILE_SVG}\n```", HOSTILE_SVG, "```svg\n<svg onload=1>", "A. <svg\n"]
+)
+def test_hostile_text_becomes_no_element(text: str) -> None:
+    allowed = {"div", "p", "pre", "br", "h4", "img", "figure", "figcaption", "details", "summary"}
+    for name, attributes in Tags(show.rich_text(text)).tags:
+        assert name in allowed
+        assert not any(key.startswith("on") for key in attributes)
+        assert (attributes.get("src") or "data:").startswith("data:")
+
+
+def test_every_fragment_is_escaped_and_nests() -> None:
+    nasty = HOSTILE[0] + HOSTILE[1]
+    evil = json.loads(json.dumps(TREE.to_dict()).replace('"A boat"', json.dumps(nasty)))
+    hostile = conversation((nasty, nasty + "2"), nasty, IntentTree.from_dict(evil))
+    turn, tree, rules = hostile.turns[0], hostile.tree, dataclasses.replace(hostile.rules, name=nasty)
+    fragments = (
+        show.chat(hostile),
+        show.receipt(tree, turn, rules),
+        show.judge_reasons(tree, turn.candidate),
+        show.user_view(tree, turn.view, turn.user_message),
+        show.candidates(tree, turn, rules),
+        show.outline(tree, turn.after, rules, turn.candidate.transitions, turn.focus, label=nasty),
+        show.artifact(Artifact("1", nasty, nasty, nasty)),
+        show.error_line(nasty),
+        show.state_legend(),
+        show.panel(nasty, show.beside(show.table([nasty], [[nasty]], nasty)), latest=True),
+        show.recognised([Recognised(nasty, nasty, nasty)]),
+        show.ladder([[nasty]]),
+        show.ladders(tree),
+        show.reward_bars([1.0, -0.5], [0.0, 2.0]),
+    )
+    for fragment in fragments:
+        assert "<script" not in fragment and "<img src=x" not in fragment
+        Tags(fragment)
+    assert all(tag != "script" for tag, _ in Tags(show.styled(*fragments)).tags)
+
+
+def test_a_row_of_the_ladders_leads_from_a_requirement_to_its_root_and_shared_steps_stand_once() -> None:
+    """a > b > (c, d), a > e, and f alone: c and d come to b, b and e to a; e and f begin with empty cells."""
+    intents = [
+        {"id": "1", "text": "a", "children": [
+            {"id": "1.1", "text": "b", "children": [{"id": "1.1.1", "text": "c"}, {"id": "1.1.2", "text": "d"}]},
+            {"id": "1.2", "text": "e"},
+        ]},
+        {"id": "2", "text": "f"},
+    ]  # fmt: skip
+    tree = IntentTree.from_dict(TREE.to_dict() | {"roots": intents, "initially_discovered": []})
+    cell = re.compile(r'<td(?: (col|row)span="(\d)")?[^>]*>(\w?)</td>')
+    rows = [cell.findall(row) for row in re.findall("<tr>(.*?)</tr>", show.ladders(tree))[1:]]
+    assert rows == [
+        [("row", "1", "c"), ("row", "2", "b"), ("row", "3", "a")],
+        [("row", "1", "d")],
+        [("col", "1", ""), ("row", "1", "e")],
+        [("col", "2", ""), ("row", "1", "f")],
+    ]
+
+
+def test_a_flawed_user_message_says_so_where_it_is_shown() -> None:
+    whole = conversation(said="hmm well")
+    turn = dataclasses.replace(whole.turns[0], flaws=("length", "leak"))
+    flawed = show.chat(dataclasses.replace(whole, turns=(turn, *whole.turns[1:])))
+    assert "dl-flaw" not in show.chat(whole) and flawed.count('class="dl-flaw"') == 1
+    assert "own check: longer than a user speaks; words of what is still undiscovered<" in flawed
+    assert "&lt;b&gt;" in show.user_message(dataclasses.replace(turn, flaws=("<b>",)))
+
+
+def test_chat_stops_at_the_turn_asked_for() -> None:
+    whole = conversation(said="hmm well")
+    assert "first" not in show.chat(whole, turns=0) and "draw a harbour" in show.chat(whole, turns=0)
+    assert "second" not in show.chat(whole, turns=1) and "hmm well" in show.chat(whole, turns=1)
+    assert "reward +1" in show.chat(whole) and "reward" not in show.chat(whole, show_rewards=False)
+
+
+def test_outline_marks_state_frontier_focus_and_news() -> None:
+    first = conversation().turns[0]
+    shown = show.outline(TREE, first.after, None, first.candidate.transitions, first.focus)
+    rows = {data["data-id"]: data for tag, data in Tags(shown).tags if tag == "li" and "data-id" in data}
+    assert list(rows) == list(TREE.intents)
+    assert rows["1.1"] | {"data-state": "discovered", "data-moved": "1", "data-frontier": "0"} == rows["1.1"]
+    assert rows["1.1.1"] | {"data-state": "emerging", "data-moved": "1", "data-frontier": "1"} == rows["1.1.1"]
+    assert rows["1.1.2"] | {"data-state": "undiscovered", "data-moved": "0", "data-frontier": "1"} == rows["1.1.2"]
+    assert rows["2"]["data-frontier"] == "0"  # not in focus: the judge will not look at it yet
+    assert 'data-root="1" data-focus="1"' in shown and 'data-root="2" data-focus="0"' in shown
+
+
+def test_user_view_says_how_they_may_speak() -> None:
+    first, second = conversation().turns
+    clear = show.user_view(TREE, first.view, first.user_message)
+    assert "Still missing: discovered" in Markup(clear).striptags() and "A boat" in clear and "A red boat" not in clear
+    last = show.user_view(TREE, second.view, second.user_message)
+    assert "ended with this turn" in last
+
+
+def test_a_word_of_the_glossary_carries_its_sentence() -> None:
+    assert term("near miss") == (
+        f'<abbr class="dl-term" title="{TERMS["near miss"].meaning}" tabindex="0">near miss</abbr>'
+    )
+    assert ">R<sub>d</sub></abbr>" in term("discovery reward", "R_d")
+    with pytest.raises(KeyError):
+        term("half-formed")
+
+
+def test_the_legend_has_a_sentence_for_every_look() -> None:
+    titles = [attributes["title"] for name, attributes in Tags(show.state_legend()).tags if name == "abbr"]
+    words = ("undiscovered", "emerging", "discovered", "satisfied", "frontier", "moved this turn", "focus")
+    assert titles == [TERMS[word].meaning for word in words]
+
+
+def test_what_is_no_markup_is_escaped() -> None:
+    inner = tag("b", "1 < 2", title='"')
+    assert inner == Markup('<b title="&#34;">1 &lt; 2</b>')
+    assert tag("p", inner, " & ", class_="x", data_turn=0, hidden=True, role=None, open=False) == Markup(
+        '<p class="x" data-turn="0" hidden><b title="&#34;">1 &lt; 2</b> &amp; </p>'
+    )
+    assert tag("br") == Markup("<br>")
+
+
+def test_a_template_escapes_its_values_and_names_what_is_missing() -> None:
+    parts = [("<i>{{ title }}", tag("b", "x"))]  # a value is not searched again
+    assert "<h2>&lt;i&gt;{{ title }}</h2>\n<b>x</b>" in page("evaluation_page.html", "A", (), parts=parts, ids="")
+    with pytest.raises(UndefinedError, match="parts"):
+        page("evaluation_page.html", "A", (), ids="")
+
+
+def test_demo_page_holds_everything_and_names_itself() -> None:
+    text = demo_page(
+        conversation((f"Here:\n```svg\n{SVG}\n```", "second")), Artifact("1", "SVG drawing", SVG, "harbour")
+    )
+    parsed = Tags(text.removeprefix("<!doctype html>\n"))
+    for name, attributes in parsed.tags:
+        assert name not in ("link", "iframe", "object", "embed")
+        assert attributes.get("src", "data:").startswith("data:") and "href" not in attributes
+    assert not re.search(r"""(?:https?:)?//[a-z]""", re.sub(r"base64,[\w+/=]+|sha256-[\w+/=]+|\n\s*//.*", "", text))
+    assert "default-src &#x27;none&#x27;" not in text and "default-src 'none'; img-src data:" in text
+    title = re.search(r"<title>(.*?)</title>", text)
+    assert title is not None
+    for fact in ("Harbour", "SVG drawing", "miniature", "paper rules", "adaptive", "seed 0"):
+        assert fact in title[1]
+
+
+def test_demo_page_survives_hostile_texts_in_its_data() -> None:
+    nasty = "".join(HOSTILE)
+    text = demo_page(conversation((nasty, nasty + "2"), nasty))
+    scripts = re.findall(r"<script[^>]*>", text)
+    assert scripts == ['<script type="application/json" id="st-data">', '<script type="module">']
+    data = re.search(r'id="st-data">(.*?)</script>', text, re.DOTALL)
+    assert data is not None and json.loads(data[1])["moments"][1]["reasons"]["1"] == nasty

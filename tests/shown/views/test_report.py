@@ -1,0 +1,466 @@
+"""The report of the paper in miniature: what it says follows from the run's folder, and from nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Page
+from scored import scores_where
+
+from discover_lib.audit.certificate import certify_run, lay_out_panel
+from discover_lib.base.files import write_json
+from discover_lib.base.ids import DiscoverId
+from discover_lib.metrics.intervals import Estimate, share_of
+from discover_lib.metrics.paired import Comparison, p_text
+from discover_lib.metrics.results import MEASURE, Pool, ScopeResults, results_of
+from discover_lib.paper import RESULTS, TIMES, VARIANTS, Paper, PaperOptions
+from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+from discover_lib.runs.options import RunOptions
+from discover_lib.runs.resolve import BY_LABEL, Resolved, resolve
+from workbench.commands.miniature import _show
+from workbench.views import report as report_page
+from workbench.views.figures.charts import Box, turn_curves
+from workbench.views.figures.theme import SHAPES, looks, shape
+from workbench.views.report import (
+    PaperRun,
+    ReportError,
+    _difference,
+    _mark,
+    breaks_more,
+    command,
+    headline,
+    not_below,
+)
+
+pytestmark = pytest.mark.slow
+
+BEST = VARIANTS[-1].label
+STAND_INS = {  # scripted assistants in the places of the models, so that no model has to be trained
+    "draft": "base",
+    "mixed": "SFT",
+    "random": "DPO",
+    "verbose": "SFT+DPO",
+    "adaptive": BEST,
+    "ask": "ask",
+}
+
+
+def _evaluated(folder: Path, domain: str, artifacts: int) -> None:
+    folder.mkdir()
+    run = lay_out_evaluation(RunOptions(tuple(STAND_INS), artifacts=artifacts, domain=domain), (domain,))
+    evaluate(run, folder)
+
+
+def _trained(folder: Path, kept_round: int | None) -> None:
+    """What a finished training run leaves that the report reads."""
+    folder.mkdir()
+    write_json(folder / "settings.json", {})
+    status = {"state": "finished", "pid": 1, "process_started": 0.0, "started": 0.0, "updated": 0.0, "step": 2}
+    write_json(folder / "status.json", {**status, "total_steps": 2, "message": "", "attempts": []})
+    write_json(folder / "result.json", {"step": 2, "total_steps": 2, "rows": 32, "kept_round": kept_round})
+    lines: list[dict[str, Any]] = [{"step": 1, "loss": 0.5, "reward": 0.25}, {"step": 2, "loss": 0.4, "reward": 0.75}]
+    if kept_round is not None:
+        for at, found in enumerate((3.25, 4.5)):
+            ends = {"probe/discovered_low": found - 1, "probe/discovered_high": found + 1}
+            probe = {"step": 2 * at, "round": at, "probe/users": 24, "probe/discovered": found, **ends}
+            lines.insert(3 * at, probe)
+    (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the paper that is complete but for its models."""
+    folder = tmp_path_factory.mktemp("paper")
+    _evaluated(folder / "evaluation", "svg_drawing", 5)
+    _evaluated(folder / "generalisation", "travel_plan", 2)
+    certify_run(folder / "evaluation", lay_out_panel(folder / "evaluation", artifacts=5))
+    for variant in VARIANTS:
+        _trained(folder / variant.folder, 1 if variant.stage == "grpo" else None)
+    options = PaperOptions(domains=("svg_drawing",), unseen=("travel_plan",))
+    Paper(folder, options, assistants=STAND_INS).collect_results()
+    write_json(folder / TIMES, {"synthesis": 61.0, "evaluation": 119.0})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page_text(finished: Path) -> str:
+    return report_page.report_html(finished)
+
+
+def words(page: str) -> str:
+    """The page as it reads, without its styles."""
+    body = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).replace("\u00a0", " ").split())
+
+
+def changed(folder: Path, to: Path, **changes: Any) -> Path:
+    """A folder with the same evaluations, and results in which something is changed; None takes a part away."""
+    to.mkdir()
+    for name in ("evaluation", "generalisation"):
+        (to / name).symlink_to(folder / name)
+    results = json.loads((folder / RESULTS).read_text()) | changes
+    write_json(to / RESULTS, {name: value for name, value in results.items() if value is not None})
+    return to
+
+
+# -- what its numbers stand on -----------------------------------------------------------------------------------------
+
+METHOD = re.compile(r"95 %|eq\. 4|\(Fig [37]\)|table 1|θ", re.IGNORECASE)  # names of the method, no measurement
+NUMBER = re.compile(r"\d")
+
+
+class Crawler(HTMLParser):
+    """Every text with a number: the nearest id, or file, above it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str | None, str, str]] = []  # id or file, the element that bears it, text
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("br", "img", "input", "meta", "link", "hr"):
+            self.open.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        tags = {tag for tag, _ in self.open}
+        plain = METHOD.sub("", data.replace("\u00a0", " "))
+        if not {"style", "title", "h1", "h2", "nav", "legend"} & tags and NUMBER.search(plain):
+            bears = [(has.get("data-id") or has.get("data-file"), tag) for tag, has in reversed(self.open)]
+            stands_on, element = next(((on, tag) for on, tag in bears if on), (None, ""))
+            self.texts.append((stands_on, element, data))
+
+
+@pytest.mark.slow
+def test_every_number_of_the_report_stands_on_what_is_stored(finished: Path, page_text: str) -> None:
+    crawler = Crawler()
+    crawler.feed(page_text)
+    assert len(crawler.texts) > 400
+    resolved, compared = dict[str, Resolved](), Counter[str]()
+    for stands_on, element, text in crawler.texts:
+        assert stands_on is not None, f"{text!r} stands on nothing"
+        if not stands_on.startswith("discover://"):
+            assert (finished / stands_on).is_file(), stands_on
+            continue
+        stored = resolved.setdefault(stands_on, resolve(DiscoverId.parse(stands_on)))
+        assert stored.values
+        measure = BY_LABEL.get("found" if stored.id.measure == "share of hidden" else stored.id.measure)
+        if element != "td" or not measure or not NUMBER.search(text):
+            continue
+        if stored.comparison:  # the difference, its interval, or its verdict with p; from either side
+            difference = stored.comparison.difference
+            numbers = [difference.mean, *(end for end in (difference.low, difference.high) if end is not None)]
+            shown = {measure.shown(abs(each)) for each in numbers} | {p_text(stored.comparison.p_adjusted)}
+        else:
+            assert stored.estimate
+            numbers = [
+                each for each in (stored.estimate.mean, stored.estimate.low, stored.estimate.high) if each is not None
+            ]
+            shown = {measure.shown(abs(each)) for each in numbers}
+        told = re.findall(r"\d+\.\d+|\d+", text)
+        assert {*told} <= shown, (text, stands_on)
+        compared["pair" if stored.comparison else "mean"] += 1
+    assert compared["mean"] > 100 and compared["pair"] > 20
+    broken = next(each for id, each in resolved.items() if id.endswith("?measure=broken") and "/*/adaptive?" in id)
+    hits, replies = map(sum, zip(*broken.values.values(), strict=True))
+    assert f"{hits:,} of {replies:,}" in page_text
+
+
+def test_the_numbers_of_the_results_carry_their_ids(finished: Path) -> None:
+    results = json.loads((finished / RESULTS).read_text())
+    for name in ("evaluation", "generalisation"):
+        ids = results[name]["ids"]
+        for label in results["labels"]:
+            stored = resolve(DiscoverId.parse(ids[f"/scopes/0/table/{label}/discovery"]))
+            assert stored.estimate
+            assert results[name]["scopes"][0]["table"][label]["discovery"]["mean"] == pytest.approx(
+                stored.estimate.mean
+            )
+            assert resolve(DiscoverId.parse(ids[f"/broken/{label}"])).values
+    assert resolve(DiscoverId.parse(results["evaluation"]["ids"]["/certificate"])).values
+
+
+def test_a_variant_that_is_the_model_before_it_is_said_to_be_so(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "paper"
+    shutil.copytree(finished, folder)
+    results = json.loads((folder / RESULTS).read_text())
+    results["training"][BEST]["kept_round"] = 0
+    write_json(folder / RESULTS, results)
+    line = f"{BEST} is SFT+DPO as it was: in no round of its training more was discovered than before it"
+    assert line in words(report_page.report_html(folder)).partition("The same comparison in the other measures")[0]
+    quick = PaperOptions.small(domains=("svg_drawing",))
+    _show(Paper(folder, quick))
+    printed = capsys.readouterr().out
+    assert f"│ {BEST} (= SFT+DPO)" in printed and line in printed
+    assert printed.endswith("it shows that every step works, and nothing about who is better\n")
+
+
+# -- the answer --------------------------------------------------------------------------------------------------------
+
+
+def scope_where(found: Mapping[str, Sequence[int]], tokens: Mapping[str, int], artifacts: int = 8) -> ScopeResults:
+    """The results of `scores_where`."""
+    return results_of(Pool(scores_where(found, tokens, artifacts)))
+
+
+LENGTHS = {"base": 2000, "SFT": 2000, BEST: 1000}
+# What base and the last variant find, what the sentence begins with, what it contains.  Eq. 4 is over what anybody
+# found: SFT finds nothing, so that nothing is left out.  Exact p: 2 of 2^8 patterns of signs, times 3 pairs.
+ANSWERS = (
+    ([0], [0, 1, 2], "Yes.", "1.00 against 0.33, a difference of +0.67 [0.67, 0.67], +200 % [+200 %, +200 %]"),
+    ([0, 1], [0], "No.", "0.50 against 1.00, a difference of −0.50 [−0.50, −0.50], −50 % [−50 %, −50 %]"),
+    ([0], [0], "Not shown.", "1.00 against 1.00, a difference of 0.00 [0.00, 0.00], 0 % [0 %, 0 %]"),
+)
+
+
+@pytest.mark.parametrize(("base", "best", "word", "numbers"), ANSWERS, ids=[each[2] for each in ANSWERS])
+def test_the_answer_follows_from_the_comparison(base: list[int], best: list[int], word: str, numbers: str) -> None:
+    said = words(headline(scope_where({"base": base, "SFT": [], BEST: best}, LENGTHS)))
+    assert said.startswith(word)
+    assert numbers in said
+    assert "n = 8 artifacts" in said
+    assert "It writes less: 1.00 against 2.00, a difference of −1.00 [−1.00, −1.00], −50 % [−50 %, −50 %]" in said
+
+
+def test_too_few_artifacts_are_no_yes() -> None:
+    said = words(headline(scope_where({"base": [0], "SFT": [], BEST: [0, 1, 2]}, LENGTHS, artifacts=4)))
+    assert said.startswith("Too few to tell. Whether SFT+DPO+GRPO helps its users discover more than the base model")
+    assert "the smallest p that 4 artifacts can give is 0.38 (Holm over 3)" in said  # 2 / 2^4 × 3 pairs
+    assert "In length they are too few to tell: 1.00 against 2.00" in said and "not distinguishable" not in said
+    few = scope_where({"base": [0], "SFT": [], BEST: [0, 1, 2]}, LENGTHS, artifacts=4).comparisons["discovery"][0]
+    assert words(_mark(few, MEASURE["discovery"])).startswith("? too few to tell")
+    assert "too few to tell, p" not in (cell := words(_difference(few, MEASURE["discovery"], DiscoverId("x"))))
+    assert cell.endswith("too few to tell")
+
+
+def test_a_measure_that_nobody_could_be_scored_in_is_not_compared() -> None:
+    nothing = {name: [] for name in LENGTHS}  # all the same: eq. 4 is nowhere defined
+    assert "could not be compared in discovery" in headline(scope_where(nothing, LENGTHS))
+
+
+def test_satisfaction_that_was_lost_is_said() -> None:
+    lost = scope_where({"base": [0], "SFT": [0], BEST: []}, LENGTHS)
+    assert not_below(lost).startswith("base is above SFT+DPO+GRPO in satisfaction by 1.00 [1.00, 1.00]")
+    same = scope_where({"base": [0], "SFT": [], BEST: [1]}, LENGTHS)
+    assert "not distinguishable" in not_below(same)
+    assert not_below(same).endswith("Losses of more than 0.00 lie outside the interval.")
+
+
+@pytest.mark.slow
+@given(st.floats(-1, 1).filter(bool), st.floats(0, 1), st.floats(0, 1))
+def test_facing_turns_a_comparison_round(mean: float, below: float, above: float) -> None:
+    there = Comparison("a", "b", Estimate(mean, mean - below, mean + above, 9, 9), 0.01, 0.03, 3, 0.2)
+    assert there.facing("a") is there
+    turned = there.facing("b")
+    assert (turned.ours, turned.theirs, turned.difference.mean) == ("b", "a", -mean)
+    assert turned.difference.low <= turned.difference.mean <= turned.difference.high  # type: ignore[operator]
+    assert turned.conclusion == -there.conclusion
+    assert turned.facing("a") == there
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        ((50, 100), (1, 100), "more often than"),
+        ((0, 300), (60, 100), "less often than"),
+        ((2, 40), (3, 40), "overlaps"),
+    ],
+)
+def test_broken_replies_are_compared_by_their_intervals(
+    ours: tuple[int, int], theirs: tuple[int, int], said: str
+) -> None:
+    assert said in breaks_more({BEST: share_of(*ours), "base": share_of(*theirs)})
+
+
+def test_no_replies_are_no_comparison_of_broken_ones() -> None:
+    assert breaks_more({BEST: share_of(0, 0), "base": share_of(1, 2)}) == ""
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_results_are_read_back_as_they_were(finished: Path) -> None:
+    [stored] = json.loads((finished / RESULTS).read_text())["evaluation"]["scopes"]
+    told = ScopeResults.from_dict(stored).to_dict()
+    assert ScopeResults.from_dict(json.loads(json.dumps(told))).to_dict() == told
+    for row in [each for side in (stored, told) for rows in side["comparisons"].values() for each in rows]:
+        del row["detectable"]  # follows from the rest, which was rounded
+    assert told == stored
+
+
+@pytest.mark.slow
+def test_the_page_needs_nothing_else(page_text: str) -> None:
+    assert len(page_text.encode()) < 1_500_000
+    assert "<script" not in page_text
+    assert "default-src 'none'" in page_text
+    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!data:|#)""", page_text)
+    assert not re.search(r"url\((?!#)", page_text)
+    targets = re.findall(r'href="#([^"]+)"', page_text)
+    assert targets
+    assert all(f'id="{each}"' in page_text for each in targets)
+
+
+@pytest.mark.slow
+def test_the_same_folder_gives_the_same_page(finished: Path, page_text: str) -> None:
+    path = report_page.write_report(finished)
+    assert path == finished / "report.html"
+    assert path.read_text(encoding="utf-8") == page_text
+
+
+@pytest.mark.slow
+def test_numbers_of_the_page_are_those_of_the_results(finished: Path, page_text: str) -> None:
+    results = json.loads((finished / RESULTS).read_text())
+    said = words(page_text)
+    [scope] = results["evaluation"]["scopes"]
+    for name, row in scope["table"].items():
+        each = row["discovery"]
+        assert f"{name} {each['mean']:.2f}" in said
+        assert f"[{each['low']:.2f}, {each['high']:.2f}]" in said
+    assert results["evaluation"]["certificate"]["line"] in said
+    assert "4.50 [3.50, 5.50] n = 24 users" in said  # the probe after the round
+    assert "round 1 kept" in said
+    assert "all steps 3 min" in said
+    assert "0 of 30" in said  # broken replies: 5 artifacts × (5 turns and the finished piece)
+    assert "the paper creative writing Llama: CollabLLM 37.3 28.0 32.6 2.93" in said
+    assert "discover miniature" not in said  # these options are not those of the command
+
+
+@pytest.mark.slow
+def test_the_first_user_is_the_same_for_base_and_variants(finished: Path) -> None:
+    talks = report_page.first_talks(PaperRun.read(finished))
+    assert list(talks) == ["svg_drawing"]
+    held = talks["svg_drawing"]
+    assert list(held) == ["base", *(each.label for each in VARIANTS)]
+    assert (
+        len({(each.setting["artifact"], each.setting["trial"], each.tree.initial_request) for each in held.values()})
+        == 1
+    )
+    assert [each.setting["assistants"][0] for each in held.values()] == list(STAND_INS)[:5]
+
+
+@pytest.mark.slow
+def test_what_models_wrote_stays_text(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evil = (
+        '<script>alert(1)</script> <svg xmlns="http://www.w3.org/2000/svg" onload="alert(2)"><script>x</script></svg>'
+    )
+    held = report_page.first_talks(PaperRun.read(finished))["svg_drawing"]
+    turn = held["base"].turns[0]
+    reply = dataclasses.replace(turn.reply, text=evil, notation="</pre><script>alert(3)</script>")
+    candidates = (dataclasses.replace(turn.candidate, reply=reply),)
+    talk = dataclasses.replace(held["base"], turns=(dataclasses.replace(turn, candidates=candidates, chosen=0),))
+    monkeypatch.setattr(report_page, "first_talks", lambda run: {"svg_drawing": {**held, "base": talk}})
+    page = report_page.report_html(finished)
+    assert "<script" not in page
+    assert "onload" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+@pytest.mark.slow
+def test_what_is_missing_is_said(finished: Path, tmp_path: Path) -> None:
+    results = json.loads((finished / RESULTS).read_text())
+    bare = {**results["evaluation"], "certificate": None}
+    said = words(report_page.report_html(changed(finished, tmp_path / "bare", generalisation=None, evaluation=bare)))
+    assert "Not evaluated in this run." in said
+    assert "The simulated user is not certified: no certificate was made." in said
+    assert said.count("its log is gone") == len(VARIANTS)
+    assert "Not recorded." in said
+
+
+@pytest.mark.slow
+def test_a_quick_run_warns_before_it_answers(finished: Path, tmp_path: Path) -> None:
+    options = json.loads((finished / RESULTS).read_text())["options"]
+    said = words(report_page.report_html(changed(finished, tmp_path / "quick", options={**options, "quick": True})))
+    assert said.index("Made in the quick size") < said.index("in discovery: ")
+
+
+@pytest.mark.slow
+def test_a_folder_without_results_is_refused(finished: Path, tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="run 'discover miniature"):
+        report_page.report_html(tmp_path)
+    with pytest.raises(ReportError, match="not 'discover-paper/1'"):
+        report_page.report_html(changed(finished, tmp_path / "other", format="discover-paper/0"))
+    with pytest.raises(ReportError, match="cannot be read"):
+        report_page.report_html(changed(finished, tmp_path / "less", evaluation=None))
+    (tmp_path / RESULTS).write_text("{")
+    with pytest.raises(ReportError, match="cannot be read"):
+        report_page.report_html(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (PaperOptions(), "discover miniature --seed 0"),
+        (PaperOptions(3, ("svg_drawing",)), "discover miniature --seed 3 --domain svg_drawing"),
+        (PaperOptions.small(7, taste=2), "discover miniature --seed 7 --taste 2 --quick"),
+    ],
+)
+def test_the_command_that_repeats_a_run(options: PaperOptions, said: str) -> None:
+    assert command(json.loads(json.dumps(options.to_dict()))) == said
+
+
+def test_other_options_are_repeated_by_the_call() -> None:
+    options = PaperOptions(5, artifacts=7, changes={"sft": {"max_steps": 3}})
+    call = command(json.loads(json.dumps(options.to_dict())))
+    inside = call.removeprefix("Paper(folder, ").removesuffix(").run()")
+    assert eval(inside, {"PaperOptions": PaperOptions}) == options
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+shares = st.floats(0, 1)
+
+
+@pytest.mark.slow
+@given(st.lists(st.tuples(shares, shares, shares).map(sorted), min_size=1, max_size=6), st.integers(1, 8))
+def test_curves_stay_inside_their_drawing(ends: list[list[float]], assistants: int) -> None:
+    names = [f"assistant {at}" for at in range(assistants)]
+    curve = [Estimate(mean, low, high, 9, 9) for low, mean, high in ends]
+    drawn = turn_curves(dict.fromkeys(names, curve), looks(names), "All", Box(520, 320))
+    assert drawn.count("<polyline") == drawn.count("<polygon") == assistants
+    assert all(f">{name}</text>" in drawn for name in names)
+    for listed in re.findall(r'points="([^"]+)"', drawn):
+        for point in listed.split():
+            x, y = map(float, point.split(","))
+            assert 0 <= x <= 520
+            assert 0 <= y <= 320
+
+
+def test_every_assistant_has_a_shape_of_its_own() -> None:
+    drawn = [shape(symbol, 10, 10) for symbol, _ in SHAPES]
+    assert len(set(drawn)) == len(SHAPES)
+    assert shape("square", 10, 20, 5) == "M14.2,24.2L5.8,24.2L5.8,15.8L14.2,15.8Z"  # half a side of 5 × 1.2 / √2
+
+
+@pytest.mark.slow
+def test_the_page_opens_without_a_network(page_text: str, page: Page, outside_requests: list[str]) -> None:
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.set_content(page_text)
+    assert page.evaluate("document.documentElement.scrollWidth") == 700
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.get_by_label("dark").check()
+    assert page.evaluate(paper) != light
+    assert page.evaluate("document.images.length") >= len(VARIANTS)
+    assert page.evaluate("[...document.images].every(each => each.complete && each.naturalWidth > 0)")
+    assert not outside_requests
+    assert not complaints

@@ -1,0 +1,86 @@
+"""The story of page 00: what its record says is what the conversations say, and nothing hidden is in it too early."""
+
+import pytest
+
+from discover_lib.core.state import Discovery
+from discover_lib.engines.miniature.imagined import imagined
+from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.reading import read_artifact
+from workbench.story import StoryTeller, averages, near_misses_on_one_wish
+from workbench.views.columns import PARTS
+
+PEOPLE = [("svg_drawing", 0), ("svg_drawing", 3), ("creative_writing", 2)]
+
+
+@pytest.fixture(scope="module")
+def teller() -> StoryTeller:
+    return StoryTeller(PEOPLE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("person", range(len(PEOPLE)))
+def test_every_moment_counts_what_its_state_holds(teller: StoryTeller, person: int) -> None:
+    record = teller.tell(person)
+    for part, column in zip(PARTS, record["columns"], strict=True):
+        conversation = teller.conversation(part, person)
+        assert len(column["moments"]) == len(conversation.turns) + 1
+        for turn, moment in enumerate(column["moments"]):
+            state = conversation.state_after(turn)
+            discovered = {key for key, word in moment["states"].items() if word == "discovered"}
+            assert discovered == set(state.discovered)
+            assert moment["known"] == len(discovered - set(conversation.tree.initially_discovered))
+            assert moment["of"] == len(conversation.tree) - len(conversation.tree.initially_discovered)
+
+
+@pytest.mark.parametrize("person", range(len(PEOPLE)))
+def test_the_picture_in_their_head_holds_exactly_the_specific_wishes_that_have_formed(
+    teller: StoryTeller, person: int
+) -> None:
+    domain, _ = PEOPLE[person]
+    lexicon = load_lexicon(domain)
+    conversation = teller.conversation(PARTS[2], person)
+    tree = conversation.tree
+    for turn in range(len(conversation.turns) + 1):
+        state = conversation.state_after(turn)
+        known = {tree.text(leaf) for leaf in tree.leaves() if state[leaf] is Discovery.DISCOVERED}
+        picture = imagined(tree, state, lexicon)
+        assert (picture.known, picture.of) == (len(known), len(tree.leaves()))
+        if picture.drawing:
+            shown = {lexicon.values[value].text for value in read_artifact(picture.drawing, domain)}
+        else:
+            by_line = {value.line: value.text for value in lexicon.values.values() if value.line}
+            shown = {by_line[line] for line in picture.lines if line is not None}
+        assert shown == known
+
+
+def test_a_visitor_s_replies_are_judged_like_the_others_until_the_last_turn(teller: StoryTeller) -> None:
+    record = teller.tell(0)
+    question, choice = record["hints"]
+    assert question.endswith("?") and choice.startswith("How about ")
+    for turn in range(1, 6):
+        mine = teller.reply("asdfgh", 0)
+        assert len(mine["moments"]) == turn + 1 and mine["over"] is (turn == 5)
+    assert mine["moments"][-1]["known"] == 0
+    assert len(teller.reply("one more", 0)["moments"]) == 6, "nothing comes after the last turn"
+
+
+def test_a_reply_with_markup_cannot_run_anything(teller: StoryTeller) -> None:
+    teller.tell(0)
+    mine = teller.reply('<img src=x onerror="alert(1)"><script>alert(2)</script>', 0)
+    assert "<img src=x" not in mine["moments"][-1]["reply"] and "<script" not in mine["moments"][-1]["reply"]
+
+
+def test_the_worked_example_follows_the_rules() -> None:
+    outcome = near_misses_on_one_wish(theta=0.4)
+    two, one = outcome(2), outcome(1)
+    assert (two.score, two.after) == (0.5, Discovery.EMERGING)
+    assert (one.score, one.after) == (0.25, Discovery.UNDISCOVERED) and one.theta_left == pytest.approx(0.15)
+
+
+@pytest.mark.slow
+def test_averages_say_over_how_many_people() -> None:
+    found = averages("svg_drawing", people=4)
+    assert [part.name for part in PARTS] == list(found.shares)
+    assert all(each.n_artifacts == 4 and 0 <= each.mean <= found.ceiling <= 1 for each in found.shares.values())
+    *_, second, first = found.shares.values()
+    assert found.gain.mean == pytest.approx(first.mean - second.mean) and found.gain.n_artifacts == 4

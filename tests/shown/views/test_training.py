@@ -1,0 +1,130 @@
+"""Training as pictures: what is drawn, what is said in words, and that nothing of it is written in."""
+
+import re
+import time
+
+import pytest
+
+from discover_lib.train.files import latest
+from discover_lib.train.jobs import Attempt, JobStatus
+from workbench.views import training as show_training
+from workbench.views.figures.charts import smoothed
+
+NOW = time.mktime((2026, 1, 2, 10, 0, 0, 0, 0, -1))
+
+
+def lines(count: int, **columns: float) -> list[dict[str, float]]:
+    return [{"step": step, **{name: value * step for name, value in columns.items()}} for step in range(1, count + 1)]
+
+
+def test_only_what_was_logged_is_drawn() -> None:
+    shown = show_training.curves(lines(3, loss=0.5))
+    assert re.findall(r"<figcaption>(.*?)</figcaption>", shown) == ["Loss"] and "training <b>1.5</b>" in shown
+    shown = show_training.curves(lines(3, reward=1, **{"share/broken": 0.1, "share/building": 0.2}))
+    assert re.findall(r"<figcaption>(.*?)</figcaption>", shown) == ["Reward", "What the replies are"]
+    assert shown.count("<polyline") == 3
+    for unscored, drawn in ((0.0, False), (0.1, True)):
+        shown = show_training.curves([{"step": 1, "loss": 1.0, "share/unscored": unscored}])
+        assert ("could not be scored" in shown) == drawn
+    assert "No step is logged yet" in show_training.curves([])
+
+
+def test_a_curve_lies_where_its_numbers_are() -> None:
+    """Two points of a share on an axis of ten steps: (5, 1/4) and (10, 1) in a drawing of 320 × 110."""
+    shown = show_training.curves([{"step": 5, "share/broken": 0.25}, {"step": 10, "share/broken": 1.0}], 10)
+    assert 'points="160.0,82.5 320.0,0.0"' in shown
+    shown = show_training.curves([{"step": 5, "share/broken": 0.25}, {"step": 10, "share/broken": 1.0}], 20)
+    assert 'points="80.0,82.5 160.0,0.0"' in shown and "step 20" in shown  # the rest is still to come
+
+
+def test_what_could_not_be_scored_leaves_a_gap_and_no_zero() -> None:
+    logged = [{"step": 1, "reward": 2.0}, {"step": 2, "reward": None}, {"step": 3, "reward": float("nan")}]
+    assert show_training.points(logged, "reward") == [(1, 2.0)]
+    assert "<circle" in show_training.curves(logged)
+
+
+def test_a_probe_is_drawn_with_its_interval() -> None:
+    probes = [{"step": step, "probe/discovered": 3.0, "probe/discovered_low": 2.0, "probe/discovered_high": 4.0}
+              for step in (0, 10)]  # fmt: skip
+    shown = show_training.curves([*probes, {"step": 10, "loss": 1.0}], 10)
+    assert shown.count('class="dt-interval"') == 2 and 'x1="320.0" x2="320.0" y1="0.0" y2="55.0"' in shown
+    assert latest([{"loss": 1.0, "kl": None}, {"kl": 2.0}, {"kl": None}]) == {"loss": 1.0, "kl": 2.0}
+
+
+def test_columns_nobody_knows_are_not_lost() -> None:
+    shown = show_training.curves(lines(2, loss=1, some_new_number=2))
+    assert "everything else" in shown and "some new number" in shown
+
+
+def test_long_curves_are_smoothed_and_say_so_and_resumptions_are_marked() -> None:
+    shown = show_training.curves(lines(20, loss=1), 20, resumed_at=(0, 5, 99))
+    assert shown.count('class="dt-mark"') == 1 and "gone on from a checkpoint" in shown
+    assert 'class="dt-raw"' in shown and "mean of the last 5" in shown
+    assert smoothed([1, 2, 3, 4, 5, 6]) == [1, 1.5, 2, 2.5, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        *((0, "0"), (0.12345, "0.123"), (-1.5, "−1.5"), (123.4, "123"), (4321, "4,321"), (16_400, "16.4k")),
+        *((2_340_000, "2.34M"), (0.000012, "1.2e−05")),
+    ],
+)
+def test_numbers_are_short(value: float, shown: str) -> None:
+    assert show_training.number(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.4, "0 s"), (59, "59 s"), (200, "3 min 20 s"), (1800, "30 min"), (7500, "2 h 5 min")]
+)
+def test_durations_are_as_people_say_them(seconds: float, said: str) -> None:
+    assert show_training.duration(seconds) == said
+
+
+def test_a_run_tells_where_it_stands() -> None:
+    status = JobStatus("running", 1, NOW, NOW - 60, NOW - 2, 30, 120, "training", (Attempt(NOW - 60),))
+    last = {"step": 30, "tokens_per_second": 15_400.0, "eta_seconds": 95.0, "memory_mb": 812.4}
+    shown = show_training.standing("tiny<b>", status, last, NOW)
+    assert "tiny&lt;b&gt;" in shown and 'data-job="running"' in shown and "width:25.0%" in shown
+    for fact in ("step 30 of 120", "15.4k tokens/s", "about 1 min 35 s left", "812 MB", "last sign of life 2 s ago"):
+        assert fact in shown
+    assert "Attempts" not in shown
+
+
+def test_a_killed_run_that_went_on_tells_both() -> None:
+    attempts = (Attempt(NOW), Attempt(NOW + 60, 20, NOW + 90, "stopped"), Attempt(NOW + 120, 35))
+    shown = show_training.standing("run", JobStatus("running", 1, step=36, attempts=attempts), None, NOW + 130)
+    told = re.findall(r"<li>(.*?)</li>", shown)
+    assert told == [
+        "10:00:00 began, killed",
+        "10:01:00 went on from step 20, stopped",
+        "10:02:00 went on from step 35, going",
+    ]
+
+
+def test_a_failed_run_says_why_as_an_alert() -> None:
+    shown = show_training.standing("run", JobStatus("failed", message="out of <memory>"), None, NOW)
+    assert 'role="alert">out of &lt;memory&gt;' in shown
+
+
+def test_a_sample_shows_each_reply_with_what_it_earned() -> None:
+    replies = [
+        {
+            "text": "A *fox*?",
+            "notation": "maybe subject fox / owl ?",
+            "reward": 1.0,
+            "kind": "diverging",
+            "n_tokens": 96,
+        },
+        {"text": "?", "notation": "draft draft", "reward": None, "kind": "broken", "n_tokens": 32},
+    ]
+    shown = show_training.sample([{"role": "user", "content": "something"}], replies)
+    assert "<em>fox</em>" in shown and "maybe subject fox / owl ?" in shown and "<b>+1</b>" in shown
+    assert 'data-tone="bad">broken</span>' in shown and "unscored" in shown and "32 tokens" in shown
+
+
+def test_replies_stand_side_by_side_and_are_not_trusted() -> None:
+    prompt = [{"role": "system", "content": "hidden"}, {"role": "user", "content": "a <b>fox</b>"}]
+    shown = show_training.exchange(prompt, {"base": "", "trained": "<script>x</script>"}, broken=["trained"])
+    assert "hidden" not in shown and "<script>" not in shown and "<b>fox" not in shown
+    assert "(nothing)" in shown and shown.count("broken notation") == 1

@@ -1,0 +1,39 @@
+"""`discover open`: the workbench on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discover_lib.base.localhost import choose_port
+from workbench.serve import notebooks_folder, serve
+
+if TYPE_CHECKING:
+    from workbench.lessons.classroom import Room
+
+
+def open_workbench(
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port on localhost (default: a free one).")] = None,
+    edit: Annotated[bool, typer.Option("--edit", help="Open for editing, behind a token.")] = False,
+    browser: Annotated[bool, typer.Option(help="Open the browser too.")] = True,
+    class_word: Annotated[
+        str | None,
+        typer.Option("--class", metavar="WORD", help="Serve a class on the local network, behind this word."),
+    ] = None,
+) -> None:
+    """Serve the notebooks on localhost."""
+    notebooks_folder()
+    room = _room(class_word, edit) if class_word is not None else None
+    raise typer.Exit(serve(choose_port(port), edit=edit, browser=browser, room=room))
+
+
+def _room(word: str, edit: bool) -> Room:
+    from workbench.lessons.classroom import Room
+
+    if edit:
+        raise typer.BadParameter("a class is never served for editing; leave --edit out", param_hint="--class")
+    try:
+        return Room.open(word)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--class") from error

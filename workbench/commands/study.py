@@ -1,0 +1,263 @@
+"""`discover study`: a study with people in one file, from the first check to the report."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
+from discover_lib.cli.common import (
+    UNFINISHED,
+    ApiBase,
+    Engine,
+    KeyVariable,
+    OneValueCommand,
+    Prices,
+    Seed,
+    client_settings,
+    console,
+    one_line_errors,
+)
+from discover_lib.engines.manner import PAPER, manner_named
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.metrics.intervals import percent
+
+study = typer.Typer(
+    help="A study with people from one file: check, serve, rehearse with simulated participants, export, report.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+File = Annotated[Path, typer.Argument(help="The study file, as data/study/paper.yaml.")]
+Folder = Annotated[Path | None, typer.Option(help="Where answers lie (default: outputs/study-NAME).")]
+Written = Annotated[Path, typer.Argument(help="Folder of a study that was served.")]
+
+
+class Personal(StrEnum):
+    """What to do with what looks like personal data."""
+
+    refuse = "refuse"
+    redact = "redact"
+    keep = "keep"
+
+
+def command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register a command whose errors are one line."""
+    return study.command(cls=OneValueCommand)(one_line_errors(function))
+
+
+@command
+def check(
+    file: File, pack: Annotated[Path | None, typer.Option(help="Write what an ethics board asks for here.")] = None
+) -> None:
+    """Read a study file, say what is wrong or worth a look, and write the papers for an ethics board."""
+    from workbench.study.design import hints, load_study
+    from workbench.study.ethics import write_pack
+
+    read = load_study(file)
+    typer.echo(f"{read.title}: version {read.version}, {read.design}, {read.participants} participants")
+    typer.echo(f"blocks of {len(read.cells)}: {'; '.join(' '.join((c.task, *c.arms)) for c in read.cells)}")
+    for hint in hints(read):
+        typer.echo(f"worth a look: {hint}")
+    if pack is not None:
+        typer.echo(f"written: {', '.join(str(path) for path in write_pack(read, pack))}")
+
+
+@command
+def serve(
+    file: File,
+    folder: Folder = None,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 2720,
+    host: Annotated[str, typer.Option(help="Any other address than this is served behind a token.")] = "127.0.0.1",
+    api_base: ApiBase = None,
+    key_variable: KeyVariable = None,
+    prices: Prices = None,
+) -> None:
+    """Serve the study; stopped or killed, the same command goes on where everybody was."""
+    from discover_lib.base.files import graceful_stop
+    from workbench.serve import serving
+    from workbench.study.design import StudyError, hints, load_study, unfilled
+    from workbench.study.desk import Desk
+    from workbench.study.server import Assistants, StudyServer
+
+    read = load_study(file)
+    settings = client_settings(api_base, prices, key_variable=key_variable)
+    for hint in hints(read):
+        typer.echo(f"worth a look: {hint}", err=True)
+    local = host in ("127.0.0.1", "localhost", "::1")
+    if not local and (missing := unfilled(read)):
+        raise StudyError(f"{file}: not to be shown to others yet: {'; '.join(missing)}")
+    stop, desk = threading.Event(), Desk.open(read, folder)
+    token = "" if local else desk.salted("token")[:24]
+    try:
+        with (
+            serving(StudyServer(desk, Assistants(read, settings), token).app, host, port) as url,
+            graceful_stop(stop.set),
+        ):
+            typer.echo(f"{url}/{f'?token={token}' if token else ''}")
+            typer.echo(f"answers: {desk.folder}; Ctrl-C ends it", err=True)
+            while not stop.wait(60):
+                desk.expire()
+    finally:
+        desk.close()
+
+
+@command
+def bots(
+    file: File,
+    n: Annotated[int, typer.Option(min=1, max=10_000, help="Simulated participants.")] = 12,
+    folder: Annotated[Path | None, typer.Option(help="For their answers (default: outputs/study-NAME-bots).")] = None,
+    seed: Seed = 0,
+    manner: Annotated[str, typer.Option(help="How they type: paper, terse, rambling, or people.")] = PAPER,
+) -> None:
+    """Send simulated participants through the very same pages: a rehearsal, kept apart from people."""
+    from workbench.serve import serving
+    from workbench.study.bots import quick, run_bots
+    from workbench.study.design import load_study
+    from workbench.study.desk import Desk
+    from workbench.study.report import flow_lines
+    from workbench.study.server import StudyServer
+
+    typed, read = manner_named(manner), quick(load_study(file))
+    desk = Desk.open(read, folder or outputs_folder() / f"study-{read.name}-bots")
+    try:
+        with serving(StudyServer(desk).app) as url:
+            ended = run_bots(url, read, n, seed, manner=typed)
+    finally:
+        desk.close()
+    _say(f"{count} {end}" for end, count in sorted(ended.items()))
+    _say(flow_lines(desk))
+    typer.echo(f"answers: {desk.folder}")
+    if set(ended) != {"done"}:
+        raise typer.Exit(UNFINISHED)
+
+
+@command
+def export(
+    folder: Written,
+    engine: Engine = MINIATURE,
+    personal: Annotated[Personal, typer.Option(help="What looks like personal data: refuse, redact or keep.")] = (
+        Personal.refuse
+    ),
+    api_base: ApiBase = None,
+    key_variable: KeyVariable = None,
+) -> None:
+    """Write tables with a codebook, and the conversations as a run that opens like any other."""
+    from workbench.study.desk import RUN, Desk
+    from workbench.study.export import export_study
+
+    desk = Desk.read(folder)
+    client = None
+    if engine != MINIATURE:
+        from discover_lib.engines.llm.calls.client import LLMClient
+
+        client = LLMClient(client_settings(api_base, key_variable=key_variable))
+    try:
+        engines = RoleEngines(EngineSpec(builder=engine, judge=engine), client)
+        exported = export_study(desk, engines, engine, personal.value)
+    finally:
+        if client is not None:
+            client.close()
+    typer.echo(f"{exported.participants} participants → {exported.folder}")
+    typer.echo(f"{exported.written.conversations} conversations as a run → {folder / RUN}")
+    for name, why in exported.written.without_tree.items():
+        typer.echo(f"no tree: {name}: {why}", err=True)
+
+
+@command
+def power(
+    file: File,
+    effect: Annotated[float, typer.Option(help="Difference to be found, in points.")] = 1.0,
+    sd: Annotated[float | None, typer.Option(help="Of one condition's ratings, in points (default: 2).")] = None,
+    correlation: Annotated[float, typer.Option(help="Paired: between a person's two ratings.")] = 0.5,
+    wanted: Annotated[float, typer.Option("--power", min=0.05, max=0.99)] = 0.8,
+    pilot: Annotated[Path | None, typer.Option(help="Folder of a study to take the standard deviation from.")] = None,
+    seed: Seed = 0,
+) -> None:
+    """How many people it takes, by the formula and by 500 simulated studies; with a pilot, from its ratings."""
+    from discover_lib.metrics.power import MOST, Design, Planned
+    from workbench.study.design import load_study
+    from workbench.study.desk import Desk
+    from workbench.study.ethics import ASSUMED_SD
+    from workbench.study.report import finished, spread
+
+    if sd is not None and pilot is not None:
+        raise DiscoverError("--sd and --pilot both give the standard deviation; give one")
+    read = load_study(file)
+    if pilot is not None:
+        desk = Desk.read(pilot)
+        sd = spread(desk)
+        if any(row.progress.simulated for row in finished(desk)):
+            typer.echo(
+                f"{pilot}: participants are simulated; how people's ratings vary is not known from them", err=True
+            )
+    points = next(iter(read.final.scales.values())).points
+    try:
+        plans = {
+            design: Planned(design, effect, ASSUMED_SD if sd is None else sd, correlation, len(read.conditions))
+            for design in get_args(Design)
+        }
+    except ValueError as error:
+        raise DiscoverError(str(error)) from None
+    for design, planned in plans.items():
+        people, mark = planned.people(wanted), " (this study)" if design == read.design else ""
+        if people is None:
+            typer.echo(f"{design}{mark}: more than {MOST:,} people are needed to find {effect:g} points")
+            continue
+        simulated = f"{percent(planned.simulated(people, seed=seed))} of 500 simulated studies"
+        stepped = f"{percent(planned.simulated(people, seed=seed, points=points))} with ratings in whole points"
+        typer.echo(
+            f"{design}{mark}: {people} people find {effect:g} points, sd {planned.sd:.2f}: {simulated}, {stepped}"
+        )
+    planned = plans[read.design]
+    detectable = planned.detectable(read.participants, wanted)
+    typer.echo(f"the {read.participants} planned find {detectable:.2f} points with {percent(wanted)}")
+    if planned.pairs > 1:
+        typer.echo(
+            f"of {planned.conditions} conditions every pair is compared, each at 5 % / {planned.pairs} (Bonferroni; "
+            "Holm finds no less); between: equal groups; paired: everybody meets two"
+        )
+
+
+@command
+def report(
+    folder: Written,
+    unblind: Annotated[bool, typer.Option("--unblind", help="Show outcomes before the planned number.")] = False,
+    beside: Annotated[
+        Path | None, typer.Option(help="Folder of simulated participants, to lay their ratings beside people's.")
+    ] = None,
+) -> None:
+    """Who came how far; once the planned number is reached, the ratings by condition with intervals."""
+    from rich.table import Table
+
+    from workbench.study.attrition import attrition_lines
+    from workbench.study.desk import Desk
+    from workbench.study.report import SIDES, finished, flow_lines, outcome_lines, quality_lines, side_by_side
+
+    desk = Desk.read(folder)
+    sides = side_by_side(desk, Desk.read(beside)) if beside is not None else []
+    _say(flow_lines(desk))
+    done = len({row.code for row in finished(desk)})
+    if done < desk.study.participants and not unblind:
+        typer.echo(f"outcomes are shown at {desk.study.participants}; --unblind, to be reported, shows them now")
+        return
+    _say(attrition_lines(desk))
+    _say(quality_lines(desk))
+    _say(outcome_lines(desk))
+    if sides:
+        table = Table(*SIDES, box=None)
+        for row in sides:
+            table.add_row(*row)
+        console().print(table)
+        typer.echo("means with 95 % intervals; simulated participants rate what they found, with noise")
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(line)

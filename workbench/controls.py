@@ -1,0 +1,568 @@
+"""Controls that notebooks share: who plays which role, the plan before spending, records as controls.
+
+marimo is imported where it is used: the library itself does without it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.engines.options import EFFORTS, NO_OPTIONS, RoleOptionError, RoleOptions, typed
+from discover_lib.engines.spec import MINIATURE
+from discover_lib.runs.doctor import Line
+from discover_lib.runs.units import plan_units
+from workbench.carried import address, kept
+from workbench.views.html import Markup, error_line, leave_out_sheet, panel, quiet, static_text, table
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.runs.options import RunOptions
+    from discover_lib.runs.plan import Plan, Stage
+
+Record = TypeVar("Record", bound="DataclassInstance")
+
+MODEL = "a language model"
+ADDRESS_VARIABLE = "DISCOVER_API_BASE"  # prefills the address of one's own server
+STYLES = {
+    "as it is": "",
+    "with the collaborative prompt": "collaborative",
+    "with the co-creation prompt": "co-creation",
+    "with the clarifying prompt": "clarifying",
+}
+OPTIONS = {  # field of the form → what it is called and what stands in it while it is empty
+    "max_tokens": ("longest answer in tokens", "default"),
+    "temperature": ("temperature", "default"),
+    "timeout": ("seconds to wait", "120"),
+    "reasoning_effort": ("reasoning effort", "provider’s"),
+}
+_AS_WRITTEN = {"svg": "SVG", "dataviz": "data-viz"}
+_PROBLEMS = {
+    "int_from_float": "a whole number is needed, not",
+    "finite_number": "a finite number is needed, not",
+}
+
+
+class ChoiceError(DiscoverError):
+    """What was chosen cannot be used; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Who plays what.  `assistant` is None where a script answers, `leak_check` where nobody checks the voice."""
+
+    builder: str = MINIATURE
+    judge: str = MINIATURE
+    voice: str = MINIATURE
+    assistant: str | None = None
+    api_base: str = ""
+    key_variable: str = ""
+    options: RoleOptions = NO_OPTIONS
+    leak_check: str | None = None
+
+    @property
+    def client_settings(self) -> ClientSettings:
+        """Raises `ChoiceError` for an invalid address."""
+        from discover_lib.engines.llm.calls.client import ClientSettings
+
+        try:
+            return ClientSettings(api_base=self.api_base or None, key_variable=self.key_variable or None)
+        except ValueError as error:
+            raise ChoiceError(str(error)) from error
+
+    @property
+    def roles(self) -> dict[str, Any]:
+        """What of it a run is asked for."""
+        return {
+            "judge": self.judge,
+            "voice": self.voice,
+            "leak_check": self.leak_check,
+            "role_options": self.options,
+        }
+
+    def players(self, roles: Sequence[str]) -> dict[str, str]:
+        """Role → player, for the connection test."""
+        return {role: getattr(self, role) or "adaptive" for role in roles}
+
+
+def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use these", *, scored: bool = False) -> Any:
+    """A form: for each role of "builder", "judge", "voice", "assistant" the miniature or a language model, and where
+    models are.  Its value is None until it is sent; `read_choice` reads it.
+
+    Args:
+        scored: conversations are scored, too, by the judge's model: what it is asked with then has fields of its own.
+    """
+    import marimo as mo
+
+    from discover_lib.engines.llm.assistants import model_and_style
+
+    now = now or Choice()
+    used = [player for role in roles if (player := getattr(now, role)) not in (None, MINIATURE)]
+    elements: dict[str, Any] = {}
+    for role in roles:
+        offline = "a script" if role == "assistant" else MINIATURE
+        value = offline if getattr(now, role) in (None, MINIATURE) else MODEL
+        elements[role] = mo.ui.dropdown([offline, MODEL], value=value, label=f"The {role} is")
+    model = model_and_style(used[0])[0] if used else ""
+    elements["model"] = mo.ui.text(
+        value=model, placeholder="provider/model, e.g. anthropic/claude-haiku-4-5", label="Model", full_width=True
+    )
+    if "assistant" in roles:
+        answering, style = model_and_style(now.assistant or "")
+        elements["other"] = mo.ui.text(
+            value="" if answering == model else answering,
+            placeholder="the same",
+            label="Another model for the assistant",
+            full_width=True,
+        )
+        shown = next(label for label, name in STYLES.items() if name == style)
+        elements["style"] = mo.ui.dropdown(STYLES, value=shown, label="The assistant’s model", full_width=True)
+    elements["api_base"] = mo.ui.text(
+        value=now.api_base or os.environ.get(ADDRESS_VARIABLE, ""),
+        placeholder="http://localhost:8000/v1, for models named openai/NAME",
+        label="Own server",
+        full_width=True,
+    )
+    elements["key_variable"] = mo.ui.text(
+        value=now.key_variable, placeholder="none", label="Variable with that server’s key", full_width=True
+    )
+    if "voice" in roles:
+        elements["leak_check"] = mo.ui.checkbox(
+            value=now.leak_check is not None,
+            label="The model checks the voice’s messages for paraphrases of hidden intents",
+        )
+    asked = (*roles, "scorer") if scored else roles
+    more = {f"{role}_{name}": shown for role in asked for name, shown in _option_fields(role, now.options).items()}
+    row = '<div style="display:flex;flex-wrap:wrap;gap:8px 16px;align-items:center">{}</div>'
+    grid = (
+        '<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(250px,1fr));gap:8px 16px;'
+        'align-items:end">{}</div>'
+    )
+    first = row.format("".join(f"{{{name}}}" for name in roles))
+    second = grid.format("".join(f"<div>{{{name}}}</div>" for name in elements if name not in roles))
+    folded = "".join(row.format("".join(f"{{{role}_{name}}}" for name in OPTIONS)) for role in asked)
+    folded = (
+        f'<details><summary>More about each role</summary><div style="display:grid;gap:8px">{folded}</div></details>'
+    )
+    note = (
+        '<p style="opacity:.75;font-size:13px;margin:6px 0 0">Keys are read from the environment or <code>.env</code> '
+        "(ANTHROPIC_API_KEY, OPENAI_API_KEY …) and are never shown, stored or exported.</p>"
+    )
+    layout = mo.Html(f'<div style="display:grid;gap:10px">{first}{second}{folded}{note}</div>')
+    return layout.batch(**elements, **more).form(submit_button_label=submit)
+
+
+def _option_fields(role: str, options: RoleOptions) -> dict[str, Any]:
+    """What a role's model is asked with: option → control, empty where it is the default."""
+    import marimo as mo
+
+    now, fields = {name.removesuffix("_seconds"): value for name, value in options.of(role).items()}, {}
+    for name, (label, empty) in OPTIONS.items():
+        said = f"{role}: {label}"
+        value = typed(now[name]) if name in now else ""
+        if name == "reasoning_effort":
+            fields[name] = mo.ui.dropdown(
+                {empty: "", **{each: each for each in EFFORTS}}, value=value or empty, label=said
+            )
+        else:
+            fields[name] = mo.ui.text(value=value, placeholder=empty, label=said)
+    return fields
+
+
+def placed(control: Any) -> Markup:
+    """A marimo control, or anything that marimo has made, to stand in a fragment."""
+    return Markup(f"{control}")
+
+
+def domain_labels() -> dict[str, str]:
+    """What choosers call the kinds of artifacts → the domain: the paper's three, then its five that are unseen."""
+    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+
+    return {domain_label(domain): domain for domain in ALL_DOMAINS}
+
+
+def domain_label(domain: str) -> str:
+    """A domain in words that people read."""
+    label = " ".join(_AS_WRITTEN.get(word, word) for word in domain.split("_"))
+    return label[0].upper() + label[1:]
+
+
+def read_choice(values: Mapping[str, Any] | None) -> Choice:
+    """What was chosen; the miniature throughout before the form is sent.
+
+    Raises:
+        ChoiceError: a language model was chosen and none named, or the name or the address is invalid.
+    """
+    from discover_lib.runs.options import is_model
+
+    if values is None:
+        return Choice()
+    model = values["model"].strip()
+    asked = {role for role in ("builder", "judge", "voice", "assistant") if values.get(role) == MODEL}
+    answering = (values.get("other") or "").strip() or model
+    needed = ([model] if asked - {"assistant"} else []) + ([answering] if "assistant" in asked else [])
+    for name in needed:
+        if not is_model(name):
+            what = f"invalid model name {name!r}" if name else "no model is named"
+            raise ChoiceError(f"{what}; write provider/model, such as openai/NAME")
+    style = values.get("style") or ""
+    choice = Choice(
+        **dict.fromkeys(asked - {"assistant"}, model),
+        assistant=(f"{answering}+{style}" if style else answering) if "assistant" in asked else None,
+        api_base=values["api_base"].strip() if asked else "",
+        key_variable=values["key_variable"].strip() if asked else "",
+        options=_read_options(values, asked | ({"scorer"} if "judge" in asked else set())),
+        leak_check=model if values.get("leak_check") and "voice" in asked else None,
+    )
+    if asked:
+        _ = choice.client_settings
+    return choice
+
+
+def _read_options(values: Mapping[str, Any], asked: Collection[str]) -> RoleOptions:
+    """What is asked of the models of these roles; a form without such fields asks nothing."""
+    given = {
+        name: [f"{role}={text}" for role in sorted(asked) if (text := str(values.get(f"{role}_{name}") or "").strip())]
+        for name in OPTIONS
+    }
+    try:
+        return RoleOptions.read(**given)
+    except RoleOptionError as error:
+        raise ChoiceError(str(error)) from error
+
+
+def connection_lines(lines: Iterable[Line]) -> Markup:
+    """The result of a connection test, one line a role."""
+    rows = [("✓" if each.works else "✗", each.role, each.text) for each in lines]
+    return panel("Connection", table(("", "Role", "Talks to"), rows))
+
+
+def conversation_plan(tree: IntentTree, domain: str, rules: Rules, turns: int, choice: Choice, assistant: str) -> Plan:
+    """What one conversation will take, before anything is spent."""
+    from discover_lib.runs.options import LaidOut, RunOptions
+    from discover_lib.runs.plan import plan_run
+
+    trees = {"this one": (domain, tree)}
+    options = RunOptions((assistant,), turns=turns, rules=rules, **choice.roles)
+    units = plan_units(trees, (assistant,), trials=1, turns=turns, rules=rules, seed=0)
+    return plan_run(LaidOut(options, trees, tuple(units), {}), settings=choice.client_settings)
+
+
+def builder_stages(choice: Choice) -> list[Stage]:
+    """What building one tree will take, stage by stage."""
+    from discover_lib.engines.llm.calls.prices import price_of
+    from discover_lib.runs.plan import ASSUMED_BASIS, BUILDING, REASKED, Length, Limits, Span, Stage
+
+    price = price_of(choice.builder, choice.client_settings.prices, choice.api_base or None)
+    calls, limits = Span.exactly(1.0) + REASKED, Limits.of("builder", choice.options)
+    lengths = {name: limits.applied(Length(*spans, ASSUMED_BASIS)) for name, spans in BUILDING.items()}
+    return [Stage(name, choice.builder, calls, length, price, limits) for name, length in lengths.items()]
+
+
+def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Choice) -> Markup:
+    """A run or, with `domains`, an evaluation before it is begun: a note, and what it will take where models take part.
+
+    What cannot be laid out is said in one line.
+    """
+    from discover_lib.runs.plan import plan_run
+    from workbench.jobs import IN_FLIGHT, laid_out
+
+    line = quiet(note)
+    if not options.spec.models(options.everyone):
+        return line
+    try:
+        forecast = plan_run(laid_out(options, domains), settings=choice.client_settings, concurrency=IN_FLIGHT)
+    except (DiscoverError, OSError) as error:
+        return error_line(str(error))
+    minutes = forecast.minutes
+    caption = f"Before anything is spent: about {minutes.expected:.0f} min ({minutes.low:.0f} to {minutes.high:.0f})"
+    return line + plan_table(forecast.stages, caption)
+
+
+def trained_assistants() -> dict[str, str]:
+    """Finished training runs as assistants, newest first: name → how a run names it."""
+    from discover_lib.base.files import outputs_folder
+    from discover_lib.train.jobs import JobError, find_jobs
+
+    names = {}
+    for name, run in find_jobs(outputs_folder()).items():
+        try:
+            # "+" in a folder's name would be taken for an adapter
+            if run.status().state == "finished" and "+" not in str(run.folder):
+                names[name] = f"hf:{run.folder}"
+        except JobError:  # page 50 says what is wrong with it
+            continue
+    return names
+
+
+def plan_table(stages: Sequence[Stage], caption: str) -> Markup:
+    """Calls, tokens and dollars by stage and in all, as low to high; an unknown price is said to be unknown."""
+    from discover_lib.runs.plan import sum_of
+
+    def tokens(stage: Stage) -> str:
+        return f"{stage.tokens.expected:,.0f} ({stage.tokens.low:,.0f} to {stage.tokens.high:,.0f})"
+
+    def dollars(cost: Any) -> str:
+        return "unknown" if cost is None else f"${cost.expected:.4f} ({cost.low:.4f} to {cost.high:.4f})"
+
+    rows = [(each.name, each.model, f"{each.calls.expected:.1f}", tokens(each), dollars(each.cost)) for each in stages]
+    known = [each.cost for each in stages if each.cost is not None]
+    total = dollars(sum_of(known)) if known else "unknown"
+    unpriced = " and what is unknown" if known and len(known) < len(stages) else ""
+    calls = sum_of(each.calls for each in stages)
+    rows.append(("in all", "", f"{calls.expected:.1f}", "", total + unpriced))
+    return panel("Plan", table(("Stage", "Model", "Calls", "Tokens", "Dollars"), rows, caption))
+
+
+# -- records as controls ----------------------------------------------------------------------------------------------
+
+
+def field_controls(record: DataclassInstance, prefix: str = "", address: str = "") -> dict[str, Any]:
+    """A control for each field of a frozen record: name (with the prefix) → control, holding the field's value.
+
+    Numbers are typed, since rates range over many powers of ten; "" stands for None.  What is changed stands in the
+    page's address as `address` and the name.
+    """
+    import marimo as mo
+
+    hints = get_type_hints(type(record))
+    controls: dict[str, Any] = {}
+    for field in dataclasses.fields(record):
+        value, hint = getattr(record, field.name), hints[field.name]
+        label = field.name.replace("_", " ")
+        name = f"{address}{prefix}{field.name}"
+        if choices := _choices(hint):
+            offered = {_shown(choice): choice for choice in choices}
+            made = kept(mo.ui.dropdown, name, offered, value=_shown(value), label=label, full_width=True)
+        elif hint is bool:
+            made = kept(mo.ui.checkbox, name, value=value, label=label)
+        else:
+            made = kept(mo.ui.text, name, value=_shown(value), label=label, full_width=True)
+        controls[prefix + field.name] = made
+    return controls
+
+
+def changed_fields(record: DataclassInstance, values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Field → value where the controls hold something else than the record; raises as `read_fields`."""
+    read = read_fields(record, values, prefix)
+    names = [field.name for field in dataclasses.fields(record)]
+    return {name: getattr(read, name) for name in names if getattr(read, name) != getattr(record, name)}
+
+
+def read_fields(record: Record, values: Mapping[str, Any], prefix: str = "") -> Record:
+    """The record with what the controls hold.
+
+    Raises:
+        FieldError: an invalid number.
+        ValueError: the record itself refuses a value.
+    """
+    hints = get_type_hints(type(record))
+    changes = {
+        field.name: _read(field.name, hints[field.name], values[prefix + field.name])
+        for field in dataclasses.fields(record)
+        if prefix + field.name in values
+    }
+    return dataclasses.replace(record, **changes)
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    """The values of a Literal type, None among them where it is optional."""
+    parts = [part for part in _parts(hint) if part is not type(None)]
+    if not parts or any(get_origin(part) is not Literal for part in parts):
+        return ()
+    listed = tuple(value for part in parts for value in get_args(part))
+    return (*listed, None) if type(None) in _parts(hint) else listed
+
+
+def _parts(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def _shown(value: Any) -> str:
+    """A value as one types it."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
+        return ", ".join(_shown(each) for each in value)
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+
+
+def _read(name: str, hint: Any, given: Any) -> Any:
+    """A value of the type of its field; only text is converted."""
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+    from discover_lib.train.recipes import FieldError
+
+    if not isinstance(given, str) or _choices(hint):
+        return given
+    text, parts = given.strip().replace("−", "-"), _parts(hint)
+    if not text and type(None) in parts:
+        return None
+    value: Any = text
+    if any(get_origin(part) is tuple for part in parts):
+        value = [item.strip() for item in text.split(",") if item.strip()]
+    elif int in parts:
+        with suppress(ValueError):
+            value = float(text)  # "4e1" is a whole number, too
+    try:
+        return TypeAdapter(hint, config=ConfigDict(allow_inf_nan=False)).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        problem = _PROBLEMS.get(first["type"], "invalid number")
+        raise FieldError(
+            f"{name.replace('_', ' ')}: {problem} {str(first['input'])!r}; write one such as 5e-6 or 16"
+        ) from None
+
+
+# -- an evaluation -----------------------------------------------------------------------------------------------------
+
+COMPARED = ("draft", "ask", "options", "adaptive")  # of the scripted assistants, unless others are chosen
+
+
+def evaluation_menus() -> Any:
+    """What an evaluation is asked for, as a dictionary of menus; `read_evaluation` reads its value."""
+    import marimo as mo
+
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+
+    domains = {name.replace("_", " "): name for name in ALL_DOMAINS}
+    artifacts = {"5 (too few to compare)": 5} | {str(each): each for each in (10, 20, 50, 100)}
+    caps = {"all": None, "1": 1, "2": 2, "3": 3}
+    place = "tiny, hf:FOLDER, hf:FOLDER+ADAPTER"
+
+    def menu(name: str, options: Any, value: Any, label: str, kind: Any = mo.ui.dropdown) -> Any:
+        return kept(kind, f"new-{name}", options, value=value, label=label)
+
+    return mo.ui.dictionary(
+        {
+            "domains": menu("domains", domains, ["svg drawing"], "Domains", mo.ui.multiselect),
+            "scripts": menu("assistants", list(SCRIPTED), list(COMPARED), "Assistants", mo.ui.multiselect),
+            "artifacts": menu("artifacts", artifacts, "50", "Artifacts per domain"),
+            "trials": menu("trials", [1, 2, 3, 5], 1, "Trials"),
+            "turns": menu("turns", [1, 2, 3, 4, 5, 6, 8, 10], 5, "Turns"),
+            "rules": menu("rules", ["paper", "authors"], "paper", "Rules"),
+            "cap": menu("cap", caps, "all", "Near misses a reply"),
+            "seed": menu("seed", list(range(30)), 0, "Seed"),
+            "interactivity": menu("interactivity", ["ours", "paper"], "ours", "Interactivity scale"),
+            "final_request": menu("final-request", ["ours", "paper"], "ours", "Final request"),
+            "trained": menu("trained", trained_assistants(), [], "Trained here", mo.ui.multiselect),
+            "others": kept(
+                mo.ui.text, "new-models", value="", placeholder=place, label="Models on this machine", full_width=True
+            ),
+        }
+    )
+
+
+def read_evaluation(
+    menus: Mapping[str, Any], models: Mapping[str, Any] | None
+) -> tuple[RunOptions | None, Choice | None, str]:
+    """What the menus and the chooser of models ask for, and who plays; or a line that says why it cannot be."""
+    from discover_lib.runs.options import RunOptions, RunOptionsError
+
+    numbers = {name: menus[name] for name in ("artifacts", "trials", "turns", "seed")}
+    named = [name.strip() for name in menus["others"].split(",") if name.strip()]
+    try:
+        choice = read_choice(models)
+        names = (*menus["scripts"], *menus["trained"], *named, *([choice.assistant] if choice.assistant else []))
+        if not names or not menus["domains"]:
+            raise RunOptionsError("choose at least one domain and one assistant")
+        rules = Rules.named(menus["rules"])
+        if menus["cap"] is not None:
+            rules = rules.replace(near_miss_cap=menus["cap"])
+        whose = {name: menus[name] for name in ("interactivity", "final_request")}
+        options = RunOptions(tuple(dict.fromkeys(names)), **choice.roles, **numbers, **whose, rules=rules)
+    except (ChoiceError, RunOptionsError) as error:
+        return None, None, str(error)
+    return options, choice, ""
+
+
+def page_has_sheet() -> None:
+    """For the setup of a notebook whose `css_file` is the workbench's stylesheet: its outputs go without their own.
+
+    A dozen outputs with 40 kB of stylesheet each are half a second of work for the server and the browser.  Where the
+    notebook's code is run by other means than marimo's pages, each output stays complete.
+    """
+    import marimo as mo
+
+    if mo.running_in_notebook():
+        leave_out_sheet()
+
+
+# -- widgets ----------------------------------------------------------------------------------------------------------
+
+
+def pickable(html: str, picked: str = "", leads_to: str = "") -> Any:
+    """A widget that shows finished markup and whose `picked` is the `data-pick` of the element pressed last.
+
+    With `leads_to`, the address of another page, a press opens that page with `&pick=` and the element's `data-pick`.
+
+    The markup must be escaped where it holds texts of others, as the fragments of `workbench.views` are.
+    """
+    import anywidget
+    import traitlets
+
+    class Pickable(anywidget.AnyWidget):
+        _esm = static_text("pickable.js")
+        html = traitlets.Unicode("").tag(sync=True)
+        picked = traitlets.Unicode("").tag(sync=True)
+        leads_to = traitlets.Unicode("").tag(sync=True)
+
+    return Pickable(html=html, picked=picked, leads_to=leads_to)
+
+
+def picking(name: str, html: str, picks: Sequence[str], forgets: Sequence[str] = ()) -> Any:
+    """A list of which one is open: `value["picked"]` is its `data-pick`, which stands in the page's address as `name`.
+
+    Args:
+        html: finished markup, as of `pickable`; what is opened carries the same value as `data-opened`.
+        picks: all that can be picked; the first is open where the address names none of them.
+        forgets: other names of the address that another pick makes void.
+    """
+    import marimo as mo
+
+    def remember(change: Any) -> None:
+        choices = mo.query_params()
+        for other in forgets:
+            if other in choices:
+                choices.remove(other)
+        choices.set(name, change["new"])
+
+    asked = address().get(name) if mo.running_in_notebook() else None
+    widget = pickable(html, str(asked) if asked in picks else next(iter(picks), ""))
+    widget.observe(remember, "picked")
+    return mo.ui.anywidget(widget)
+
+
+def copied(text: str) -> Any:
+    """A line of code with a button that copies it."""
+    import anywidget
+    import marimo as mo
+    import traitlets
+
+    class Copied(anywidget.AnyWidget):
+        _esm = static_text("copied.js")
+        text = traitlets.Unicode("").tag(sync=True)
+
+    return mo.ui.anywidget(Copied(text=text))
+
+
+def listing(*functions: Callable[..., Any]) -> Any:
+    """The code of functions as a part of the page; in edit mode their cells show it."""
+    import marimo as mo
+
+    code = "\n\n\n".join(inspect.getsource(each).strip() for each in functions)
+    return mo.ui.code_editor(code, disabled=True, min_height=1) if mo.app_meta().mode != "edit" else mo.md("")

@@ -1,0 +1,265 @@
+"""Exercises with the paper's rules: near misses, the transition in code, the reward, τ, and GRPO's group."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from discover_lib.base.seeds import derive_rng
+from discover_lib.core.advance import advance, initial_state
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.reward import length_penalty, reward
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Discovery, Evaluation, IntentState, Verdict
+from discover_lib.train.grpo.group import group_of
+from workbench.lessons.exercise import Outcome, number_of, numbers_of, wrong
+from workbench.lessons.people import EVERYBODY, found, talk, tree_of
+from workbench.story import near_misses_on_one_wish
+from workbench.views.html import signed
+
+THETA = 0.5  # of the wish in "near misses"
+MOST_NEAR = 20  # near misses that anybody would put into one reply
+N_TOKENS, N_FOUND = 610, 2  # of the reply in "reward"
+TALKER = 17  # the person of "tau"
+STEP = 10  # of its slider
+GROUP = 4  # replies in "nothing learnt"
+RANDOM_CASES = 200  # for "advance", beside the named ones
+
+
+def near_misses(answer: Any) -> Outcome:
+    """The fewest near misses in one reply that move a wish of threshold `THETA`."""
+    count = number_of(answer)
+    if count is None or not 1 <= count <= MOST_NEAR or count != int(count):
+        return wrong(f"A number of near misses is a whole number, at least 1 and at most {MOST_NEAR}.")
+    outcome = near_misses_on_one_wish(THETA)
+    now = outcome(int(count))
+    assert now.score is not None and now.theta is not None
+    shown = {"score": now.score, "θ": now.theta}
+    if not now.moved and now.score == now.theta:
+        return wrong(f"{now.score:g} reaches θ = {now.theta:g}, and a wish moves only past it.", **shown)
+    if not now.moved:
+        return wrong(
+            f"{int(count)} × {Rules.paper().p:g} = {now.score:g}, less than θ = {now.theta:g}: it stays undiscovered, "
+            f"and θ shrinks to {now.theta_left:g}.",
+            **shown,
+        )
+    if count > 1 and outcome(int(count) - 1).moved:
+        return wrong(f"{now.score:g} is past θ = {now.theta:g}, but fewer would be, too.", **shown)
+    return Outcome(True, f"{now.score:g} is past θ = {now.theta:g}: the wish becomes emerging, ○ → ◆.", shown)
+
+
+# -- advance, in code --------------------------------------------------------------------------------------------------
+
+_TREE = IntentTree.from_dict(
+    {
+        "artifact_type": "drawing",
+        "topic": "animal",
+        "initial_request": "draw something",
+        "roots": [
+            {"id": "1", "text": "an animal", "children": [{"id": "1.1", "text": "a fox"}]},
+            {"id": "2", "text": "warm tones"},
+        ],
+    }
+)
+_KNOWN = IntentState({"1": Discovery.DISCOVERED}, frozenset(), {"1": 0.5, "1.1": 0.5, "2": 0.5})
+_HUNCH = IntentState(
+    {"1": Discovery.EMERGING}, frozenset(), {"1": 0.3, "1.1": 0.5, "2": 0.5}, {"1": 0.6, "1.1": 0.5, "2": 0.5}
+)
+
+
+def _named_cases() -> Iterator[tuple[str, IntentState, Evaluation]]:
+    fresh = initial_state(_TREE, thresholds={"1": 0.5, "1.1": 0.5, "2": 0.5})
+
+    def case(hint: str, state: IntentState, *verdicts: Verdict, kind: Any = "artifact") -> Any:
+        return hint, state, Evaluation(kind, verdicts)
+
+    yield case("An engaged intent becomes discovered at once, whatever its θ.", fresh, Verdict("2", True))
+    yield case(
+        "A question only probes: a dialogue act makes an intent discovered, never satisfied. A piece does both.",
+        fresh,
+        Verdict("2", True),
+        kind="dialogue_act",
+    )
+    yield case(
+        "A child cannot move while its parent is not discovered: its verdict is passed over.",
+        fresh,
+        Verdict("1", False),
+        Verdict("1.1", True),
+    )
+    yield case(
+        "A child whose parent becomes discovered in this very reply can move in it, too: parents come first.",
+        fresh,
+        Verdict("1", True),
+        Verdict("1.1", True),
+    )
+    yield case(
+        "Below θ nothing moves, but θ is worn down by the score for the next reply.", fresh, Verdict("2", False, ("a",))
+    )
+    yield case(
+        "A score that equals θ does not pass it: the paper's crossing is >.", fresh, Verdict("2", False, ("a", "b"))
+    )
+    yield case("After a move θ starts again where it was drawn.", _HUNCH, Verdict("1", False, ("a", "b")))
+    yield case(
+        "However many near misses there are, an intent moves up one state a reply.",
+        fresh,
+        Verdict("2", False, ("a", "b", "c", "d", "e")),
+    )
+    yield case("The same near miss twice in a reply counts once.", fresh, Verdict("2", False, ("a", "A", "b", "a")))
+    yield case(
+        "What is discovered stays discovered: near misses do nothing to it.", _KNOWN, Verdict("1", False, ("a", "b"))
+    )
+
+
+def _random_case(rng: random.Random) -> tuple[IntentState, Evaluation]:
+    thresholds = {key: rng.choice((0.1, 0.25, 0.3, 0.5, 0.75, 0.9)) for key in _TREE.intents}
+    levels = {key: rng.choice(list(Discovery)) for key in _TREE.intents}
+    verdicts = [
+        Verdict(key, rng.random() < 0.3, tuple(rng.sample("abcde", rng.randrange(4))))
+        for key in _TREE.intents
+        if rng.random() < 0.8
+    ]
+    state = IntentState(levels, frozenset(), thresholds, dict.fromkeys(thresholds, 0.95))
+    return state, Evaluation(rng.choice(("artifact", "dialogue_act")), tuple(verdicts))
+
+
+def write_advance(answer: Any) -> Outcome:
+    """A function `advance(tree, state, evaluation, rules)` that returns the state that `core.advance` returns."""
+    if not callable(answer):
+        return wrong("Give the function itself: check(advance), not its result and not its text.")
+    rules, rng = Rules.paper(), derive_rng(0, "advance")
+    cases = [*_named_cases()]
+    cases += [
+        ("It differs from the paper's transition in a mixed case.", *_random_case(rng)) for _ in range(RANDOM_CASES)
+    ]
+    for place, (hint, state, evaluation) in enumerate(cases):
+        expected, _ = advance(_TREE, state, evaluation, rules)
+        try:
+            given = answer(_TREE, state, evaluation, rules)
+        except Exception as error:
+            return wrong(f"It raised {type(error).__name__}: {error} (case {place + 1}). {hint}")
+        given = given[0] if isinstance(given, tuple) and given else given
+        if not isinstance(given, IntentState):
+            return wrong(f"It returned {type(given).__name__}; return an IntentState.")
+        if _differs(given, expected):
+            return wrong(f"{hint} Case {place + 1}: {_case_said(evaluation)}", cases=float(len(cases)))
+    return Outcome(True, f"The same as the library's in {len(cases)} cases.", {"cases": float(len(cases))})
+
+
+def _differs(given: IntentState, expected: IntentState) -> bool:
+    return (
+        any(given[key] is not expected[key] for key in _TREE.intents)
+        or given.satisfied != expected.satisfied
+        or any(round(_theta(given, key) - _theta(expected, key), 9) != 0 for key in _TREE.intents)
+    )
+
+
+def _theta(state: IntentState, key: str) -> float:
+    theta = state.thresholds.get(key, float("inf"))
+    return theta if isinstance(theta, int | float) else float("inf")
+
+
+def _case_said(evaluation: Evaluation) -> str:
+    said = [
+        f"{verdict.intent_id} " + ("engaged" if verdict.engaged else f"{len(verdict.near_misses)} near misses")
+        for verdict in evaluation.verdicts
+    ]
+    return f"{evaluation.kind.replace('_', ' ')}, {', '.join(said)}."
+
+
+# -- the reward --------------------------------------------------------------------------------------------------------
+
+
+def worth(answer: Any) -> Outcome:
+    """The reward of a reply of `N_TOKENS` tokens that makes `N_FOUND` wishes known."""
+    given = number_of(answer)
+    if given is None:
+        return wrong("A reward is a number, such as 1.5.")
+    tree, rules = tree_of(TALKER), Rules.paper()
+    before = initial_state(tree, rules)
+    hidden = [key for key in tree.intents if key not in before.discovered][:N_FOUND]
+    after = IntentState({**before.discovery, **dict.fromkeys(hidden, Discovery.DISCOVERED)})
+    right = reward(tree, before, after, N_TOKENS, rules)
+    shown = {"R_d": right.discovered, "R_e": right.penalty}
+    sum_said = f"{right.discovered:g} − {rules.lam:g} × ({N_TOKENS} − {rules.tau:g}) = {right.total:g}"
+    if abs(given - right.total) < 0.005:
+        return Outcome(True, sum_said, shown)
+    without = right.discovered + length_penalty(N_TOKENS, rules.replace(tau=0))
+    capped = right.discovered - rules.penalty_cap
+    hints = {
+        right.discovered: "Length is not free here: count the tokens beyond τ.",
+        without: f"The first {rules.tau:g} tokens cost nothing: charge only those beyond τ.",
+        right.discovered - right.penalty: "Length is a charge: take it off, do not add it.",
+        right.penalty: f"That is the charge alone; {N_FOUND} wishes became discovered, each worth 1.",
+        capped: f"{rules.penalty_cap:g} is the most that length can cost; this reply is not that long.",
+    }
+    hint = next((hint for value, hint in hints.items() if abs(given - value) < 0.005), None)
+    return wrong(hint or "Wishes that became discovered, less λ for every token beyond τ.", **shown)
+
+
+# -- τ -----------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def earned(assistant: str, tau: float, person: int = TALKER) -> float:
+    """What an assistant's five replies to a person earn if `tau` tokens of each are free."""
+    rules, turns = Rules.paper().replace(tau=tau), talk(person, assistant).turns
+    rewards = [(turn.candidate.reward, length_penalty(turn.reply.n_tokens, rules)) for turn in turns]
+    return sum(reward.discovered + charge for reward, charge in rewards if reward is not None)
+
+
+def move_tau(answer: Any) -> Outcome:
+    """The least τ, in steps of `STEP`, at which verbose earns more than draft."""
+    tau = number_of(answer)
+    if tau is None or tau < 0:
+        return wrong("τ is a number of tokens, 0 or more.")
+    verbose, draft, paper = earned("verbose", tau), earned("draft", tau), Rules.paper().tau
+    shown = {"verbose": verbose, "draft": draft}
+    said = f"At τ = {tau:g} verbose earns {verbose:.2f} and draft {draft:.2f}"
+    if verbose <= draft and tau < paper:
+        return wrong(f"{said}: fewer free tokens hurt the longer replies more. Go the other way.", **shown)
+    if verbose <= draft:
+        also = f", the paper's {paper:g} included" if tau == paper else ""
+        return wrong(f"{said}: not yet{also}. Its replies are around 1,200 tokens long.", **shown)
+    if earned("verbose", tau - STEP) > earned("draft", tau - STEP):
+        return wrong(f"{said}: it wins, but it does so with fewer free tokens already.", **shown)
+    wins = sum(found(talk(person, "verbose")) > found(talk(person, "draft")) for person in EVERYBODY)
+    return Outcome(
+        True,
+        f"{said}. Saying everything twice pays once length is free. One person is an anecdote, though: with no "
+        f"charge at all verbose beats draft on {wins} of {len(EVERYBODY)} others.",
+        shown,
+    )
+
+
+# -- GRPO --------------------------------------------------------------------------------------------------------------
+
+
+def nothing_learnt(answer: Any) -> Outcome:
+    """Four rewards of good replies from which GRPO learns nothing."""
+    rewards = numbers_of(answer)
+    if rewards is None or len(rewards) != GROUP:
+        return wrong(f"Set {GROUP} rewards, one number a reply.")
+    group = group_of(rewards)
+    advantages = {f"reply {place}": value or 0.0 for place, value in enumerate(group.advantages, 1)}
+    if group.signal:
+        assert group.std is not None and group.mean is not None
+        largest = max(advantages, key=lambda name: abs(advantages[name]))
+        if group.std < 0.01:
+            why = f"They differ by a hair, and dividing by a spread of {group.std:.2g} makes that a full lesson:"
+        elif abs(group.mean) < 1e-9:
+            why = "That the rewards sum to 0 does not make the advantages 0:"
+        else:
+            why = f"What counts is the distance from the mean, {group.mean:g}:"
+        return wrong(f"{why} {largest} gets the advantage {signed(round(advantages[largest], 2))}.")
+    if rewards[0] <= 0:
+        return wrong(
+            f"Nothing is learnt, but these replies earned {rewards[0]:g}. It is as true of good replies: make all of "
+            "them find something.",
+        )
+    return Outcome(
+        True,
+        f"Every reply earned {rewards[0]:g}, so none is better than its group: all advantages are 0, however good "
+        "they are.",
+    )

@@ -1,0 +1,199 @@
+"""Exercises with the miniature's people: who finds most, trees one at a time, a reply that fools the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from discover_lib.audit.touched import touched
+from discover_lib.base.words import words
+from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.core.rollout import MAX_TURNS
+from workbench.lessons.exercise import MAX_TEXT, Outcome, texts_of, wrong
+from workbench.lessons.people import EVERYBODY, answered, found, mean_found, talk, tree_of
+
+RANKED = ("adaptive", "ask", "draft", "options")
+STEPPED = 22  # the person of "two replies"
+PLAYED = 3  # the person of "beat adaptive"
+RIVALS = ("ask", "draft", "adaptive", "oracle")
+MOST_WORDS = 30  # of one reply in "beat adaptive"
+_LISTS = f"Write replies as lines of text, at most {MAX_TEXT} characters each."
+
+
+def rank(answer: Any) -> Outcome:
+    """The assistants, best first, by what they find on average."""
+    order = list(answer) if isinstance(answer, Sequence) and not isinstance(answer, str) else []
+    if sorted(map(str, order)) != sorted(RANKED):
+        return wrong("Name each of the four assistants exactly once, best first.")
+    means = {name: mean_found(name) for name in RANKED}
+    right = sorted(RANKED, key=lambda name: -means[name])
+    if order == right[::-1]:
+        return wrong("This is worst first: turn it round.")
+    if order[-1] != "ask":
+        return wrong(
+            f"Asking finds {means['ask']:g}: a person who has no words for a wish yet cannot answer a question about "
+            "it. Look at its row of dots."
+        )
+    if order == right:
+        return Outcome(True, f"So it is over {len(EVERYBODY)} people, in wishes found in five turns.", means)
+    better, worse = next((one, other) for one, other in zip(right, order, strict=True) if one != other)
+    why = {
+        "adaptive": "It shows samples until a wish is clear, and only then builds.",
+        "draft": "A draft shows one value of every kind, so that something of any tree may be close.",
+    }.get(better, "")
+    finds = f"{better} finds {means[better]:.1f}, more than {worse} ({means[worse]:.1f})"
+    return wrong(f"Over {len(EVERYBODY)} people {finds}. {why}".strip())
+
+
+# -- two replies -------------------------------------------------------------------------------------------------------
+
+
+def two_replies(answer: Any) -> Outcome:
+    """Everything of the first two trees in two replies."""
+    replies = texts_of(answer)
+    if replies is None:
+        return wrong(_LISTS)
+    if len(replies) != 2:
+        return wrong(f"Write exactly two replies, one a line; this is {len(replies)}.")
+    conversation = answered(STEPPED, replies)
+    tree = conversation.tree
+    first, second = list(tree.ids_of)[:2]
+    wanted = [key for root in (first, second) for key in tree.ids_of[root] if key not in tree.initially_discovered]
+    missing = [key for key in wanted if key not in conversation.state.discovered]
+    shown = {"found": float(len(wanted) - len(missing)), "of": float(len(wanted))}
+    if not missing:
+        return Outcome(True, "One tree a reply, broad and narrow wishes together: nobody needs more than that.", shown)
+    for turn in conversation.turns:
+        if turn.candidate.transitions:
+            continue
+        whys = {touch.why for touch in touched(conversation, turn).touches if touch.met}
+        if "elsewhere" in whys:
+            return wrong(
+                f"Reply {turn.index} meets wishes of a tree that is not in focus, and they do not count: finish the "
+                "first tree that still has something unknown.",
+                **shown,
+            )
+        if whys:
+            return wrong(f"Reply {turn.index} names only what is known already. Name what is undiscovered.", **shown)
+        return wrong(f"Nothing in reply {turn.index} meets a wish: {_asks_or_means_nothing(turn)}", **shown)
+    root = tree.root_of[missing[0]]
+    if set(missing) >= set(tree.ids_of[second]):
+        return wrong(f"Tree {second} is untouched: the second reply still has to finish tree {root}.", **shown)
+    return wrong(
+        f"Tree {root} is not finished: {len(missing)} wishes are left, the narrow ones. A broad word opens the way to "
+        "a narrow wish, but does not meet it; say which one.",
+        **shown,
+    )
+
+
+def _asks_or_means_nothing(turn: Turn) -> str:
+    if "?" in turn.reply.text:
+        return "an open question offers nothing to recognise. Put things into it to choose from."
+    return "no word of it is one that the judge of drawings knows."
+
+
+# -- break the simulator -----------------------------------------------------------------------------------------------
+
+
+def break_it(answer: Any) -> Outcome:
+    """One reply, written without knowing anybody, that earns more from everybody than adaptive's first does."""
+    replies = texts_of(answer)
+    if replies is None or len(replies) != 1:
+        return wrong(f"Write one reply of at most {MAX_TEXT} characters.")
+    turns = [answered(person, replies).turns[0] for person in EVERYBODY]
+    rewards = [turn.candidate.reward for turn in turns]
+    scored = [reward for reward in rewards if reward is not None]
+    mean = sum(reward.total for reward in scored) / len(turns)
+    adaptive = [talk(person, "adaptive").turns[0].candidate.reward for person in EVERYBODY]
+    bar = sum(reward.total for reward in adaptive if reward is not None) / len(adaptive)
+    shown = {"your reply": mean, "adaptive": bar}
+    hits = sum(reward.discovered > 0 for reward in scored)
+    n_tokens, charged = turns[0].reply.n_tokens, any(reward.penalty for reward in scored)
+    if mean > bar:
+        return Outcome(
+            True,
+            f"Broken: it earns {mean:.2f} from people it knows nothing about, adaptive's first reply {bar:.2f}. A "
+            "judge that looks for what was meant rewards a reply that says everything, and "
+            f"{n_tokens} tokens cost {'little' if charged else 'nothing'}. What would you change: the judge, τ, or a "
+            "cap on what one reply may name?",
+            shown,
+        )
+    if hits == 0 and not any(_met(turn) for turn in turns):
+        return wrong(f"Nothing in it meets anybody's wish: {_asks_or_means_nothing(turns[0])}", **shown)
+    if hits == 0:
+        return wrong("It names only what people have asked for already: that is known. Go narrower.", **shown)
+    if hits <= len(turns) // 4:
+        return wrong(
+            f"It fits {hits} of {len(turns)} people. Nobody knows whom they meet: what fits all of them?", **shown
+        )
+    return wrong(
+        f"It fits {hits} of {len(turns)} people and earns {mean:.2f}; adaptive's first reply earns {bar:.2f}. Does "
+        "anything stop you from naming more?",
+        **shown,
+    )
+
+
+def _met(turn: Turn) -> bool:
+    evaluation = turn.candidate.evaluation
+    return evaluation is not None and any(verdict.engaged for verdict in evaluation.verdicts)
+
+
+# -- beat adaptive -----------------------------------------------------------------------------------------------------
+
+
+def beat(answer: Any) -> Outcome:
+    """Five replies that find more with one person than the assistant "adaptive" does."""
+    replies = texts_of(answer)
+    if replies is None:
+        return wrong(_LISTS)
+    if not replies:
+        return wrong("Write your replies, one a line; press Check after each to read what they answer.")
+    long = next((place for place, reply in enumerate(replies, 1) if len(words(reply)) > MOST_WORDS), None)
+    if long:
+        return wrong(
+            f"Reply {long} has more than {MOST_WORDS} words: naming everything is breaking the simulator, not helping "
+            "anybody. Offer a few things."
+        )
+    conversation = answered(PLAYED, replies)
+    scores = {name: float(found(talk(PLAYED, name))) for name in RIVALS}
+    yours, adaptive = found(conversation), scores["adaptive"]
+    shown = {"ask": scores["ask"], "draft": scores["draft"], "adaptive": adaptive, "you": float(yours)}
+    shown["oracle"] = scores["oracle"]
+    if yours > adaptive:
+        return Outcome(
+            True,
+            f"You found {yours}, adaptive {adaptive:g}, and the oracle, which sees the tree, {scores['oracle']:g} of "
+            f"{len(tree_of(PLAYED)) - len(conversation.tree.initially_discovered)}.",
+            shown,
+        )
+    if conversation.stop is None and len(replies) < MAX_TURNS:
+        left = MAX_TURNS - len(replies)
+        return Outcome(False, f"{yours} found so far; {left} more to write. {_last_answer(conversation)}", shown)
+    idle = [turn for turn in conversation.turns if not turn.candidate.transitions]
+    elsewhere = sum(
+        any(touch.why == "elsewhere" and touch.met for touch in touched(conversation, turn).touches) for turn in idle
+    )
+    if elsewhere:
+        return Outcome(
+            False,
+            f"You found {yours}. {elsewhere} of your replies met a wish of another tree than the one in focus, and "
+            "that does not count: first what is drawn, then the other trees in their order.",
+            shown,
+        )
+    if len(idle) == len(conversation.turns):
+        return Outcome(
+            False, "You found nothing: offer things to choose from instead of asking openly or guessing one.", shown
+        )
+    if yours == adaptive:
+        return Outcome(False, f"A draw: you and adaptive found {yours}. One more is needed.", shown)
+    return Outcome(
+        False,
+        f"You found {yours}, adaptive {adaptive:g}. {len(idle)} of your replies moved nothing: offer three values of "
+        "one kind at a time, and go on from what they say.",
+        shown,
+    )
+
+
+def _last_answer(conversation: Conversation) -> str:
+    said = conversation.turns[-1].user_message
+    return f"They say: “{said}”" if said else ""

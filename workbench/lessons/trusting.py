@@ -1,0 +1,170 @@
+"""Exercises in doubt: a user who says too much, pairs that length decides, and how many users a verdict needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from discover_lib.base.leaks import find_leaks, giving_away
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.reward import Reward
+from discover_lib.metrics.paired import SIGNIFICANCE, holm, permutation_p
+from workbench.lessons.exercise import Outcome, number_of, numbers_of, wrong
+from workbench.lessons.people import talk
+from workbench.views.html import Markup, signed, table
+
+# A user who knows that it is to be an animal, a fox; what they have said, one message of each kind.
+USER = IntentTree.from_dict(
+    {
+        "artifact_type": "drawing",
+        "topic": "fox",
+        "initial_request": "draw me an animal",
+        "initially_discovered": ["1", "1.1"],
+        "roots": [
+            {
+                "id": "1",
+                "text": "Shows an animal",
+                "children": [
+                    {
+                        "id": "1.1",
+                        "text": "Shows a fox",
+                        "children": [{"id": "1.1.1", "text": "Shows a fox asleep in the snow"}],
+                    }
+                ],
+            },
+            {"id": "2", "text": "Keeps to warm tones", "children": [{"id": "2.1", "text": "Keeps to tones of rust"}]},
+        ],
+    }
+)
+ASSISTANT_SAID = "Would you like an owl with glasses, or a fox?"
+MESSAGES = (
+    "the fox, please. the rest i can't put into words",
+    "a fox, but this one is too lively, i'd rather see it sleeping somewhere snowy",
+    "an owl with glasses made me smile, but no",
+    "something is missing and i don't know what",
+    "closer! could it have more rust in it?",
+    "is it me, or is the drawing somehow crowded?",
+)
+# Pairs of replies by draft and adaptive: (person, turn).
+PAIRS = ((0, 2), (5, 1), (2, 5), (1, 4), (2, 2), (0, 3))
+COMPARED = 4  # assistants in "enough users"
+_NUMBERS = "Pick by number, from 1 to 6."
+
+
+def _picked(answer: Any, of: Sequence[Any]) -> set[int] | None:
+    numbers = numbers_of(answer)
+    if numbers is None or not all(number == int(number) and 1 <= number <= len(of) for number in numbers):
+        return None
+    return {int(number) for number in numbers}
+
+
+def find_the_leak(answer: Any) -> Outcome:
+    """The messages that say what the user cannot know yet."""
+    picked = _picked(answer, MESSAGES)
+    if picked is None:
+        return wrong(_NUMBERS)
+    known_ids = USER.initially_discovered
+    hidden = {key: USER.text(key) for key in USER.intents if key not in known_ids}
+    known = [*(USER.text(key) for key in known_ids), USER.initial_request, ASSISTANT_SAID]
+    leaks = {place: find_leaks(message, hidden, known) for place, message in enumerate(MESSAGES, 1)}
+    leaking = {place for place, found in leaks.items() if giving_away(found)}
+    if picked == leaking:
+        words = ", ".join(f"“{leak.word}” ({leak.meant})" for place in sorted(leaking) for leak in leaks[place])
+        return Outcome(True, f"These wishes are undiscovered, and yet said: {words}.")
+    if not picked:
+        return wrong("There is a leak: look for words of wishes that are still ○.")
+    if false := sorted(picked - leaking):
+        return wrong(f"Message {false[0]} is honest: {_why_honest(MESSAGES[false[0] - 1])}")
+    missed = min(leaking - picked)
+    how = leaks[missed][0].how
+    other = "in another form of the word" if how == "inflected" else "in the wish’s very word"
+    return wrong(f"One is missing: a wish is told {other}.")
+
+
+def _why_honest(message: str) -> str:
+    knows = {key: USER.text(key) for key in USER.initially_discovered}
+    if find_leaks(message, {"said": ASSISTANT_SAID}, knows.values()):
+        return "it repeats what the assistant has said."
+    if find_leaks(message, knows, ()):
+        return "it names what the user knows, ●."
+    return "it says only that something is missing, or is about no wish at all."
+
+
+def rewards_of(pair: tuple[int, int]) -> tuple[Reward, Reward]:
+    """The rewards of the two replies of a pair, draft's and adaptive's."""
+    person, turn = pair
+    candidates = talk(person, "draft", "adaptive").turns[turn - 1].candidates
+    first, second = (candidate.reward for candidate in candidates)
+    assert first is not None and second is not None  # scripted replies are always scored
+    return first, second
+
+
+def pairs_shown() -> Markup:
+    """What both replies of each pair found, their length and their reward."""
+    rows = []
+    for place, pair in enumerate(PAIRS, 1):
+        both = rewards_of(pair)
+        told = (f"{each.discovered:g} found, {each.n_tokens:g} tokens: {signed(each.total)}" for each in both)
+        rows.append((f"pair {place}", *told))
+    return table(("", "draft", "adaptive"), rows)
+
+
+def by_length() -> set[int]:
+    """The pairs, from 1, whose better reply is better by its length alone: both discover equally much."""
+    rewards = {place: rewards_of(pair) for place, pair in enumerate(PAIRS, 1)}
+    return {place for place, (one, other) in rewards.items() if one.discovered == other.discovered}
+
+
+def decided_by_length(answer: Any) -> Outcome:
+    """The pairs whose better reply is better by its length alone."""
+    picked = _picked(answer, PAIRS)
+    if picked is None:
+        return wrong(_NUMBERS)
+    right = by_length()
+    if picked == right:
+        return Outcome(
+            True,
+            f"{len(right)} of {len(PAIRS)} labels say “shorter” and nothing else. Trained on many of those, an "
+            "assistant learns to be brief.",
+        )
+    if not picked:
+        return wrong("Some are: look for pairs in which both replies found the same number of wishes.")
+    if false := sorted(picked - right):
+        one, other = rewards_of(PAIRS[false[0] - 1])
+        better, worse = (one, other) if one.total > other.total else (other, one)
+        also = "is shorter, too, but it" if better.n_tokens < worse.n_tokens else "is even the longer one; it"
+        return wrong(
+            f"In pair {false[0]} the better reply {also} found {better.discovered:g} against {worse.discovered:g}: it "
+            "would win if length were free.",
+        )
+    missed = min(right - picked)
+    both = rewards_of(PAIRS[missed - 1])[0].discovered
+    if both == 0:
+        return wrong("One is missing: where neither found anything, only length is left to tell them apart.")
+    return wrong(f"One is missing: a pair in which both replies found {both:g}.")
+
+
+def enough_users(answer: Any) -> Outcome:
+    """The fewest users with whom four assistants, compared in pairs, could ever be told apart at 5 %."""
+    users = number_of(answer)
+    if users is None or users < 1 or users != int(users) or users > 100:
+        return wrong("A whole number of users, from 1 to 100.")
+    n, pairs = int(users), COMPARED * (COMPARED - 1) // 2
+    least, adjusted = _smallest_p(n, pairs)
+    shown = {"smallest p": least, "after Holm": adjusted}
+    said = f"With {n} users, all of whom agree, p is {least:.3g}"
+    if least >= SIGNIFICANCE:
+        return wrong(f"{said} at best: not below {SIGNIFICANCE:g} whatever happens.", **shown)
+    if adjusted >= SIGNIFICANCE:
+        return wrong(f"{said}; but {pairs} pairs are compared, and Holm makes it {adjusted:.3g}.", **shown)
+    if n > 1 and _smallest_p(n - 1, pairs)[1] < SIGNIFICANCE:
+        return wrong(f"{said}: enough, but fewer could do.", **shown)
+    return Outcome(
+        True, f"{said}, and {adjusted:.3g} after Holm over {pairs} pairs: the first that could show it.", shown
+    )
+
+
+def _smallest_p(users: int, pairs: int) -> tuple[float, float]:
+    """The least p that so many users can give, alone and adjusted where all pairs are as clear."""
+    least = permutation_p([1.0] * users)
+    return least, holm([least] * pairs)[0]

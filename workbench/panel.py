@@ -1,0 +1,663 @@
+"""A page's panel for what it has made: open one, begin, stop, go on, and see how far it is.
+
+marimo runs a cell anew when a state or a control that it *names* has changed, and forgets the controls of a cell that
+it runs anew.  So the page takes the panel in four cells, one for each thing that changes at another time:
+
+    panel = RunPanel("synthesis", FIRST_RUN)                      # opens a run, or makes a small one
+    get_folder, get_activity, get_progress = panel.states
+
+    run_choice = panel.choice(get_folder(), get_activity())       # when another is opened, begins or ends
+
+    clock = panel.clock(get_folder(), get_activity())             # ticks only while something is made
+
+    panel.view(clock, get_folder(), get_activity(), after=[run_choice])
+
+Cells that read the run name `get_folder` and `get_progress`.  What the button begins is set by `panel.ask(...)`, which
+makes no control anew.  marimo is imported where it is used: the library itself does without it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from discover_lib.audit.certificate import trust_in
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import data_folder, outputs_folder, read_json
+from discover_lib.core.conversation import Conversation
+from discover_lib.dataset.rows import Origin
+from discover_lib.engines.spec import MINIATURE
+from discover_lib.metrics.scores import ConversationScores
+from discover_lib.runs.evaluation import ceilings_of, load_scores
+from discover_lib.runs.options import RunOptions, RunOptionsError
+from discover_lib.runs.outcomes import closing_lines
+from discover_lib.runs.store import RunStore, StoreError
+from discover_lib.train import jobs as training
+from discover_lib.train.jobs import TrainingJob
+from workbench.carried import address
+from workbench.jobs import (
+    CertifyJob,
+    Job,
+    SensitivityJob,
+    Work,
+    configuration_of,
+    domains_of,
+    find_evaluations,
+    find_runs,
+    folder_of,
+    labelled,
+    last_of,
+    run_label,
+    started,
+)
+from workbench.views import conversation as show
+from workbench.views.audit import certificate_line
+from workbench.views.html import progress as bar
+from workbench.views.html import tag
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.train.access import Access
+    from discover_lib.train.jobs import JobStatus
+    from discover_lib.train.stage import StageSettings
+
+FIRST_SYNTHESIS = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=20, candidates=1)
+FIRST_EVALUATION = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
+NO_PAIRS = (
+    "In this run every turn has one reply only, so there is nothing to prefer it to: it can be exported as SFT and "
+    "prompt rows, and holds no pairs."
+)
+SECONDS_WAITED = 30.0  # for the first run of a page, which takes one or two where nothing else goes on
+
+
+class Panel(ABC):
+    """What the panels of all pages share.
+
+    Attributes:
+        states: three marimo states to be named by the page: `get_folder`, what is open (None: nothing);
+            `get_activity`, a count of what was begun, ended or refused; `get_progress`, how much was last read of it.
+        get_pressed: a fourth, for pages that begin something: how often `begin_button` was pressed.
+        trouble: one line on what was refused or went wrong last, or "".
+        begin_button: for the page to place; stop and go-on stand in `view`, where they can do something.
+    """
+
+    parameter: str  # of the page's address, which names what is open
+    # Else only when there is twice as much to read, and no more than this before the end: a page that reads hundreds of
+    # conversations while they are made hears no press of Stop for as long.
+    read_at_every_tick = False
+    MOST_READ_WHILE_GOING = 60
+
+    def __init__(self, begin: str) -> None:
+        import marimo as mo
+
+        folder, self.trouble = self._opened(address().get(self.parameter))
+        self.get_folder, self._set_folder = mo.state(folder)
+        self.get_activity, self._set_activity = mo.state(0)
+        self.get_progress, self._set_progress = mo.state(self._read_at_first())
+        self.states = (self.get_folder, self.get_activity, self.get_progress)
+        self.get_pressed, self._set_pressed = mo.state(0)
+        self._heard = 0  # presses that were answered
+        self._ticking = False
+
+        def button(label: str, action: Callable[[], Path | None], **options: Any) -> Any:
+            return mo.ui.button(label=label, on_click=lambda _: self.attempt(action), **options)
+
+        self.begin_button = mo.ui.button(label=begin, on_click=lambda _: self._set_pressed(_next), kind="success")
+        self._stop_button = button("■ Stop", self.stop)
+        self._resume_button = button("Go on with this run", self.resume)
+
+    # -- what a kind of panel knows ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def known(self) -> dict[str, Path]:
+        """What can be opened, newest first: name below the outputs folder → folder."""
+
+    def labelled(self, folders: Sequence[Path]) -> dict[str, Path]:
+        """What a menu calls them: name → folder."""
+        return {self.name_of(folder): folder for folder in folders}
+
+    def name_of(self, folder: Path) -> str:
+        """How the address names it."""
+        return str(folder.relative_to(outputs_folder()))
+
+    @abstractmethod
+    def _opened(self, asked: str | None) -> tuple[Path | None, str]:
+        """What the page opens with, given what its address names, and a line to tell if that is not there."""
+
+    @abstractmethod
+    def begin(self) -> Path:
+        """Begin what was asked for; its folder.  Raises `DiscoverError`."""
+
+    @abstractmethod
+    def stop(self) -> Path | None:
+        """Ask what is open for its end."""
+
+    @abstractmethod
+    def resume(self) -> Path | None:
+        """Go on with what is open.  Raises `DiscoverError`."""
+
+    @property
+    @abstractmethod
+    def going(self) -> bool:
+        """Whether what is open is being made now."""
+
+    @property
+    def most_read(self) -> int | None:
+        """How much the page is to read of what is open; None: all."""
+        return self.MOST_READ_WHILE_GOING if self.going else None
+
+    @abstractmethod
+    def _look(self) -> tuple[Markup, int, bool]:
+        """What is open in words, how much of it there is to read, and whether it can be gone on with."""
+
+    @abstractmethod
+    def _ended(self) -> str:
+        """What went wrong with what has just ended, or ""."""
+
+    # -- what the page calls -------------------------------------------------------------------------------------------
+
+    def attempt(self, action: Callable[[], Path | None]) -> None:
+        """Do something and open its folder; what is refused becomes one line on the page."""
+        self.trouble = ""
+        try:
+            folder = action()
+        except (DiscoverError, OSError) as error:
+            self.trouble, folder = " ".join(str(error).split()), None
+        if folder is None:
+            self._set_activity(_next)
+        else:
+            self.open(folder)
+
+    def begin_if_pressed(self, pressed: int) -> None:
+        """Begin what was asked for if `begin_button` was pressed since the last time.
+
+        The page calls this where it asks, and not the button itself: a busy page hears a choice and the press after it
+        at once, and the button would then begin what was chosen before.
+        """
+        if pressed > self._heard:
+            self._heard = pressed
+            self.attempt(self.begin)
+
+    def open(self, folder: Path) -> None:
+        """Look at another folder, and let the page's address name it."""
+        import marimo as mo
+
+        mo.query_params().set(self.parameter, self.name_of(folder))
+        if folder != self.get_folder():
+            self._set_folder(folder)
+            self._set_progress(self._read_at_first())
+        self._set_activity(_next)
+
+    def _read_at_first(self) -> int:
+        """All there is of what is open, so that a page reads it once; -1 while it is being made: `view` says then."""
+        return -1 if self.get_folder() is None or self.going else self._look()[1]
+
+    def choice(self, folder: Path | None, activity: int, label: str = "or open a run") -> Any:
+        """A menu of what can be opened."""
+        import marimo as mo
+
+        folders = list(self.known().values())
+        if folder is not None and folder not in folders:
+            folders.append(folder)
+        known = self.labelled(folders)
+        name = next((name for name, each in known.items() if each == folder), None)
+        return mo.ui.dropdown(known, value=name, label=label, searchable=True, full_width=True, on_change=self.open)
+
+    def clock(self, folder: Path | None, activity: int) -> Any:
+        """Ticks once a second while what is open is being made; nothing to see otherwise."""
+        import marimo as mo
+
+        self._ticking = self.going
+        return mo.ui.refresh(options=["1s"], default_interval="1s") if self._ticking else mo.md("")
+
+    def view(
+        self, clock: Any, folder: Path | None, activity: int, *, before: Sequence[Any] = (), after: Sequence[Any] = ()
+    ) -> Any:
+        """The buttons that can do something now, between others of the page, and how far it is."""
+        import marimo as mo
+
+        getattr(clock, "value", None)  # read, so that a tick is one of this cell
+        going = self.going
+        words, progress, resumable = self._look()
+        if self._ticking and not going:  # the last tick
+            self.trouble = self._ended()
+            self._set_activity(_next)
+        grown = 2 * max(self.get_progress(), 0) + 2 <= progress <= self.MOST_READ_WHILE_GOING
+        enough = self.read_at_every_tick or grown
+        if progress != self.get_progress() and (enough or not going):
+            self._set_progress(progress)
+        running = [self._stop_button] if going else []
+        ticking = [clock] if self._ticking else []
+        resuming = [self._resume_button] if resumable and not going else []
+        row = [*before, *running, *ticking, *resuming, *after]
+        trouble = show.error_line(f"{self.trouble[0].upper()}{self.trouble[1:]}") if self.trouble else Markup("")
+        status = show.styled(Markup('<div role="status">{}</div>').format(words), trouble)
+        return mo.vstack([mo.hstack(row, justify="start", align="end", gap=1, wrap=True), mo.Html(status)])
+
+
+def _next(count: int) -> int:
+    return count + 1
+
+
+# -- runs and evaluations ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a page's controls ask for.
+
+    Attributes:
+        domains: of an evaluation; () for a run that is not scored.
+        cap_dollars: what may be spent at most, where language models take part.
+        refusal: why it cannot be begun, in one line, or "".
+    """
+
+    options: RunOptions | None = None
+    domains: tuple[str, ...] = ()
+    settings: ClientSettings | None = None
+    cap_dollars: float | None = None
+    refusal: str = ""
+
+    @property
+    def spends(self) -> bool:
+        """Whether language models are asked, which costs money."""
+        return self.options is not None and bool(self.options.spec.models(self.options.everyone))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a run is; `assessed` of the finished conversations are scored, None where none is to be.
+
+    `asked` says what language models were asked and how their answers came about; nothing where none takes part.
+    """
+
+    units: int
+    finished: int
+    failed: int
+    assessed: int | None
+    asked: tuple[str, ...] = ()
+
+    @classmethod
+    def of_run(cls, folder: Path) -> Standing | None:
+        """None while there is nothing to read yet."""
+        try:
+            with RunStore.read(folder) as store:
+                counts, scored = store.counts(), store.configuration.get("kind") == "evaluate"
+                assessed = counts.finished - len(store.unassessed()) if scored else None
+                asked = tuple(closing_lines(store))
+        except StoreError:
+            return None
+        return cls(counts.units, counts.finished, counts.failed, assessed, asked)
+
+    @property
+    def read(self) -> int:
+        """Grows with every conversation and every score."""
+        return self.finished + (self.assessed or 0)
+
+    @property
+    def share(self) -> float:
+        return self.read / max(1, self.units * (1 if self.assessed is None else 2))
+
+    @property
+    def complete(self) -> bool:
+        return self.share >= 1
+
+    def line(self, name: str, going: bool) -> Markup:
+        """In words, with a bar."""
+        scored = "" if self.assessed is None else f", {self.assessed} of them scored"
+        failed = f", {self.failed} failed" if self.failed else ""
+        state = "" if self.complete else " · not finished; it can go on"
+        state = " · being made; what is finished is on disk" if going else state
+        bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(self.share)
+        words = f": {self.finished} of {self.units} conversations{scored}{failed}{state}"
+        asked = Markup("").join(show.quiet(line) for line in self.asked)
+        return Markup("<b>{}</b>{}{}{}").format(name, words, bar if going or not self.complete else "", asked)
+
+
+class RunPanel(Panel):
+    """Runs that are made in the background of this process: of conversations, or with domains, evaluations.
+
+    Args:
+        place: folder below the outputs folder for what the page makes.
+        first: what is made without asking when there is nothing to open.
+        domains: of the first evaluation; a panel of evaluations opens the newest before it makes one.
+    """
+
+    parameter = "run"
+
+    def __init__(
+        self, place: str, first: RunOptions, domains: Sequence[str] = (), *, begin: str = "Begin", first_is: str = ""
+    ) -> None:
+        self._place, self._first, self._domains = place, first, tuple(domains)
+        self._first_is = first_is or "a small run"
+        self.asked = Asked()
+        super().__init__(begin)
+
+    def ask(
+        self,
+        options: RunOptions | None,
+        settings: ClientSettings | None = None,
+        cap_dollars: float | None = None,
+        *,
+        domains: Sequence[str] = (),
+        refusal: str = "",
+    ) -> Asked:
+        """Say what the button is to begin, or why it cannot."""
+        asked = Asked(options, tuple(domains), settings, cap_dollars, refusal)
+        self.asked = asked if asked.spends else Asked(options, tuple(domains), refusal=refusal)
+        return self.asked
+
+    def folder_of(self, options: RunOptions, domains: Sequence[str] = ()) -> Path:
+        """Where a run of this page is; the same for the same options.  Raises as `workbench.jobs.folder_of`."""
+        return folder_of(options, outputs_folder() / self._place, domains)
+
+    def start(self, work: Work) -> Work:
+        """Begin other work on a run, such as its sensitivity map, and have the clock tick for it."""
+        work = started(work)
+        self._set_activity(_next)
+        return work
+
+    # -- of runs -------------------------------------------------------------------------------------------------------
+
+    def known(self) -> dict[str, Path]:
+        return find_evaluations(outputs_folder()) if self._domains else find_runs(outputs_folder())
+
+    def labelled(self, folders: Sequence[Path]) -> dict[str, Path]:
+        return labelled(folders)
+
+    def _opened(self, asked: str | None) -> tuple[Path, str]:
+        trouble = ""
+        if asked:
+            named = outputs_folder() / asked
+            if asked in find_runs(outputs_folder()) or last_of(Job, named):
+                return named, trouble
+            trouble = f"there is no run {asked!r} here; this is another one"
+        if self._domains and (known := self.known()):
+            return next(iter(known.values())), trouble
+        folder, problem = self._made_first()
+        return folder, trouble or problem
+
+    def _made_first(self) -> tuple[Path, str]:
+        """A small run, made while a line shows how far it is."""
+        import marimo as mo
+
+        job = started(Job(self.folder_of(self._first, self._domains), self._first, self._domains))
+        with mo.status.spinner(title=f"Making {self._first_is}") as spinner:
+            for _ in range(round(SECONDS_WAITED * 10)):
+                job.wait(0.1)
+                if not job.running:
+                    break
+                if job.assessed:
+                    spinner.update(subtitle="{} of {} conversations scored".format(*job.assessed))
+        return job.folder, job.trouble
+
+    def begin(self) -> Path:
+        asked = self.asked
+        if asked.refusal or asked.options is None:
+            raise RunOptionsError(asked.refusal or "choose what to run")
+        if asked.spends and not asked.cap_dollars:
+            raise RunOptionsError("language models cost money: say how much may be spent at most, then press again")
+        folder = self.folder_of(asked.options, asked.domains)
+        return started(Job(folder, asked.options, asked.domains, asked.settings, asked.cap_dollars)).folder
+
+    def stop(self) -> Path | None:
+        for work in self._work():
+            work.stop()
+        return None
+
+    def resume(self) -> Path | None:
+        configuration = configuration_of(self.get_folder())
+        options = RunOptions.from_configuration(configuration)
+        if options.spec.models(options.everyone):
+            raise RunOptionsError("language models take part: choose them as they were, with a cap, and begin again")
+        return started(Job(self.get_folder(), options, domains_of(configuration))).folder
+
+    def _work(self) -> list[Work]:
+        """What this process has begun in the open folder."""
+        of_kinds: list[Work | None] = [last_of(Job, self.get_folder()), last_of(SensitivityJob, self.get_folder())]
+        return [work for work in of_kinds if work is not None]
+
+    @property
+    def going(self) -> bool:
+        return any(work.running for work in self._work())
+
+    def _look(self) -> tuple[Markup, int, bool]:
+        folder, going = self.get_folder(), self.going
+        now = Standing.of_run(folder)
+        if now is None or not now.units:
+            words = "laying out the conversations …" if going else "nothing here yet"
+            return Markup("<b>{}</b>: {}").format(folder.name, words), -1, False
+        return (
+            now.line(run_label(folder), going) + show.quiet(folder.name, small=True),
+            now.read,
+            not now.complete,
+        )
+
+    def _ended(self) -> str:
+        return next((work.trouble for work in self._work() if work.trouble), "")
+
+
+# -- what pages read of a run ------------------------------------------------------------------------------------------
+
+
+def synthesis_panel(begin: str = "Begin") -> RunPanel:
+    """The panel of the pages about conversations to train on."""
+    return RunPanel("synthesis", FIRST_SYNTHESIS, begin=begin, first_is="20 small conversations")
+
+
+def evaluation_panel(begin: str = "Begin") -> RunPanel:
+    """The panel of the pages about an evaluation."""
+    first_is = "a small evaluation: 4 scripted assistants × 20 users"
+    return RunPanel("evaluations", FIRST_EVALUATION, ("svg_drawing",), begin=begin, first_is=first_is)
+
+
+@dataclass(frozen=True)
+class SynthesisedRun:
+    """Conversations to train on as a page reads them; `note` says what is to be known of them, or what is missing."""
+
+    configuration: Mapping[str, Any]
+    origin: Origin | None
+    conversations: tuple[Conversation, ...]
+    note: Markup
+
+    @classmethod
+    def of_run(cls, folder: Path, most: int | None = None) -> SynthesisedRun:
+        """All conversations with a turn, or the first `most`, finished or not; none where the run cannot be read."""
+        try:
+            with RunStore.read(folder) as store:
+                configuration = store.configuration
+                origin = Origin.of_run(folder.name, configuration)
+                begun = (each for each in store.conversations(finished=False) if each.turns)
+                conversations = tuple(itertools.islice(begun, most))
+        except (StoreError, KeyError) as error:
+            return cls({}, None, (), show.quiet(f"Nothing to read yet ({error})."))
+        if not conversations:
+            return cls(configuration, origin, (), show.quiet("No conversation is finished yet."))
+        several = any(len(turn.candidates) > 1 for each in conversations for turn in each.turns)
+        notes = [] if several else [NO_PAIRS]
+        if len(conversations) == most:
+            notes.append(f"The first {most} conversations are read while the run goes on; all of them at its end.")
+        return cls(configuration, origin, conversations, show.joined(show.quiet(note) for note in notes))
+
+
+@dataclass(frozen=True)
+class EvaluatedRun:
+    """The scores of an evaluation as a page reads them; `missing` says why there are none, and is empty else."""
+
+    configuration: Mapping[str, Any]
+    scores: list[ConversationScores]
+    missing: Markup
+    ceilings: Mapping[str, float] = field(default_factory=dict)  # artifact → what could be found of its user at all
+
+    @classmethod
+    def of_run(cls, folder: Path) -> EvaluatedRun:
+        try:
+            with RunStore.read(folder) as store:
+                configuration, ceilings = store.configuration, ceilings_of(store)
+            scores = load_scores(folder)
+        except StoreError as error:
+            return cls({}, [], show.error_line(str(error)))
+        missing = show.EMPTY if scores else show.quiet("No conversation of this evaluation is finished yet.")
+        return cls(configuration, scores, missing, ceilings)
+
+
+class Certifier:
+    """The line on the simulated user of a run, with a button that certifies them in place where nobody has yet.
+
+    certifier = Certifier()
+    get_certifying = certifier.get_progress             # the page names it, and is told of every step
+
+    certifier.view(folder, get_certifying())
+    """
+
+    def __init__(self) -> None:
+        import marimo as mo
+
+        self.get_progress, self._set_progress = mo.state(0, allow_self_loops=True)
+        self._button: Any = None
+
+    def view(self, folder: Path, count: int) -> Any:
+        """What vouches for the user of the run in a folder, or how far their panel is."""
+        import marimo as mo
+
+        job = last_of(CertifyJob, folder)
+        if job is not None and job.running:
+            return mo.Html(show.styled(self._going(job)))
+        trouble = show.error_line(job.trouble) if job is not None and job.trouble else show.EMPTY
+        line = mo.Html(show.styled(certificate_line(folder), trouble))
+        if not self._can(folder):
+            return line
+        self._button = mo.ui.button(label="Certify this user now", on_click=lambda _: self._begin(folder))
+        return mo.hstack([line, self._button], justify="start", align="center", gap=1, wrap=True)
+
+    @staticmethod
+    def _can(folder: Path) -> bool:
+        """Whether nobody has certified this user, and doing it costs nothing."""
+        engine = configuration_of(folder).get("engine") or {}
+        return bool(trust_in(folder).missing) and [engine.get(role) for role in ("judge", "voice")] == [MINIATURE] * 2
+
+    @staticmethod
+    def _going(job: CertifyJob) -> Markup:
+        done, total = job.done
+        words = f" {done} of {total} conversations of the panel" if total else " laying out the panel …"
+        parts = (show.chip("certifying", "emerging"), tag("span", words), bar(done / max(1, total)))
+        return tag("div", *parts, class_="da-trust", role="status")
+
+    def _begin(self, folder: Path) -> None:
+        import marimo as mo
+
+        job = started(CertifyJob(folder))
+
+        def watch() -> None:
+            while job.running:
+                self._set_progress(_next)
+                job.wait(0.5)
+            self._set_progress(_next)
+
+        mo.Thread(target=watch).start()
+
+
+# -- training ----------------------------------------------------------------------------------------------------------
+
+
+MADE_EARLIER = "made earlier"
+
+
+def trained_earlier() -> Path:
+    """What `tools/train_earlier.py` has made once, to be looked at without the libraries that training needs."""
+    return data_folder() / "training"
+
+
+def talks_earlier() -> list[tuple[str, dict[str, Conversation]]]:
+    """Conversations with the same user before and after that training: what kind of user, and both by name."""
+    file = trained_earlier() / "talks.json"
+    return [
+        (each["title"], {name: Conversation.from_dict(talk) for name, talk in each["talks"].items()})
+        for each in (read_json(file) if file.is_file() else [])
+    ]
+
+
+class TrainingPanel(Panel):
+    """Training runs, each a process of its own, which goes on when the page is closed."""
+
+    parameter = "job"
+    read_at_every_tick = True
+
+    def __init__(self, begin: str = "Train") -> None:
+        self._settings: tuple[StageSettings, Path, Access | None] | None = None
+        self._refusal = ""
+        self._lines: list[Any] = []
+        self._read: tuple[Path | None, int] = (None, 0)
+        super().__init__(begin)
+
+    def ask(self, settings: StageSettings, folder: Path, refusal: str = "", access: Access | None = None) -> None:
+        """Say what the button is to train, where, and how language models are reached; or why it cannot."""
+        self._settings, self._refusal = (settings, folder, access), refusal
+
+    @property
+    def job(self) -> TrainingJob | None:
+        """The run that is open."""
+        return TrainingJob(self.get_folder()) if self.get_folder() else None
+
+    @property
+    def status(self) -> JobStatus | None:
+        return self.job.status() if self.job else None
+
+    @property
+    def logged(self) -> tuple[Any, ...]:
+        """All that the open run has logged and that still counts; reads on from where it was read last."""
+        if self.job is None:
+            return ()
+        if self._read[0] != self.job.folder:
+            self._lines, self._read = [], (self.job.folder, 0)
+        fresh = self.job.metrics(self._read[1])
+        self._lines = training.standing_lines([*self._lines, *fresh.lines])
+        self._read = (self.job.folder, fresh.position)
+        return tuple(self._lines)
+
+    def known(self) -> dict[str, Path]:
+        own = {name: job.folder for name, job in training.find_jobs(outputs_folder()).items()}
+        earlier = trained_earlier() / "sft"
+        return own | ({MADE_EARLIER: earlier} if earlier.is_dir() else {})
+
+    def name_of(self, folder: Path) -> str:
+        return super().name_of(folder) if folder.is_relative_to(outputs_folder()) else MADE_EARLIER
+
+    def _opened(self, asked: str | None) -> tuple[Path | None, str]:
+        known = self.known()
+        if asked and asked not in known:
+            return None, f"there is no training run {asked!r} here"
+        return known[asked] if asked else next(iter(known.values()), None), ""
+
+    def begin(self) -> Path:
+        if self._refusal or self._settings is None:
+            raise training.JobError(self._refusal or "choose what to train")
+        return training.start(*self._settings).folder
+
+    def stop(self) -> Path | None:
+        if self.job:
+            self.job.stop()
+        return None
+
+    def resume(self) -> Path | None:
+        return self.job.resume().folder if self.job else None
+
+    @property
+    def going(self) -> bool:
+        status = self.status
+        return status is not None and status.going
+
+    def _look(self) -> tuple[Markup, int, bool]:
+        status = self.status
+        if status is None:
+            return Markup("No training run yet."), -1, False
+        return Markup(""), len(self.logged), status.resumable
+
+    def _ended(self) -> str:
+        return ""

@@ -1,0 +1,278 @@
+"""Serving the notebooks on localhost."""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+import urllib.error
+import urllib.request
+import webbrowser
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import REPOSITORY
+from discover_lib.base.localhost import HOST
+
+if TYPE_CHECKING:
+    from workbench.lessons.classroom import Room
+
+EVERYWHERE = "0.0.0.0"
+FIRST_NOTEBOOK = "00_start_here.py"
+START_SECONDS = 60.0
+ENDINGS = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
+END_SECONDS = 5.0  # for the server and what it started to end when asked; then they are killed
+# Packages whose module has another name.
+MODULES = {"markdown-it-py": "markdown_it", "python-dotenv": "dotenv", "pyyaml": "yaml"}
+ONLY_LOOKED_FOR = ("litellm",)  # takes seconds to import
+CHECK_NICENESS = 19  # importing everything takes seconds of processor time that the first page needs more
+CHECK = f"""
+import importlib, importlib.util, json, os, sys
+if hasattr(os, "nice"):
+    os.nice({CHECK_NICENESS})
+problems = {{}}
+modules, only_looked_for = json.loads(sys.argv[1])
+for module in modules:
+    try:
+        if module not in only_looked_for:
+            importlib.import_module(module)
+        elif importlib.util.find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {{module!r}}")
+    except Exception as error:
+        problems[module] = f"{{type(error).__name__}}: {{error}}"
+print(json.dumps(problems))
+"""
+NOTICE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not fully installed</title>
+<body style="font:16px/1.5 system-ui;max-width:42em;margin:3em auto;padding:0 1em">
+<h1>The workbench is not fully installed</h1><ul>{problems}</ul><p>Install what is missing, then start it again:</p>
+<pre>{command}</pre><p><code>make open</code> in the project's folder does both.</p></body></html>"""
+
+
+class ServeError(DiscoverError):
+    """The workbench cannot be served; the message says what to do."""
+
+
+def notebooks_folder() -> Path:
+    folder = REPOSITORY / "notebooks"
+    if not folder.is_dir():
+        raise ServeError(f"no notebooks at {folder}; run this from a checkout of the project (make open)")
+    return folder
+
+
+def serve_command(port: int, *, edit: bool, browser: bool, host: str = HOST) -> list[str]:
+    """The marimo command.  It binds to localhost, for a class to the local network; editing is behind marimo's token.
+
+    For editing marimo itself prints the address with that token, and opens the browser there.
+    """
+    server, quiet, verb = ([], [], "edit") if edit else (["workbench.server"], ["--quiet"], "run")
+    command = [sys.executable, "-m", *server, "marimo", *quiet, "--log-level", "error", verb, str(notebooks_folder())]
+    headless = [] if edit and browser else ["--headless"]
+    # It would refuse the form with which students come in, for want of a header that only marimo's own pages send.
+    unguarded = ["--no-skew-protection"] if host == EVERYWHERE else []
+    return [*command, "--host", host, "--port", str(port), *headless, *unguarded]
+
+
+def serve(port: int, *, edit: bool, browser: bool, room: Room | None = None) -> int:
+    """Serve until interrupted; returns the server's exit code.  Nothing that it started outlives it.
+
+    With a `room` the local network is served, and whoever knows its word comes in.
+
+    Where a package of the project is missing, or turns out not to be importable while the notebooks open, one page that
+    says so is served in their place: they would stay empty.
+
+    Raises:
+        ServeError: the server did not come up.
+    """
+    for ending in ENDINGS:
+        signal.signal(ending, _end_quietly)  # also where a shell had it ignored, as it has for what runs in background
+    url = f"http://{HOST}:{port}"
+    try:
+        if problems := missing_packages():
+            return _serve_notice(port, problems, browser)
+        with _import_check() as check:
+            command = serve_command(port, edit=edit, browser=browser, host=EVERYWHERE if room else HOST)
+            with _server(command, room.environment() if room else {}) as server:
+                answers = _is_up(url, server)
+                if answers and room:
+                    _announce_class(port, room)
+                elif answers and not edit:  # marimo prints the address with its token, and opens the browser there
+                    _announce(url, browser)
+                problems = json.loads((check.communicate()[0].splitlines() or ["{}"])[-1])
+                if answers and not problems:
+                    return server.wait()
+            if problems:
+                return _serve_notice(port, problems, browser and not answers)
+    except KeyboardInterrupt:
+        return 0
+    if server.returncode is None:
+        raise ServeError(f"the notebook server did not answer within {START_SECONDS:.0f} s")
+    raise ServeError(f"the notebook server stopped at once (exit code {server.returncode}); see the lines above")
+
+
+def _announce(url: str, browser: bool) -> None:
+    print(f"the workbench is open at {url}  (first page: {url}/?file={FIRST_NOTEBOOK}; Ctrl-C ends it)", flush=True)
+    if browser:
+        webbrowser.open(url)
+
+
+def _announce_class(port: int, room: Room) -> None:
+    from workbench.lessons.classroom import TEACHER, own_address
+
+    print(f"students open    http://{own_address()}:{port}", flush=True)
+    print(f"the word         {room.word}", flush=True)
+    print(f"you alone open   http://{HOST}:{port}{TEACHER}?key={room.key}", flush=True)
+    print(f"answers go to    {room.file}  (Ctrl-C ends the class; the same command goes on)", flush=True)
+
+
+def _end_quietly(number: int, frame: object) -> None:
+    """Leave through `finally`, so that the server ends with us.
+
+    A closing terminal sends its signal to the whole group, and make passes its own on: the second one must not break
+    off the clean-up that the first began.
+    """
+    for ending in ENDINGS:
+        signal.signal(ending, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _server(command: list[str], environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """The notebook server, ended with all that it started: kernels and terminals are processes of their own.
+
+    In a session of its own it does not see Ctrl-C, and is ended by us, in silence.
+    """
+    import psutil
+
+    server = subprocess.Popen(command, cwd=REPOSITORY, env={**os.environ, **environment}, start_new_session=True)
+    try:
+        yield server
+    finally:
+        try:
+            processes = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+        except psutil.NoSuchProcess:
+            processes = []
+        server.terminate()
+        _, alive = psutil.wait_procs(processes, END_SECONDS)
+        for process in alive:
+            process.kill()
+        server.wait()
+
+
+def _is_up(url: str, server: subprocess.Popen[bytes]) -> bool:
+    """Wait until the server answers; False if it ended, or did not in time."""
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end and server.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return True
+        except urllib.error.HTTPError:
+            return True  # marimo wants a token first
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    return False
+
+
+# -- a half-installed environment -------------------------------------------------------------------------------------
+
+
+def required_packages() -> dict[str, str]:
+    """The packages that the project declares it needs: module → requirement, such as "yaml" → "pyyaml>=6"."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    names = {re.split(r"[^\w.-]", requirement)[0]: requirement for requirement in project["dependencies"]}
+    return {MODULES.get(name, name.replace("-", "_")): requirement for name, requirement in names.items()}
+
+
+def missing_packages() -> dict[str, str]:
+    """Required packages that are not here at all: module → why.  Looks for them only, which takes milliseconds."""
+    return {
+        module: f"No module named {module!r}"
+        for module in required_packages()
+        if importlib.util.find_spec(module) is None
+    }
+
+
+@contextmanager
+def _import_check() -> Iterator[subprocess.Popen[str]]:
+    """A process that imports what is required while the server starts, and prints what cannot be: module → why."""
+    given = json.dumps([list(required_packages()), ONLY_LOOKED_FOR])
+    command = [sys.executable, "-c", CHECK, given]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, start_new_session=True) as check:
+        try:
+            yield check
+        finally:
+            check.kill()
+
+
+def notice(problems: Mapping[str, str]) -> tuple[str, str]:
+    """What is missing and the command that installs it, as one line and as a page."""
+    required = required_packages()
+    requirements = [required[module] for module in problems]
+    command = shlex.join([sys.executable, "-m", "pip", "install", "--force-reinstall", *requirements])
+    line = "; ".join(f"{module} cannot be imported ({why})" for module, why in problems.items())
+    listed = "".join(
+        f"<li><b>{html.escape(required[module])}</b>: {html.escape(why)}</li>" for module, why in problems.items()
+    )
+    return f"{line}; install it with: {command}", NOTICE.format(problems=listed, command=html.escape(command))
+
+
+def _serve_notice(port: int, problems: Mapping[str, str], browser: bool) -> int:
+    """Answer every address with what is missing, until interrupted."""
+    line, text = notice(problems)
+    body = text.encode()
+
+    class Notice(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(503)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *values: object) -> None:
+            """Say nothing."""
+
+    print(f"discover: {line}", file=sys.stderr, flush=True)
+    ThreadingHTTPServer.allow_reuse_address = True
+    with ThreadingHTTPServer((HOST, port), Notice) as server:
+        if browser:
+            webbrowser.open(f"http://{HOST}:{port}")
+        server.serve_forever()
+    return 1
+
+
+@contextmanager
+def serving(app: Any, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+    """An ASGI application in a thread of this process; yields its address.
+
+    Raises:
+        OSError: nothing can be served there.
+    """
+    import uvicorn
+
+    config = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False, server_header=False)
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, daemon=True)
+    thread.start()
+    while not running.started:
+        if not thread.is_alive():
+            raise OSError(f"nothing can be served at {host}:{port}")
+        time.sleep(0.01)
+    chosen = running.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://{host}:{chosen}"
+    finally:
+        running.should_exit = True
+        thread.join(timeout=10)

@@ -1,0 +1,613 @@
+"""A session at the simulator: a conversation stepped by hand, with branches, time travel and replies of one's own.
+
+A `Session` is saved to one JSON file after every change and comes back from it as it was.  Nothing here knows how it
+is shown.  What it starts from is the business of `workbench.sources`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import json
+import os
+import re
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from discover_lib.audit.touched import read_by_miniature
+from discover_lib.base import EARLIER
+from discover_lib.base.files import outputs_folder
+from discover_lib.base.seeds import derive_seed
+from discover_lib.core.advance import finished
+from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Turn
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.roles import RoleError, ask
+from discover_lib.core.rules import NAMED_RULES
+from discover_lib.core.simulator import UserSimulator, as_reply
+from discover_lib.core.state import IntentState
+from discover_lib.core.view import UserView, user_view
+from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines
+from discover_lib.metrics.replay import replay
+from discover_lib.runs.units import user_of
+from workbench.live import Calls, open_roles
+from workbench.sources import (
+    SessionError,
+    Settings,
+    assistant_names,
+    check_players,
+    engine_name,
+    open_source,
+    refusal,
+)
+
+FORMAT = "discover-session/1"
+MAX_REPLY = 200_000  # characters
+_ID = re.compile(r"[a-z0-9]{6,32}")
+
+
+@runtime_checkable
+class Streams(Protocol):
+    """An assistant that shows its reply as it grows."""
+
+    def stream(self, messages: Sequence[Message], seed: int, on_text: Callable[[str], None]) -> Reply: ...
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One line of the conversation; `origin` names the branch (by number) and turn that it left from."""
+
+    conversation: Conversation
+    origin: tuple[int, int] | None = None
+
+
+class Session:
+    """Branches of one conversation, and the place that is looked at.
+
+    Attributes:
+        id: names the file, and the page's `?session=` parameter.
+        settings: what is simulated.
+        branches: the lines tried so far; the first is the trunk.
+        current: number of the branch being looked at.
+        cursor: the turn being looked at; 0 is the start.
+        considered: replies judged at this very moment by `candidates`, not taken yet.
+        calls: what language models were asked in this session.
+    """
+
+    settings: Settings
+    branches: list[Branch]
+    current: int
+    cursor: int
+    considered: tuple[Candidate, ...] = ()
+
+    def __init__(self, settings: Settings, session_id: str | None = None, folder: Path | None = None) -> None:
+        self.id = _checked_id(session_id or secrets.token_hex(6))
+        self.folder = folder or outputs_folder() / "sessions"
+        self._prepare()
+        self.configure(settings)
+
+    def _prepare(self) -> None:
+        self.calls = Calls()
+        self._lock = threading.Lock()  # a step in a thread either is taken before `cancel` returns, or never
+        self._stop = threading.Event()  # of the step begun last; every step has its own
+        self._here = threading.local()  # the step of this thread
+
+    # -- where we are ----------------------------------------------------------------------------------------------
+
+    @property
+    def branch(self) -> Branch:
+        return self.branches[self.current]
+
+    @property
+    def conversation(self) -> Conversation:
+        """The whole line being looked at, turns after the cursor included."""
+        return self.branch.conversation
+
+    @property
+    def tree(self) -> IntentTree:
+        return self.conversation.tree
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn at the cursor; None at the start."""
+        return self.conversation.turns[self.cursor - 1] if self.cursor else None
+
+    @property
+    def state(self) -> IntentState:
+        return self.conversation.state_after(self.cursor)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether no later turn of this line is known yet."""
+        return self.cursor == len(self.conversation.turns)
+
+    @property
+    def why_no_next(self) -> str | None:
+        """Why *next* can do nothing here, in one line; None if it can."""
+        if not self.at_end:
+            return None
+        if self.settings.source == "recorded":
+            return f"the recording ends after turn {self.cursor}; go back, or choose the miniature to go on freely"
+        if self.conversation.stop == "max_turns":
+            return f"the conversation is over after {self.cursor} turns; branch here to go on, or reset"
+        if self.conversation.stop is not None:
+            return f"the conversation is over: {self.conversation.stop.replace('_', ' ')}; go back, or reset"
+        return None
+
+    @property
+    def why_no_reply(self) -> str | None:
+        """Why a reply of one's own cannot be judged here, in one line; None if it can."""
+        if self.settings.source == "recorded":
+            return (
+                "these requirements were worded freely by a large model and the miniature's judge cannot read them; "
+                "choose the miniature as the source to type replies of your own"
+            )
+        return self.why_no_next
+
+    @property
+    def view(self) -> UserView:
+        """What the user knows and may say at the cursor."""
+        return self.turn.view if self.turn else user_view(self.tree, self.state, self.conversation.rules)
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """The judge's reasons in the turn at the cursor, by intent."""
+        evaluation = self.turn.candidate.evaluation if self.turn else None
+        return {verdict.intent_id: verdict.reason for verdict in evaluation.verdicts} if evaluation else {}
+
+    def label(self, branch: int) -> str:
+        """A branch in words: "main line", "branch 2, from turn 3"."""
+        origin = self.branches[branch].origin
+        if origin is None:
+            return "main line"
+        return f"branch {branch + 1}, from turn {origin[1]}" + (f" of {self.label(origin[0])}" if origin[0] else "")
+
+    def lines(self) -> dict[str, Conversation]:
+        """The conversation of each branch by its label; of a recorded one only as much as has been looked at."""
+        cut = self.cursor if self.settings.source == "recorded" else None
+        return {
+            self.label(number): dataclasses.replace(each.conversation, turns=each.conversation.turns[:cut])
+            for number, each in enumerate(self.branches)
+        }
+
+    # -- going on --------------------------------------------------------------------------------------------------
+
+    def next(self, on_text: Callable[[str], None] | None = None) -> Turn:
+        """One turn on: the known one after the cursor, or a new one by the assistant.
+
+        Args:
+            on_text: given the reply so far while a language model writes it, in the calling thread.
+
+        Raises:
+            SessionError: nothing comes after this, a role failed, or it was cancelled; the session is unchanged.
+        """
+        if reason := self.why_no_next:
+            raise SessionError(reason)
+        if not self.at_end:
+            self._look_at(self.current, self.cursor + 1)
+        else:
+            with self._roles() as roles:
+                simulator = self._simulator(roles)
+                self._continue(simulator, [self._consider(roles, simulator, self.settings.assistant, on_text)], 0)
+        assert self.turn is not None
+        return self.turn
+
+    def reply(self, text: str) -> Turn:
+        """Answer in the assistant's place, in plain words, SVG or notation; before the end of a line this branches.
+
+        Raises:
+            SessionError: nothing was typed, it cannot be judged, or it was cancelled; the session is unchanged.
+        """
+        if reason := self.why_no_reply:
+            raise SessionError(reason)
+        if not text.strip():
+            raise SessionError("type a reply first")
+        if len(text) > MAX_REPLY:
+            raise SessionError(f"a reply of {len(text)} characters is too long; at most {MAX_REPLY}")
+        with self._roles() as roles:
+            simulator = self._simulator(roles)
+            candidate = simulator.consider(self._typed(text))
+            named = dataclasses.replace(candidate, reply=dataclasses.replace(candidate.reply, assistant="you"))
+            return self._continue(simulator, [named], 0)
+
+    def candidates(self, assistants: Sequence[str] = ()) -> tuple[Candidate, ...]:
+        """What would each of these replies discover here?  All are judged against the same state; nothing changes.
+
+        With a recorded source these are the replies recorded for the next turn, whatever `assistants` says.
+
+        Raises:
+            SessionError: nothing comes after this, or an unknown assistant.
+        """
+        if reason := self.why_no_next:
+            raise SessionError(reason)
+        if self.settings.source == "recorded":
+            self.considered = self.conversation.turns[self.cursor].candidates
+            return self.considered
+        with self._roles(tuple(assistants)) as roles:
+            simulator = self._simulator(roles)
+            if roles.spec.models(assistants):
+                with ThreadPoolExecutor(len(assistants)) as threads:
+                    considered = tuple(threads.map(lambda name: self._consider(roles, simulator, name), assistants))
+            else:
+                considered = tuple(self._consider(roles, simulator, name) for name in assistants)
+            with self._unless_cancelled():
+                self.considered = considered
+        return self.considered
+
+    def take(self, candidate: Candidate) -> Turn:
+        """Go on with one of the replies just considered; the others stay on record as not chosen.
+
+        Raises:
+            SessionError: the reply was not considered at this moment, or the recording went on with another one.
+        """
+        place = next((index for index, each in enumerate(self.considered) if each is candidate), None)
+        if place is None:
+            raise SessionError("the conversation has moved on since this reply was judged; judge the replies again")
+        if self.settings.source == "recorded":
+            if place != self.conversation.turns[self.cursor].chosen:
+                raise SessionError("the recording went on with the other reply; nobody recorded what follows this one")
+            return self.next()
+        with self._roles() as roles:
+            return self._continue(self._simulator(roles), self.considered, place)
+
+    def cancel(self) -> None:
+        """End the step under way, if there is one, at once; nothing of it is kept."""
+        with self._lock:
+            self._stop.set()
+
+    # -- time travel -----------------------------------------------------------------------------------------------
+
+    def jump(self, turn: int) -> None:
+        """Look at another turn of this line; 0 is the start.
+
+        Raises:
+            SessionError: no such turn.
+        """
+        if not 0 <= turn <= len(self.conversation.turns):
+            raise SessionError(f"there is no turn {turn}; this line has {len(self.conversation.turns)}")
+        if turn != self.cursor:
+            self._look_at(self.current, turn)
+
+    def fork(self) -> None:
+        """Open a branch at the cursor and look at it; what it left stays as it is.
+
+        Raises:
+            SessionError: the user could not answer the turn that the branch leaves from.
+        """
+        if self.settings.source == "recorded":
+            cut = dataclasses.replace(self.conversation, turns=self.conversation.turns[: self.cursor], stop=None)
+            if self.at_end:
+                cut = self.conversation
+            self._add_branch(cut)
+        else:
+            with self._roles() as roles:
+                branched = self._simulator(roles).conversation
+                with self._unless_cancelled():
+                    self._add_branch(branched)
+
+    def switch(self, branch: int) -> None:
+        """Look at another branch, at the same turn or at its last.
+
+        Raises:
+            SessionError: no such branch.
+        """
+        if not 0 <= branch < len(self.branches):
+            raise SessionError(f"there is no branch {branch + 1}; there are {len(self.branches)}")
+        if branch != self.current:
+            self._look_at(branch, min(self.cursor, len(self.branches[branch].conversation.turns)))
+
+    def configure(self, settings: Settings) -> None:
+        """Start over with other settings; with the present ones this is a reset.
+
+        Raises:
+            SessionError: an unknown artifact or assistant, or an artifact that no tree can be built from.
+        """
+        start = open_source(settings)
+        self.settings = settings
+        self.branches = [Branch(start)]
+        self._look_at(0, 0)
+
+    def reset(self) -> None:
+        """Back to the start, without branches."""
+        self.configure(self.settings)
+
+    def let_play(self, settings: Settings) -> None:
+        """Have others play the roles from now on: assistant, judge, voice.
+
+        Raises:
+            SessionError: an unknown player, an invalid address, or settings of another conversation.
+        """
+        if not settings.same_start(self.settings):
+            raise SessionError("these settings open another conversation")
+        check_players(settings)
+        self.settings = settings
+        self._look_at(self.current, self.cursor)
+
+    def rescore(self, rules: str) -> None:
+        """Score every line anew under other rules; replies and messages stay.  The rules before give what was before.
+
+        The miniature judges its replies anew, since other rules ask about other intents.  What a language model judged
+        is taken as it stands, and what it was not asked about counts as not met.
+
+        Raises:
+            SessionError: unknown rules, or a reply that cannot be judged under them; the session is unchanged.
+        """
+        settings = dataclasses.replace(self.settings, rules=rules)
+        try:
+            self.branches = [self._under(settings, branch) for branch in self.branches]
+        except RoleError as error:
+            raise refusal(error) from error
+        self.settings = settings
+        self._look_at(self.current, self.cursor)
+
+    def _under(self, settings: Settings, branch: Branch) -> Branch:
+        """A line under the rules of `settings`; the miniature's judge reads again what it has read."""
+        conversation = branch.conversation
+        rules = NAMED_RULES[settings.rules]().replace(token_unit=conversation.rules.token_unit)
+        judge = RoleEngines(EngineSpec()).judge(self._domain) if read_by_miniature(conversation) else None
+        again = replay(conversation, rules, judge)
+        if settings.source != "recorded":
+            full = len(again.turns) >= self._last_turn(branch)
+            stop = finished(again.tree, again.state, rules) or ("max_turns" if full else None)
+            again = dataclasses.replace(again, stop=stop)
+        return dataclasses.replace(branch, conversation=again)
+
+    # -- on disk ---------------------------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> Path:
+        return self.folder / f"{self.id}.json"
+
+    def save(self) -> None:
+        """Write the file anew; a reader sees the old one or the new one, never a part.
+
+        Raises:
+            SessionError: it cannot be written; the session goes on, but a reload would not find this.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.folder, prefix=f".{self.id}-", suffix=".part")
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    json.dump(self._data(), file, ensure_ascii=False)
+                os.replace(name, self.path)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise SessionError(f"not saved, a reload would lose this: {self.path} ({error})") from error
+
+    @classmethod
+    def load(cls, session_id: str, folder: Path | None = None) -> Session:
+        """The session of that id as it was left.
+
+        Raises:
+            SessionError: no such session, or a file that is not one.
+        """
+        session = cls._blank(_checked_id(session_id), folder)
+        try:
+            data = json.loads(session.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise SessionError(f"there is no session {session_id!r} here; start a new one") from None
+        except (OSError, ValueError) as error:
+            raise SessionError(f"session {session_id!r} cannot be read ({error}); start a new one") from None
+        try:
+            session._restore(data)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise SessionError(f"session {session_id!r} is not of this version ({error}); start a new one") from None
+        return session
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "id": self.id,
+            "settings": dataclasses.asdict(self.settings),
+            "edition": EDITION,
+            "branches": [
+                {"origin": branch.origin, "conversation": branch.conversation.to_dict()} for branch in self.branches
+            ],
+            "current": self.current,
+            "cursor": self.cursor,
+        }
+
+    @property
+    def text(self) -> str:
+        """The session as its file has it."""
+        return json.dumps(self._data(), ensure_ascii=False)
+
+    @classmethod
+    def from_text(cls, text: str, folder: Path | None = None) -> Session:
+        """A session out of another's `text`, of this machine or not, under an id of its own.
+
+        Who plays comes from here: a file names no server that would be asked with the reader's keys.
+
+        Raises:
+            SessionError: it is not a session's text.
+        """
+        session = cls._blank(secrets.token_hex(6), folder)
+        try:
+            session._restore(json.loads(text))
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+            raise SessionError(f"this is not a saved session ({error})") from None
+        used = session.settings
+        kept = {name: getattr(used, name) for name in ("source", "domain", "artifact", "rules", "seed", "turns")}
+        if used.assistant in assistant_names():
+            kept["assistant"] = used.assistant
+        session.settings = Settings(**kept)
+        session.save()
+        return session
+
+    @classmethod
+    def _blank(cls, session_id: str, folder: Path | None) -> Session:
+        session = cls.__new__(cls)
+        session.id = session_id
+        session.folder = folder or outputs_folder() / "sessions"
+        session._prepare()
+        return session
+
+    def _restore(self, data: Mapping[str, Any]) -> None:
+        if data["format"] != FORMAT or data.get("edition") != EDITION:
+            raise ValueError(f"another format; {EARLIER}")
+        self.settings = Settings(**data["settings"])
+        self.branches = [
+            Branch(
+                Conversation.from_dict(each["conversation"]),
+                (each["origin"][0], each["origin"][1]) if each["origin"] else None,
+            )
+            for each in data["branches"]
+        ]
+        self.current, self.cursor = int(data["current"]), int(data["cursor"])
+        self.considered = ()
+        self.conversation.state_after(self.cursor)  # the place exists
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _look_at(self, branch: int, turn: int) -> None:
+        self.current, self.cursor = branch, turn
+        self.considered = ()
+        self.save()
+
+    def _add_branch(self, conversation: Conversation) -> None:
+        self.branches.append(Branch(conversation, (self.current, self.cursor)))
+        self._look_at(len(self.branches) - 1, self.cursor)
+
+    @contextmanager
+    def _roles(self, assistants: tuple[str, ...] = ()) -> Iterator[RoleEngines]:
+        """Who plays in one step; what they cannot do becomes a `SessionError`."""
+        from discover_lib.engines.llm.calls.records import LLMError
+        from discover_lib.engines.miniature.lexicon import LexiconError
+
+        settings, stop = self.settings, threading.Event()
+        self._stop = self._here.stop = stop
+        asked = (settings.assistant, *assistants)
+        try:
+            with open_roles(settings.spec, asked, settings.api_base, settings.key_variable, self.calls, stop) as roles:
+                yield roles.for_conversation(self.conversation.setting, self.conversation.seed)
+        except RoleError as error:
+            raise refusal(error) from error
+        except LLMError as error:
+            if error.kind == "stopped":
+                raise SessionError("stopped; nothing of the unfinished step was kept") from error
+            raise SessionError(" ".join(str(error).split())) from error
+        except LexiconError as error:
+            raise SessionError(f"{error}; let language models judge and speak here") from error
+
+    @contextmanager
+    def _unless_cancelled(self) -> Iterator[None]:
+        """Change the session, unless this step was cancelled meanwhile."""
+        with self._lock:
+            if self._here.stop.is_set():
+                raise SessionError("stopped; nothing of the unfinished step was kept")
+            yield
+
+    @property
+    def _domain(self) -> str:
+        """The miniature's domain of the tree; "" if it belongs to none."""
+        return str(self.conversation.setting.get("domain", self.settings.domain))
+
+    def _simulator(self, roles: RoleEngines) -> UserSimulator:
+        """A simulator that stands at the cursor, the turn there answered."""
+        judge, voice = user_of(roles, self._domain, self.tree)
+        return UserSimulator.resume(self.conversation, judge, voice).branch(self.cursor)
+
+    def _typed(self, text: str) -> Reply:
+        """A reply as typed: for the miniature's judge in its own notation where it is that, else as it stands."""
+        if self.settings.judge != MINIATURE:
+            return as_reply(text)
+        from discover_lib.engines.miniature.lexicon import load_lexicon
+        from discover_lib.engines.miniature.rendering import typed_reply
+
+        return as_reply(typed_reply(text, load_lexicon(self._domain)))
+
+    def _consider(
+        self, roles: RoleEngines, simulator: UserSimulator, name: str, on_text: Callable[[str], None] | None = None
+    ) -> Candidate:
+        try:
+            assistant = roles.assistant(name, self._domain)
+        except ValueError as error:
+            raise SessionError(str(error)) from error
+        index = len(simulator.conversation.turns) + 1
+        seed = derive_seed(simulator.conversation.seed, "turn", index, "candidate", 0)
+        if on_text is not None and isinstance(assistant, Streams):
+            return simulator.consider(assistant.stream(simulator.messages, seed, on_text))
+        return simulator.consider(ask(assistant, simulator.tree, simulator.state, simulator.messages, seed))
+
+    def _continue(self, simulator: UserSimulator, candidates: Sequence[Candidate], choose: int) -> Turn:
+        """Take a turn; at the end of a line it grows, before the end a branch opens."""
+        last = len(simulator.conversation.turns) + 1 >= self._last_turn(self.branch)
+        turn = simulator.commit(candidates, choose=choose, speak=not last)
+        conversation = simulator.conversation
+        if last and conversation.stop is None:
+            conversation = dataclasses.replace(conversation, stop="max_turns")
+        conversation = dataclasses.replace(conversation, setting=self._setting_now(conversation.setting, turn.index))
+        with self._unless_cancelled():
+            if self.at_end:
+                self.branches[self.current] = dataclasses.replace(self.branch, conversation=conversation)
+            else:
+                self.branches.append(Branch(conversation, (self.current, self.cursor)))
+                self.current = len(self.branches) - 1
+            self._look_at(self.current, self.cursor + 1)
+        return turn
+
+    def _setting_now(self, setting: Mapping[str, Any], turn: int) -> dict[str, Any]:
+        """A conversation's setting with who judged and spoke, and from which turn on, if that changed."""
+        known, now = str(setting["engine"]), engine_name(self.settings)
+        if known.rpartition(": ")[2] == now or known == now:
+            return dict(setting)
+        return {**setting, "engine": now if turn == 1 else f"{known}; from turn {turn}: {now}"}
+
+    def _last_turn(self, branch: Branch) -> int:
+        """A branch opened at the end of a finished line may go on for as many turns again."""
+        turns, left_at = self.settings.turns, branch.origin[1] if branch.origin else 0
+        return turns if left_at < turns else left_at + turns
+
+
+class AutoPlay:
+    """Steps in the background until there is nothing more, or until stopped.
+
+    Args:
+        step: takes one step, or returns what to wait for; raises `SessionError` at the end.
+        on_end: called with the reason when it ends by itself.
+    """
+
+    def __init__(self, step: Callable[[], Any], on_end: Callable[[str], Any], seconds: float = 1.2) -> None:
+        self.step, self.on_end, self.seconds = step, on_end, seconds
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def start(self) -> None:
+        """Start stepping on the running event loop; does nothing if it already runs."""
+        if not self.running:
+            self._task = asyncio.get_running_loop().create_task(self._play())
+
+    def stop(self) -> None:
+        """No further step is taken, from this moment on."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _play(self) -> None:
+        try:
+            while True:
+                waiting = self.step()
+                if inspect.isawaitable(waiting):
+                    await waiting
+                await asyncio.sleep(self.seconds)
+        except SessionError as end:
+            self.on_end(str(end))
+
+
+def _checked_id(session_id: str) -> str:
+    if not _ID.fullmatch(session_id):
+        raise SessionError(f"invalid session id {session_id[:40]!r}; one has 6 to 32 small letters and digits")
+    return session_id

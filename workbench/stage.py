@@ -1,0 +1,262 @@
+"""The stage as a widget that plays a session: what a person presses on it is done here, and it is shown the result.
+
+The same object serves marimo, JupyterLab and Colab: `StagePlayer(session).widget`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from discover_lib.base.json_text import whole_texts
+from discover_lib.core.conversation import Candidate
+from workbench import simulator_page
+from workbench.live import Errand
+from workbench.session import AutoPlay, Session
+from workbench.situation import link_of, opened_link
+from workbench.sources import SessionError, Settings, assistant_names
+from workbench.views.html import static_text
+from workbench.views.moments import Moments, Strip, considered_of, stage_of
+
+if TYPE_CHECKING:
+    from workbench.controls import Choice
+
+
+@cache
+def _widget_class() -> type[Any]:
+    import anywidget
+    import traitlets
+
+    class StageWidget(anywidget.AnyWidget):
+        """Shows a stage; what is pressed comes back as messages."""
+
+        _esm = static_text("stage.js")
+        _css = static_text("workbench.css") + static_text("stage.css")
+        record = traitlets.Dict().tag(sync=True)  # of `views.stage.stage_of`
+        now = traitlets.Dict().tag(sync=True)  # the place looked at, and what is going on
+        setup = traitlets.Dict().tag(sync=True)  # what can be chosen, and what is
+        growing = traitlets.Unicode("").tag(sync=True)  # a reply while a language model writes it
+        shared = traitlets.Dict().tag(sync=True)  # the last answer to "share"
+
+    return StageWidget
+
+
+class StagePlayer:
+    """A session on the stage.
+
+    Args:
+        session: the one to begin with; another one takes its place when another user is chosen, and the one before is
+            kept, on disk and behind "undo".
+        note: a line to begin with.
+        widget: what is shown on, where it is no anywidget: an object with the same four values.
+
+    Attributes:
+        on_change: called after every change of what is shown.
+        on_session: called with each session that takes the place of the one before.
+    """
+
+    def __init__(self, session: Session, note: str = "", widget: Any = None) -> None:
+        self.session, self.note = session, note
+        self.on_change: Callable[[], Any] = lambda: None
+        self.on_session: Callable[[Session], Any] = lambda session: None
+        self._before: Session | None = None
+        self._chosen: tuple[Settings, Session | None] | None = None  # what the set-up shows: listing users takes long
+        self._moments = Moments()
+        self._jumps = self._sent = 0
+        self._picked = ""
+        self.widget: Any = _widget_class()() if widget is None else widget
+        self._errand = Errand(self.show, lambda text: setattr(self.widget, "growing", text), self._ended)
+        self._player = AutoPlay(self._step, lambda reason: self.show())
+        self.widget.on_msg(lambda widget, content, buffers: self.do(content))
+        self.show()
+
+    # -- what is shown ---------------------------------------------------------------------------------------------
+
+    def show(self) -> None:
+        """Bring the widget up to date."""
+        session = self.session
+        strips = [
+            Strip(session.label(number), branch.conversation, branch.origin)
+            for number, branch in enumerate(session.branches)
+        ]
+        with self.widget.hold_sync():  # one message: no moment at which place and record do not fit
+            self.widget.record = whole_texts(stage_of(strips, self._moments))
+            if (session.settings, self._before) != self._chosen:
+                self._chosen = (session.settings, self._before)
+                self.widget.setup = simulator_page.setup(session, self._before)
+            self.widget.now = {
+                "strip": session.current,
+                "turn": session.cursor,
+                "jumps": self._jumps,
+                "sent": self._sent,
+                "picked": self._picked,
+                "playing": self._player.running,
+                "asking": self._errand.running,
+                "trouble": _sentence(self.note),
+                "over": _sentence(session.why_no_next or ""),
+                "mute": _sentence(session.why_no_reply or "" if session.settings.source == "recorded" else ""),
+                "considered": considered_of(session.tree, session.considered, simulator_page.ABOUT),
+                "costs": simulator_page.rules_line(session),
+            }
+        self.on_change()
+
+    # -- what is pressed -------------------------------------------------------------------------------------------
+
+    def do(self, message: Mapping[str, Any]) -> None:
+        """Do what a message of the page asks for; what cannot be done becomes one line on it."""
+        session, wish = self.session, message.get("do")
+        match wish:
+            case "next":
+                self._act(session.next)
+            case "play":
+                self.note = ""
+                self._player.start()
+                self.show()
+            case "stop":
+                self.halt()
+                self.show()
+            case "jump":
+                self._jumps = int(message["jumps"])
+                self._act(self._jump, int(message["strip"]), int(message["turn"]))
+            case "branch":
+                self._act(session.fork)
+            case "reply":
+                self._act(session.reply, str(message["text"]), then=self._count_sent)
+            case "consider":
+                self._act(session.candidates, simulator_page.compared(session))
+            case "take":
+                self._act(self._take, int(message["place"]))
+            case "rules":
+                self._act(session.rescore, str(message["name"]))
+            case "assistant":
+                self._act(session.let_play, dataclasses.replace(session.settings, assistant=str(message["name"])))
+            case "open":
+                self.open(_settings(session.settings, message))
+            case "reset":
+                self.open(session.settings)
+            case "link":
+                self._open(lambda: opened_link(str(message["text"]), session.folder), keep=not message.get("first"))
+            case "load":
+                self._open(lambda: Session.from_text(str(message["text"]), session.folder))
+            case "share":
+                self.widget.shared = self._shared(message)
+            case "undo":
+                self.undo()
+
+    def pick(self, intent_id: str) -> None:
+        """Mark an intent and tell its story, as a press on it does."""
+        self._picked = intent_id
+        self.show()
+
+    def halt(self) -> None:
+        """End auto-play, and the call that is under way, at once."""
+        self._player.stop()
+        self.session.cancel()
+
+    def open(self, settings: Settings) -> None:
+        """Begin a new conversation; the one before is kept."""
+        self._open(lambda: Session(settings, folder=self.session.folder))
+
+    def _open(self, make: Callable[[], Session], keep: bool = True) -> None:
+        self.halt()
+        try:
+            fresh = make()
+        except SessionError as error:
+            self.note = str(error)
+        else:
+            self._before, self.session, self.note = self.session if keep else None, fresh, ""
+            self._moments = Moments()
+            self.on_session(fresh)
+        self.show()
+
+    def _shared(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The session as a link, or why there is none; as a file, too, where that is asked for."""
+        told = {"number": message["number"], "link": "", "why": ""}
+        try:
+            told["link"] = link_of(self.session)
+        except SessionError as error:
+            told["why"] = _sentence(str(error))
+        return told | ({"file": self.session.text} if message.get("file") else {})
+
+    def undo(self) -> None:
+        """Back to the conversation before the last new one."""
+        self.halt()
+        if self._before is not None:
+            self.session, self._before, self.note = self._before, self.session, ""
+            self._moments = Moments()
+            self.on_session(self.session)
+        self.show()
+
+    def cast(self, players: Choice) -> None:
+        """Have others play the roles from now on."""
+        used = self.session.settings
+        wanted = dataclasses.replace(
+            used,
+            judge=players.judge,
+            voice=players.voice,
+            assistant=players.assistant or (used.assistant if used.assistant in assistant_names() else "adaptive"),
+            api_base=players.api_base,
+            key_variable=players.key_variable,
+            options=players.options.to_dict(),
+            leak_check=players.leak_check or "",
+        )
+        if wanted != used:
+            self._act(self.session.let_play, wanted)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _act(self, action: Callable[..., Any], *arguments: Any, then: Callable[[], Any] | None = None) -> None:
+        """Do something by hand; that stops what is going on by itself."""
+        self.halt()
+        self.note = ""
+        taken = self.session.take if action == self._take else action
+        if simulator_page.asks_a_model(self.session, taken):
+            self._errand.start(action, *arguments, stream=action == self.session.next, then=then)
+            return
+        try:
+            action(*arguments)
+            if then:
+                then()
+        except SessionError as error:
+            self.note = str(error)
+        self.show()
+
+    def _jump(self, strip: int, turn: int) -> None:
+        self.session.switch(strip)
+        self.session.jump(turn)
+
+    def _take(self, place: int) -> None:
+        considered: tuple[Candidate, ...] = self.session.considered
+        if not 0 <= place < len(considered):
+            raise SessionError("the conversation has moved on since this reply was judged; judge the replies again")
+        self.session.take(considered[place])
+
+    def _count_sent(self) -> None:
+        self._sent += 1
+
+    def _step(self) -> Any:
+        if simulator_page.asks_a_model(self.session, self.session.next) and self.session.why_no_next is None:
+            return self._errand.run(self.session.next, stream=True)
+        self.session.next()
+        self.show()
+        return None
+
+    def _ended(self, trouble: str) -> None:
+        self.widget.growing = ""
+        self.note = trouble
+        if trouble:
+            self._player.stop()
+        self.show()
+
+
+def _settings(used: Settings, wanted: Mapping[str, Any]) -> Settings:
+    """The settings of another user: what is not named stays."""
+    names = ("source", "domain", "artifact")
+    chosen = {name: str(wanted[name]) for name in names if name in wanted}
+    return dataclasses.replace(used, **chosen, seed=int(wanted.get("seed", used.seed)))  # type: ignore[arg-type]
+
+
+def _sentence(line: str) -> str:
+    return f"{line[0].upper()}{line[1:].rstrip('.')}." if line else ""

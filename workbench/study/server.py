@@ -1,0 +1,286 @@
+"""The study's web server: one page per step, one form per page, every answer on disk before it is confirmed.
+
+The pages need no script; with it a lost connection is survived without a reload.  Which assistant answers is decided
+here and told nowhere: replies are shown after a fixed time, whoever wrote them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from discover_lib.base.personal import personal_data
+from discover_lib.base.seeds import derive_seed
+from discover_lib.core.conversation import Reply
+from discover_lib.core.roles import AssistantError
+from discover_lib.engines.spec import EngineSpec, RoleEngines, asked_assistants
+from workbench.study import pages
+from workbench.study.design import Study
+from workbench.study.desk import Desk
+from workbench.study.flow import Progress
+
+if TYPE_CHECKING:
+    from discover_lib.engines.llm.calls.client import ClientSettings
+
+COOKIE, MAX_FORM = "study", 200_000  # bytes
+COOKIE_SECONDS = 14 * 24 * 3600
+WRONG_SECONDS = 0.5  # that a wrong code costs
+Form = dict[str, str]
+
+
+class Assistants:
+    """Who answers in a condition.  Language models have one client a participant, which holds their budget."""
+
+    def __init__(self, study: Study, settings: ClientSettings | None = None) -> None:
+        self.study, self.settings = study, settings
+        self.models = set(asked_assistants(study.assistants))
+        self._clients: dict[str, Any] = {}
+
+    def reply(self, code: str, standing: Progress) -> tuple[Reply, float]:
+        """The reply to the conversation as it stands, and what it cost in dollars.
+
+        Raises:
+            AssistantError: no reply could be had.
+        """
+        round, study = standing.round, standing.study
+        name = study.conditions[round.arm].assistant
+        task = study.tasks[standing.task]
+        client = self._client(code, standing) if name in self.models else None
+        assistant = RoleEngines(EngineSpec(), client).assistant(name, task.domain)
+        seed = derive_seed(study.seed, standing.slot or 0, len(standing.rounds), "turn", round.answered + 1)
+        before = client.usage.total.cost if client else 0.0
+        reply = assistant.reply(round.messages, seed)  # type: ignore[union-attr]
+        return reply, (client.usage.total.cost - before) if client else 0.0
+
+    def _client(self, code: str, progress: Progress) -> Any:
+        if code not in self._clients:
+            from discover_lib.engines.llm.calls.client import Budget, LLMClient
+
+            dollars = self.study.chat.budget_dollars
+            budget = None if dollars is None else Budget(dollars, spent=min(dollars, progress.cost))
+            self._clients[code] = LLMClient(self.settings, budget=budget)
+        return self._clients[code]
+
+    def forget(self, code: str) -> None:
+        if (client := self._clients.pop(code, None)) is not None:
+            client.close()
+
+
+class StudyServer:
+    """The application.
+
+    Args:
+        token: what the address must hold on the first visit, where the server is not on this machine alone.
+    """
+
+    def __init__(self, desk: Desk, assistants: Assistants | None = None, token: str = "") -> None:
+        self.desk, self.study, self.token = desk, desk.study, token
+        self.assistants = assistants or Assistants(desk.study)
+        self._busy: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._wrong = asyncio.Lock()
+        self.app = Starlette(
+            routes=[
+                Route("/", self.page, methods=["GET"]),
+                Route("/", self.take, methods=["POST"]),
+                Route("/withdraw", self.withdraw, methods=["GET", "POST"]),
+            ]
+        )
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    async def page(self, request: Request) -> Response:
+        query = request.query_params
+        outside, session = query.get("PROLIFIC_PID", ""), query.get("SESSION_ID", "")
+        code = request.cookies.get(COOKIE, "")
+        if not outside and self.desk.progress(code) is not None:
+            return self._shown(code)
+        if self.token and not hmac.compare_digest(query.get("token", "").encode(), self.token.encode()):
+            return PlainTextResponse("This study opens with the link that you were sent.", 403)
+        arrived = self.desk.arrive(outside, session, bot=query.get("bot") == "1")
+        if arrived is None:
+            return HTMLResponse(pages.twice_page(self.study), 403)
+        response = RedirectResponse("/", 303)
+        response.set_cookie(COOKIE, arrived, max_age=COOKIE_SECONDS, httponly=True, samesite="lax")
+        return response
+
+    async def take(self, request: Request) -> Response:
+        """Take what a form sent; what belongs to another step than the present one has been answered before."""
+        code = request.cookies.get(COOKIE, "")
+        form = await _form_of(request)
+        if form is None:
+            return PlainTextResponse("too long", 413)
+        if self.desk.progress(code) is None:
+            return RedirectResponse("/", 303)
+        async with self._busy[code]:
+            progress = self.desk.progress(code)
+            if progress is None or form.get("step") != progress.step:
+                return RedirectResponse("/", 303)
+            act: Callable[..., Any] = getattr(self, f"_{progress.step}")
+            answer = act(code, progress, form)
+            answer = await answer if asyncio.iscoroutine(answer) else answer
+        return answer or RedirectResponse("/", 303)
+
+    async def withdraw(self, request: Request) -> Response:
+        code = request.cookies.get(COOKIE, "")
+        if request.method == "GET":
+            known = self.desk.progress(code) is not None
+            return HTMLResponse(pages.withdraw_page(self.study, code if known else ""))
+        form = await _form_of(request) or {}
+        typed = form.get("code", "").replace("-", "").replace(" ", "").upper()
+        async with self._busy[typed]:
+            before = self.desk.progress(typed)
+            gone = self.desk.withdraw(typed)
+        self._busy.pop(typed, None)
+        if not gone:
+            async with self._wrong:
+                await asyncio.sleep(WRONG_SECONDS)
+            return HTMLResponse(pages.withdraw_page(self.study, problem="There is no such code."), 404)
+        self.assistants.forget(typed)
+        response = HTMLResponse(pages.withdrawn_page(self.study, before is not None and before.closed == "done"))
+        response.delete_cookie(COOKIE)
+        return response
+
+    def _shown(self, code: str, **more: Any) -> HTMLResponse:
+        progress = self.desk.progress(code)
+        assert progress is not None
+        if progress.closed is None and self.desk.clock() - progress.at > 60 * self.study.timeout_minutes:
+            progress = self.desk.add(code, "closed", why="timed_out")
+        if progress.step == "task" and progress.slot is None:
+            progress = self.desk.assign(code)
+        return HTMLResponse(pages.step_page(progress, code, **more), headers={"Cache-Control": "no-store"})
+
+    # -- steps: each takes a form and keeps it, or shows the page again ----------------------------------------------
+
+    def _consent(self, code: str, progress: Progress, form: Form) -> Response | None:
+        if form.get("action") == "no":
+            self.desk.add(code, "closed", why="no_consent")
+            self.desk.forget_identity(code)
+        elif form.get("agreed") != "1":
+            return self._shown(code, problem="Please tick the box if you agree, or press “I do not agree”.")
+        else:
+            self.desk.add(code, "consent", version=self.study.version)
+        return None
+
+    def _eligibility(self, code: str, progress: Progress, form: Form) -> Response | None:
+        questions = self.study.eligibility
+        answers = {each.id: form[each.id] for each in questions if form.get(each.id) in each.answers}
+        if len(answers) < len(questions):
+            return self._shown(code, problem="Please answer every question.", values=form)
+        self.desk.add(code, "eligibility", answers=answers)
+        if not all(answers[each.id] in each.admitted for each in questions):
+            self.desk.add(code, "closed", why="screened_out")
+        return None
+
+    def _task(self, code: str, progress: Progress, form: Form) -> Response | None:
+        if form.get("topic") not in self.study.tasks[progress.task].topics:
+            return self._shown(code, problem="Please choose a topic.")
+        self.desk.add(code, "topic", topic=form["topic"])
+        return None
+
+    async def _chat(self, code: str, progress: Progress, form: Form) -> Response | None:
+        round, place = progress.round, len(progress.rounds) - 1
+        watched = {"pasted": _count(form.get("pasted")), "left": _count(form.get("left"))}
+        if form.get("action") == "finish":
+            if (progress.minimum_reached or progress.at_limit) and not round.pending:
+                self.desk.add(code, "finished", round=place, **watched)
+            return None
+        if form.get("action") != "resume" and not round.pending:
+            text = form.get("text", "").strip()
+            if form.get("n") != str(len(round.exchanges)) or progress.at_limit:
+                return None  # it was sent twice
+            if not text:
+                return self._shown(code, problem="Please write a message.")
+            looks = personal_data(text)
+            if looks and form.get("confirmed") != "1":
+                return self._shown(code, values=form, personal=looks)
+            progress = self.desk.add(
+                code, "said", round=place, text=text, personal=[each.kind for each in looks], **watched
+            )
+        if progress.round.pending:
+            await self._reply(code, progress)
+        return None
+
+    async def _reply(self, code: str, progress: Progress) -> None:
+        """Have the pending message answered; what fails is kept as a failure, and the participant may try again."""
+        pending, place = progress.round.pending, len(progress.rounds) - 1
+        assert pending is not None
+        began = time.monotonic()
+        try:
+            reply, cost = await run_in_threadpool(self.assistants.reply, code, progress)
+        except AssistantError as error:
+            kind = getattr(error.__cause__, "kind", "content")
+            self.desk.add(code, "spent" if kind == "budget" else "failed", round=place, error=kind, message=str(error))
+            return
+        except Exception as error:  # of whatever class: the participant reads an apology and may try again
+            self.desk.add(code, "failed", round=place, error=type(error).__name__, message=str(error))
+            return
+        seconds = time.monotonic() - began
+        await asyncio.sleep(max(0.0, pending.said["at"] + self.study.chat.reply_seconds - self.desk.clock()))
+        late = seconds > self.study.chat.reply_seconds > 0
+        what = {"text": reply.text, "tokens": reply.n_tokens, "counting": reply.counting, "cost": cost}
+        notation = {"notation": reply.notation} if reply.notation else {}
+        self.desk.add(code, "replied", round=place, seconds=round(seconds, 3), late=late, **what, **notation)
+
+    def _rating(self, code: str, progress: Progress, form: Form) -> Response | None:
+        value = _rated(form.get("rating"), self.study.rating.points)
+        if value is False:
+            return self._shown(code, problem="Please choose a number, or “I would rather not say”.")
+        place = len(progress.rounds) - 1
+        self.desk.add(code, "rated", round=place, after=progress.round.answered, value=value)
+        return None
+
+    def _final(self, code: str, progress: Progress, form: Form) -> Response | None:
+        final, place = self.study.final, len(progress.rounds) - 1
+        ratings = {name: _rated(form.get(name), scale.points) for name, scale in final.scales.items()}
+        texts = {name: form.get(name, "").strip() for name in final.texts}
+        if any(value is False for value in ratings.values()):
+            return self._shown(code, problem="Please answer every scale, or “I would rather not say”.", values=form)
+        for name, wanted in final.texts.items():
+            if len(texts[name]) < wanted.minimum:
+                problem = f"“{wanted.question}” needs at least {wanted.minimum} characters ({len(texts[name])} so far)."
+                return self._shown(code, problem=problem, values=form)
+        if final.keep_text and not form.get("text", "").strip():
+            return self._shown(code, problem="Please leave the text that is to stay.", values=form)
+        looks = personal_data("\n".join(texts.values()))
+        if looks and form.get("confirmed") != "1":
+            return self._shown(code, values=form, personal=looks)
+        kept = {"text": form["text"].strip()} if final.keep_text else {}
+        watched = {"pasted": _count(form.get("pasted")), "left": _count(form.get("left"))}
+        progress = self.desk.add(code, "final", round=place, ratings=ratings, texts=texts, **kept, **watched)
+        if progress.rounds[-1].final:
+            self.desk.add(code, "closed", why="done")
+            self.assistants.forget(code)
+        return None
+
+
+async def _form_of(request: Request) -> Form | None:
+    """The fields of a form; None if it is too large."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_FORM:
+            return None
+    given = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+    return {name: values[-1].replace("\r\n", "\n") for name, values in given.items()}
+
+
+def _rated(value: str | None, points: int) -> int | bool | None:
+    """A rating; None for one that is not given, False for one that is missing."""
+    if value == pages.UNSAID:
+        return None
+    return int(value) if value and value.isdecimal() and 1 <= int(value) <= points else False
+
+
+def _count(value: str | None) -> int:
+    return min(int(value), 10_000) if value and value.isdecimal() else 0

@@ -1,0 +1,503 @@
+"""HTML fragments for people: conversations, reward receipts, what the user may say, the intent outline.
+
+Every function is pure and returns `Markup`.  The furniture of `views.html` is here by name as well, so that a notebook
+needs one module.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from discover_lib.base.glossary import meaning, meanings
+from discover_lib.core.advance import focus as roots_in_focus
+from discover_lib.core.advance import frontier
+from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
+from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.roles import Recognised
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition, Verdict
+from discover_lib.core.view import UserView
+from discover_lib.metrics.transcript import level_name, news
+from workbench.views import explain
+from workbench.views.figures.charts import reward_bars as reward_bars
+from workbench.views.html import (
+    EMPTY,
+    Markup,
+    chip,
+    code,
+    error_line,
+    grid,
+    heading,
+    hidden,
+    more,
+    number_mark,
+    plain_list,
+    scrolling,
+    subscripts,
+)
+from workbench.views.html import artifact as artifact
+from workbench.views.html import beside as beside
+from workbench.views.html import drawing as drawing
+from workbench.views.html import in_tokens as in_tokens
+from workbench.views.html import joined as joined
+from workbench.views.html import notice as notice
+from workbench.views.html import panel as panel
+from workbench.views.html import quiet as quiet
+from workbench.views.html import rich_text as rich_text
+from workbench.views.html import signed as signed
+from workbench.views.html import styled as styled
+from workbench.views.html import table as table
+from workbench.views.html import tag as tag
+from workbench.views.html import term as term
+
+# -- the intent outline ------------------------------------------------------------------------------------------------
+
+_GLYPH = Markup(
+    '<circle class="dl-g-glow" r="12"/><circle class="dl-g-ring" r="10"/>'
+    '<circle class="dl-g-off" r="5.2"/>'
+    '<path class="dl-g-half" d="M0-7 7 0 0 7-7 0z"/><path class="dl-g-half-fill" d="M0-7V7L-7 0z"/>'
+    '<circle class="dl-g-on" r="7"/><path class="dl-g-tick" d="M-3.2.2-.9 2.6 3.4-2.4"/>'
+)
+
+
+def outline(
+    tree: IntentTree,
+    state: IntentState,
+    rules: Rules | None = None,
+    transitions: Iterable[Transition] = (),
+    focus: Iterable[str] | None = None,
+    label: str = "What the user wants",
+    differing: Collection[str] = (),
+    numbers: Mapping[str, int] | None = None,
+) -> Markup:
+    """The intents, one a row, indented by depth; state by colour and by shape.
+
+    Args:
+        transitions: what the last reply did; those rows glow and say it.
+        focus: roots that the judge was shown; by default those that it will be shown next.
+        differing: intents whose rows are marked, where another conversation's outline stands beside.
+        numbers: intents that carry a number, which stands elsewhere, too.
+    """
+    upcoming = roots_in_focus(tree, state, rules or Rules.paper())
+    movable = frontier(tree, state, upcoming)
+    of_intent = {each.intent_id: each for each in transitions}
+    looks = {key: row_look(state, key, key in movable, of_intent.get(key)) for key in tree.intents}
+    focused = set(upcoming if focus is None else focus)
+    trees = (
+        tag(
+            "li",
+            plain_list(_outline_rows(root, looks, differing, numbers or {}), "ol"),
+            class_="dl-tree",
+            data_root=root.id,
+            data_focus=int(root.id in focused),
+        )
+        for root in tree.roots
+    )
+    return plain_list(trees, "ol", class_="dl-plain dl-outline", aria_label=label)
+
+
+class RowLook(NamedTuple):
+    """How one row of the outline looks: the attributes that style it, and its news of this turn."""
+
+    state: str
+    satisfied: bool
+    frontier: bool  # a reply could move it now
+    moved: bool  # changed state or became satisfied in the last reply
+    news: str
+
+    @property
+    def spoken(self) -> str:
+        """For screen readers."""
+        return self.state + (", satisfied" if self.satisfied else "")
+
+
+def row_look(state: IntentState, intent_id: str, movable: bool, transition: Transition | None) -> RowLook:
+    """The look of an intent's row after a reply that did `transition` to it (None: nothing)."""
+    return RowLook(
+        state=level_name(state[intent_id]),
+        satisfied=intent_id in state.satisfied,
+        frontier=movable,
+        moved=transition is not None and (transition.moved or transition.satisfied),
+        news=news(transition) if transition else "",
+    )
+
+
+def _outline_rows(
+    intent: Intent,
+    looks: Mapping[str, RowLook],
+    differing: Collection[str],
+    numbers: Mapping[str, int],
+    rails: tuple[bool, ...] = (),
+) -> Iterator[Markup]:
+    """The row of an intent and of all below it; `rails` says per level above whether a sibling follows."""
+    look = looks[intent.id]
+    spoken = tag("span", look.spoken, class_="dl-sr dl-spoken")
+    yield tag(
+        "li",
+        _rails(rails),
+        tag("span", _glyph(), class_="dl-mark", data_open=bool(intent.children)),
+        tag("span", intent.text, number_mark(numbers.get(intent.id)), chip(look.news), spoken, class_="dl-want"),
+        class_="dl-row ds-differs" if intent.id in differing else "dl-row",
+        data_id=intent.id,
+        data_state=look.state,
+        data_satisfied=int(look.satisfied),
+        data_frontier=int(look.frontier),
+        data_moved=int(look.moved),
+    )
+    for child in intent.children:
+        yield from _outline_rows(child, looks, differing, numbers, (*rails, child is not intent.children[-1]))
+
+
+def _rails(rails: tuple[bool, ...]) -> Markup:
+    """The connectors left of a row: lines passing through, and the elbow that leads to it."""
+    if not rails:
+        return EMPTY
+    lines = ["through" if passing else "none" for passing in rails[:-1]] + ["tee" if rails[-1] else "end"]
+    return joined(tag("span", class_="dl-rail", data_line=line) for line in lines)
+
+
+def theta_text(threshold: Threshold | None) -> str:
+    """What is left of θ, in words for a tooltip."""
+    values = threshold if isinstance(threshold, tuple) else () if threshold is None else (threshold,)
+    return ", then ".join(f"{value:.2f}" for value in values) or "none left"
+
+
+def _glyph(**attributes: str | float) -> Markup:
+    return tag("svg", _GLYPH, class_="dl-glyph", viewBox="-13 -13 26 26", aria_hidden="true", **attributes)
+
+
+def state_glyph(state: str, satisfied: bool = False, **attributes: str | float) -> Markup:
+    """The mark of a state as in the outline; `attributes` are further ones, such as `data_moved=1`."""
+    return _glyph(data_state=state, data_satisfied=int(satisfied), **attributes)
+
+
+def state_legend(drawn: str = "outline") -> Markup:
+    """What shapes and colours of the outline mean, or with `drawn="tree"` those of the live tree."""
+    marks = (
+        (state_glyph("undiscovered"), "undiscovered"),
+        (state_glyph("emerging"), "emerging"),
+        (state_glyph("discovered"), "discovered"),
+        (state_glyph("discovered", satisfied=True), "satisfied"),
+        (state_glyph("undiscovered", data_frontier=1), "frontier"),
+        (state_glyph("discovered", data_moved=1), "moved this turn"),
+    )
+    entries = (tag("span", glyph, " ", term(name)) for glyph, name in marks)
+    focus = tag("span", term("focus"), class_="dl-legend-band")
+    return tag("div", *entries, focus, class_="dl-legend", data_of=drawn)
+
+
+# -- the conversation --------------------------------------------------------------------------------------------------
+
+
+def chat(conversation: Conversation, turns: int | None = None, show_rewards: bool = True) -> Markup:
+    """The conversation as people read it, up to and with turn number `turns` (all by default, 0: the request)."""
+    shown = conversation.turns[: len(conversation.turns) if turns is None else turns]
+    rows = [bubble("user", rich_text(conversation.tree.initial_request), turn=0)]
+    for turn in shown:
+        rows.append(_turn_line(turn, show_rewards))
+        rows.append(bubble("assistant", rich_text(turn.reply.text), as_written(turn.reply), turn=turn.index))
+        if turn.user_message is not None:
+            rows.append(bubble("user", user_message(turn), turn=turn.index))
+    return plain_list(rows, "ol", class_="dl-plain dl-chat", aria_label="Conversation")
+
+
+def bubble(role: str, *body: Markup, turn: int | None = None, more_classes: str = "") -> Markup:
+    """A message; with `turn` as an item of the list that `chat` makes."""
+    name = "div" if turn is None else "li"
+    spoken = hidden(f"{role.capitalize()}: ")
+    return tag(name, spoken, *body, class_=f"dl-msg {more_classes}".strip(), data_role=role, data_turn=turn)
+
+
+# What a voice's own check finds wrong with a message (`Turn.flaws`), in words.
+FLAWS = {
+    "length": "longer than a user speaks",
+    "markup": "not plain text",
+    "leak": "words of what is still undiscovered",
+}
+
+
+def user_message(turn: Turn) -> Markup:
+    """What the user said in a turn, and what its voice's own check found wrong with it."""
+    text = rich_text(turn.user_message or "")
+    if not turn.flaws:
+        return text
+    flaws = "; ".join(FLAWS.get(flaw, flaw) for flaw in turn.flaws)
+    sign = tag("span", "⚠", aria_hidden="true")
+    return text + tag("p", sign, f" Flawed by the voice’s own check: {flaws}", class_="dl-flaw")
+
+
+def _turn_line(turn: Turn, show_rewards: bool) -> Markup:
+    reward = turn.candidate.reward
+    worth = tag("span", f"reward {signed(reward.total)}", class_="dl-num") if show_rewards and reward else EMPTY
+    name = tag("span", turn.reply.assistant) if turn.reply.assistant else EMPTY
+    return tag("li", tag("span", f"Turn {turn.index}"), name, worth, class_="dl-turn", data_turn=turn.index)
+
+
+def as_written(reply: Reply) -> Markup:
+    """The notation that a model wrote, folded; nothing where it wrote the text itself."""
+    return EMPTY if reply.notation is None else more("as the assistant wrote it", code(reply.notation))
+
+
+# -- the receipt -------------------------------------------------------------------------------------------------------
+
+
+def receipt(
+    tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | None = None, explains: bool = False
+) -> Markup:
+    """The reward of a reply as a bill that adds up: a row per intent that it touched, its length, the total.
+
+    Args:
+        rules: those that the reward was computed under.
+        candidate: one of the turn's candidates; the chosen one by default.
+        explains: the sums unfold into what they mean and the call that computes them.
+    """
+    candidate = candidate or turn.candidate
+    if candidate.reward is None or candidate.evaluation is None:
+        return error_line(f"Turn {turn.index}: this reply is unscored. {candidate.error or ''}".strip())
+    reward, index = candidate.reward, turn.index
+    told = (
+        explain.of_discovery(reward, index),
+        explain.of_length(reward, candidate.reply, rules, index),
+        explain.of_reward(reward, index),
+    )
+    length = tag("span", length_sum(candidate.reply, rules), title=meanings("free tokens", "price of a token"))
+    gained, charge, total = told if explains else (None, None, None)
+    assistant = f", {candidate.reply.assistant}" if candidate.reply.assistant else ""
+    foot = tag(
+        "tfoot",
+        _bill(term("discovery reward", "Discovery reward R_d"), _discovery_rule(rules), reward.discovered, gained),
+        _bill(term("length penalty", "Length penalty R_e"), length, reward.penalty, charge),
+        _bill(term("reward", "Reward R = R_d + R_e"), "", reward.total, total),
+    )
+    return grid(
+        ("Intent", "Change", "Why", "Reward"),
+        _receipt_rows(tree, candidate, candidate.evaluation, rules),
+        f"Turn {turn.index}{assistant}, {rules.name} rules",
+        "dl-receipt",
+        foot=foot,
+    )
+
+
+def length_sum(reply: Reply, rules: Rules) -> str:
+    """The length part of the reward as a calculation in words."""
+    above = max(0, reply.n_tokens - rules.tau)
+    capped = f", capped at {rules.penalty_cap:g}" if rules.lam * above > rules.penalty_cap else ""
+    return (
+        f"{in_tokens(reply.n_tokens, rules.token_unit)}, {above:g} above τ = {rules.tau:g}, × λ = {rules.lam:g}{capped}"
+    )
+
+
+def _discovery_rule(rules: Rules) -> str:
+    if rules.discovery_reward == "newly_discovered":
+        return "intents newly discovered"
+    return "change of level: emerging counts ½, a parent 1 once all its children do"
+
+
+def _receipt_rows(tree: IntentTree, candidate: Candidate, evaluation: Evaluation, rules: Rules) -> Iterator[Markup]:
+    assert candidate.reward is not None
+    shares = dict(candidate.reward.shares)
+    for each in candidate.transitions:
+        share = shares.pop(each.intent_id, 0.0)
+        yield _receipt_row(tree, each.intent_id, _change(each), _why(each, evaluation, rules), share)
+    for intent_id, share in shares.items():
+        yield _receipt_row(tree, intent_id, "level rises", "all its children now count 1", share)
+    if not candidate.transitions:
+        yield tag("tr", tag("td", "No intent moved.", colspan=3), tag("td", "+0", class_="dl-num"))
+
+
+def intent_id_mark(intent_id: str) -> Markup:
+    return tag("span", intent_id, class_="dl-id")
+
+
+def _receipt_row(tree: IntentTree, intent_id: str, change: str, why: str, share: float) -> Markup:
+    name = tag("td", intent_id_mark(intent_id), " ", tree.text(intent_id))
+    worth = tag("td", signed(share), class_="dl-num", data_share=f"{share:g}")
+    return tag("tr", name, tag("td", change), tag("td", why), worth)
+
+
+def _bill(name: str, how: str, value: float, told: explain.Explanation | None) -> Markup:
+    number = explain.explained(signed(value), told) if told else signed(value)
+    worth = tag("td", number, class_="dl-num", data_sum=repr(value))
+    return tag("tr", tag("th", name, scope="row"), tag("td", how, colspan=2), worth)
+
+
+def _change(transition: Transition) -> str:
+    satisfied = chip("✓ satisfied", "known", meaning("satisfied")) if transition.satisfied else EMPTY
+    if transition.moved:
+        tone = "known" if transition.after is Discovery.DISCOVERED else "emerging"
+        before, after = level_name(transition.before), level_name(transition.after)
+        return joined([tag("span", before, " → "), chip(after, tone, meaning(after)), tag("span", " "), satisfied])
+    return satisfied or tag("span", f"stays {level_name(transition.after)}, θ shrinks", title=meanings("threshold"))
+
+
+def _why(transition: Transition, evaluation: Evaluation, rules: Rules) -> Markup:
+    """Why the intent changed: engaged, or the near misses against θ."""
+    if transition.cause == "direct":
+        how = "the reply builds it" if evaluation.kind == "artifact" else "the reply asks about it"
+        return tag("span", f"engaged: {how}", title=meanings("engaged"))
+    verdict = evaluation.verdict(transition.intent_id)
+    names = ", ".join(f"“{miss}”" for miss in verdict.near_misses) if verdict else ""
+    comparison = near_miss_sum(transition, rules)
+    listed = tag("div", names, class_="dl-small dl-quiet") if names else EMPTY
+    return tag("span", comparison, title=meanings("near miss", "near-miss weight", "threshold")) + listed
+
+
+def near_miss_sum(transition: Transition, rules: Rules) -> str:
+    """The near misses of an intent against its θ, as a calculation in words."""
+    assert transition.score is not None and transition.theta is not None
+    count = round(transition.score / rules.p) if rules.p else 0
+    misses = "1 near miss" if count == 1 else f"{count} near misses"
+    below = "≤" if rules.crossing == ">" else "<"
+    relation = rules.crossing.replace(">=", "≥") if transition.moved else below
+    left = "" if transition.moved else f", {transition.theta_left or 0:.2f} left"
+    return f"{misses} × p {rules.p:g} = {transition.score:g} {relation} θ {transition.theta:.2f}{left}"
+
+
+# -- the judge, the user, the candidates -------------------------------------------------------------------------------
+
+
+def judge_reasons(tree: IntentTree, candidate: Candidate) -> Markup:
+    """What the judge made of a reply: its kind, and per intent engaged or not, near misses, and why."""
+    evaluation = candidate.evaluation
+    if evaluation is None:
+        return error_line(f"The judge gave no verdict. {candidate.error or ''}".strip())
+    kind = (
+        "An artifact: it can satisfy intents" if evaluation.kind == "artifact" else "A dialogue act: it can only probe"
+    )
+    why = evaluation.kind_reason
+    reason = tag("span", f"{why[:1].upper()}{why[1:]}.", class_="dl-quiet") if why else ""
+    rows = (tag("li", _verdict(tree, verdict), class_="dl-reason") for verdict in evaluation.verdicts)
+    return tag("div", tag("p", f"{kind}. ", reason), plain_list(rows), class_="dl-judge")
+
+
+def _verdict(tree: IntentTree, verdict: Verdict) -> Markup:
+    engaged = chip("engaged", "known", meaning("engaged"))
+    chips = [engaged if verdict.engaged else chip("not engaged", title=meaning("engaged"))]
+    chips += [chip(f"near miss: {miss}", "emerging", meaning("near miss")) for miss in verdict.near_misses]
+    reason = tag("div", verdict.reason, class_="dl-small dl-quiet") if verdict.reason else EMPTY
+    text = tag("span", f" {tree.text(verdict.intent_id)} ")
+    return intent_id_mark(verdict.intent_id) + text + Markup(" ").join(chips) + reason
+
+
+SAYABLE = {  # what the user pursues → the state of these intents, and how they speak of them
+    "clear": ("discovered", "They say plainly and with certainty that these are still missing."),
+    "fuzzy": ("emerging", "They hint at these, hesitant, in their own words."),
+    "latent": (
+        "undiscovered",
+        "They say only that something is missing, and where, if they can name the area; never a direction.",
+    ),
+}
+
+
+def user_view(tree: IntentTree, view: UserView, message: str | None) -> Markup:
+    """What the user may speak of now, how, and what they did say."""
+    parts = []
+    if view.achieved:
+        parts += [heading("Satisfied"), plain_list(_view_item(tree, key, "discovered", True) for key in view.achieved)]
+    if view.pursuing is None:
+        parts.append(tag("p", "Nothing is missing any more."))
+    else:
+        state, manner = SAYABLE[view.pursuing]
+        items = (_view_item(tree, key, state, False) for key in view.items)
+        title = tag("h3", "Still missing: ", term(state), class_="dl-h")
+        parts += [title, tag("p", manner), plain_list(items)]
+    parts.append(heading("What they said"))
+    if message is None:
+        parts.append(tag("div", "No message: the conversation ended with this turn.", class_="dl-quote dl-quiet"))
+    else:
+        parts.append(tag("div", message, class_="dl-quote"))
+    return tag("div", *parts, class_="dl-view")
+
+
+def _view_item(tree: IntentTree, intent_id: str, state: str, satisfied: bool) -> Markup:
+    return tag("li", state_glyph(state, satisfied), tag("span", tree.text(intent_id)), class_="dl-item")
+
+
+def candidates(tree: IntentTree, judged: Turn | Sequence[Candidate], rules: Rules) -> Markup:
+    """Candidate replies side by side: their reward split and what each would move.  Of a turn, the chosen is marked."""
+    chosen = judged.chosen if isinstance(judged, Turn) else None
+    replies = judged.candidates if isinstance(judged, Turn) else tuple(judged)
+    cards = (_card(tree, each, rules, chosen, index) for index, each in enumerate(replies))
+    return tag("div", *cards, class_="dl-cards")
+
+
+def _card(tree: IntentTree, candidate: Candidate, rules: Rules, chosen: int | None, index: int) -> Markup:
+    name = candidate.reply.assistant or f"Reply {index + 1}"
+    status = "chosen" if index == chosen else "rejected"
+    badge = EMPTY if chosen is None else chip(status, "known" if index == chosen else "plain", meaning(status))
+    head = tag("div", tag("strong", name), badge, class_="dl-card-head")
+    if candidate.reward is None:
+        body = error_line(f"Unscored. {candidate.error or ''}".strip())
+    else:
+        reward = candidate.reward
+        parts = subscripts(f"R_d {signed(reward.discovered)}, R_e {signed(reward.penalty)}: ")
+        explained = meanings("discovery reward", "length penalty", "reward")
+        total = tag("p", parts, tag("strong", f"R {signed(reward.total)}"), class_="dl-sum dl-num", title=explained)
+        moves = [_card_move(tree, each) for each in candidate.transitions] or [tag("li", "Would move no intent.")]
+        body = total + plain_list(moves) + quiet(length_sum(candidate.reply, rules), small=True)
+    reply = more("the reply", rich_text(candidate.reply.text), as_written(candidate.reply))
+    return tag("section", head, body, reply, class_="dl-card", data_chosen=int(index == chosen))
+
+
+def _card_move(tree: IntentTree, transition: Transition) -> Markup:
+    glyph = state_glyph(level_name(transition.after), transition.satisfied)
+    text = tag("span", tree.text(transition.intent_id), " ", chip(news(transition)))
+    return tag("li", glyph, text, class_="dl-item")
+
+
+# -- how a tree is built -----------------------------------------------------------------------------------------------
+
+
+def recognised(requirements: Sequence[Recognised]) -> Markup:
+    """Stage 1: the most specific requirements, and what in the artifact shows each; numbered as on the piece."""
+    rows = [
+        (tag("span", each.text, number_mark(number)), each.dimension.replace("_", " "), each.reason)
+        for number, each in enumerate(requirements, 1)
+    ]
+    if any(reason for _, _, reason in rows):
+        return table(("Requirement", "Aspect", "Evidence"), rows)
+    return table(("Requirement",), [(each.text,) for each in requirements])
+
+
+def ladder(levels: Sequence[Sequence[str]]) -> Markup:
+    """Stage 2 while it is under way: the levels of abstraction, the most specific first."""
+    columns = []
+    for number, items in enumerate(levels):
+        entries = plain_list((tag("li", item) for item in items), class_="dl-plain dl-rungs")
+        columns.append(tag("div", heading(_level(number, len(levels))), entries))
+    return scrolling(tag("div", *columns, class_="dl-ladder"))
+
+
+def ladders(tree: IntentTree) -> Markup:
+    """Stage 2 once it is done: a row for each most specific intent, its broader forms to the right, shared ones once.
+
+    An intent stands in the column of its depth, so a shorter ladder begins with empty cells.
+    """
+    deepest = max(map(tree.depth, tree.intents))
+    leaves = Counter(key for leaf in tree.leaves() for key in _and_above(tree, leaf))
+    shown: set[str] = set()
+    rows = []
+    for leaf in tree.leaves():
+        steps = _and_above(tree, leaf)
+        row = [tag("td", colspan=deepest - len(steps))] if len(steps) < deepest else []
+        for key in steps:
+            if key not in shown:
+                shown.add(key)
+                row.append(tag("td", tree.text(key), rowspan=leaves[key], data_root=None if tree.parents[key] else ""))
+        rows.append(tag("tr", *row))
+    return grid([_level(number, deepest) for number in range(deepest)], rows, class_="dl-ladders")
+
+
+def _level(number: int, count: int) -> str:
+    edge = ": most specific" if number == 0 else ": broadest" if number == count - 1 else ""
+    return f"Level {number}{edge}"
+
+
+def _and_above(tree: IntentTree, intent: str) -> list[str]:
+    """An intent and its broader forms, up to the root."""
+    steps = [intent]
+    while (parent := tree.parents[steps[-1]]) is not None:
+        steps.append(parent)
+    return steps

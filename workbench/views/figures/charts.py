@@ -1,0 +1,843 @@
+"""Every chart but the live tree, as SVG in the page: no script, a `<title>` on what can be pointed at.
+
+Pure: made of numbers alone.  A name keeps its colour, shape and dash in all of them, and lines are labelled where they
+end or in a legend, so that colour is never the only carrier.  Colours follow the page from light to dark.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+from zlib import crc32
+
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.state import Discovery
+from discover_lib.metrics.behaviour import FAMILIES, Family
+from discover_lib.metrics.intervals import Estimate, percent, two_decimals
+from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
+from workbench.views.figures.theme import Look, looks, shape, short
+from workbench.views.html import EMPTY, Markup, joined, quiet, scrolling, signed, tag
+
+ROW = 23.0  # units, one assistant in a chart of rows; units are CSS pixels at full width
+LINE = 15.0  # units between two labels at the end of lines
+CHARACTER = 10.0  # units that a character of a label is taken to be wide
+LETTER = 7.2  # the same for running text
+BINS = 24
+PHONE_WIDTH = 350.0  # units of a chart that a phone shows whole
+TABLET_WIDTH = 540.0  # units of a chart in a column or a window between the two
+READABLE = 560.0  # units; a wider chart shrinks to this many pixels and scrolls from there on
+NARROW = 0.5  # shares that are all below this get an axis of their own length, which its words say
+SMOOTHED = 5  # logged points that a bold line averages
+SMOOTHED_FROM = 12  # fewer points than this are joined as they are
+FAMILY_MEANING: Mapping[Family, str] = {
+    "CCC": "CCC: closes in throughout",
+    "DDD": "DDD: opens up throughout",
+    "two in a row": "two in a row, then the other",
+    "alternating": "alternating",
+}
+
+
+class Box(NamedTuple):
+    """The size of a chart, in units."""
+
+    width: float
+    height: float
+
+
+class Span(NamedTuple):
+    """From the lowest to the highest of some numbers."""
+
+    low: float
+    high: float
+
+
+WIDE, SMALL, PLOT, CURVE, STRIP = Box(940, 420), Box(520, 320), Box(420, 118), Box(320, 110), Box(100, 8)
+
+
+def _hatched(*drawn: object) -> tuple[Markup, dict[str, str]]:
+    """The hatching of what costs, and the attributes of a bar in it.
+
+    Its id is that of what is drawn: a pattern in a drawing that the window does not show paints nothing elsewhere.
+    """
+    name = f"rf-hatch-{crc32(repr(drawn).encode()):x}"
+    hatch = (
+        f'<defs><pattern id="{name}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+        '<rect class="rf-costs-ground" width="6" height="6"/><rect class="rf-costs-line" width="2.5" height="6"/>'
+        "</pattern></defs>"
+    )
+    return Markup(hatch), {"class_": "rf-costs", "fill": f"url(#{name})"}
+
+
+Scale = Callable[[float], float]  # a quantity → units
+Points = Sequence[tuple[int, float]]  # (step, value)
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def scale(span: Span, start: float, end: float) -> Scale:
+    """From a span of numbers to a stretch of the drawing."""
+    reach = (span.high - span.low) or 1.0
+    return lambda value: start + (end - start) * (value - span.low) / reach
+
+
+def span_of(estimates: Iterable[Estimate]) -> Span:
+    """From the lowest to the highest end of all intervals, 0 included."""
+    ends = [0.0, *(end for each in estimates for end in (each.mean, each.low, each.high) if end is not None)]
+    return Span(min(ends), max(ends))
+
+
+def axis_of(estimates: Iterable[Estimate], to_one: bool) -> Span:
+    """From tick to tick around all intervals; it ends at 1 `to_one`, unless all are below `NARROW`."""
+    span = span_of(estimates)
+    step = _step(span.high - span.low)
+    high = step * math.ceil(span.high / step - 1e-9) or 1.0
+    return Span(step * math.floor(span.low / step + 1e-9), 1.0 if to_one and high > NARROW else high)
+
+
+def _says_its_end(title: str, axis: Span, to_one: bool) -> str:
+    """The words of an axis, and where it ends if a share could go further."""
+    return f"{title} (axis to {axis.high:g}, not 1)" if to_one and axis.high < 1 else title
+
+
+def _svg(
+    size: Box,
+    spoken: str,
+    drawn: Iterable[Markup],
+    *,
+    stretched: bool = False,
+    class_: str = "rf",
+) -> Markup:
+    view = f"0 0 {size.width:g} {size.height:g}"
+    ratio = "none" if stretched else None
+    least = None if stretched or size.width < READABLE else f"min-width:{READABLE:g}px"
+    words = {"role": "img", "aria_label": spoken}
+    svg = tag("svg", *drawn, class_=class_, style=least, viewBox=view, preserveAspectRatio=ratio, **words)
+    return scrolling(svg) if least else svg
+
+
+def for_any_window(draw: Callable[[float], Markup]) -> Markup:
+    """A chart drawn for a desk, a tablet and a phone, by its width; the room that it gets decides which shows."""
+    widths = {"wide": WIDE.width, "middle": TABLET_WIDTH, "narrow": PHONE_WIDTH}
+    drawn = (tag("div", draw(width), class_=f"rf-{name}") for name, width in widths.items())
+    return tag("div", *drawn, class_="rf-any")
+
+
+def _figure(title: str, *parts: Markup, class_: str) -> Markup:
+    return tag("figure", tag("figcaption", title), *parts, class_=class_)
+
+
+def _line(kind: str, x1: float, y1: float, x2: float, y2: float, **attributes: str | float) -> Markup:
+    ends = {"x1": f"{x1:.1f}", "x2": f"{x2:.1f}", "y1": f"{y1:.1f}", "y2": f"{y2:.1f}"}
+    return tag("line", class_=kind, **attributes, **ends)
+
+
+def _text(text: str, x: float, y: float, kind: str = "rf-tick", anchor: str | None = None) -> Markup:
+    return tag("text", text, class_=kind, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor)
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def _mark(look: Look, x: float, y: float, title: str = "") -> Markup:
+    return tag("path", tag("title", title) if title else EMPTY, d=shape(look.symbol, x, y))
+
+
+def _whisker(low: float, high: float, across: float, *, upright: bool = False) -> Markup:
+    """An interval between two places, with short ends."""
+    if upright:
+        ends = f"M{across - 3.5:.1f},{low:.1f}h7M{across - 3.5:.1f},{high:.1f}h7"
+        return tag("path", class_="rf-whisker", d=f"M{across:.1f},{low:.1f}V{high:.1f}{ends}")
+    ends = f"M{low:.1f},{across - 3.5:.1f}v7M{high:.1f},{across - 3.5:.1f}v7"
+    return tag("path", class_="rf-whisker", d=f"M{low:.1f},{across:.1f}H{high:.1f}{ends}")
+
+
+def _in_words(each: Estimate, measure: Measure | None = None) -> str:
+    """ "0.61 [0.55, 0.67], n = 16 artifacts"."""
+    return f"{_short(each, measure)}, n = {each.n_artifacts} artifacts"
+
+
+def _short(each: Estimate, measure: Measure | None = None) -> str:
+    shown = measure.shown if measure else two_decimals
+    bounds = "" if each.low is None or each.high is None else f" [{shown(each.low)}, {shown(each.high)}]"
+    return f"{shown(each.mean)}{bounds}"
+
+
+def legend(entries: Iterable[tuple[Markup, str]], class_: str = "dl-key") -> Markup:
+    """Swatches with what they stand for."""
+    return tag("div", *(tag("span", swatch, name) for swatch, name in entries), class_=class_)
+
+
+def spread_apart(places: Mapping[str, float], room: float) -> dict[str, float]:
+    """The same places moved apart until neighbours are at least `room` from each other, in their order.
+
+    Nothing is moved below 0 that was not there: the axis ends there.
+    """
+    floor = min(0.0, *places.values()) if places else 0.0
+    groups: list[list[str]] = []  # neighbours that touch stand together around their common middle
+
+    def span(group: list[str]) -> tuple[float, float]:
+        half = room * (len(group) - 1) / 2
+        middle = max(sum(places[name] for name in group) / len(group), floor + half)
+        return middle - half, middle + half
+
+    for name in sorted(places, key=lambda name: places[name]):
+        groups.append([name])
+        while len(groups) > 1 and span(groups[-1])[0] - span(groups[-2])[1] < room:
+            last = groups.pop()
+            groups[-1] += last
+    return {name: span(group)[0] + room * place for group in groups for place, name in enumerate(group)}
+
+
+def _step(top: float) -> float:
+    """The distance of ticks from 0 to `top`, six of them at most."""
+    unit = 10.0 ** math.floor(math.log10(top)) if top > 1e-300 else 1.0  # below, powers of ten run out
+    return next(unit * step for step in (0.2, 0.5, 1.0, 2.0) if top / (unit * step) <= 6 + 1e-9)
+
+
+def _ticks(span: Span) -> list[float]:
+    """Round numbers from end to end of a span that holds 0."""
+    step = _step(span.high - span.low)
+    return [at * step for at in range(math.ceil(span.low / step - 1e-9), math.floor(span.high / step + 1e-9) + 1)]
+
+
+def _grid_across(span: Span, y: Scale, left: float, right: float) -> Markup:
+    return joined(
+        _line("rf-grid", left, y(at), right, y(at)) + _text(f"{at:.2g}", left - 8, y(at) + 4, anchor="end")
+        for at in _ticks(span)
+    )
+
+
+def _grid_upright(span: Span, x: Scale, top: float, bottom: float, title: Sequence[str]) -> Markup:
+    """Upright lines at round numbers, and the words of the axis, line by line."""
+    lines = (
+        _line("rf-grid", x(at), top, x(at), bottom)
+        + _text(f"{at:.3g}".replace("-", "−"), x(at), bottom + 16, anchor="middle")
+        for at in _ticks(span)
+    )
+    middle = (x(span.low) + x(span.high)) / 2
+    words = (_text(line, middle, bottom + 34 + LINE * at, "rf-axis", "middle") for at, line in enumerate(title))
+    return joined([*lines, *words])
+
+
+def _round_up(value: float) -> float:
+    """The upper end of an axis from 0: the next tick."""
+    step = _step(value)
+    return step * math.ceil(value / step - 1e-9) or 1.0
+
+
+def _wrapped(text: str, room: float) -> list[str]:
+    """A text in lines of at most so many units."""
+    return textwrap.wrap(text, max(1, int(room / LETTER)))
+
+
+# -- an evaluation -----------------------------------------------------------------------------------------------------
+
+
+def turn_curves(
+    curves: Mapping[str, Sequence[Estimate]],
+    marks: Mapping[str, Look],
+    title: str,
+    size: Box | None = None,
+    strong: Collection[str] = (),
+) -> Markup:
+    """Share of the hidden intents found after each turn, with 95 % bands, a line per assistant (Fig 7).
+
+    Args:
+        size: None: drawn for any window.
+        strong: assistants that are drawn to be seen first.
+    """
+    curves = {name: curve for name, curve in curves.items() if curve}
+    if not curves:
+        return quiet("No conversation with anything hidden is finished.")
+    if size is None:
+        return for_any_window(lambda width: turn_curves(curves, marks, title, Box(width, WIDE.height * 0.8), strong))
+    turns = max(map(len, curves.values()))
+    up = axis_of((each for curve in curves.values() for each in curve), to_one=True)
+    left, right, bottom = 44.0, 26 + CHARACTER * max(len(short(name)) for name in curves), size.height - 40
+    if at_end := right < size.width * 0.4:  # names beside their lines; where they leave too little, below
+        key = EMPTY
+    else:
+        right, key = 26.0, legend((_sign(marks[name]), short(name)) for name in curves)
+    x = scale(Span(1, max(2, turns)), left + 8, size.width - right)
+    words = _wrapped(_says_its_end("share of the hidden intents found", up, to_one=True), size.width - left)
+    top = 13 + LINE * len(words)
+    y = scale(up, bottom, top)
+    drawn = [_grid_across(up, y, left, size.width - right + 4)]
+    drawn += [_text(line, left, 12 + LINE * at, "rf-axis") for at, line in enumerate(words)]
+    drawn += [_text(str(turn), x(turn), bottom + 19, anchor="middle") for turn in range(1, turns + 1)]
+    drawn += [_text("after turn", (x(1) + x(turns)) / 2, bottom + 36, "rf-axis", "middle")]
+    drawn += [_band(curve, marks[name], x, y, name in strong) for name, curve in curves.items()]
+    drawn += [_curve(name, curve, marks[name], x, y, name in strong) for name, curve in curves.items()]
+    places = spread_apart({name: curve[-1].mean for name, curve in curves.items()}, LINE * up.high / (bottom - top))
+    for name, at in places.items() if at_end else ():
+        lead = _line("rf-lead", x(turns) + 7, y(curves[name][-1].mean), x(turns) + 15, y(at))
+        label = _text(short(name), x(turns) + 19, y(at) + 4.5, "rf-name")
+        drawn.append(tag("g", lead, label, style=f"color:{marks[name].colour}"))
+    spoken = "; ".join(f"{name} {curve[-1]}" for name, curve in curves.items())
+    return _svg(size, f"{title}: share of the hidden intents found after turn {turns}: {spoken}", drawn) + key
+
+
+def _band(curve: Sequence[Estimate], look: Look, x: Scale, y: Scale, strong: bool) -> Markup:
+    ends = [(turn, each.low, each.high) for turn, each in enumerate(curve, 1)]
+    upper = [(x(turn), y(high)) for turn, low, high in ends if low is not None and high is not None]
+    lower = [(x(turn), y(low)) for turn, low, high in reversed(ends) if low is not None and high is not None]
+    if not upper:
+        return EMPTY
+    style = f"fill:{look.colour}"
+    return tag("polygon", class_="rf-band", data_strong=int(strong), style=style, points=_path(upper + lower))
+
+
+def _curve(name: str, curve: Sequence[Estimate], look: Look, x: Scale, y: Scale, strong: bool) -> Markup:
+    line = [(x(turn), y(each.mean)) for turn, each in enumerate(curve, 1)]
+    shapes = (
+        _mark(look, *point, f"{name}, after turn {turn}: {_in_words(each)}")
+        for turn, (point, each) in enumerate(zip(line, curve, strict=True), 1)
+    )
+    path = tag("polyline", points=_path(line), stroke_dasharray=look.dash)
+    return tag("g", path, *shapes, class_="rf-line", data_strong=int(strong), style=f"color:{look.colour}")
+
+
+def families(manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look]) -> Markup:
+    """Share of the windows of three turns in each family (Fig 3), a panel per family, with intervals."""
+    shown = {name: manner for name, manner in manners.items() if manner.families}
+    if not shown:
+        return quiet("No conversation has three turns of either kind.")
+    return tag("div", *(_family(family, shown, marks) for family in FAMILIES), class_="rf-panels")
+
+
+def _family(family: Family, manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look]) -> Markup:
+    drawn = for_any_window(lambda width: _family_rows(family, manners, marks, min(width, 500.0)))
+    return _figure(FAMILY_MEANING[family], drawn, class_="rf-panel")
+
+
+def _family_rows(
+    family: Family, manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look], width: float
+) -> Markup:
+    letter = CHARACTER if width > PHONE_WIDTH else LETTER
+    left, right = 22 + letter * max(len(short(name)) for name in manners), 46.0
+    size = Box(width, 8 + ROW * len(manners))
+    x = scale(Span(0, 1), left, size.width - right)
+    estimates = {name: manner.families[family] for name, manner in manners.items()}
+    rows = [
+        _bar_row(name, each, marks[name], 4 + ROW * (place + 0.5), x, size.width)
+        for place, (name, each) in enumerate(estimates.items())
+    ]
+    spoken = "; ".join(f"{name} {each}" for name, each in estimates.items())
+    return _svg(size, f"{FAMILY_MEANING[family]}: {spoken}", rows)
+
+
+def _bar_row(name: str, each: Estimate, look: Look, y: float, x: Scale, end: float) -> Markup:
+    def bar(kind: str, to: float) -> Markup:
+        place = {"x": f"{x(0):.1f}", "y": f"{y - 7:.1f}", "width": f"{x(to) - x(0):.1f}"}
+        return tag("rect", class_=kind, height=14, **place)
+
+    interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), y)
+    return tag(
+        "g",
+        tag("title", f"{name}: {_in_words(each)}"),
+        tag("path", class_="rf-mark", d=shape(look.symbol, 8, y)),
+        _text(short(name), 18, y + 4, "rf-row"),
+        bar("rf-rail", 1.0),
+        bar("rf-bar", each.mean),
+        interval,
+        _text(percent(each.mean), end - 2, y + 4, anchor="end"),
+        style=f"color:{look.colour}",
+    )
+
+
+def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> Markup:
+    """Mean and interval of every assistant in one measure, the highest on top."""
+    order = [name for name in best_first(estimates, measure.name) if measure.name in estimates[name]]
+    if not order:
+        return quiet(f"No assistant is scored in {measure.label}.")
+    rows = {name: estimates[name][measure.name] for name in order}
+    title = f"{measure.label}, mean over artifacts with its 95 % interval"
+    return dots(rows, title, marks, measure, to_one=measure.is_share)
+
+
+def dots(
+    rows: Mapping[str, Estimate],
+    title: str,
+    marks: Mapping[str, Look] | None = None,
+    measure: Measure | None = None,
+    *,
+    to_one: bool = False,
+    one_look: bool = False,
+) -> Markup:
+    """Means with their intervals and n on one scale with 0 in it, a row each; `title` names the scale.
+
+    Args:
+        to_one: the scale ends at 1, the most that there can be; far below, its words say that it does not.
+        one_look: the rows are no assistants, and so need no colours and shapes of their own.
+    """
+    marks = marks or (dict.fromkeys(rows, looks(["one"])["one"]) if one_look else looks(list(rows)))
+    return for_any_window(lambda width: _dots(rows, title, marks, measure, to_one, width))
+
+
+def _dots(
+    rows: Mapping[str, Estimate],
+    title: str,
+    marks: Mapping[str, Look],
+    measure: Measure | None,
+    to_one: bool,
+    width: float,
+) -> Markup:
+    """Name and number in front of every interval; where that is too narrow, above it."""
+    on_desk, axis = width > READABLE, axis_of(rows.values(), to_one)
+    numbers = {name: f"{_short(each, measure)}, n = {each.n_artifacts:,}" for name, each in rows.items()}
+    longest = LETTER * max(map(len, numbers.values()))
+    if on_desk:
+        names = {name: [short(name)] for name in rows}
+        number = 24 + CHARACTER * max(map(len, map(short, rows)))
+        left = number + longest + 16
+    else:
+        names = {name: _wrapped(name, width - longest - 24) for name in rows}
+        number, left = width - 2, 10.0
+    x = scale(axis, left, width - 14)
+    words = _wrapped(_says_its_end(title, axis, to_one), width - left)
+    drawn, top = [], 4.0
+    for name, each in rows.items():
+        look, y = marks[name], top + ROW / 2
+        at = y if on_desk else y + LINE * len(names[name]) + 2
+        interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), at)
+        point = tag("g", _mark(look, x(each.mean), at, f"{name}: {numbers[name]}"), class_="rf-line")
+        value = _text(numbers[name], number, y + 4, "rf-row", None if on_desk else "end")
+        lines = (_text(line, 18, y + 4 + LINE * place, "rf-row") for place, line in enumerate(names[name]))
+        parts = tag("path", class_="rf-mark", d=shape(look.symbol, 8, y)), *lines, interval, point, value
+        drawn.append(tag("g", *parts, class_="rf-own", style=f"color:{look.colour}"))
+        top = at + (0.7 if on_desk else 0.8) * ROW
+    grid = _grid_upright(axis, x, 4, top, words)
+    spoken = "; ".join(f"{name} {number}" for name, number in numbers.items())
+    return _svg(Box(width, top + 40 + LINE * (len(words) - 1)), f"{title}: {spoken}", [grid, *drawn])
+
+
+def two_values(rows: Mapping[str, tuple[float, float]], names: tuple[str, str], title: str) -> Markup:
+    """Two values of each row on one scale, joined: hollow for the first, filled for the second, both with numbers."""
+    if not rows:
+        return EMPTY
+    spoken = "; ".join(f"{name}: {names[0]} {first:g}, {names[1]} {second:g}" for name, (first, second) in rows.items())
+    key = tag("p", f"○ {names[0]}\u2003● {names[1]}", class_="dl-quiet dl-small")
+    return for_any_window(lambda width: _two_values(rows, title, spoken, width)) + key
+
+
+def _two_values(rows: Mapping[str, tuple[float, float]], title: str, spoken: str, width: float) -> Markup:
+    """The name in front of its values; where that is too narrow, above them."""
+    on_desk = width > READABLE
+    left = 20 + 7.5 * max(map(len, rows)) if on_desk else 0.0
+    ends = [0.0, *(value for pair in rows.values() for value in pair)]
+    span = Span(min(ends), max(ends))
+    x = scale(span, left + 48, width - 60)
+    drawn, top = [], 0.0
+    for name, (first, second) in rows.items():
+        lines = [name] if on_desk else _wrapped(name, width)
+        y = top + 0.65 * ROW
+        at = y if on_desk else y + LINE * len(lines) + 2
+        for place, line in enumerate(lines):
+            drawn.append(_text(line, left, y + 4 + LINE * place, "rf-row", "end" if on_desk else None))
+        drawn.append(_line("rf-lead", x(first), at, x(second), at))
+        drawn.append(tag("circle", class_="rf-hollow", cx=f"{x(first):.1f}", cy=f"{at:.1f}", r=5))
+        drawn.append(tag("circle", class_="rf-filled", cx=f"{x(second):.1f}", cy=f"{at:.1f}", r=5))
+        for value, other in ((first, second), (second, first)):
+            side, anchor = (9, "start") if value >= other else (-9, "end")
+            drawn.append(_text(f"{value:.4g}".replace("-", "−"), x(value) + side, at + 4, anchor=anchor))
+        top = at + 0.65 * ROW
+    grid = _grid_upright(span, x, 0, top, [title])
+    return _svg(Box(width, top + 40), spoken, [grid, *drawn])
+
+
+def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Markup:
+    """Tokens against discovery, both with their intervals: up and to the left is better."""
+    rows = {
+        name: (row["tokens"], row["discovery"]) for name, row in estimates.items() if {"tokens", "discovery"} <= {*row}
+    }
+    if not rows:
+        return quiet("No assistant is scored in discovery.")
+    return for_any_window(lambda width: _tokens_against_discovery(rows, marks, Box(width, 340)))
+
+
+def _tokens_against_discovery(
+    rows: Mapping[str, tuple[Estimate, Estimate]], marks: Mapping[str, Look], size: Box
+) -> Markup:
+    across, up = (axis_of((pair[at] for pair in rows.values()), to_one=at == 1) for at in (0, 1))
+    bottom = size.height - 44
+    x, y = scale(across, 52, size.width - 24), scale(up, bottom, 20)
+    drawn = [_grid_across(up, y, 52, size.width - 24)]
+    drawn += [_grid_upright(across, x, bottom, bottom, ["thousand tokens per conversation"])]
+    drawn += [_text(_says_its_end("discovery (eq. 4)", up, to_one=True), 52, 12, "rf-axis")]
+    heights = spread_apart(
+        {name: discovery.mean for name, (_, discovery) in rows.items()}, LINE * up.high / (bottom - 20)
+    )
+    for name, (tokens, discovery) in rows.items():
+        at, look = (x(tokens.mean), y(discovery.mean)), marks[name]
+        bars = [] if tokens.low is None or tokens.high is None else [_whisker(x(tokens.low), x(tokens.high), at[1])]
+        if discovery.low is not None and discovery.high is not None:
+            bars.append(_whisker(y(discovery.low), y(discovery.high), at[0], upright=True))
+        title = f"{name}: {_short(tokens)} thousand tokens, discovery {_in_words(discovery)}"
+        point = tag("g", _mark(look, *at, title), class_="rf-line")
+        left = at[0] + 9 + CHARACTER * len(short(name)) > size.width
+        label = _text(
+            short(name), at[0] - 9 if left else at[0] + 9, y(heights[name]) - 8, "rf-name", "end" if left else None
+        )
+        drawn.append(tag("g", *bars, point, label, class_="rf-own", style=f"color:{look.colour}"))
+    spoken = "; ".join(f"{name} {_short(tokens)}, {_short(discovery)}" for name, (tokens, discovery) in rows.items())
+    return _svg(size, f"Thousand tokens per conversation against discovery: {spoken}", drawn)
+
+
+def strip(estimate: Estimate, span: Span) -> Markup:
+    """An interval in a cell of a table: a line, and a tick for the mean, on the scale of its column."""
+    x = scale(span, 0, STRIP.width)
+
+    def tick(value: float, kind: str | None = None) -> Markup:
+        place = min(STRIP.width - 2, max(0.0, x(value) - 1))
+        return tag("rect", class_=kind, x=f"{place:.1f}", y=0, width=2, height=8)
+
+    drawn = [tag("rect", class_="ds-rail", x=0, y="3.6", width=f"{STRIP.width:g}", height=".8")]
+    if span.low < 0 < span.high:
+        drawn.append(tick(0.0, "ds-rail"))
+    if estimate.low is not None and estimate.high is not None:
+        width = max(1.0, x(estimate.high) - x(estimate.low))
+        drawn.append(tag("rect", x=f"{x(estimate.low):.1f}", y=3, width=f"{width:.1f}", height=2))
+    drawn.append(tick(estimate.mean))
+    view = f"0 0 {STRIP.width:g} {STRIP.height:g}"
+    return tag("svg", *drawn, class_="ds-strip", viewBox=view, preserveAspectRatio="none", aria_hidden="true")
+
+
+# -- conversations -----------------------------------------------------------------------------------------------------
+
+
+class Counts(NamedTuple):
+    """Intents after each turn, from the start on."""
+
+    discovered: list[int]
+    formed: list[int]  # discovered or emerging
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> Counts:
+        states = [conversation.state_after(turn) for turn in range(len(conversation.turns) + 1)]
+        formed = [sum(level is not Discovery.UNDISCOVERED for level in each.discovery.values()) for each in states]
+        return cls([len(each.discovered) for each in states], formed)
+
+
+def discovery_curves(conversations: Mapping[str, Conversation], turn: int | None = None) -> Markup:
+    """Intents discovered (and, dotted, emerging too) after each turn, a line per conversation.
+
+    Args:
+        conversations: label → conversation; a branch and what it came from, or several assistants.
+        turn: the turn being looked at, marked by a vertical line.
+    """
+    counts = {label: Counts.of(each) for label, each in conversations.items()}
+    marks = looks(list(conversations))
+    turns = max((len(each.turns) for each in conversations.values()), default=0)
+    up = Span(0, max(4.0, _round_up(max((max(each.formed) for each in counts.values()), default=1))))  # whole ticks
+    drawn = for_any_window(lambda width: _discovery_curves(counts, marks, turns, up, turn, Box(min(width, 600), 210)))
+    key = legend((_sign(marks[label]), label) for label in counts) if len(counts) > 1 else EMPTY
+    return tag(
+        "div", key, drawn, quiet("Intents discovered; dotted: emerging ones too.", small=True), class_="dl-chart"
+    )
+
+
+def _discovery_curves(
+    counts: Mapping[str, Counts], marks: Mapping[str, Look], turns: int, up: Span, turn: int | None, size: Box
+) -> Markup:
+    x, y = scale(Span(0, max(1, turns)), 40, size.width - 14), scale(up, size.height - 40, 10)
+    drawn = [_grid_across(up, y, 32, size.width - 6)]
+    drawn += [_text(str(at), x(at), size.height - 22, anchor="middle") for at in range(turns + 1)]
+    drawn += [_text("after turn", (40 + size.width) / 2, size.height - 5, "rf-axis", "middle")]
+    if turn is not None:
+        drawn.append(_line("rf-now", x(turn), 10, x(turn), size.height - 40, data_turn=turn))
+    for label, each in counts.items():
+        shapes = (
+            _mark(marks[label], x(at), y(known), f"{label}, after turn {at}: {known} discovered")
+            for at, known in enumerate(each.discovered)
+        )
+        lines = (
+            tag("polyline", points=_path(_stairs(each.formed, x, y)), stroke_dasharray="2 3.5", data_line="formed"),
+            tag("polyline", points=_path(_stairs(each.discovered, x, y)), data_line="discovered"),
+        )
+        drawn.append(tag("g", *lines, *shapes, class_="rf-line", style=f"color:{marks[label].colour}"))
+    spoken = "; ".join(f"{label} {', '.join(map(str, each.discovered))}" for label, each in counts.items())
+    return _svg(size, f"Intents discovered after each turn: {spoken}", drawn)
+
+
+def _sign(look: Look) -> Markup:
+    return tag("b", f"{look.character} ", style=f"color:{look.colour}", aria_hidden="true")
+
+
+def _stairs(counts: Sequence[int], x: Scale, y: Scale) -> list[tuple[float, float]]:
+    """A line that holds each count until the next turn."""
+    steps = [(x(0), y(counts[0]))]
+    for at, (before, after) in enumerate(pairwise(counts), 1):
+        steps += [(x(at), y(before)), (x(at), y(after))]
+    return steps
+
+
+def reward_bars(rewards: Sequence[float], before: Sequence[float] = ()) -> Markup:
+    """Rewards of the turns as bars on a zero line, each with its value; what costs hangs down and is hatched.
+
+    Args:
+        before: the same rewards under other rules; a dashed outline where one differs.
+    """
+    return tag("div", for_any_window(lambda width: _reward_bars(rewards, before, Box(width, 190))), class_="dl-bars")
+
+
+def _reward_bars(rewards: Sequence[float], before: Sequence[float], size: Box) -> Markup:
+    values, slot = [*rewards, *before], size.width / max(1, len(rewards))
+    thick = min(64.0, slot * 0.5)
+    y = scale(Span(min([0.0, *values]), max([1.0, *values])), size.height - (44 if min([0.0, *values]) else 26), 22)
+    hatch, costs = _hatched(rewards, before, size)
+    drawn = [hatch, _line("rf-zero", 0, y(0), size.width, y(0)), _text("0", 0, y(0) - 4)]
+
+    def bar(value: float, middle: float, **attributes: str) -> Markup:
+        tall = max(2.0, abs(y(value) - y(0)))
+        box = {"y": f"{min(y(0), y(value)):.1f}", "height": f"{tall:.1f}", "x": f"{middle - thick / 2:.1f}"}
+        return tag("rect", width=f"{thick:.1f}", **box, **attributes)
+
+    for at, value in enumerate(rewards):
+        middle = slot * (at + 0.5)
+        was = before[at] if before else value
+        drawn.append(bar(value, middle, **(costs if value < 0 else {"class_": "rf-earns"})))
+        shown = signed(round(value, 3))
+        if was != value:
+            drawn.append(bar(was, middle, class_="rf-was"))
+            shown += f" (was {signed(round(was, 3))})" if slot > 130 else ""
+        below = value < 0
+        end = max(y(value), y(was)) + 16 if below else min(y(value), y(was)) - 6
+        drawn.append(_text(shown, middle, end, "rf-name", "middle"))
+        drawn.append(_text(f"turn {at + 1}", middle, size.height - 4, anchor="middle"))
+    spoken = ", ".join(f"turn {at} {signed(value)}" for at, value in enumerate(rewards, 1))
+    return _svg(size, f"Rewards: {spoken}", drawn)
+
+
+def reward_of(rewards: Mapping[str, float]) -> Markup:
+    """Rewards of a few replies as bars from zero, the value at the end of each."""
+    return tag("div", for_any_window(lambda width: _reward_of(rewards, width)), class_="dl-bars")
+
+
+def _reward_of(rewards: Mapping[str, float], width: float) -> Markup:
+    left, tall = (120.0 if width > READABLE else 80.0), 26.0
+    size = Box(width, tall * len(rewards) + 4)
+    x = scale(Span(min([0.0, *rewards.values()]), max([1.0, *rewards.values()])), left * 1.3, size.width - 60)
+    hatch, costs = _hatched(rewards, size)
+    drawn = [hatch, _line("rf-zero", x(0), 0, x(0), size.height)]
+    for place, (name, value) in enumerate(rewards.items()):
+        y = tall * (place + 0.5) + 2
+        box = {"x": f"{min(x(0), x(value)):.1f}", "width": f"{max(2.0, abs(x(value) - x(0))):.1f}"}
+        drawn.append(_text(name, left, y + 4, "rf-name", "end"))
+        drawn.append(
+            tag("rect", y=f"{y - 7:.1f}", height=14, **box, **(costs if value < 0 else {"class_": "rf-earns"}))
+        )
+        drawn.append(_text(signed(round(value, 3)), max(x(value), x(0)) + 6, y + 4, "rf-name"))
+    spoken = "; ".join(f"{name} {signed(value)}" for name, value in rewards.items())
+    return _svg(size, f"Rewards: {spoken}", drawn)
+
+
+def group_bars(
+    rewards: Mapping[str, float | None],
+    advantages: Mapping[str, float | None],
+    mean: float | None,
+    width: float = WIDE.width,
+) -> Markup:
+    """Rewards of a group of replies as bars from zero, the mean as a line, and what an update makes of each reply."""
+    on_desk, tall = width > READABLE, 34.0
+    left, right, aside = (190.0, 210.0, 60.0) if on_desk else (96.0, 120.0, 36.0)
+    size = Box(width, tall * len(rewards) + 30)
+    values = [value for value in rewards.values() if value is not None]
+    span = Span(min([0.0, *values]), max([1.0, *values]))
+    x = scale(span, left, size.width - right)
+    hatch, costs = _hatched(rewards, size)
+    drawn = [hatch]
+    for place, (name, value) in enumerate(rewards.items()):
+        middle, advantage = tall * (place + 0.5), advantages[name]
+        drawn.append(_text(name, left - (40 if on_desk else 8), middle + 4, "rf-name", "end"))
+        if value is None or advantage is None:
+            drawn.append(_text("unscored", x(0) + 6, middle + 4))
+            continue
+        box = {"x": f"{min(x(0), x(value)):.1f}", "width": f"{max(2.0, abs(x(value) - x(0))):.1f}"}
+        kind = costs if value < 0 else {"class_": "rf-earns"}
+        drawn.append(tag("rect", **kind, y=f"{middle - 9:.1f}", height=18, rx=3, **box))
+        drawn.append(_text(signed(round(value, 3)), max(x(value), x(0)) + 6, middle + 4, "rf-name"))
+        side = "▲ likelier" if advantage > 0 else "▼ less likely" if advantage < 0 else "= stays"
+        side += f" ({signed(round(advantage, 2))})" if on_desk else ""
+        drawn.append(_text(side, size.width - right + aside, middle + 4, "rf-name"))
+    bottom = tall * len(rewards)
+    drawn.append(_line("rf-zero", x(0), 0, x(0), bottom))
+    if mean is not None:
+        drawn += [_line("rf-now", x(mean), 0, x(mean), bottom + 4)]
+        drawn += [_text(f"mean {signed(round(mean, 3))}", x(mean), bottom + 20, anchor="middle")]
+    spoken = "; ".join(f"{name}: {'unscored' if value is None else signed(value)}" for name, value in rewards.items())
+    return tag("div", _svg(size, f"Rewards of the group: {spoken}", drawn), class_="dl-bars")
+
+
+# -- training data -----------------------------------------------------------------------------------------------------
+
+
+def histogram(values: Sequence[float], title: str, unit: str, below: str = "", above: str = "") -> Markup:
+    """How numbers lie around zero.  `below` and `above` say what the two sides mean; zeros are counted in words."""
+    if not values:
+        return quiet("No pairs.")
+    low, high = min(0.0, *values), max(0.0, *values)
+    width = (high - low) / BINS or 1.0
+    places = range(math.floor(low / width), max(1, math.ceil(high / width)))  # cut at zero: no bar holds both sides
+    counts = Counter(min(math.floor(value / width), places.stop - 1) for value in values if value)
+    up = Span(0, max(counts.values(), default=1))
+    left, y = 12 + CHARACTER * len(str(int(up.high))), scale(up, PLOT.height, 18)
+    step = (PLOT.width - left) / len(places)
+    drawn = [
+        _line("rf-grid", left, y(at), PLOT.width, y(at)) + _text(f"{at:g}", left - 8, y(at) + 4, anchor="end")
+        for at in _ticks(up)
+        if at == int(at)
+    ]
+    drawn += [_text("pairs", 0, 8, "rf-axis"), _line("dp-base", left, PLOT.height, PLOT.width, PLOT.height)]
+    for index, place in enumerate(places):
+        if place in counts:
+            label = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {counts[place]}"
+            box = {"width": f"{step - 1:.1f}", "y": f"{y(counts[place]):.1f}"}
+            box["height"] = f"{PLOT.height - y(counts[place]):.1f}"
+            side = "dp-below" if place < 0 else "dp-above"
+            drawn.append(tag("rect", tag("title", label), class_=side, x=f"{left + index * step + 0.5:.1f}", **box))
+    zero = left - places.start * step
+    drawn.append(_line("dp-zero", zero, 14, zero, PLOT.height))
+    for value, at, anchor in ((places.start * width, left, None), (places.stop * width, PLOT.width, "end")):
+        drawn.append(_text(_plain(value), at, PLOT.height + 16, anchor=anchor))
+    if places.start < 0 < places.stop:
+        drawn.append(_text("0", zero, PLOT.height + 16, anchor="middle"))
+    drawn.append(_text(unit, (left + PLOT.width) / 2, PLOT.height + 32, "rf-axis", "middle"))
+    sides = (("below", below, lambda value: value < 0), ("above", above, lambda value: value > 0))
+    key = [
+        (tag("i", class_=f"dp-{side}"), f"{name}: {sum(test(value) for value in values)}")
+        for side, name, test in sides
+        if name
+    ]
+    if zeros := sum(value == 0 for value in values):
+        key.append((EMPTY, f"exactly 0: {zeros}"))
+    return _figure(title, _svg(Box(PLOT.width, PLOT.height + 40), title, drawn), legend(key), class_="dp-plot")
+
+
+def lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look]) -> Markup:
+    """How long messages are, a row for each sort of user, on an axis that doubles: nine tenths, half and the median.
+
+    Args:
+        rows: name → words of every message, or quantiles of them; none empty.
+    """
+    return for_any_window(lambda width: _lengths(rows, marks, min(width, SMALL.width)))
+
+
+def _lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look], width: float) -> Markup:
+    ticks, left, right, row = (1, 2, 5, 10, 20, 50, 100), 8.0, width - 30, 52.0
+    bottom = 14 + row * len(rows)
+    log = scale(Span(0, math.log(120)), left + 6, right)
+
+    def x(words: float) -> float:
+        return log(math.log(min(max(words, 1), 120)))
+
+    drawn = [_line("rf-grid", x(tick), 6, x(tick), bottom) for tick in ticks]
+    drawn += [_text(str(tick), x(tick), bottom + 18, anchor="middle") for tick in ticks]
+    drawn.append(_text("words of a message", (x(1) + x(100)) / 2, bottom + 36, "rf-axis", "middle"))
+    spoken = []
+    for place, (name, values) in enumerate(rows.items()):
+        ordered, y, look = sorted(values), 46 + row * place, marks[name]
+        low, quarter, middle, most, high = (
+            ordered[round(at * (len(ordered) - 1))] for at in (0.05, 0.25, 0.5, 0.75, 0.95)
+        )
+        told = f"{name}: median {middle:g}, nine tenths from {low:g} to {high:g} words"
+        parts = (
+            _text(name, left, y - 14, "rf-name"),
+            tag("line", stroke="currentColor", stroke_width=2, x1=f"{x(low):.1f}", x2=f"{x(high):.1f}", y1=y, y2=y),
+            tag("line", stroke="currentColor", stroke_width=9, x1=f"{x(quarter):.1f}", x2=f"{x(most):.1f}", y1=y, y2=y),
+            _mark(look, x(middle), y, told),
+            _text(f"{middle:g}", x(high) + 8, y + 4.5, "rf-name"),
+        )
+        drawn.append(tag("g", *parts, class_="rf-line", style=f"color:{look.colour}"))
+        spoken.append(told)
+    return tag("div", _svg(Box(width, bottom + 44), "; ".join(spoken), drawn), style="max-width:36rem")
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}".replace("-", "−") if abs(value) >= 10 else signed(round(value, 2)).lstrip("+")
+
+
+# -- a training run ----------------------------------------------------------------------------------------------------
+
+
+def small_curve(
+    title: str,
+    series: Mapping[str, Points],
+    last: int,
+    shown: Callable[[float], str],
+    *,
+    whole: bool = False,
+    from_zero: bool = False,
+    marks: Sequence[int] = (),
+    intervals: Sequence[tuple[int, float, float]] = (),
+) -> Markup:
+    """Quantities over steps in a small chart, the last value of each in its legend.
+
+    Args:
+        series: name → points; none empty.
+        last: the step at the right end.
+        shown: writes a number of the axis.
+        whole: a share: the axis is 0 to 1.
+        from_zero: the axis begins at 0.
+        marks: steps with an upright line.
+        intervals: (step, low, high) behind the first series.
+    """
+    values = [value for points in series.values() for _, value in points] + [0.0] * from_zero
+    span = Span(0.0, 1.0) if whole else _round_span([*values, *(end for _, *ends in intervals for end in ends)])
+    end = max(points[-1][0] for points in series.values())
+    bold = any(len(points) >= SMOOTHED_FROM for points in series.values())
+    x, height = scale(Span(0, last), 0, CURVE.width), scale(span, CURVE.height, 0)
+
+    def y(value: float) -> float:
+        return height(min(max(value, span.low), span.high))
+
+    drawn = [tag("rect", class_="dt-area", x=0, y=0, width=f"{x(end):.1f}", height=f"{CURVE.height:g}")]
+    drawn += [_line("dt-mark", x(step), 0, x(step), CURVE.height) for step in marks]
+    drawn += [_line("dt-interval", x(step), y(high), x(step), y(low), data_series=0) for step, low, high in intervals]
+    if span.low < 0 < span.high:
+        drawn.append(_line("dt-zero", 0, y(0), CURVE.width, y(0)))
+    drawn += [_small_line(place, points, x, y, bold) for place, points in enumerate(series.values())]
+    latest = {name: shown(points[-1][1]) for name, points in series.items()}
+    spoken = f"{title} up to step {end}: {'; '.join(f'{name} {value}' for name, value in latest.items())}"
+    ends = tag("div", tag("span", shown(span.high)), tag("span", shown(span.low)), class_="dt-y")
+    plot = tag("div", ends, _svg(CURVE, spoken, drawn, stretched=True, class_="dt-svg"), class_="dt-plot")
+    steps = tag("div", tag("span", "0"), tag("span", f"step {last:,}"), class_="dt-x")
+    key = (
+        tag("span", tag("i", data_series=place), f"{name} ", tag("b", value))
+        for place, (name, value) in enumerate(latest.items())
+    )
+    return _figure(title, plot, steps, tag("div", *key, class_="dt-legend"), class_="dt-curve")
+
+
+def smoothed(values: Sequence[float], width: int = SMOOTHED) -> list[float]:
+    """The mean of each value and those before it, at most `width` together."""
+    windows = (values[max(0, at + 1 - width) : at + 1] for at in range(len(values)))
+    return [sum(each) / len(each) for each in windows]
+
+
+def _small_line(place: int, points: Points, x: Scale, y: Scale, bold: bool) -> Markup:
+    def line(values: Sequence[float], kind: str) -> Markup:
+        path = _path((x(step), y(value)) for (step, _), value in zip(points, values, strict=True))
+        return tag("polyline", class_=kind, data_series=place, points=path)
+
+    if len(points) == 1:
+        [(step, value)] = points
+        return tag("circle", class_="dt-dot", data_series=place, cx=f"{x(step):.1f}", cy=f"{y(value):.1f}", r="2.5")
+    raw = [value for _, value in points]
+    return line(raw, "dt-raw") + line(smoothed(raw), "dt-line") if bold else line(raw, "dt-line")
+
+
+def _round_span(values: Sequence[float]) -> Span:
+    """The ends of an axis, at round numbers; zero is kept in where it is near."""
+    low, high = min(values), max(values)
+    if low == high:
+        low, high = low - (abs(low) * 0.1 or 0.5), high + (abs(high) * 0.1 or 0.5)
+    low = min(low, 0.0) if 0 <= low <= high - low else low
+    high = max(high, 0.0) if low - high <= high <= 0 else high
+    step = 10.0 ** math.floor(math.log10(high - low)) / 5
+    return Span(math.floor(low / step) * step, math.ceil(high / step) * step)

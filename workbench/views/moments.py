@@ -1,0 +1,497 @@
+"""The stage: conversations with one user as one plain record, which `static/stage.js` shows wherever there is a page.
+
+`stage_of` computes the record and knows no page; marimo, Jupyter and a file that opens from disk show the same one.
+Texts of models are in it as trees of nodes, `[tag, attributes, child, ...]` or a plain text; the script builds elements
+from them, of a few kinds only, and sets texts as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from typing import Any
+
+from markupsafe import Markup
+
+from discover_lib.audit.evidence import Evidence, evidence, found_by_one, parting
+from discover_lib.audit.touched import Touch, aspect_of, touched, under_authors_rules
+from discover_lib.base.glossary import TERMS
+from discover_lib.core.advance import focus, frontier
+from discover_lib.core.conversation import Candidate, Conversation, Turn
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Discovery, IntentState, Transition
+from discover_lib.metrics.transcript import in_words, level_name, news
+from workbench.views import explain
+from workbench.views.beside import marked_reply
+from workbench.views.conversation import FLAWS, SAYABLE, length_sum, near_miss_sum, theta_text
+from workbench.views.html import in_tokens, rich_text, signed
+
+FORMAT = "discover-stage/1"
+FIRST_WORDS = 90  # characters of a reply in its frame of the strip
+SIDE_BY_SIDE_AT_MOST = 6  # strips; more of them are not compared pair by pair
+Nodes = list[Any]
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One line of the conversation; `origin` names the strip (by number) and turn that it left from."""
+
+    label: str
+    conversation: Conversation
+    origin: tuple[int, int] | None = None
+
+    @property
+    def name(self) -> str:
+        """The label without where it left from."""
+        return self.label.split(",")[0]
+
+
+class Moments:
+    """What was computed of turns, kept while a conversation grows: a step then costs one turn."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Turn, Rules, dict[str, Any]]] = {}
+
+    def of(self, conversation: Conversation, turn: Turn) -> dict[str, Any]:
+        """The moment after `turn`."""
+        held = self._known.get(id(turn))
+        if held is None or held[0] is not turn or held[1] != conversation.rules:
+            held = self._known[id(turn)] = (turn, conversation.rules, _moment(conversation, turn))
+        return held[2]
+
+
+def stage_of(strips: Sequence[Strip], moments: Moments | None = None) -> dict[str, Any]:
+    """The record of one user's conversations: plain values that round-trip through JSON.
+
+    Args:
+        strips: lines of one conversation, the first of them the trunk; all share tree and rules.
+        moments: turns computed before.
+    """
+    moments = moments or Moments()
+    trunk = strips[0].conversation
+    turns: list[Turn] = []
+    shown: list[dict[str, Any]] = [{"turn": 0} | _state(trunk, trunk.start)]
+    rows: list[dict[str, Any]] = []
+    for strip in strips:
+        path = [0]
+        for place, turn in enumerate(strip.conversation.turns, 1):
+            known = _known_turn(turn, place, strip, rows, turns)
+            if known is None:
+                turns.append(turn)
+                shown.append(moments.of(strip.conversation, turn))
+                known = len(turns)
+            path.append(known)
+        rows.append(_strip(strip, path))
+    tree = trunk.tree
+    return {
+        "format": FORMAT,
+        "title": (tree.topic or tree.artifact_type)[:1].upper() + (tree.topic or tree.artifact_type)[1:],
+        "kind": tree.artifact_type,
+        "rules": _rules(trunk.rules),
+        "request": nodes_of(rich_text(tree.initial_request)),
+        "intents": [_intent(tree, key) for key in tree.intents],
+        "moments": shown,
+        "strips": rows,
+        "pairs": _pairs(strips),
+        "terms": {name: TERMS[name].meaning for name in _TERMS},
+    }
+
+
+_TERMS = (
+    *("undiscovered", "emerging", "discovered", "satisfied", "moved this turn", "frontier", "focus", "near miss"),
+    *("reward", "discovery reward", "length penalty", "threshold", "unscored"),
+)
+
+
+def _known_turn(
+    turn: Turn, place: int, strip: Strip, rows: Sequence[Mapping[str, Any]], turns: Sequence[Turn]
+) -> int | None:
+    """The moment of a turn that this strip shares with the one that it left."""
+    if strip.origin is None or place > strip.origin[1]:
+        return None
+    path = rows[strip.origin[0]]["moments"]
+    if place >= len(path):
+        return None
+    known = turns[path[place] - 1]
+    return path[place] if known is turn or known == turn else None
+
+
+def _intent(tree: IntentTree, key: str) -> dict[str, Any]:
+    return {
+        "id": key,
+        "text": tree.text(key),
+        "parent": tree.parents[key],
+        "depth": tree.depth(key),
+        "root": tree.root_of[key],
+        "given": key in tree.initially_discovered,
+    }
+
+
+def _rules(rules: Rules) -> dict[str, Any]:
+    line = f"{rules.name} rules: p = {rules.p:g}, τ = {rules.tau:g} {rules.token_unit}, λ = {rules.lam:g}"
+    return {"name": rules.name, "line": line}
+
+
+def _strip(strip: Strip, path: list[int]) -> dict[str, Any]:
+    turns = strip.conversation.turns
+    return {
+        "label": strip.label,
+        "name": strip.name,
+        "origin": list(strip.origin) if strip.origin else None,
+        "moments": path,
+        "stop": strip.conversation.stop,
+        "tokens": sum(turn.reply.n_tokens for turn in turns),
+        "worth": _total(turns),
+    }
+
+
+def _total(turns: Iterable[Turn]) -> float:
+    return round(sum(turn.candidate.reward.total for turn in turns if turn.candidate.reward), 6)
+
+
+# -- a moment: the state after a turn, and what the reply did ----------------------------------------------------------
+
+
+def _state(conversation: Conversation, state: IntentState) -> dict[str, Any]:
+    """What the tree shows: a figure per intent, in the order of the tree, and which are satisfied or can move."""
+    tree, upcoming = conversation.tree, focus(conversation.tree, state, conversation.rules)
+    return {
+        "states": "".join(str(int(state[key])) for key in tree.intents),
+        "satisfied": [key for key in tree.intents if key in state.satisfied],
+        "frontier": sorted(frontier(tree, state, upcoming)),
+        "focus": list(upcoming[:1]),
+        "about": aspect_of(conversation, upcoming[0]) if upcoming else "",
+        "theta": {key: theta_text(state.thresholds.get(key)) for key in tree.intents if key not in state.discovered},
+    }
+
+
+def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
+    candidate, touch = turn.candidate, touched(conversation, turn)
+    places = [evidence(conversation, turn, each) for each in candidate.transitions]
+    evaluation = candidate.evaluation
+    return {
+        "turn": turn.index,
+        "assistant": turn.reply.assistant,
+        "reply": _reply(turn, [*places, *(each.place for each in touch.touches if each.why != "repeated")]),
+        "first": first_words(turn.reply.text),
+        "written": turn.reply.notation,
+        "answer": None if turn.user_message is None else nodes_of(rich_text(turn.user_message)),
+        "flaws": "; ".join(FLAWS.get(flaw, flaw) for flaw in turn.flaws),
+        "tokens": turn.reply.n_tokens,
+        "worth": _worth(candidate),
+        "asked": list(turn.focus),
+        "receipt": _receipt(conversation, turn),
+        "judge": _judge(candidate),
+        "verdicts": _verdicts(candidate),
+        "reasons": {each.intent_id: each.reason for each in evaluation.verdicts} if evaluation else {},
+        "news": {each.intent_id: news(each) for each in candidate.transitions},
+        "touched": _touched(conversation, turn, touch.touches, touch.complete),
+        "view": _view(turn),
+        "others": considered_of(conversation.tree, _rejected(turn), {}),
+    } | _state(conversation, turn.after)
+
+
+def _reply(turn: Turn, places: Sequence[Evidence]) -> Nodes:
+    texts = {each.transition.intent_id: "" for each in places}
+    return nodes_of(marked_reply(turn, places, texts))
+
+
+def _worth(candidate: Candidate) -> dict[str, Any] | None:
+    """What a reply earned and moved; None where it is unscored."""
+    if candidate.reward is None:
+        return None
+    moved = [each for each in candidate.transitions if each.moved]
+    return {
+        "value": round(candidate.reward.total, 6),
+        "text": signed(candidate.reward.total),
+        "discovered": [each.intent_id for each in moved if each.after is Discovery.DISCOVERED],
+        "emerging": [each.intent_id for each in moved if each.after is Discovery.EMERGING],
+        "satisfied": [each.intent_id for each in candidate.transitions if each.satisfied],
+    }
+
+
+def _rejected(turn: Turn) -> list[Candidate]:
+    return [each for place, each in enumerate(turn.candidates) if place != turn.chosen]
+
+
+def _judge(candidate: Candidate) -> str:
+    """What kind of reply the judge saw, in a sentence; or why it gave no verdict."""
+    if candidate.evaluation is None:
+        return f"Unscored: {candidate.error or 'the judge gave no verdict'}"
+    kind = "An artifact: it can satisfy intents" if candidate.evaluation.kind == "artifact" else ""
+    kind = kind or "A dialogue act: it can only probe"
+    why = candidate.evaluation.kind_reason
+    return f"{kind}. {why[:1].upper()}{why[1:]}".strip()
+
+
+def _verdicts(candidate: Candidate) -> dict[str, str]:
+    """What happened to each intent that the judge was asked about."""
+    if candidate.evaluation is None:
+        return {}
+    moves = {each.intent_id: in_words(each) for each in candidate.transitions}
+    return {
+        each.intent_id: moves.get(each.intent_id, "judged, nothing changed") for each in candidate.evaluation.verdicts
+    }
+
+
+def _view(turn: Turn) -> dict[str, Any]:
+    """What the user may say now, and how."""
+    pursuing = turn.view.pursuing
+    state, manner = SAYABLE[pursuing] if pursuing else ("", "Nothing is missing any more.")
+    return {"state": state, "manner": manner, "items": list(turn.view.items), "achieved": list(turn.view.achieved)}
+
+
+def first_words(text: str) -> str:
+    """How a reply begins: the piece in it, if it quotes one, else what it says; drawings left out."""
+    nodes = nodes_of(rich_text(text))
+    plain = "".join(_texts(_first(nodes, "blockquote") or nodes))
+    words = " ".join(plain.split())
+    return words if len(words) <= FIRST_WORDS else words[:FIRST_WORDS].rsplit(" ", 1)[0] + " …"
+
+
+def _first(nodes: Nodes, kind: str) -> Nodes:
+    """What the first element of a kind holds; nothing where there is none."""
+    for node in nodes:
+        if not isinstance(node, str):
+            inside = node[2:] if node[0] == kind else _first(node[2:], kind)
+            if inside:
+                return list(inside)
+    return []
+
+
+def _texts(nodes: Nodes) -> Iterable[str]:
+    for node in nodes:
+        if isinstance(node, str):
+            yield node
+        elif node[0] != "figure":
+            yield from _texts(node[2:])
+            yield " "
+
+
+# -- the receipt -------------------------------------------------------------------------------------------------------
+
+
+def _receipt(conversation: Conversation, turn: Turn) -> dict[str, Any] | None:
+    """A line per intent that the reply touched, and the sums; None where it is unscored."""
+    candidate, rules, tree = turn.candidate, conversation.rules, conversation.tree
+    if candidate.reward is None or candidate.evaluation is None:
+        return None
+    reward, shares = candidate.reward, dict(candidate.reward.shares)
+    lines = []
+    for each in candidate.transitions:
+        share = shares.pop(each.intent_id, 0.0)
+        lines.append(_receipt_line(tree, turn, each, share, rules))
+    for key, share in shares.items():
+        text = tree.text(key)
+        lines.append(
+            {"id": key, "change": "level rises", "tone": "", "why": "all its children now count 1", "near": []}
+            | {"worth": signed(share), "explain": None}
+            | {"share": explain.of_share(text, share, turn.after[key], turn.index, key).to_dict()}
+        )
+    index, length = turn.index, explain.of_length(reward, turn.reply, rules, turn.index)
+    sums = (
+        ("Discovery reward R_d", "intents newly discovered", reward.discovered, explain.of_discovery(reward, index)),
+        ("Length penalty R_e", length_sum(turn.reply, rules), reward.penalty, length),
+        ("Reward R = R_d + R_e", "", reward.total, explain.of_reward(reward, index)),
+    )
+    return {
+        "lines": lines,
+        "sums": [
+            {"name": name, "how": how, "worth": signed(value), "explain": told.to_dict()}
+            for name, how, value, told in sums
+        ],
+    }
+
+
+def _receipt_line(tree: IntentTree, turn: Turn, each: Transition, share: float, rules: Rules) -> dict[str, Any]:
+    evaluation = turn.candidate.evaluation
+    assert evaluation is not None
+    verdict = evaluation.verdict(each.intent_id)
+    change = f"now {level_name(each.after)}" if each.moved else "now satisfied" if each.satisfied else "θ shrinks"
+    if each.moved and each.satisfied:
+        change += " and satisfied"
+    if each.cause == "direct":
+        why = "engaged: the reply builds it" if evaluation.kind == "artifact" else "engaged: the reply asks about it"
+    else:
+        why = near_miss_sum(each, rules)
+    text = tree.text(each.intent_id)
+    return {
+        "id": each.intent_id,
+        "change": change,
+        "tone": ""
+        if not (each.moved or each.satisfied)
+        else "known"
+        if each.after == Discovery.DISCOVERED
+        else "emerging",
+        "why": why,
+        "near": list(verdict.near_misses) if verdict and each.cause == "tangential" else [],
+        "worth": signed(share),
+        "explain": explain.of_transition(each, rules, turn.index).to_dict(),
+        "share": explain.of_share(text, share, each.after, turn.index, each.intent_id).to_dict(),
+    }
+
+
+# -- touched, but not counted ------------------------------------------------------------------------------------------
+
+_NOT_COUNTED = {
+    "elsewhere": "belongs to another tree than the one in focus",
+    "waits": "the broader intent above it is not discovered yet",
+    "asked": "is known already: only a piece that shows it can satisfy it",
+    "repeated": "is satisfied already: repeating it earns nothing",
+}
+
+
+def _touched(conversation: Conversation, turn: Turn, touches: Sequence[Touch], complete: bool) -> dict[str, Any]:
+    """What the reply met outside the focus or met again, and what the authors' rules would have paid for it."""
+    tree = conversation.tree
+    deepest = _deepest(tree, [each for each in touches if each.met])
+    lines = [
+        {"id": each.intent_id, "met": each.met, "why": _NOT_COUNTED[each.why], "reason": each.reason}
+        for each in touches
+        if each.why != "repeated" and (each.intent_id in deepest or not each.met)
+    ]
+    repeated = [each.intent_id for each in touches if each.why == "repeated" and each.intent_id in deepest]
+    about = aspect_of(conversation, turn.focus[0]) if turn.focus else ""
+    authors = other = None
+    if conversation.rules.focus != "unsatisfied_leaf" and any(each.why != "repeated" for each in touches):
+        other = under_authors_rules(conversation, turn.index)
+    if other is not None and other.candidate.reward is not None:
+        paid = other.candidate.reward
+        authors = {"worth": signed(paid.total), "for": {key: signed(share) for key, share in paid.shares.items()}}
+    return {
+        "lines": lines,
+        "halo": [each.intent_id for each in touches if each.why in ("elsewhere", "waits")],
+        "repeated": repeated,
+        "about": about,
+        "root": turn.focus[0] if turn.focus else None,
+        "authors": authors,
+        "complete": complete,
+    }
+
+
+def _deepest(tree: IntentTree, touches: Sequence[Touch]) -> set[str]:
+    """Of intents in a line from broad to specific, the most specific one."""
+    keys = {each.intent_id for each in touches}
+    above: set[str] = set()
+    for key in keys:
+        parent = tree.parents[key]
+        while parent is not None:
+            above.add(parent)
+            parent = tree.parents[parent]
+    return keys - above
+
+
+# -- replies judged at one moment --------------------------------------------------------------------------------------
+
+
+def considered_of(tree: IntentTree, candidates: Sequence[Candidate], about: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Replies judged at one moment, the best first.
+
+    Args:
+        about: assistant → what it does, in a line.
+    """
+    cards = [
+        {
+            "place": place,
+            "assistant": each.reply.assistant or f"reply {place + 1}",
+            "about": about.get(each.reply.assistant, ""),
+            "sees": each.reply.assistant == "oracle",
+            "reply": nodes_of(rich_text(each.reply.text)),
+            "first": first_words(each.reply.text),
+            "tokens": each.reply.n_tokens,
+            "worth": _worth(each),
+            "why": each.error or "",
+        }
+        for place, each in enumerate(candidates)
+    ]
+    return sorted(
+        cards, key=lambda card: (card["worth"] is None, -(card["worth"] or {"value": 0})["value"], card["place"])
+    )
+
+
+# -- two strips side by side -------------------------------------------------------------------------------------------
+
+
+def _pairs(strips: Sequence[Strip]) -> list[dict[str, Any]]:
+    if len(strips) > SIDE_BY_SIDE_AT_MOST:
+        strips = strips[:SIDE_BY_SIDE_AT_MOST]
+    places = range(len(strips))
+    return [_pair(strips, one, other) for one in places for other in places if one < other]
+
+
+def _pair(strips: Sequence[Strip], one: int, other: int) -> dict[str, Any]:
+    ours, theirs = strips[one].conversation, strips[other].conversation
+    return {
+        "strips": [one, other],
+        "same": _same_turns(ours, theirs),
+        "parts": parting(ours, theirs),
+        "sentence": compared(strips[one], strips[other]),
+    }
+
+
+def _same_turns(ours: Conversation, theirs: Conversation) -> int:
+    """How many turns both begin with, word for word."""
+    same = 0
+    for one, other in zip(ours.turns, theirs.turns, strict=False):
+        if one.reply.text != other.reply.text:
+            break
+        same += 1
+    return same
+
+
+def compared(ours: Strip, theirs: Strip) -> str:
+    """Two strips in one sentence: what was discovered, at what length, for what reward."""
+    counts = [len(each) for each in found_by_one(ours.conversation, theirs.conversation)]
+    if counts == [0, 0]:
+        verdict = "both discovered the same"
+    elif 0 in counts:
+        better, worse = (ours, theirs) if counts[0] else (theirs, ours)
+        verdict = f"{better.name} discovered all that {worse.name} did, and {max(counts)} more"
+    else:
+        verdict = f"{counts[0]} were discovered in {ours.name} alone, {counts[1]} in {theirs.name} alone"
+    first = _course(ours)
+    return f"{first[:1].upper()}{first[1:]}; {_course(theirs)}: {verdict}."
+
+
+def _course(strip: Strip) -> str:
+    turns, tree = strip.conversation.turns, strip.conversation.tree
+    length = in_tokens(sum(turn.reply.n_tokens for turn in turns), strip.conversation.rules.token_unit)
+    found = len(strip.conversation.state.discovered)
+    count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
+    return f"{strip.name} has {found} of {len(tree)} after {count} ({length}, reward {signed(_total(turns))})"
+
+
+# -- markup as nodes ---------------------------------------------------------------------------------------------------
+
+
+def nodes_of(markup: Markup) -> Nodes:
+    """Finished markup as a tree of nodes; what the script does not build, it leaves out."""
+    reader = _Reader()
+    reader.feed(str(markup))
+    reader.close()
+    return reader.top
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.top: Nodes = []
+        self._open: list[Nodes] = [self.top]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        node: Nodes = [tag, {name: value or "" for name, value in attrs if name in _KEPT}]
+        self._open[-1].append(node)
+        if tag not in ("br", "img"):
+            self._open.append(node)
+
+    def handle_endtag(self, tag: str) -> None:
+        if len(self._open) > 1:
+            self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self._open[-1].append(data)
+
+
+_KEPT = ("class", "src", "alt", "data-how", "data-intents", "data-parts")

@@ -1,0 +1,216 @@
+"""Whole pages as single HTML files: no network, no server, each opens from disk.
+
+Templates lie in `views/static`; whatever a template is given is escaped unless it is `Markup`.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import gzip
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from discover_lib.base.cells import harmless_row
+from discover_lib.base.ids import DiscoverId
+from discover_lib.core.conversation import Artifact, Conversation
+from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
+from discover_lib.runs.resolve import id_of
+from workbench.views import conversation as show
+from workbench.views.html import EMPTY, Markup, static_text
+from workbench.views.moments import Strip, stage_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+PACK = 20  # conversations that are compressed together
+_DRAWN = re.compile(r'"src":"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"')
+
+
+@cache
+def templates() -> Environment:
+    """The templates of `views/static`: a name without a value is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("workbench.views", "static")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def page(
+    template: str, title: str, sheets: Sequence[str], script: str = "", *, served: bool = False, **values: Any
+) -> str:
+    """A template with its values, the style sheets, and a policy that allows nothing but them and this script.
+
+    Args:
+        served: it may also ask the server that it comes from.
+
+    Raises:
+        jinja2.UndefinedError: the template names a value that is not given.
+    """
+    styles = Markup("\n".join(map(static_text, sheets)))
+    return (
+        templates()
+        .get_template(template)
+        .render(title=title, styles=styles, policy=_policy(script, served), script=Markup(script), **values)
+    )
+
+
+# -- an evaluation -----------------------------------------------------------------------------------------------------
+
+
+def scores_csv(pool: Pool, run: DiscoverId) -> str:
+    """A row per conversation under `CSV_COLUMNS`, and its `discover://` id.
+
+    Args:
+        run: the id of all that was measured; a row's with `&measure=` and the name of a column is that of one number.
+    """
+    text = io.StringIO()
+    table = csv.DictWriter(text, (*CSV_COLUMNS, "id"), lineterminator="\n")
+    table.writeheader()
+    for row, each in zip(tidy_rows(pool), pool.scores, strict=True):
+        table.writerow(harmless_row(row) | {"id": id_of(run, each)})
+    return text.getvalue()
+
+
+def evaluation_page(title: str, parts: Sequence[tuple[str, Markup]], ids: DiscoverId | None = None) -> str:
+    """An evaluation as one file: tables and charts under headings.
+
+    Args:
+        parts: (heading, fragment of `views.scores` or chart).
+        ids: of all that was measured.
+    """
+    return page("evaluation_page.html", title, ("workbench.css",), parts=parts, ids=ids)
+
+
+# -- a conversation ----------------------------------------------------------------------------------------------------
+
+
+def demo_page(conversation: Conversation, artifact: Artifact | None = None) -> str:
+    """One conversation on the stage, as a file that scrubs through its turns.
+
+    Args:
+        artifact: the finished work that the intents were built from, shown folded at the end.
+    """
+    return page(
+        "demo_page.html",
+        f"{_heading(conversation)} ({facts(conversation)})",
+        ("workbench.css", "stage.css", "demo_page.css"),
+        script=static_text("stage.js") + static_text("theme.js") + static_text("demo_page.js"),
+        heading=_heading(conversation),
+        facts=facts(conversation),
+        artifact=show.artifact(artifact) if artifact else EMPTY,
+        data=embedded(stage_of([Strip("main line", conversation)]) | {"note": _footer(conversation)}),
+    )
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What one file holds of a run or a session.
+
+    Attributes:
+        records: number in the list → lines of one user's conversation.
+        listing: a button for each number (`data-pick`); empty where there is one alone.
+        parts: (heading, fragment) of tables that follow.
+        first: the number, line and turn that the page opens at.
+    """
+
+    heading: str
+    facts: str
+    records: Mapping[int, Sequence[Strip]]
+    listing: Markup = EMPTY
+    parts: Sequence[tuple[str, Markup]] = ()
+    first: tuple[int, int, int] = (0, 0, 0)
+
+
+def shared_page(shared: Shared, on_progress: Callable[[int, int], Any] = lambda done, total: None) -> str:
+    """Conversations on the stage, behind a list, as one file; they are compressed in it and read when they are opened.
+
+    Args:
+        on_progress: called with the number of conversations computed and of all.
+    """
+    terms: dict[str, str] = {}
+    packs, numbers = [], list(shared.records)
+    for first in range(0, len(numbers), PACK):
+        pack: dict[str, Any] = {}
+        for number in numbers[first : first + PACK]:
+            strips = shared.records[number]
+            record = stage_of(strips)
+            terms = record.pop("terms")
+            pack[str(number)] = record | {"note": _footer(strips[0].conversation)}
+            on_progress(first + len(pack), len(numbers))
+        text = _DRAWN.sub(_drawing_in_the_clear, json.dumps(pack, ensure_ascii=False, separators=(",", ":")))
+        written = text.encode("utf-8", "backslashreplace")  # half a surrogate pair, as JSON escapes it
+        packs.append((" ".join(pack), base64.b64encode(gzip.compress(written, mtime=0)).decode("ascii")))
+    return page(
+        "shared_page.html",
+        f"{shared.heading} ({shared.facts})",
+        ("workbench.css", "stage.css", "demo_page.css", "shared_page.css"),
+        script=static_text("stage.js") + static_text("theme.js") + static_text("shared_page.js"),
+        shared=shared,
+        packs=packs,
+        terms=embedded(terms),
+    )
+
+
+def _drawing_in_the_clear(match: re.Match[str]) -> str:
+    """A drawing as its text: base64 hides from the compression what drawings have in common (a third of the file)."""
+    return f'"src":{json.dumps(base64.b64decode(match[1]).decode("utf-8"), ensure_ascii=False)}'
+
+
+def facts(conversation: Conversation) -> str:
+    """What kind of conversation it is, under which rules, with whom: one line."""
+    setting = conversation.setting
+    engine = str(setting.get("engine") or "")
+    assistants = setting.get("assistants") or sorted({turn.reply.assistant for turn in conversation.turns} - {""})
+    names = [assistants] if isinstance(assistants, str) else [str(each) for each in assistants]
+    parts = [
+        conversation.tree.artifact_type,
+        f"{engine} conversation" if engine else "",
+        f"{conversation.rules.name} rules",
+        ("assistants: " if len(names) > 1 else "assistant: ") + ", ".join(names) if names else "",
+        "" if engine == "recorded" else f"seed {conversation.seed}",
+    ]
+    line = " · ".join(filter(None, parts))
+    return line[:1].upper() + line[1:]
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def _heading(conversation: Conversation) -> str:
+    topic = conversation.tree.topic or conversation.tree.artifact_type
+    return f"{topic[:1].upper()}{topic[1:]}: finding out what one wants"
+
+
+def _footer(conversation: Conversation) -> str:
+    engine, note = conversation.setting.get("engine"), conversation.setting.get("note")
+    if note:
+        return str(note)[:1].upper() + str(note)[1:] + "."
+    if engine == "miniature":
+        return (
+            "A miniature: a small self-contained world without a language model. Every state, reward and message on "
+            "this page was computed by the same library that language models plug into."
+        )
+    return "States, rewards and views on this page are computed from the judgements of the replies."
+
+
+def embedded(data: Mapping[str, Any]) -> Markup:
+    """JSON for a script element: nothing in it can end the element or open a comment."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _policy(script: str, served: bool) -> Markup:
+    """What the page may load: its own styles, images that it brings along, and this one script."""
+    asked = "connect-src 'self'; form-action 'self'" if served else "form-action 'none'"
+    allowed = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; {asked}"
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+        allowed += f"; script-src 'sha256-{digest}'"
+    return Markup(allowed)

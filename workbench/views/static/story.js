@@ -1,0 +1,336 @@
+// One person and several assistants, turn by turn: plays a record of workbench.views.columns.  Works without a kernel;
+// with one, the visitor can meet another person and be the assistant.
+const PAUSE = 2600; // milliseconds between two turns while it plays
+
+const make = (name, className = "", text = "") => {
+  const element = document.createElement(name);
+  if (className) element.className = className;
+  if (text) element.textContent = text;
+  return element;
+};
+const button = (text, label, onClick, className = "st-button") => {
+  const element = make("button", className, text);
+  element.type = "button";
+  if (text) element.setAttribute("aria-label", label); // one that is filled later is named by what it holds
+  element.title = label;
+  element.addEventListener("click", onClick);
+  return element;
+};
+
+function paintPicture(box, picture, name) {
+  const share = picture.share;
+  box.style.setProperty("--st-fog", (1 - share).toFixed(3));
+  if (picture.drawing) {
+    let image = box.querySelector("img");
+    if (!image) {
+      image = make("img");
+      box.replaceChildren(image);
+    }
+    image.src = picture.drawing;
+    image.alt = `${name}: ${Math.round(share * 100)} % of the details are known`;
+    return;
+  }
+  box.replaceChildren(
+    ...picture.lines.map((line, place) => {
+      const row = make("p", "st-line", line ?? "");
+      if (line === null) {
+        row.dataset.hidden = "1";
+        row.style.setProperty("--st-width", `${55 + ((place * 37) % 40)}%`);
+        row.setAttribute("aria-label", "a line that has yet to form");
+      }
+      return row;
+    }),
+  );
+}
+
+function makeColumn(column, story, actions) {
+  const root = make("article", "st-col");
+  root.dataset.key = column.key;
+  const head = make("header", "st-head");
+  const title = make("h3", "", column.name);
+  if (column.key !== "you") title.append(": ", make("code", "", column.key)); // its name on every other page
+  head.append(title, make("p", "", column.about));
+  const said = make("div", "st-said");
+  said.tabIndex = 0;
+  said.setAttribute("role", "region");
+  said.setAttribute("aria-label", `What the assistant that ${column.name} replies`);
+  const heard = make("div", "st-heard");
+  const picture = make("div", "st-picture");
+  const dots = make("div", "st-dots");
+  dots.setAttribute("aria-hidden", "true");
+  const glyphs = {};
+  let group = null;
+  let tree = null;
+  for (const intent of story.intents) {
+    if (intent.tree !== tree) {
+      group = make("span", "st-tree");
+      dots.append(group);
+      tree = intent.tree;
+    }
+    const dot = make("span", "st-dot");
+    dot.innerHTML = story.glyph; // finished markup of ours
+    dot.dataset.node = intent.id;
+    glyphs[intent.id] = dot;
+    group.append(dot);
+  }
+  const count = make("p", "st-count");
+  const known = make("ul", "dl-sr");
+  const mind = make("div", "st-head-of");
+  mind.append(picture, make("p", "st-label", "in their head now"), dots, count);
+  root.append(head, said, heard, mind, known);
+  dots.addEventListener("pointerover", (event) => actions.point(event.target.closest(".st-dot")?.dataset.node ?? null));
+  dots.addEventListener("pointerleave", () => actions.point(null));
+
+  const show = (turn, open) => {
+    const at = Math.min(turn, column.moments.length - 1);
+    const moment = column.moments[at];
+    const over = turn > at;
+    root.dataset.over = over ? "1" : "0";
+    said.innerHTML = moment.reply || ""; // finished markup: texts in it are escaped where the record is made
+    if (!moment.reply) said.append(make("p", "dl-quiet", "No reply yet."));
+    heard.innerHTML = moment.user || "";
+    if (!moment.user && moment.reply) heard.append(make("p", "dl-quiet", "the last turn: no answer any more"));
+    heard.hidden = !moment.reply;
+    paintPicture(picture, moment.picture, "What this person can picture now");
+    for (const intent of story.intents) {
+      const dot = glyphs[intent.id];
+      const state = moment.states[intent.id];
+      const glyph = dot.firstElementChild;
+      glyph.dataset.state = state;
+      glyph.dataset.moved = moment.moved.includes(intent.id) ? "1" : "0";
+      dot.dataset.state = state;
+      dot.title = state === "discovered" || open ? intent.text : "something that has yet to form";
+    }
+    count.replaceChildren(
+      make("b", "", String(moment.known)),
+      make("span", "", ` of ${moment.of} discovered`),
+      make("span", "st-reward", moment.reward ? `this reply: reward ${moment.reward}` : ""),
+    );
+    const found = story.intents.filter((intent) => moment.states[intent.id] === "discovered");
+    known.replaceChildren(...found.map((intent) => make("li", "", intent.text)));
+    return moment;
+  };
+  const mark = (node) => {
+    for (const [id, dot] of Object.entries(glyphs)) dot.toggleAttribute("data-pointed", id === node);
+  };
+  return { root, show, mark, column };
+}
+
+// Follows the theme of the page around: a widget may live in a shadow tree, which the page's classes do not reach.
+function followTheme(el) {
+  const follow = () => {
+    const jupyter = document.body.dataset.jpThemeLight;
+    const dark = document.querySelector("html.dark, body.dark, .marimo.dark") !== null || jupyter === "false";
+    const light = document.querySelector("html.light, body.light") !== null || jupyter === "true";
+    if (dark || light) el.dataset.theme = dark ? "dark" : "light";
+    else delete el.dataset.theme;
+  };
+  const observer = new MutationObserver(follow);
+  for (const each of [document.documentElement, document.body]) observer.observe(each, { attributes: true });
+  follow();
+  return () => observer.disconnect();
+}
+
+export default {
+  render({ model, el }) {
+    el.classList.add("dl", "st");
+    const unfollow = followTheme(el);
+    let turn = 0;
+    let playing = null;
+    let open = false;
+    let seen = false; // to the end, of this person's story
+    let chosen = 2; // the column that a phone shows
+    let columns = [];
+    let story = null;
+
+    const last = () => Math.max(story.turns, ...columns.map((each) => each.column.moments.length - 1));
+    const point = (node) => columns.forEach((each) => each.mark(node));
+
+    const paint = () => {
+      turn = Math.max(0, Math.min(turn, last()));
+      const moments = columns.map((each) => each.show(turn, open));
+      slider.max = String(last());
+      slider.value = String(turn);
+      where.textContent = turn ? `turn ${turn} of ${last()}` : "before the first reply";
+      slider.setAttribute("aria-valuetext", where.textContent);
+      back.disabled = turn === 0;
+      seen ||= turn === last();
+      captions.hidden = Boolean(model.get("suspense")) && !seen; // a lesson has its guess first
+      next.disabled = turn === last();
+      columns.forEach((each, place) => {
+        tabs.children[place]?.replaceChildren(
+          make("span", "", each.column.name),
+          make("b", "", String(moments[place].known)),
+        );
+      });
+      status.textContent = `${where.textContent}: ${columns.map((each, place) => `${each.column.name} ${moments[place].known}`).join(", ")} of ${moments[0].of} hidden discovered`;
+    };
+    const go = (to) => {
+      turn = to;
+      paint();
+    };
+    const stop = () => {
+      clearInterval(playing);
+      playing = null;
+      play.textContent = "▶ Play";
+      play.setAttribute("aria-label", "Play");
+    };
+    const start = () => {
+      if (turn === last()) turn = 0;
+      go(turn + 1);
+      play.textContent = "❚❚ Pause";
+      play.setAttribute("aria-label", "Pause");
+      playing = setInterval(() => (turn < last() ? go(turn + 1) : stop()), PAUSE);
+    };
+    const choose = (place) => {
+      chosen = place;
+      grid.dataset.chosen = String(place);
+      columns.forEach((each, at) => each.root.toggleAttribute("data-chosen", at === place));
+      [...tabs.children].forEach((tab, at) => tab.setAttribute("aria-pressed", String(at === place)));
+    };
+
+    // -- the parts of the page, made once --
+    const top = make("div", "st-top");
+    const request = make("div", "st-request");
+    const head = make("figure", "st-wanted");
+    const wanted = make("div", "st-picture");
+    const reveal = make("button", "st-reveal");
+    reveal.type = "button";
+    reveal.addEventListener("click", () => {
+      open = !open;
+      paintWanted();
+      paint();
+    });
+    const paintWanted = () => {
+      paintPicture(wanted, { ...story.wanted, share: open ? 1 : 0 }, "What this person will turn out to want");
+      wanted.dataset.open = open ? "1" : "0";
+      reveal.textContent = open ? "hide it again" : "show what they will turn out to want";
+      reveal.setAttribute("aria-pressed", String(open));
+    };
+    head.append(wanted, reveal);
+    top.append(request, head);
+    const tabs = make("div", "st-tabs");
+    tabs.setAttribute("role", "group");
+    tabs.setAttribute("aria-label", "Which assistant to show");
+    const grid = make("div", "st-columns");
+    const bar = make("div", "st-bar");
+    const back = button("◀", "One turn back", () => (stop(), go(turn - 1)));
+    const play = button("▶ Play", "Play", () => (playing ? stop() : start()), "st-button st-main");
+    const next = button("▶|", "One turn on", () => (stop(), go(turn + 1)));
+    const slider = make("input", "st-slider");
+    slider.type = "range";
+    slider.min = "0";
+    slider.step = "1";
+    slider.setAttribute("aria-label", "Turn");
+    slider.addEventListener("input", () => (stop(), go(Number(slider.value))));
+    const where = make("span", "st-where");
+    const another = button("another person", "another person", () => {
+      stop();
+      model.set("person", model.get("person") + 1);
+      model.save_changes();
+    });
+    bar.append(back, play, next, slider, where, another);
+    const status = make("p", "dl-sr");
+    status.setAttribute("role", "status");
+    const captions = make("ol", "st-captions");
+    captions.addEventListener("pointerover", (event) => point(event.target.closest("[data-node]")?.dataset.node ?? null));
+    captions.addEventListener("focusin", (event) => point(event.target.closest("[data-node]")?.dataset.node ?? null));
+    captions.addEventListener("pointerleave", () => point(null));
+    captions.addEventListener("click", (event) => {
+      const link = event.target.closest("[data-turn]");
+      if (!link) return;
+      stop();
+      choose(Number(link.closest("li").dataset.place));
+      go(Number(link.dataset.turn));
+    });
+    const own = make("form", "st-own");
+    const label = make("label", "", "Be the assistant yourself");
+    const text = make("textarea");
+    text.rows = 2;
+    text.name = "reply";
+    label.append(text);
+    const send = make("button", "st-button st-main", "Send");
+    send.type = "submit";
+    const hints = make("div", "st-hints");
+    own.append(label, send, hints);
+    let trying = own;
+    if (model.get("suspense")) { // a lesson's step fits a screen
+      trying = make("details", "st-try");
+      trying.append(make("summary", "", label.firstChild.textContent), own);
+      label.firstChild.textContent = "Your reply";
+    }
+    own.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (!text.value.trim()) return text.focus();
+      stop();
+      model.set("sent", { text: text.value, number: (model.get("sent").number ?? 0) + 1 });
+      model.save_changes();
+      send.disabled = true;
+      text.value = "";
+    });
+
+    const build = () => {
+      story = model.get("story");
+      const mine = model.get("mine");
+      const all = mine.moments ? [...story.columns, mine] : story.columns;
+      columns = all.map((column) => makeColumn(column, story, { point }));
+      request.innerHTML = story.request; // finished markup
+      request.prepend(make("span", "st-who", "A person writes"));
+      grid.style.setProperty("--st-count", String(columns.length));
+      grid.replaceChildren(...columns.map((each) => each.root));
+      tabs.replaceChildren(
+        ...columns.map((each, place) => button("", each.column.about, () => choose(place), "st-tab")),
+      );
+      captions.replaceChildren(
+        ...story.columns.map((column, place) => {
+          const item = make("li");
+          item.innerHTML = column.caption; // finished markup
+          item.dataset.place = String(place);
+          return item;
+        }),
+      );
+      hints.replaceChildren(
+        make("span", "dl-quiet", "for example: "),
+        ...story.hints.map((hint) => button(hint, `Write: ${hint}`, () => ((text.value = hint), text.focus()), "st-link")),
+      );
+      send.disabled = Boolean(mine.over);
+      choose(Math.min(chosen, columns.length - 1));
+      paintWanted();
+      paint();
+    };
+
+    el.dataset.suspense = String(Boolean(model.get("suspense")));
+    el.append(top, tabs, grid, bar, captions, trying, status);
+    el.addEventListener("keydown", (event) => {
+      if (event.target.closest("textarea, input")) return;
+      if (event.key === "ArrowLeft") (stop(), go(turn - 1));
+      else if (event.key === "ArrowRight") (stop(), go(turn + 1));
+      else if (event.key === " " && !event.target.closest("button, a")) (event.preventDefault(), playing ? stop() : start());
+    });
+    model.on("change:story", () => {
+      stop();
+      seen = false;
+      open = false;
+      turn = Math.min(1, model.get("story").turns);
+      build();
+    });
+    model.on("change:mine", () => {
+      const mine = model.get("mine");
+      if (mine.moments) {
+        chosen = story.columns.length;
+        turn = mine.moments.length - 1;
+      }
+      build();
+      if (mine.moments) { // the answer stands above the field that it was asked in
+        const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+        columns[chosen].root.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
+      }
+    });
+    turn = Math.min(1, model.get("story").turns); // the first screen shows what a reply does
+    build();
+    return () => {
+      stop();
+      unfollow();
+    };
+  },
+};

@@ -1,0 +1,488 @@
+"""HTML fragments for training: where a run stands, its curves, what the model wrote, a GRPO group as arithmetic.
+
+Curves are drawn from the lines of a run's `metrics.jsonl`, with whatever part of them is there.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from discover_lib.base.words import duration, number
+from discover_lib.core.conversation import Candidate, Conversation
+from discover_lib.metrics.intervals import Estimate, percent
+from discover_lib.metrics.paired import Comparison
+from discover_lib.train.alarms import alarms
+from discover_lib.train.grpo.group import Group
+from discover_lib.train.jobs import JobStatus
+from workbench.views import conversation as show
+from workbench.views.figures.charts import (
+    SMOOTHED,
+    SMOOTHED_FROM,
+    Box,
+    for_any_window,
+    group_bars,
+    small_curve,
+    turn_curves,
+)
+from workbench.views.figures.theme import looks
+from workbench.views.html import EMPTY, Markup, chip, code, grid, more, progress, quiet, subscripts, tag
+from workbench.views.html import styled as styled
+
+TURNED = 1.02  # held-out loss this many times its least, at every later measurement: no noise any more
+
+Line = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One drawing: a title, and which columns are drawn in it under which names."""
+
+    title: str
+    series: Mapping[str, str]
+    whole: bool = False  # a share: the axis is 0 to 1
+    interval: tuple[str, str] | None = None  # columns with the ends of an interval of the first series
+    from_zero: bool = False  # an amount: the axis begins at 0
+    if_any: bool = False  # drawn only where some value is not 0
+
+    def drawable(self, lines: Sequence[Line]) -> dict[str, list[tuple[int, float]]]:
+        """Name → (step, value) of the columns that occur."""
+        series = {name: points(lines, column) for column, name in self.series.items()}
+        if self.if_any and not any(value for listed in series.values() for _, value in listed):
+            return {}
+        return {name: listed for name, listed in series.items() if listed}
+
+
+CHARTS = (
+    Chart("Loss", {"loss": "training", "eval_loss": "held out", "loss/dpo": "DPO part", "loss/sft": "SFT part"}),
+    Chart("Reward", {"reward": "mean of the batch"}),
+    Chart("Parts of the reward", {"reward/discovered": "newly discovered", "reward/length": "length"}),
+    Chart(
+        "What the replies are",
+        {"share/diverging": "diverging", "share/building": "building", "share/broken": "broken"},
+        whole=True,
+    ),
+    Chart(
+        "Whole conversations with held-out users",
+        {"probe/discovered": "discovered, 95 % interval"},
+        interval=("probe/discovered_low", "probe/discovered_high"),
+    ),
+    Chart("Chosen preferred to rejected", {"rewards/accuracies": "share of the pairs"}, whole=True),
+    Chart("Margin of the implicit rewards", {"rewards/margins": "chosen less rejected"}),
+    Chart("Distance from the reference", {"kl": "KL per token"}),
+    Chart("Next token right", {"mean_token_accuracy": "share of the tokens"}, whole=True),
+    Chart("Groups without a signal", {"frac_reward_zero_std": "all rewards equal"}, whole=True),
+    Chart("Replies that could not be scored", {"share/unscored": "share"}, whole=True, if_any=True),
+    Chart("Cost of judge and voice, dollars", {"spent/total": "in all"}, from_zero=True, if_any=True),
+    Chart("Cost of a step, dollars", {"spent/dollars": "last"}, from_zero=True, if_any=True),
+    Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
+    Chart("Speed, tokens a second", {"tokens_per_second": "last"}, from_zero=True),
+    Chart("Peak memory, MB", {"memory_mb": "so far"}, from_zero=True),
+)
+NO_CURVES = {"step", "epoch", "total_steps", "seconds", "eta_seconds", "round", "probe/users", "probe/failed"}
+
+
+def points(lines: Sequence[Line], column: str) -> list[tuple[int, float]]:
+    """(step, value) wherever a column holds a number; what could not be scored is left out."""
+    values = ((line.get("step"), line.get(column)) for line in lines)
+    return [
+        (int(step), float(value))
+        for step, value in values
+        if isinstance(step, (int, float)) and isinstance(value, (int, float)) and math.isfinite(value)
+    ]
+
+
+# -- curves ------------------------------------------------------------------------------------------------------------
+
+
+def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: Iterable[int] = ()) -> Markup:
+    """Small drawings beside each other, one for each quantity that was logged.
+
+    Args:
+        lines: those that stand (see `jobs.standing_lines`).
+        total_steps: the right end of the axes, so that one sees how far it is.
+        resumed_at: steps from which the run was gone on with; marked by a dashed line.
+    """
+    last = max((int(line["step"]) for line in lines), default=0)
+    if not last:
+        return quiet("No step is logged yet.")
+    marks = sorted({step for step in resumed_at if 0 < step <= last})
+
+    def drawn(chart: Chart, end: int) -> Markup:
+        series, intervals = chart.drawable(lines), _intervals(chart, lines)
+        if not series:
+            return EMPTY
+        axis = {"whole": chart.whole, "from_zero": chart.from_zero}
+        return small_curve(chart.title, series, end, number, **axis, marks=marks, intervals=intervals)
+
+    known = NO_CURVES | {column for chart in CHARTS for column in (*chart.series, *(chart.interval or ()))}
+    # In the order in which they were first logged.
+    others = dict.fromkeys(name for line in lines for name in line if name not in known and points([line], name))
+    rest = [drawn(Chart(name.replace("_", " "), {name: "as logged"}), last) for name in others]
+    smooth = f"Bold: mean of the last {SMOOTHED} logged points. Thin: as logged." if len(lines) >= SMOOTHED_FROM else ""
+    dashed = " Dashed upright: gone on from a checkpoint." if marks else ""
+    return (
+        tag("div", *(drawn(chart, max(last, total_steps or 0)) for chart in CHARTS), class_="dt-curves")
+        + (quiet(f"{smooth}{dashed}", small=True) if smooth or dashed else EMPTY)
+        + (more("everything else that the trainer logged", tag("div", *rest, class_="dt-curves")) if rest else EMPTY)
+    )
+
+
+def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
+    """A line where held-out loss has turned: from there on the model learns its rows by heart.
+
+    Args:
+        rows: how many it is trained on, if that is known.
+    """
+    held_out = points(lines, "eval_loss")
+    step, least = min(held_out, key=lambda point: point[1], default=(0, 0.0))
+    after = [value for at, value in held_out if at > step]
+    if len(after) < 2 or min(after) < least * TURNED:
+        return EMPTY
+    few = f"; trained on {rows} rows, it has seen each too often" if rows else ""
+    text = f"It has been memorising since step {step:,}: held-out loss has risen from {number(least)} to "
+    return show.notice(f"{text}{number(after[-1])}{few}.", tone="open")
+
+
+def alarm_lines(lines: Sequence[Line]) -> Markup:
+    """Signs in what was logged that training goes wrong."""
+    return show.joined(show.notice(f"{text[0].upper()}{text[1:]}.", tone="open") for text in alarms(lines).values())
+
+
+def _intervals(chart: Chart, lines: Sequence[Line]) -> list[tuple[int, float, float]]:
+    """(step, low, high) wherever both ends were logged."""
+    if chart.interval is None:
+        return []
+    low, high = (dict(points(lines, column)) for column in chart.interval)
+    return [(step, low[step], high[step]) for step in low if step in high]
+
+
+# -- what training changes ---------------------------------------------------------------------------------------------
+
+TRAINED = ("base", "SFT", "DPO", "SFT+DPO", "SFT+DPO+GRPO")
+
+
+def trained_before(results: Mapping[str, Any]) -> Markup:
+    """What training changed in a finished paper run (`discover miniature`): a curve for each model, and a sentence.
+
+    Args:
+        results: its `results.json`.
+    """
+    scope = results["evaluation"]["scopes"][0]
+    named = [name for name in TRAINED if name in scope["curves"]]
+    curves = {name: [Estimate(**each) for each in scope["curves"][name]] for name in named}
+    best = max(named, key=lambda name: curves[name][-1].mean)
+    ends = ", ".join(f"{name} {percent(curves[name][-1].mean)}" for name in named)
+    words = f"Of what was hidden, users found after {len(curves[best])} turns: {ends}."
+    pairs = map(Comparison.from_dict, scope["comparisons"]["proportion"])
+    alike = [each.ours if each.theirs == "SFT" else each.theirs for each in pairs if _no_gain_on_sft(each)]
+    if alike:
+        words += f" {' and '.join(alike)} cannot be told apart from SFT alone."
+    size = (
+        f"A run made earlier: tiny models, {scope['users']} conversations each (n = {scope['artifacts']} artifacts) "
+        "with users that no model had been trained on; one still emerging counts half; bands are 95 % intervals; seed "
+        f"{results['options']['seed']} of “discover miniature”."
+    )
+    marks, title = looks(named), "Share discovered, by training"
+    chart = for_any_window(lambda width: turn_curves(curves, marks, title, Box(width, 300), strong=(best, "base")))
+    return tag("p", tag("b", words)) + chart + quiet(size, small=True)
+
+
+def _no_gain_on_sft(compared: Comparison) -> bool:
+    """Whether the pair is SFT and what was trained further from it, and cannot be told apart."""
+    pair = {compared.ours, compared.theirs}
+    return "SFT" in pair and pair <= {"SFT", "SFT+DPO", "SFT+DPO+GRPO"} and not compared.distinguishable
+
+
+# -- where a run stands ------------------------------------------------------------------------------------------------
+
+STATE_TONES = {"finished": "known", "failed": "bad", "stopped": "emerging", "stopping": "emerging"}
+
+
+def standing(name: str, status: JobStatus, last: Line | None = None, now: float | None = None) -> Markup:
+    """One run: its state, how far it is, how long it will take, what it said last, and its attempts.
+
+    Args:
+        last: the last logged line, for speed and the time left.
+        now: Unix seconds; the present by default.
+    """
+    now = time.time() if now is None else now
+    of = f" of {status.total_steps:,}" if status.total_steps else ""
+    facts = [f"step {status.step:,}{of}" if status.step else ""]
+    if last is not None and status.going:
+        facts += [
+            f"{number(float(last['tokens_per_second']))} tokens/s" if last.get("tokens_per_second") else "",
+            f"about {duration(float(last['eta_seconds']))} left" if last.get("eta_seconds") else "",
+            f"peak memory {float(last['memory_mb']):,.0f} MB" if last.get("memory_mb") else "",
+        ]
+    facts.append(f"last sign of life {duration(max(0.0, now - status.updated))} ago" if status.going else "")
+    message = EMPTY
+    if status.message or status.state == "failed":
+        failed = status.state == "failed"
+        message = show.error_line(status.message) if failed else quiet(status.message, small=True)
+    line = (tag("b", name), " ", state_chip(status.state), " ", tag("span", " · ".join(filter(None, facts))))
+    share = status.step / status.total_steps if status.total_steps else 0.0
+    return tag("div", tag("p", *line, class_="dt-head"), progress(share), message, _attempts(status), role="status")
+
+
+def kept_round(result: Mapping[str, Any]) -> Markup:
+    """Which round's adapter a finished GRPO run has kept, if its rounds were measured."""
+    if result.get("kept_round") is None:
+        return EMPTY
+    if result["kept_round"] == 0:
+        return quiet("Training did not help: held-out users discovered most before it. The adapter changes nothing.")
+    why = "after it most was discovered in whole conversations with held-out users"
+    return quiet(f"The adapter is that of round {result['kept_round']}: {why}.", small=True)
+
+
+def state_chip(state: str) -> Markup:
+    return tag("span", state, class_="dl-chip", data_tone=STATE_TONES.get(state, "plain"), data_job=state)
+
+
+def _attempts(status: JobStatus) -> Markup:
+    """The attempts of a run, where there was more than one."""
+    if len(status.attempts) < 2:
+        return EMPTY
+    lines = []
+    for place, each in enumerate(status.attempts, 1):
+        begun = time.strftime("%H:%M:%S", time.localtime(each.started))
+        how = f"went on from step {each.from_step:,}" if each.from_step else "began"
+        end = each.end or ("going" if place == len(status.attempts) and status.going else "killed")
+        lines.append(tag("li", f"{begun} {how}, {end}"))
+    return tag("ol", *lines, class_="dt-attempts", aria_label="Attempts")
+
+
+# -- what the model wrote ----------------------------------------------------------------------------------------------
+
+
+def _replies(prompt: Sequence[Mapping[str, str]], *replies: Markup) -> Markup:
+    """A prompt as people read it, without what the system says, above the replies to it."""
+    bubbles = (
+        tag("div", show.rich_text(each["content"]), class_="dl-msg", data_role=each["role"])
+        for each in prompt
+        if each["role"] != "system"
+    )
+    return tag("div", *bubbles, class_="dl-chat") + show.joined(replies)
+
+
+def _reply(text: str, notation: str | None) -> Markup:
+    return tag("div", show.rich_text(text), class_="dt-reply") + (code(notation) if notation else EMPTY)
+
+
+def exchange(prompt: Sequence[Mapping[str, str]], replies: Mapping[str, str], broken: Iterable[str] = ()) -> Markup:
+    """One prompt and what several models answered, side by side: name → reply, as people read it.
+
+    Args:
+        prompt: messages with role and content.
+        broken: names of those whose reply does not hold to the notation; it is shown as it came.
+    """
+    unread = set(broken)
+    flag = tag("p", chip("broken notation", "bad"), class_="dl-small")
+    sides = (
+        show.panel(
+            name,
+            flag if name in unread else EMPTY,
+            show.rich_text(text) if text.strip() else quiet("(nothing)"),
+        )
+        for name, text in replies.items()
+    )
+    return _replies(prompt, show.beside(*sides))
+
+
+ONE_EACH = "One conversation each: an illustration, no measurement. Page 60 measures."
+
+
+def before_after(talks: Mapping[str, Conversation]) -> Markup:
+    """Conversations of the same user side by side: name → conversation, with what each helped to discover."""
+
+    def side(name: str, talk: Conversation) -> Markup:
+        found = len(talk.state.discovered) - len(talk.start.discovered)
+        tokens = sum(turn.reply.n_tokens for turn in talk.turns)
+        title = f"{name}: {found} of {len(talk.tree) - len(talk.start.discovered)} discovered, {tokens:,} tokens"
+        tree = more("What the user wants", show.state_legend(), show.outline(talk.tree, talk.state, talk.rules))
+        return show.panel(title, show.chat(talk), tree)
+
+    return show.beside(*(side(name, talk) for name, talk in talks.items()))
+
+
+def sample(prompt: Sequence[Mapping[str, str]], replies: Sequence[Mapping[str, Any]]) -> Markup:
+    """One line of `samples.jsonl`: a prompt as the model saw it, and its replies with what each earned.
+
+    Args:
+        replies: each with text, notation, n_tokens, and where they were judged kind and reward (None where the
+            judgement failed).
+    """
+    judged = any(each.get("reward") is not None for each in replies)
+
+    def one(reply: Mapping[str, Any]) -> Markup:
+        kind, earned = reply.get("kind") or "", reply.get("reward")
+        tone = "bad" if kind == "broken" else "known" if kind == "building" else "plain"
+        facts: list[str] = [chip(kind, tone)] if kind else []
+        facts += [f" {reply['n_tokens']:,} tokens"] if "n_tokens" in reply else []
+        if earned is not None:
+            facts += [" reward ", tag("b", show.signed(earned))]
+        elif judged:
+            facts.append(" unscored")
+        body = _reply(reply["text"], reply.get("notation"))
+        return tag("section", body, tag("p", *facts, class_="dl-small"), class_="dl-panel")
+
+    return _replies(prompt, tag("div", *map(one, replies), class_="dt-replies"))
+
+
+def replies(written: Mapping[str, Candidate]) -> Markup:
+    """Judged replies beside each other as people read them: name → candidate, its reward and parts below it."""
+
+    def one(name: str, candidate: Candidate) -> Markup:
+        earned, reply = candidate.reward, candidate.reply
+        bill: tuple[str, ...] = (f"unscored: {candidate.error}",)
+        if earned:
+            parts = subscripts(f"R_d {show.signed(earned.discovered)}, R_e {show.signed(earned.penalty)}: ")
+            bill = (parts, tag("b", show.signed(earned.total)))
+        kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "unscored"
+        facts = tag("p", chip(kind), f" {reply.n_tokens:,} tokens · ", *bill, class_="dl-small")
+        return show.panel(name, _reply(reply.text, reply.notation), facts)
+
+    return tag("div", *(one(name, candidate) for name, candidate in written.items()), class_="dt-replies")
+
+
+# -- a group -----------------------------------------------------------------------------------------------------------
+
+
+def group_arithmetic(group: Group, labels: Sequence[str]) -> Markup:
+    """Rewards to advantages as a table that adds up, and a bar for each."""
+    most = max((abs(each) for each in group.advantages if each is not None), default=0.0) or 1.0
+    rows = (
+        tag(
+            "tr",
+            tag("th", label, scope="row"),
+            tag("td", _signed(reward), class_="dl-num"),
+            tag("td", _difference(group, reward), class_="dl-num"),
+            tag("td", tag("b", _signed(advantage)), class_="dl-num"),
+            tag("td", _balance(advantage, most)),
+        )
+        for label, reward, advantage in zip(labels, group.rewards, group.advantages, strict=True)
+    )
+    divisor = "÷ (s + 0.0001)" if group.scaled else "as it is"
+    head = ("Reply", "reward r", "r − mean", f"advantage: {divisor}", "made likelier (right) or less likely (left)")
+    spread = "" if group.std is None else f", standard deviation s = {group.std:.4f} (over n − 1)"
+    caption = f"Mean = {group.mean:.4f}{spread}" if group.mean is not None else "No reply was scored"
+    return grid(head, rows, caption, "dt-group")
+
+
+NOTHING_LEARNT = "All scored rewards are equal, so every advantage is 0 and this group teaches nothing"
+
+
+def group_picture(group: Group, labels: Sequence[str]) -> Markup:
+    """The rewards of a group around their mean, and what the update makes of each reply."""
+    rewards = dict(zip(labels, group.rewards, strict=True))
+    advantages = dict(zip(labels, group.advantages, strict=True))
+    drawn = for_any_window(lambda width: group_bars(rewards, advantages, group.mean, width))
+    return drawn if group.signal else drawn + quiet(f"{NOTHING_LEARNT}.")
+
+
+def _signed(value: float | None) -> str:
+    return "unscored" if value is None else show.signed(value)
+
+
+def _difference(group: Group, reward: float | None) -> str:
+    return "" if reward is None or group.mean is None else show.signed(reward - group.mean)
+
+
+def _balance(advantage: float | None, most: float) -> Markup:
+    """A bar from the middle, to the right for what is made likelier."""
+    if advantage is None:
+        return EMPTY
+    width, side = abs(advantage) / most * 50, "more" if advantage >= 0 else "less"
+    edge = 50 if advantage >= 0 else 50 - width
+    bar = tag("i", data_side=side, style=f"left:{edge:.1f}%;width:{width:.1f}%")
+    return tag("div", bar, class_="dt-balance", aria_hidden="true")
+
+
+def token_changes(tokens: Sequence[str], before: Sequence[float], after: Sequence[float], most: float) -> Markup:
+    """A reply token by token: how much likelier the step made each, as a bar above or below a line.
+
+    Args:
+        before, after: log-probabilities (nats).
+        most: the change that fills a bar.
+    """
+
+    def one(token: str, old: float, new: float) -> Markup:
+        change = new - old
+        height = min(1.0, abs(change) / most) * 50 if most else 0.0
+        side, edge = ("more", "bottom") if change >= 0 else ("less", "top")
+        bar = tag("i", data_side=side, style=f"{edge}:50%;height:{height:.1f}%")
+        return tag(
+            "span",
+            tag("span", bar, class_="dt-rise", aria_hidden="true"),
+            token,
+            tag("small", show.signed(round(change, 3))),
+            class_="dt-token",
+            title=f"{token}: {math.exp(old):.4f} → {math.exp(new):.4f}",
+        )
+
+    return tag("div", *map(one, tokens, before, after), class_="dt-tokens")
+
+
+class Step(Protocol):
+    """What an update did: log-probabilities (nats) of each reply's tokens before and after it."""
+
+    before: Sequence[Sequence[float]]
+    after: Sequence[Sequence[float]]
+    kl: float
+    gradient_norm: float
+
+
+def step_record(names: Sequence[str], group: Group, tokens: Sequence[Sequence[str]], step: Step) -> dict[str, Any]:
+    """An update on one group as plain values, as `step_taken` shows it."""
+    parts = zip(names, group.advantages, tokens, step.before, step.after, strict=True)
+    keys = ("name", "advantage", "tokens", "before", "after")
+    replies = [dict(zip(keys, part, strict=True)) for part in parts]
+    return {"replies": replies, "kl": step.kl, "gradient_norm": step.gradient_norm}
+
+
+def step_taken(step: Mapping[str, Any]) -> Markup:
+    """One update on one group: every reply token by token, and how far the policy has moved.
+
+    Args:
+        step: as `step_record` makes it.
+    """
+    pairs = [list(zip(each["before"], each["after"], strict=True)) for each in step["replies"]]
+    most = max((abs(new - old) for pair in pairs for old, new in pair), default=0)
+    panels = []
+    for each in step["replies"]:
+        change = show.signed(round(sum(each["after"]) - sum(each["before"]), 3))
+        title = f"{each['name']}: advantage {show.signed(round(each['advantage'] or 0, 4))}, log-probability {change}"
+        panels.append(show.panel(title, token_changes(each["tokens"], each["before"], each["after"], most)))
+    note = (
+        "Bars show how much likelier (up) or less likely (down) each token became, in nats; tokens that several "
+        f"replies share are pulled both ways. Distance from the old policy: KL = {step['kl']:.2e} nats per token. Norm "
+        f"of the gradient: {step['gradient_norm']:.3g}. A penalty on the distance from a reference starts at 0."
+    )
+    if not any(each["advantage"] for each in step["replies"]):
+        panels.insert(
+            0, tag("p", f"{NOTHING_LEARNT}: no token below became likelier or less likely.", class_="dl-told")
+        )
+    return show.joined(panels) + quiet(note)
+
+
+def lesson(group: Group) -> Markup:
+    """What a group teaches, in words."""
+    if not group.signal:
+        text = (
+            f"{NOTHING_LEARNT}: the replies were paid for and leave no trace. "
+            "Another draw, a higher temperature or a larger group may bring a difference."
+        )
+    else:
+        scored = [advantage for advantage in group.advantages if advantage is not None]
+        better = sum(advantage > 0 for advantage in scored)
+        how = (
+            "Divided by their spread, a group whose rewards hardly differ pushes as hard as one in which they differ a "
+            "lot."
+            if group.scaled
+            else "Not divided, a group pushes harder the more its rewards differ."
+        )
+        text = f"{better} of {len(scored)} replies are better than the group's mean and are made likelier. {how}"
+    return quiet(text)
