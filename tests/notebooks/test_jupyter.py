@@ -48,6 +48,7 @@ def test_the_figure_is_a_widget_in_a_plain_kernel():
 
 
 VALUES = """
+import workbench
 from discover_lib import UserSimulator
 from discover_lib.miniature import engine
 from discover_lib.miniature.artifacts import generate_artifact

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from discover_lib.base.files import REPOSITORY
+from discover_lib.cli.main import LazyCommand
 from discover_lib.cli.runs import EvaluateFlags, MakeFlags, SimulateFlags, SynthesizeFlags
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.filters import Filters
@@ -16,7 +17,7 @@ from discover_lib.train.recipes import Recipe
 from discover_lib.train.stage import StageSettings
 from workbench.echo import export_command, run_command, shown_path, train_command
 from workbench.jobs import laid_out
-from workbench.main import COMMANDS, LazyCommand
+from workbench.main import COMMANDS
 
 
 def read(command: str) -> tuple[str, dict[str, Any]]:
