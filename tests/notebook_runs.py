@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from marimo._ast.app import InternalApp
 from markupsafe import Markup
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
@@ -25,10 +26,10 @@ def run(name: str, **given: Any) -> tuple[list[str], dict[str, Any]]:
     `given` replaces definitions.  A name that the notebook does not define would be ignored without a word, so it is
     refused here; all names of one cell must be given together.
     """
-    if given:
-        unknown = set(given) - set(definitions(name))
-        assert not unknown, f"{name} defines no {unknown}"
-    outputs, defined = load(name).run(defs=given)
+    app = load(name)
+    unknown = set(given) - set(InternalApp(app).graph.definitions)
+    assert not unknown, f"{name} defines no {unknown}"
+    outputs, defined = app.run(defs=given)
     texts = [getattr(output, "text", output) for output in outputs if output is not None]
     assert not any(isinstance(text, Markup) for text in texts), "marimo's page shows only plain str: use `styled`"
     shown = list(map(str, texts))
@@ -36,8 +37,9 @@ def run(name: str, **given: Any) -> tuple[list[str], dict[str, Any]]:
 
 
 @cache
-def definitions(name: str) -> tuple[str, ...]:
-    return tuple(run(name)[1])
+def plain(name: str) -> tuple[list[str], dict[str, Any]]:
+    """`run` of a notebook in which nothing was chosen, run once for all tests that only look at it."""
+    return run(name)
 
 
 def load(name: str) -> Any:

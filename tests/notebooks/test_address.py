@@ -17,8 +17,6 @@ pytestmark = pytest.mark.slow
 
 # page → the controls that are set, by label
 CHOICES = {
-    "61_behind_a_number.py": """Measure | Sorted | Beside it, with the same user | After turn""",
-    "15_runs.py": """Assistant | User | Turn""",
     "30_reward.py": """Conversation | Rules | Turn | near-miss weight p | free tokens τ
         | price of 1,000 tokens, 1000 λ""",
     "40_synthesis.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
@@ -26,13 +24,10 @@ CHOICES = {
     "41_rows.py": """Drop margins below | Drop near-duplicates above | keep turns in which the user leaked | Show
         | Replies hold | System message | Chat template of | Files""",
     "50_train.py": """Backend | Row""",
-    "51_grpo_by_hand.py": """Domain | User | Turn to answer | free tokens τ | Replies in the group | Draw""",
-    "52_before_after.py": """User""",
     "65_audit.py": """Show cases of the kind | only those the audit gets wrong | Share of verdicts turned around
         | list the figures that follow, too""",
     "70_be_the_user.py": """Target | Which one | Messages to each""",
     "75_safety.py": """Conversations | Depth of the off-limits intent""",
-    "75_safety.py#": """A conversation in which something was offered""",  # not at every depth
 }
 
 
@@ -68,7 +63,7 @@ def controls_of(page: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     with monkeypatch.context() as patch:
         patch.setattr(UIElement, "__init__", noted)
-        load(page.rstrip("#")).run()
+        load(page).run()
     return made
 
 

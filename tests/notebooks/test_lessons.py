@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,12 +21,6 @@ from workbench.simulator_page import ABOUT
 from workbench.views.navigation import LESSONS
 
 pytestmark = pytest.mark.slow
-
-
-def test_marimo_finds_nothing_to_complain_of() -> None:
-    command = [sys.executable, "-m", "marimo", "check", "--strict", *(str(FOLDER / name) for name in LESSONS)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -51,8 +43,9 @@ def at_step(name: str, title: str, guess: str, **given: Any) -> str:
 @pytest.mark.parametrize("name", LESSONS)
 def test_the_last_step_quotes_the_guess_and_says_whether_it_held(name: str) -> None:
     prediction = PREDICTIONS[name[8]]
-    for guess in prediction.choices:
-        held = guess == prediction.happened().choice
+    happened = prediction.happened().choice
+    for guess in (happened, next(choice for choice in prediction.choices if choice != happened)):
+        held = guess == happened
         text = at_step(name, "Explain", guess)
         assert f"You guessed “<b>{guess}</b>”" in text
         assert (", and it held." in text) is held and ("It did not hold" in text) is not held

@@ -8,26 +8,27 @@ from typing import Any
 
 import pytest
 from browser import Server
-from notebook_runs import FOLDER, NOTEBOOKS, chosen, problems, run
+from notebook_runs import FOLDER, NOTEBOOKS, chosen, plain, problems, run
 from playwright.sync_api import Page, expect
 
 from discover_lib import Rules, replay
 from discover_lib.base.files import data_folder
 from discover_lib.engines.miniature.lexicon import DOMAINS, SHIPPED_DOMAINS
+from workbench.views.navigation import LESSONS
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.slow
 def test_marimo_finds_nothing_to_complain_of() -> None:
-    command = [sys.executable, "-m", "marimo", "check", "--strict", *(str(FOLDER / name) for name in NOTEBOOKS)]
+    pages = [str(FOLDER / name) for name in (*NOTEBOOKS, *LESSONS)]
+    command = [sys.executable, "-m", "marimo", "check", "--strict", *pages]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_runs_untouched_and_shows_no_error(name: str) -> None:
-    outputs, _ = run(name)
+    outputs, _ = plain(name)
     assert outputs and problems(outputs) == []
 
 
@@ -42,14 +43,14 @@ def test_says_what_it_is_and_has_a_card(name: str) -> None:
 
 
 def test_start_here_explains_near_misses_with_numbers_of_the_rules() -> None:
-    outputs, _ = run("00_start_here.py")
+    outputs, _ = plain("00_start_here.py")
     text = "".join(outputs)
     assert "0.25 each: 0.5 in all" in re.sub(r"\s+", " ", text) and "wears θ down to 0.15" in re.sub(r"\s+", " ", text)
     assert "hidden from 30 others" in text
 
 
 def test_start_here_links_to_every_notebook() -> None:
-    outputs, _ = run("00_start_here.py")
+    outputs, _ = plain("00_start_here.py")
     links = set(re.findall(r'href="/\?file=([^"]+)"', "".join(outputs)))
     assert links == set(NOTEBOOKS) - {"00_start_here.py"}
 
@@ -59,7 +60,7 @@ def test_start_here_links_to_every_notebook() -> None:
 
 @pytest.mark.parametrize(
     "domain, source",
-    [*((domain, "hand-written") for domain in SHIPPED_DOMAINS), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")],
+    [(SHIPPED_DOMAINS[-1], "hand-written"), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")],
 )
 def test_trees_from_every_source(domain: str, source: str) -> None:
     outputs, defined = run("10_intent_trees.py", domain_choice=chosen(domain), source_choice=chosen(source))
@@ -77,9 +78,7 @@ def test_trees_say_where_no_piece_was_recorded() -> None:
     "domain, text, said",
     [
         ("svg_drawing", "<svg><rect></svg>", "not well-formed"),
-        ("svg_drawing", "hello", "SVG"),
         ("creative_writing", "hello", "too little to build from"),
-        ("creative_writing", "  ", "empty"),
     ],
 )
 def test_trees_refuse_in_one_line(domain: str, text: str, said: str) -> None:
@@ -101,13 +100,12 @@ def test_trees_wait_for_a_pasted_piece() -> None:
 @pytest.mark.parametrize(
     "change, said",
     [
-        (lambda tree: tree["roots"][0].update(text=" "), "'1' has an empty text"),
         (lambda tree: tree["roots"][1].update(id="1"), "duplicate id '1'"),
         (lambda tree: tree.update(initially_discovered=["9.9"]), "'9.9', which is not in the tree"),
     ],
 )
 def test_edited_tree_names_what_is_wrong(change: Any, said: str) -> None:
-    _, defined = run("10_intent_trees.py")
+    _, defined = plain("10_intent_trees.py")
     data = defined["built"].tree.to_dict()
     change(data)
     outputs, edited = run("10_intent_trees.py", editor=chosen(json.dumps(data)))
@@ -124,7 +122,7 @@ def test_edited_tree_that_is_not_json_is_said() -> None:
 
 
 def test_reward_recomputes_under_other_rules() -> None:
-    _, untouched = run("30_reward.py")
+    _, untouched = plain("30_reward.py")
     original = untouched["original"]
     assert untouched["now"] == original
     outputs, changed = run(
@@ -152,7 +150,7 @@ def test_reward_takes_named_rules_as_they_are(rules: str) -> None:
 
 
 def test_reward_counts_what_it_says() -> None:
-    _, defined = run("30_reward.py")
+    _, defined = plain("30_reward.py")
     counts = defined["counts"]
     files = [json.loads(path.read_text("utf-8")) for path in (data_folder() / "recorded").glob("*/*.json")]
     turns = [turn for data in files for session in data["sessions"] for turn in session["turns"]]
@@ -164,7 +162,6 @@ def test_reward_counts_what_it_says() -> None:
 # -- in a browser, as they are served ----------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_door_steps_and_leads_on(server: Server, page: Page, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file=00_start_here.py")
     page.locator(".st-where", has_text="turn 1 of 5").wait_for(timeout=60_000)
