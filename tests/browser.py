@@ -11,9 +11,10 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import SystemRandom
 from typing import IO
 from urllib.parse import urlsplit
 
@@ -64,10 +65,15 @@ def asked_outside(context: BrowserContext) -> list[str]:
 
 
 def free_port() -> int:
-    """A port of localhost that nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of localhost that nobody listens on right now.
+
+    It lies below the ports that Linux gives to clients: while a server is down, no call of a test can take its port.
+    """
+    while True:
+        port = SystemRandom().randrange(12_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass
