@@ -1,4 +1,4 @@
-"""The README does what it says: its recipes are followed word for word in a copy of the project."""
+"""The README and docs/extending.md do what they say: their recipes are followed word for word in a copy of the project."""
 
 import json
 import os
@@ -13,18 +13,19 @@ from browser import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-LONGEST = 160  # lines; results and measurements live in docs/
+EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+LONGEST = 90  # lines; results and measurements live in docs/
 
 
-def section(title: str) -> str:
-    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+def section(title: str, page: str = README) -> str:
+    return page.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def recipe(name: str) -> tuple[str, str]:
-    """The prose of one recipe of "How to add", and its block of code."""
-    found = re.search(rf"\*\*{name}\*\*: (.*?)\n```\w*\n(.*?)```", section("How to add"), re.DOTALL)
-    assert found, f"the README has no recipe for {name}"
-    return found[1], found[2]
+    """The prose of one recipe of docs/extending.md before its block of code, and that block."""
+    prose, block = re.split(r"```\w*\n", section(f"Add {name}", EXTENDING))[:2]
+    return prose, block
 
 
 def commands(prose: str) -> list[list[str]]:
@@ -55,17 +56,17 @@ def test_it_is_short_and_holds_no_results() -> None:
 def test_every_link_and_file_that_it_names_exists() -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
-    for notebook in re.findall(r"^\| `(\w+)` \|", section("The walk"), re.MULTILINE):
+    for notebook in re.findall(r"^\| `(\w+)` \|", section("Notebooks"), re.MULTILINE):
         assert (ROOT / "notebooks" / f"{notebook}.py").exists(), notebook
 
 
-def test_the_walk_lists_every_page() -> None:
-    listed = re.findall(r"^\| `(\w+)` \|", section("The walk"), re.MULTILINE)
+def test_it_lists_every_page() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", section("Notebooks"), re.MULTILINE)
     assert listed == sorted(path.stem for path in (ROOT / "notebooks").glob("*.py"))
 
 
 def test_the_tree_lists_every_package() -> None:
-    listed = re.findall(r"^  (\w+)(?:/|\.py) ", section("The library"), re.MULTILINE)
+    listed = re.findall(r"^  (\w+)(?:/|\.py) ", section("Packages", ARCHITECTURE), re.MULTILINE)
     there = {path.stem for path in (ROOT / "discover_lib").iterdir() if path.name not in {"__pycache__", "__init__.py"}}
     assert len(listed) == len(set(listed)) and set(listed) == there
 
@@ -83,7 +84,7 @@ def test_every_command_that_it_shows_exists() -> None:
 
 @pytest.mark.slow
 def test_a_domain_is_added(copy: Path) -> None:
-    prose, lexicon = recipe("A domain")
+    prose, lexicon = recipe("a domain")
     (path,) = re.findall(r"`(discover_lib/\S+\.yaml)`", prose)
     (copy / path).write_text(lexicon, encoding="utf-8")
     (command,) = commands(prose)
@@ -104,7 +105,7 @@ def test_a_domain_is_added(copy: Path) -> None:
 
 @pytest.mark.slow
 def test_an_assistant_is_added(copy: Path) -> None:
-    prose, policy = recipe("An assistant")
+    prose, policy = recipe("an assistant")
     (path,) = re.findall(r"`(discover_lib/\S+\.py)`", prose)
     (entry,) = re.findall(r'`("\w+": \w+,)`', prose)
     source = (copy / path).read_text(encoding="utf-8")
@@ -120,7 +121,7 @@ def test_an_assistant_is_added(copy: Path) -> None:
 
 def test_an_engine_is_added() -> None:
     defined: dict[str, object] = {}
-    exec(recipe("An engine")[1], defined)
+    exec(recipe("an engine")[1], defined)
     turn = defined["turn"]
     assert turn.candidate.reward.discovered == 1.0  # type: ignore[attr-defined]
     assert turn.user_message == "something is missing"  # type: ignore[attr-defined]
@@ -147,7 +148,7 @@ def test_an_agent_of_ones_own_enters_an_evaluation(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_measure_is_added(copy: Path) -> None:
-    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## A measure more")[2]
+    guide = section("Add a measure", EXTENDING)
     entry, line = re.findall(r"```(?:python)?\n(.*?)```", guide, re.DOTALL)[:2]
     measures, words = copy / "discover_lib/metrics/results.py", copy / "discover_lib/base/glossary.txt"
     head, opening, rest = measures.read_text(encoding="utf-8").partition("MEASURES = (\n")
@@ -164,7 +165,7 @@ def test_a_measure_is_added(copy: Path) -> None:
 @pytest.mark.slow
 def test_a_page_is_added(tmp_path: Path) -> None:
     path = tmp_path / "80_my_page.py"
-    path.write_text(recipe("A page")[1], encoding="utf-8")
+    path.write_text(recipe("a page")[1], encoding="utf-8")
     done = run_in(ROOT, "-m", "marimo", "export", "html", str(path), "-o", str(tmp_path / "page.html"))
     assert done.returncode == 0, done.stderr
     assert "creative_writing" in (tmp_path / "page.html").read_text(encoding="utf-8")
