@@ -65,8 +65,8 @@ def meanings(*names: str) -> str:
 def as_markdown() -> str:
     """The whole glossary as a table, the text of `docs/glossary.md`."""
     rows = [f"| **{term.name}** | {term.symbol} | {term.meaning} | {term.source} |" for term in TERMS.values()]
-    head = "# The words\n\nMade from `discover_lib/base/glossary.txt`; sections are the paper's (arXiv 2602.03429).\n\n"
-    return head + "| word | symbol | what it means | paper |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
+    head = "# Glossary\n\nGenerated from `discover_lib/base/glossary.txt`. Sections are the paper's (arXiv 2602.03429).\n\n"
+    return head + "| term | symbol | meaning | paper |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
 if __name__ == "__main__":  # docs/glossary.md, made again
