@@ -1,4 +1,4 @@
-"""The README and docs/extending.md do what they say: their recipes are followed word for word in a copy of the project."""
+"""The README and docs/extending.md do what they say: recipes are followed word for word in a copy of the project."""
 
 import json
 import os

@@ -65,7 +65,7 @@ def meanings(*names: str) -> str:
 def as_markdown() -> str:
     """The whole glossary as a table, the text of `docs/glossary.md`."""
     rows = [f"| **{term.name}** | {term.symbol} | {term.meaning} | {term.source} |" for term in TERMS.values()]
-    head = "# Glossary\n\nGenerated from `discover_lib/base/glossary.txt`. Sections are the paper's (arXiv 2602.03429).\n\n"
+    head = "# Glossary\n\nGenerated from `discover_lib/base/glossary.txt`. Sections are the paper's.\n\n"
     return head + "| term | symbol | meaning | paper |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
