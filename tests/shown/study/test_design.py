@@ -66,7 +66,9 @@ def test_what_the_information_sheet_must_say_is_named_until_it_is_filled_in(tmp_
         f"rights.{name}: to be filled in" for name in ("legal_basis", "complaints", "distress")
     }
     filled = (
-        text.replace("CHANGE-ME, as ", "").replace("CHANGE-ME", "ABC").replace("  withdraw_until: 2026-12-31\n", "")
+        text.replace("CHANGE-ME, such as ", "")
+        .replace("CHANGE-ME", "ABC")
+        .replace("  withdraw_until: 2026-12-31\n", "")
     )
     file.write_text(filled, "utf-8")
     assert [hint for hint in hints(load_study(file)) if "rights" in hint] == ["rights.withdraw_until: to be filled in"]
