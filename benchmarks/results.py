@@ -110,7 +110,7 @@ def main() -> None:
         tables.append(table(domain, paper, authors))
     note = (
         f"{options.artifacts} generated artifacts × {options.trials} trials a domain, five turns, seed 0, made by "
-        f"`benchmarks/results.py`. Mean and 95 % bootstrap interval over artifacts, trials nested; *discovered* counts "
+        f"`benchmarks/results.py`. Mean and 95% bootstrap interval over artifacts, trials nested; *discovered* counts "
         f"intents beyond those that the request names; eq. 4 is taken within {len(POOL)} assistants, without "
         f"`{USER_BLIND}`, which ignores the user; tokens, a mean alone, are notation words × 16. Measured "
         f"{datetime.date.today().isoformat()}, Python {platform.python_version()}, "

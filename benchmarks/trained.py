@@ -47,7 +47,7 @@ def percent(counts: Mapping[str, int]) -> str:
         return ""
     share = share_of(counts["broken"], counts["replies"])
     return (
-        f"{100 * counts['broken'] / counts['replies']:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]"
+        f"{100 * counts['broken'] / counts['replies']:.1f}% [{100 * share.low:.1f}, {100 * share.high:.1f}]"
         if counts["broken"]
         else "0"
     )
@@ -60,7 +60,7 @@ def against(scope: ScopeResults, measure: str, ours: str, theirs: str) -> str:
     sign = 1 if found.ours == ours else -1
     low, high = sorted(sign * (bound or 0.0) for bound in (found.difference.low, found.difference.high))
     mean, whole = sign * found.difference.mean, scope.table[theirs][measure].mean
-    share = f" ({100 * mean / whole:+.0f} % of its mean)" if whole else ""
+    share = f" ({100 * mean / whole:+.0f}% of its mean)" if whole else ""
     told = "" if found.distinguishable else ", not distinguishable"
     return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]{share}{told}"
 
@@ -72,7 +72,7 @@ def sentences(scope: ScopeResults) -> Iterator[str]:
         f"satisfaction {against(scope, 'satisfaction', LAST, BASE)}."
     )
     yield (
-        f"{LAST} − {COPIED}, the script that the base was to copy: "
+        f"{LAST} − {COPIED}, the script that the base imitates: "
         f"discovery {against(scope, 'discovery', LAST, COPIED)}; "
         f"satisfaction {against(scope, 'satisfaction', LAST, COPIED)}."
     )

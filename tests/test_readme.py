@@ -180,7 +180,7 @@ def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_a_run_under_rules_of_ones_own_is_as_any_other(copy: Path) -> None:
-    guide = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8").partition("**Rules of your own**")[2]
+    guide = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8").partition("## Custom rules")[2]
     (code,) = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
     (copy / "own.py").write_text(code.replace("artifacts=20", "artifacts=2, trials=1"), encoding="utf-8")
     for time in ("first", "again"):
