@@ -1,8 +1,8 @@
 """How long from the click on *Next* to the repainted tree, in a real page in a headless Chromium?
 
-    python benchmarks/step_latency.py [--nodes 60 200 2000] [--clicks 9] [--layout outline]
+    python benchmarks/step_latency.py [--nodes 20 200 2000] [--clicks 9]
 
-For each size a small marimo app with one `IntentFigure` is served on localhost and clicked.  The clock starts at the
+For each size a small marimo app with one `IntentMap` is served on localhost and clicked.  The clock starts at the
 click event in the page and stops at the first animation frame in which the tree shows the new step (its glow has
 moved) and the turn's text has followed.  Prints the median, the slowest, and the limit; the exit status is 1 if a
 median is over its limit.
@@ -27,7 +27,7 @@ from playwright.sync_api import Page, sync_playwright
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from browser import CHROMIUM_OPTIONS, find_chromium, free_port
 
-LIMITS_MS = {60: 150, 200: 200, 2000: 500}
+LIMITS_MS = {20: 80, 200: 80, 2000: 120}
 
 APP = """
 import marimo
@@ -38,11 +38,11 @@ def _():
     import os
     import marimo as mo
     from discover_lib import Evaluation, Intent, IntentTree, Rules, Verdict, advance, initial_state
-    from workbench.views.figures.tree import IntentFigure
-    return Evaluation, Intent, IntentFigure, IntentTree, Rules, Verdict, advance, initial_state, mo, os
+    from workbench.map import IntentMap, MapMoment
+    return Evaluation, Intent, IntentMap, IntentTree, MapMoment, Rules, Verdict, advance, initial_state, mo, os
 
 @app.cell
-def _(Evaluation, Intent, IntentFigure, IntentTree, Rules, Verdict, advance, initial_state, os):
+def _(Evaluation, Intent, IntentMap, IntentTree, MapMoment, Rules, Verdict, advance, initial_state, os):
     n_nodes = int(os.environ["NODES"])
 
     def root(number):
@@ -59,8 +59,8 @@ def _(Evaluation, Intent, IntentFigure, IntentTree, Rules, Verdict, advance, ini
         after, moved = advance(tree, states[-1], Evaluation("artifact", [Verdict(intent_id, True)]), rules)
         states.append(after)
         moves.append(moved)
-    figure = IntentFigure(tree, states[0], rules=rules, layout=os.environ["LAYOUT"])
-    return figure, moves, states, tree
+    drawn = IntentMap(tree, [MapMoment(states[0])], rules=rules)
+    return drawn, moves, states, tree
 
 @app.cell
 def _(mo):
@@ -74,14 +74,14 @@ def _(mo, set_turn):
     return
 
 @app.cell
-def _(figure, get_turn, mo, moves, states, tree):
-    figure.update(states[get_turn()], moves[get_turn()])
+def _(MapMoment, drawn, get_turn, mo, moves, states, tree):
+    drawn.show(MapMoment(states[get_turn()], moves[get_turn()], get_turn()))
     mo.Html(f'<div id="turn" data-turn="{get_turn()}">turn {get_turn()}, {len(tree)} nodes</div>')
     return
 
 @app.cell
-def _(figure, mo):
-    mo.ui.anywidget(figure.widget)
+def _(drawn, mo):
+    mo.ui.anywidget(drawn.widget)
     return
 
 if __name__ == "__main__":
@@ -97,9 +97,8 @@ CLICK = """
     return found;
   };
   const turn = () => all('#turn')[0].dataset.turn;
-  const plot = all('.js-plotly-plot')[0];
-  const drawn = () => [...plot.querySelectorAll('.scatterlayer .trace:nth-child(3) .point')]
-    .map(point => point.getAttribute('transform')).join() + plot.querySelectorAll('.scatterlayer .trace').length;
+  const map = all('.im')[0];
+  const drawn = () => [...map.querySelectorAll('[data-moved]')].map(cell => cell.dataset.i).join();
   const before = {turn: turn(), drawn: drawn()};
   const button = all('button').find(each => each.textContent.trim() === 'Next');
   const start = performance.now();
@@ -116,14 +115,14 @@ CLICK = """
 
 
 @contextmanager
-def served(n_nodes: int, layout: str) -> Iterator[str]:
+def served(n_nodes: int) -> Iterator[str]:
     """The app with a tree of about `n_nodes`, at the address yielded."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         app = Path(folder) / "app.py"
         app.write_text(APP, encoding="utf-8")
         command = [sys.executable, "-m", "marimo", "run", str(app), "--headless", "--port", str(port), "--no-token"]
-        environment = {**os.environ, "NODES": str(n_nodes), "LAYOUT": layout}
+        environment = {**os.environ, "NODES": str(n_nodes)}
         with (Path(folder) / "log").open("wb") as log:
             process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         try:
@@ -147,7 +146,7 @@ def _wait_for(url: str) -> None:
 def measure(page: Page, url: str, clicks: int) -> list[float]:
     """Milliseconds of each of `clicks` steps, after one that warms up."""
     page.goto(url)
-    page.wait_for_selector(".js-plotly-plot .scatterlayer .point", timeout=60_000)
+    page.wait_for_selector(".im-cell", timeout=60_000)
     page.wait_for_timeout(1500)
     times = []
     for _ in range(clicks + 1):
@@ -160,14 +159,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--nodes", type=int, nargs="+", default=list(LIMITS_MS))
     parser.add_argument("--clicks", type=int, default=9)
-    parser.add_argument("--layout", choices=("outline", "layered"), default="outline")
     options = parser.parse_args()
     worst = 0
-    print(f"{'nodes':>6} {'median ms':>10} {'slowest':>8} {'limit':>6}   ({options.layout}, {options.clicks} clicks)")
+    print(f"{'nodes':>6} {'median ms':>10} {'slowest':>8} {'limit':>6}   ({options.clicks} clicks)")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=find_chromium(), args=list(CHROMIUM_OPTIONS))
         for n_nodes in options.nodes:
-            with served(n_nodes, options.layout) as url:
+            with served(n_nodes) as url:
                 page = chromium.new_page(viewport={"width": 1400, "height": 900})
                 times = measure(page, url, options.clicks)
                 page.close()

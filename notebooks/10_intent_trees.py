@@ -18,7 +18,7 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib import Artifact, IntentTree, Message, Rules, TreeError, initial_state
+    from discover_lib import Artifact, Message, Rules, initial_state
     from discover_lib.base.files import data_folder, outputs_folder, write_json
     from discover_lib.core.roles import BuildError, BuiltTree, Recognised
     from discover_lib.core.rollout import MAX_TURNS
@@ -29,13 +29,13 @@ with app.setup(hide_code=True):
     from discover_lib.metrics.intervals import percent
     from discover_lib.metrics.scores import is_leak_checked
     from discover_lib.runs.doctor import check_connection
-    from discover_lib.runs.files import free_tree_file, tree_by_hand
+    from discover_lib.runs.files import free_tree_file
     from discover_lib.runs.recorded import find_recorded, recorded_index
     from workbench import controls as cast
     from workbench.carried import kept
     from workbench.live import Calls, Errand, StagedBuild
+    from workbench.map import intent_map
     from workbench.views import conversation as show
-    from workbench.views.figures import tree as viz
     from workbench.views.html import plain_list, tag
     from workbench.views.html import progress as progress_bar
     from workbench.views.navigation import footer
@@ -319,32 +319,29 @@ def show_abstraction(forest, levels):
 
 
 @app.cell(hide_code=True)
-def choose_layout():
-    _layouts = {"layers": "layered", "outline": "outline"}
-    layout_choice = kept(mo.ui.radio, "layout", _layouts, value="layers", inline=True, label="Show as")
-    return (layout_choice,)
-
-
-@app.cell(hide_code=True)
-def show_forest(forest, layout_choice):
+def introduce_forest(forest):
     mo.stop(forest is None)
-    _tree = forest
-    _figure = viz.IntentFigure(
-        _tree, initial_state(_tree, Rules.paper()), layout=layout_choice.value, theme=mo.app_meta().theme, room=900
-    )
-    mo.vstack(
-        [
-            mo.md(f"""
+    mo.md(f"""
     ## 3. Organisation: a forest
 
-    {len(_tree)} intents in {len(_tree.roots)} trees. A child is more specific than its parent; every root is a
-    dimension of its own. Point at a node to read it.
-    """),
-            layout_choice,
-            mo.Html(show.scrolling(cast.placed(mo.ui.anywidget(_figure.widget)))),
-            mo.Html(show.styled(show.state_legend())),
-        ]
-    )
+    {len(forest)} intents in {len(forest.roots)} trees. A child is more specific than its parent, and every root is a
+    dimension of its own. Press an intent to read it.
+    """)
+    return
+
+
+@app.cell
+def draw_forest(forest):
+    mo.stop(forest is None)
+    forest_map = mo.ui.anywidget(intent_map(forest).widget)
+    forest_map
+    return (forest_map,)
+
+
+@app.cell
+def draw_graph(forest):
+    mo.stop(forest is None)
+    mo.accordion({"The same forest as a plotly graph": mo.lazy(lambda: mo.ui.anywidget(forest.figure(live=True)))})
     return
 
 
@@ -385,71 +382,35 @@ def show_request(built, built_here):
 @app.cell(hide_code=True)
 def edit_tree(built):
     mo.stop(built is None)
-    editor = mo.ui.code_editor(
-        json.dumps(built.tree.to_dict(), indent=1, ensure_ascii=False),
-        language="json",
-        max_height=340,
-        debounce=True,
-        label="",
-    )
+    edited, set_edited = mo.state(built.tree)
+    editor = intent_map(built.tree, edit=True)
+    editor.on_edit = set_edited
     mo.vstack(
         [
             mo.md("""
     ## Edit it
 
-    Change a text, move a branch, take an intent out: the tree below follows when you leave the editor. Ids are dotted
-    (`1.2` stands under `1`), and what is wrong is said with the id that it is wrong about.
+    Double-click an intent to rename it, or press F2. Drag it to another parent. Insert adds a child, Delete removes an
+    intent with everything below it. An edit that breaks a rule of trees is refused, and the line below says why.
     """),
-            editor,
+            mo.ui.anywidget(editor.widget),
         ]
     )
-    return (editor,)
-
-
-@app.function(hide_code=True)
-def read_tree(text: str) -> IntentTree:
-    """A tree from JSON as typed.
-
-    Raises:
-        TreeError: one line that says what is wrong and where.
-    """
-    try:
-        data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        where = f" (line {error.lineno}: {error.msg})" if isinstance(error, json.JSONDecodeError) else ""
-        raise TreeError(f"this is not JSON{where}") from None
-    return tree_by_hand(data)
-
-
-@app.cell(hide_code=True)
-def show_edited(editor):
-    try:
-        edited, mistake = read_tree(editor.value), ""
-    except TreeError as error:
-        edited, mistake = None, str(error)
-    if edited is None:
-        _shown = show.error_line(mistake)
-    else:
-        _shown = show.panel(
-            f"{len(edited)} intents in {len(edited.roots)} trees",
-            show.outline(edited, initial_state(edited, Rules.paper())),
-        )
-    mo.Html(show.styled(_shown))
-    return edited, mistake
+    return edited, editor
 
 
 @app.cell(hide_code=True)
 def keep_tree(built, edited, piece):
-    mo.stop(built is None or edited is None)
+    mo.stop(built is None)
     _own, _trees = piece.id == "your own", outputs_folder() / "trees"
-    _stem = re.sub(r"[^\w-]+", "-", (edited.topic if _own else piece.id).strip()).strip("-") or "tree"
+    _stem = re.sub(r"[^\w-]+", "-", (built.tree.topic if _own else piece.id).strip()).strip("-") or "tree"
     saved, set_saved = mo.state("")
 
     def keep(_):
         # Many pieces of one's own come to the same topic; none takes another's place.
-        _path = free_tree_file(_trees, _stem, edited) if _own else _trees / f"{_stem}.json"
+        _path = free_tree_file(_trees, _stem, edited()) if _own else _trees / f"{_stem}.json"
         try:
-            write_json(_path, {"tree": edited.to_dict()})
+            write_json(_path, {"tree": edited().to_dict()})
             set_saved(f"Kept as `{_path.name}`. In the [simulator](/?file=20_simulator.py), choose *Trees built here*")
         except OSError as error:
             set_saved(f"It cannot be written: {error}")

@@ -26,9 +26,9 @@ with app.setup(hide_code=True):
     from workbench import controls, simulator_page
     from workbench.carried import kept
     from workbench.controls import placed
+    from workbench.map import IntentMap, MapMoment
     from workbench.stage import StagePlayer
     from workbench.views import conversation as show
-    from workbench.views.figures import tree as viz
     from workbench.views.figures.charts import discovery_curves
     from workbench.views.html import EMPTY, quiet, static_text, tag
     from workbench.views.navigation import footer
@@ -60,13 +60,13 @@ def count_changes():
 
 @app.cell(hide_code=True)
 def set_the_stage(session, set_changes, set_restarts, trouble):
-    canvas = {}  # the live graph, once there is one
+    canvas = {}  # the live map, once there is one
 
     def changed():
-        # The graph is repainted at once; the cells that follow take longer.
+        # The map is repainted at once; the cells that follow take longer.
         shown = player.session
-        if "figure" in canvas and canvas["figure"].tree == shown.tree:
-            show_moment(canvas["figure"], shown)
+        if "map" in canvas and canvas["map"].tree == shown.tree:
+            canvas["map"].show(moment_at(shown))
         set_changes(lambda count: count + 1)
 
     def took_place(fresh):
@@ -87,50 +87,45 @@ def show_stage(stage_view):
 
 
 @app.function(hide_code=True)
-def show_moment(figure, session):
-    """Paint the turn at the cursor."""
+def moment_at(session):
+    """The turn at the cursor, as the map shows it."""
     moves = session.turn.candidate.transitions if session.turn else ()
-    figure.update(session.state, moves, reasons=session.reasons, selected=figure.selected)
+    return MapMoment(session.state, moves, session.cursor, session.reasons)
 
 
 @app.cell(hide_code=True)
-def choose_layout():
-    layout_choice = kept(mo.ui.radio, "layout", ["layered", "outline"], value="layered", inline=True)
+def choose_view():
+    view_choice = kept(mo.ui.radio, "view", ["map", "graph"], value="map", inline=True)
     hidden_choice = kept(mo.ui.checkbox, "all", value=False, label="show hidden intents")
-    return hidden_choice, layout_choice
+    return hidden_choice, view_choice
 
 
 @app.cell(hide_code=True)
-def draw_graph(canvas, hidden_choice, layout_choice, player, restarts):
+def draw_map(canvas, hidden_choice, player, restarts):
     restarts()
     _shown = player.session
-    figure = viz.IntentFigure(
-        _shown.tree,
-        _shown.state,
-        rules=_shown.conversation.rules,
-        layout=layout_choice.value,
-        theme=mo.app_meta().theme or "light",
-        fog=not hidden_choice.value,
-        room=900,
+    drawn_map = IntentMap(
+        _shown.tree, [moment_at(_shown)], rules=_shown.conversation.rules, fog=not hidden_choice.value
     )
-    show_moment(figure, _shown)
-    figure.on_select(player.pick)
-    canvas["figure"] = figure
-    graph_view = mo.ui.anywidget(figure.widget)
-    fit_button = mo.ui.button(label="Fit", on_click=lambda _: figure.fit())
-    closer_button = mo.ui.button(label="+", tooltip="closer", on_click=lambda _: figure.zoom(1.3))
-    farther_button = mo.ui.button(label="−", tooltip="farther off", on_click=lambda _: figure.zoom(1 / 1.3))
-    return closer_button, farther_button, fit_button, graph_view
+    drawn_map.widget.observe(lambda change: change["new"] and player.pick(change["new"][-1]), "value")
+    canvas["map"] = drawn_map
+    map_view = mo.ui.anywidget(drawn_map.widget)
+    return (map_view,)
 
 
 @app.cell(hide_code=True)
-def show_graph(closer_button, farther_button, fit_button, graph_view, hidden_choice, layout_choice):
-    _controls = map(placed, (hidden_choice, layout_choice, fit_button, closer_button, farther_button))
-    _side = tag("span", *_controls, class_="sim-controls")
-    _head = tag("div", tag("span", "The whole tree", class_="sim-heading"), _side, class_="sim-head")
-    _tree = tag("div", show.scrolling(placed(graph_view)), class_="sim-tree")
-    _page = tag("section", _head, show.state_legend("tree"), _tree)
-    mo.Html(show.styled(tag("div", _page, class_="sim-card")))
+def show_map(changes, hidden_choice, map_view, player, view_choice):
+    changes()
+    _shown = player.session
+    # The plotly graph tells every text, so it waits until hidden intents may be seen.
+    _asked = view_choice.value == "graph"
+    _graph = _shown.tree.figure(_shown.state, live=True) if _asked and hidden_choice.value else None
+    _told = quiet("Check “show hidden intents” to see the graph.") if _asked and _graph is None else EMPTY
+    _side = tag("span", *map(placed, (hidden_choice, view_choice)), class_="sim-controls")
+    _head = tag("div", tag("span", "Intent tree", class_="sim-heading"), _side, class_="sim-head")
+    _body = show.scrolling(placed(mo.ui.anywidget(_graph))) if _graph is not None else placed(map_view)
+    _tree = tag("div", _body, class_="sim-tree")
+    mo.Html(show.styled(tag("div", tag("section", _head, _told, _tree), class_="sim-card")))
     return
 
 

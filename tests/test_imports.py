@@ -214,7 +214,7 @@ def test_the_core_is_small_enough_to_be_read_in_one_sitting() -> None:
         for module, path in MODULES.items()
         if module.split(".")[0] == "core"
     )
-    assert lines <= 1_650
+    assert lines <= 1_700
 
 
 @pytest.mark.slow

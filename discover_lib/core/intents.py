@@ -17,6 +17,8 @@ from discover_lib.base.records import Record
 if TYPE_CHECKING:
     import networkx
 
+    from discover_lib.core.state import IntentState
+
 MAX_DEPTH = 16
 MAX_INTENTS = 5_000
 MAX_TEXT = 2_000  # characters of one requirement
@@ -144,15 +146,62 @@ class IntentTree(Record):
             roots=tuple(_read_intent(root, (), budget) for root in roots),
         )
 
-    def to_networkx(self) -> networkx.DiGraph[str]:
-        """The forest as a directed graph, parent → child; nodes carry `text`, `depth` and `root`."""
+    def graph(self, state: IntentState | None = None) -> networkx.DiGraph[str]:
+        """The forest as a directed graph, parent → child, in the order of the tree.
+
+        A node has `text`, `aspect`, `depth` (1 for a root), `root`, `given` (it starts discovered), and of `state` its
+        `discovery` ("undiscovered", "emerging" or "discovered") and whether it is `satisfied`; without a state, those
+        of the first request.
+        """
         import networkx
 
-        graph: networkx.DiGraph[str] = networkx.DiGraph()
-        for intent in self.intents.values():
-            graph.add_node(intent.id, text=intent.text, depth=self.depth(intent.id), root=self.root_of[intent.id])
-            graph.add_edges_from((intent.id, child.id) for child in intent.children)
+        graph: networkx.DiGraph[str] = networkx.DiGraph(
+            artifact_type=self.artifact_type, topic=self.topic, initial_request=self.initial_request
+        )
+        for key, intent in self.intents.items():
+            given = key in self.initially_discovered
+            now = state[key].name.lower() if state else "discovered" if given else "undiscovered"
+            met = bool(state) and key in state.satisfied
+            own = {"text": intent.text, "aspect": intent.aspect, "depth": self.depth(key), "root": self.root_of[key]}
+            graph.add_node(key, **own, given=given, discovery=now, satisfied=met)
+            if (parent := self.parents[key]) is not None:
+                graph.add_edge(parent, key)
         return graph
+
+    @classmethod
+    def from_graph(cls, graph: networkx.DiGraph[Any]) -> IntentTree:
+        """The tree of a graph as `graph` makes it, edited or not; ids are given anew by place, from 1.
+
+        Raises:
+            TreeError: the graph is no forest, or breaks a rule of trees.
+        """
+        import networkx
+
+        if len(graph) and not (networkx.is_forest(graph) and all(degree < 2 for _, degree in graph.in_degree)):
+            raise TreeError("this graph is no forest: every intent needs one parent at most, and none is its own")
+        given: list[str] = []
+
+        def intent(key: Any, own: str) -> Intent:
+            if graph.nodes[key].get("given"):
+                given.append(own)
+            below = [intent(child, f"{own}.{place}") for place, child in enumerate(graph.successors(key), 1)]
+            return Intent(own, graph.nodes[key]["text"], tuple(below), graph.nodes[key].get("aspect", ""))
+
+        tops = [key for key, degree in graph.in_degree if degree == 0]
+        roots = tuple(intent(key, str(place)) for place, key in enumerate(tops, 1))
+        about = {name: graph.graph.get(name, "") for name in ("artifact_type", "topic", "initial_request")}
+        return cls(**about, initially_discovered=tuple(given), roots=roots)
+
+    def figure(self, state: IntentState | None = None, *, width: int = 1080, live: bool = False) -> Any:
+        """An interactive plotly figure of `graph(state)`: a cell an intent, its color and sign the state.
+
+        Args:
+            width: of the figure, in px.
+            live: a `FigureWidget`, which a notebook can change after it is shown, instead of a `Figure`.
+        """
+        from discover_lib.base.forest import figure
+
+        return figure(self.graph(state), width, live)
 
 
 def _read_intent(data: Any, above: tuple[int, ...], budget: list[int]) -> Intent:

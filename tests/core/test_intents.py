@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scripted import forest
 
-from discover_lib import IntentTree, TreeError, load_tree
+from discover_lib import Discovery, IntentState, IntentTree, TreeError, load_tree
 from discover_lib.runs.files import free_tree_file
 
 GOOD = {
@@ -170,11 +170,42 @@ def test_an_unknown_intent_is_named() -> None:
         forest("1")["9.9"]
 
 
-def test_the_networkx_view_is_the_same_forest() -> None:
-    graph = forest("1 1.1 1.2 2").to_networkx()
+def test_the_graph_is_the_same_forest_with_its_states() -> None:
+    tree = forest("1 1.1 1.2 2")
+    graph = tree.graph(IntentState({"1": Discovery.DISCOVERED, "1.2": Discovery.EMERGING}, frozenset({"1"})))
     assert list(graph.nodes) == ["1", "1.1", "1.2", "2"]
     assert sorted(graph.edges) == [("1", "1.1"), ("1", "1.2")]
-    assert graph.nodes["1.2"] == {"text": "text of 1.2", "depth": 2, "root": "1"}
+    assert graph.nodes["1.2"]["text"] == "text of 1.2" and graph.nodes["1.2"]["depth"] == 2
+    assert list(dict(graph.nodes(data="discovery")).values()) == [
+        "discovered",
+        "undiscovered",
+        "emerging",
+        "undiscovered",
+    ]
+    assert [key for key, met in graph.nodes(data="satisfied") if met] == ["1"]
+    assert IntentTree.from_graph(graph) == tree
+
+
+def test_an_edited_graph_is_a_tree_with_ids_by_place() -> None:
+    graph = forest("1 1.1 1.1.1 1.2 2").graph()
+    graph.remove_node("1.2")
+    graph.remove_edge("1.1", "1.1.1")
+    graph.add_edge("2", "1.1.1")
+    tree = IntentTree.from_graph(graph)
+    assert {key: intent.text for key, intent in tree.intents.items()} == {
+        "1": "text of 1",
+        "1.1": "text of 1.1",
+        "2": "text of 2",
+        "2.1": "text of 1.1.1",
+    }
+
+
+@pytest.mark.parametrize("edge", [("1.1", "1"), ("1", "2.1"), ("2.1", "2")])
+def test_a_graph_that_is_no_forest_is_refused(edge: tuple[str, str]) -> None:
+    graph = forest("1 1.1 2 2.1").graph()
+    graph.add_edge(*edge)
+    with pytest.raises(TreeError, match="no forest"):
+        IntentTree.from_graph(graph)
 
 
 def test_intents_under_a_key_that_is_not_read_are_no_lost_intents(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 SECOND = 1000
 # page → the controls that are set, by label; a list is drawn from what a slider, a menu, a box or a list holds
 CHOICES = {
-    "10_intent_trees.py": """Piece | What kind | outline""",
-    "20_simulator.py": """show hidden intents | outline""",
+    "10_intent_trees.py": """Piece | What kind""",
+    "20_simulator.py": """show hidden intents | graph""",
     "60_evaluate.py": """Measure | Pool | Skip intents that | Domains | Assistants | Artifacts per domain | Trials
         | Turns | Rules | Near misses a reply | Seed""",
 }

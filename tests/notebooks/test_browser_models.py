@@ -55,7 +55,7 @@ def test_models_play_stream_and_are_stopped(page: Page, server: Server, outside_
 def play(page: Page, server: Server, models: FakeServer) -> None:
     """Choose the models, test the connection, take a turn, stop the second half-way, let it play until told to stop."""
     page.goto(f"{server.url}/?file=20_simulator.py")
-    page.locator(".js-plotly-plot .scatterlayer").wait_for(timeout=45 * SECOND)
+    page.get_by_role("tree", name="Intents").last.wait_for(timeout=45 * SECOND)
     pressed(page, "Reset")
     at_turn(page, 0)
     page.get_by_text("Who plays: judge and voice miniature").click()

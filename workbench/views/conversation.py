@@ -173,8 +173,8 @@ def state_glyph(state: str, satisfied: bool = False, **attributes: str | float) 
     return _glyph(data_state=state, data_satisfied=int(satisfied), **attributes)
 
 
-def state_legend(drawn: str = "outline") -> Markup:
-    """What shapes and colours of the outline mean, or with `drawn="tree"` those of the live tree."""
+def state_legend() -> Markup:
+    """What shapes and colours of the outline mean."""
     marks = (
         (state_glyph("undiscovered"), "undiscovered"),
         (state_glyph("emerging"), "emerging"),
@@ -185,7 +185,7 @@ def state_legend(drawn: str = "outline") -> Markup:
     )
     entries = (tag("span", glyph, " ", term(name)) for glyph, name in marks)
     focus = tag("span", term("focus"), class_="dl-legend-band")
-    return tag("div", *entries, focus, class_="dl-legend", data_of=drawn)
+    return tag("div", *entries, focus, class_="dl-legend")
 
 
 # -- the conversation --------------------------------------------------------------------------------------------------

@@ -1,78 +1,16 @@
-"""Colours, shapes and dashes: one palette for the live tree, the still charts and the names beside them."""
+"""Colours, shapes and dashes: one palette for the charts and the names beside them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import count
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from workbench.views.html import Markup, tag
 
-ThemeName = Literal["light", "dark"]
-
-FONT = "PT Sans, system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, sans-serif"  # marimo's, where it is served
 LONGEST_NAME = 30  # characters of an assistant's name in headings and figures
 
-
-@dataclass(frozen=True)
-class Theme:
-    """Colours of the live tree: told apart by colour-blind eyes, text at least 4.5:1 and shapes 3:1 against the paper.
-
-    workbench.css has the same for everything else; plotly reads no style sheet.
-    """
-
-    paper: str
-    text: str
-    quiet: str  # text of undiscovered intents
-    line: str
-    hidden: str  # outline of an undiscovered node
-    frontier: str
-    discovered: str
-    emerging: str
-    emerging_line: str
-    glow: str
-    glow_line: str
-    band: str
-    selected: str
-    tick: str
-
-
-THEMES: Mapping[ThemeName, Theme] = {
-    "light": Theme(
-        paper="#ffffff",
-        text="#1a222c",
-        quiet="#5a6573",
-        line="#c3cad3",
-        hidden="#8a94a1",
-        frontier="#31548c",
-        discovered="#0a7566",
-        emerging="#e69f00",
-        emerging_line="#8f5f00",
-        glow="rgba(253, 186, 140, 0.55)",
-        glow_line="#c2410c",
-        band="#edf3fc",
-        selected="#7a3fa0",
-        tick="#ffffff",
-    ),
-    "dark": Theme(
-        paper="#191f27",
-        text="#e9edf2",
-        quiet="#a4afbc",
-        line="#5a6877",
-        hidden="#7b8794",
-        frontier="#9dbcf0",
-        discovered="#41cdb3",
-        emerging="#efb94c",
-        emerging_line="#ffd98a",
-        glow="rgba(168, 90, 36, 0.60)",
-        glow_line="#ff9d5c",
-        band="#1c2735",
-        selected="#d3a4f0",
-        tick="#0c1a18",
-    ),
-}
 
 # -- what stands for an assistant or a series --------------------------------------------------------------------------
 
