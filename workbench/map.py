@@ -51,13 +51,13 @@ def _widget_class() -> type[Any]:
         _esm = static_text("map.js")
         _css = static_text("map.css")
         frame = traitlets.Dict().tag(sync=True)  # of `frame_of`, sent once a tree
-        moments = traitlets.List().tag(sync=True)  # of `moment_of`
+        moments: Any = traitlets.List().tag(sync=True)  # of `moment_of`
         at = traitlets.Int(0).tag(sync=True)  # which of them is shown
         beside = traitlets.Unicode("").tag(sync=True)  # the states of another conversation, a digit an intent
         fog = traitlets.Bool(False).tag(sync=True)
         edit = traitlets.Bool(False).tag(sync=True)
         form = traitlets.Unicode("auto").tag(sync=True)
-        value = traitlets.List().tag(sync=True)  # ids that are selected; the only trait that the page writes
+        value: Any = traitlets.List().tag(sync=True)  # ids that are selected; the only trait that the page writes
 
     return MapWidget
 

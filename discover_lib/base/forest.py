@@ -63,7 +63,8 @@ def columns(graph: networkx.DiGraph[str]) -> dict[str, tuple[int, int]]:
 
 def boxes(graph: networkx.DiGraph[str], width: int) -> dict[str, tuple[float, float, float, float]]:
     """Node → left, top, width and height in px: the roots' blocks side by side, on as many shelves as they need."""
-    places, shelves, used = columns(graph), [[]], 0.0  # type: tuple[dict[str, tuple[int, int]], list[list[str]], float]
+    places, used = columns(graph), 0.0
+    shelves: list[list[str]] = [[]]
     for root in [key for key, degree in graph.in_degree if degree == 0]:
         wide = places[root][1] * LEAST_WIDTH + GAP
         if shelves[-1] and used + wide > width:
@@ -71,7 +72,8 @@ def boxes(graph: networkx.DiGraph[str], width: int) -> dict[str, tuple[float, fl
             used = 0.0
         shelves[-1].append(root)
         used += wide
-    found, top = {}, 0.0
+    found: dict[str, tuple[float, float, float, float]] = {}
+    top = 0.0
     for shelf in shelves:
         leaves = sum(places[root][1] for root in shelf)
         unit = min((width - GAP * (len(shelf) - 1)) / leaves, 2.2 * LEAST_WIDTH)

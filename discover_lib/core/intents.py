@@ -161,7 +161,7 @@ class IntentTree(Record):
         for key, intent in self.intents.items():
             given = key in self.initially_discovered
             now = state[key].name.lower() if state else "discovered" if given else "undiscovered"
-            met = bool(state) and key in state.satisfied
+            met = state is not None and key in state.satisfied
             own = {"text": intent.text, "aspect": intent.aspect, "depth": self.depth(key), "root": self.root_of[key]}
             graph.add_node(key, **own, given=given, discovery=now, satisfied=met)
             if (parent := self.parents[key]) is not None:
