@@ -1,9 +1,9 @@
 """What language models answer, as pydantic models: one for each prompt that wants structure.
 
-The models take what their prompts ask for and nothing else: no field of another name, no number for a text.  Two things
-are still read as they are meant, since prompts show them so: an id in brackets, and a word such as "none" in a list of
-texts, which is no text.  A field that may be left out is required in the schema that is sent, as strict modes of
-providers want it.
+The models take what their prompts ask for and nothing else: no field of another name, no text for a number.  Three
+things are read as they are meant: an id in brackets, as prompts show it, a choice with a capital, and a word such as
+"none" in a list of texts, which is no text.  A field that may be left out is required in the schema that is sent, as
+strict modes of providers want it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,19 @@ def _id(value: Any) -> Any:
     return value.strip().removeprefix("[").removesuffix("]") if isinstance(value, str) else value
 
 
+def _choice(value: Any) -> Any:
+    """ "Artifact" → "artifact"."""
+    return value.lower() if isinstance(value, str) else value
+
+
 def _texts(value: Any) -> Any:
-    """Without words that only say that there is none: "none", "(none)", "N/A.", "-", ""."""
-    if not isinstance(value, list):
-        return value
-    return [each for each in value if not (isinstance(each, str) and each.strip(" ()[].-–").lower() in _NOTHING)]
+    """Without words that only say that there is none."""
+    return [each for each in value if not _says_none(each)] if isinstance(value, list) else value
+
+
+def _says_none(value: Any) -> bool:
+    """Whether this is "none", "(none)", "N/A.", "-", "" and the like; "..." says that there is more."""
+    return isinstance(value, str) and value.strip(" ()[]-–").removesuffix(".").lower() in _NOTHING
 
 
 def _written_out(value: str) -> str:
@@ -83,7 +91,7 @@ class ResponseEvaluation(Form):
     """`response_evaluation`: the kind of a reply and a verdict on each intent that was reached."""
 
     kind_reason: str
-    kind: Literal["artifact", "dialogue_act"]
+    kind: Annotated[Literal["artifact", "dialogue_act"], BeforeValidator(_choice)]
     intents: list[JudgedIntent]
 
 
@@ -200,7 +208,7 @@ class PaperInteractivity(Interactivity):
 class AnnotatedTurn(Form):
     turn: int
     reason: str
-    behaviour: Literal["divergent", "convergent"]
+    behaviour: Annotated[Literal["divergent", "convergent"], BeforeValidator(_choice)]
 
 
 class BehaviourAnnotation(Form):

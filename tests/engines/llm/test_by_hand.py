@@ -12,28 +12,26 @@ from pathlib import Path
 
 import pytest
 
-from discover_lib.core.intents import IntentTree
 from discover_lib.engines.llm import answers, judge, organisation
 from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
-from discover_lib.metrics.ceiling import ceiling
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))  # a script, not part of the library
 import by_hand
 
 CALLS = by_hand.calls()
-HIERARCHIES = [number for number, call in CALLS.items() if call.prompt == "hierarchy"]
 WRONG_ON_PURPOSE = {
     "0011": "'pairs'|pairs|JSON",  # another prompt's answer
     "0015": "no JSON object",  # nothing at all
-    "0017": "breaks off before its end",
+    "0017": "not one whole JSON object",
     "0019": "there is no item '1.13'",
     "0022": "gives away what is latent",
     "0031": "gives away what is latent",
     "0079": "no JSON object",  # a refusal
     "0087": "cannot put it into words: avoid 'snail'",
-    "0104": "breaks off before its end",
+    "0104": "no JSON object|not one whole",
     "0106": "no JSON object",  # a judgement in prose
 }
+HIERARCHIES = [key for key, call in CALLS.items() if call.prompt == "hierarchy" and key not in WRONG_ON_PURPOSE]
 # 0023 leaks by a paraphrase ("snoops secretly"): by words alone that is accepted (see test_leak_check.py).
 MENDED = {  # accepted although something is wrong, which is counted or kept
     "0069": "contradicted 1",
@@ -70,34 +68,28 @@ def test_what_a_judge_was_shown_is_put_together_again_as_it_was(number: str) -> 
 
 
 @pytest.mark.parametrize("number", HIERARCHIES)
-def test_every_forest_built_by_hand_is_kept_and_mended_to_within_reach(number: str) -> None:
-    """Eight and nine trees of a whole piece; what the same hand denied of their edges is mended."""
+def test_every_forest_built_by_hand_keeps_its_wishes_without_the_edges_that_the_same_hand_denied(number: str) -> None:
+    """Eight and nine trees of a whole piece."""
     call = CALLS[number]
     items = by_hand.items_of(call)
-    answer = read_answer(call.answer, answers.Hierarchy, lambda _: None).value
-    wrong = number in WRONG_ON_PURPOSE
-    parents = organisation.salvaged_parents(answer, items) if wrong else organisation.parents_of(answer)
-    mended = organisation.mend(parents, items, denied_by_hand(parents, items))
-    trees = organisation.forest(mended.parents, items.texts)
-    share = ceiling(IntentTree("", "", "", (trees[0].id,), trees))
-    specific = sum(key.startswith("0.") for key in items.texts)
-    print(f"{number}: {len(trees)} trees, {share:.0%} in five turns; {len(mended.lost)} of {specific} items left out")
-    assert 2 <= len(trees) <= organisation.MOST_TREES and share >= organisation.LEAST_CEILING
-    assert len(mended.lost) <= specific / 3
-    assert (not mended.lost and not mended.cut) or mended.notes
+    parents = organisation.parents_of(read_answer(call.answer, answers.Hierarchy, lambda _: None).value)
+    denied = denied_by_hand(parents, items)
+    kept = organisation.without(parents, denied)
+    assert {key for key in kept if key.startswith("0.")} == {key for key in parents if key.startswith("0.")}
+    assert not [edge for edge in organisation.edges(kept) if denied.get(edge)]
+    assert all(parent in kept for parent in kept.values() if parent is not None)
 
 
-def denied_by_hand(parents: organisation.Parents, items: organisation.Items) -> tuple[organisation.Dispute, ...]:
+def denied_by_hand(parents: organisation.Parents, items: organisation.Items) -> dict[organisation.Edge, str]:
     verdicts = {}
     for number, call in CALLS.items():
         if call.prompt == "superset_check" and number not in WRONG_ON_PURPOSE:
             pairs = re.findall(r"^(\d+)\. narrow: (.*)\n +broad: (.*)$", call.asked, re.MULTILINE)
             said = {pair.number: pair for pair in by_hand.read(call)[0].value.pairs}
             verdicts |= {(low, high): said[int(n)] for n, low, high in pairs}
-    asked_about = organisation.edges(parents)
-    compared = [
-        verdicts[key].model_copy(update={"number": number})
-        for number, (low, high) in enumerate(asked_about, start=1)
-        if (key := (items.texts[low], items.texts[high])) in verdicts
+    asked = [edge for edge in organisation.edges(parents) if (items.texts[edge[0]], items.texts[edge[1]]) in verdicts]
+    pairs = [
+        verdicts[items.texts[low], items.texts[high]].model_copy(update={"number": number})
+        for number, (low, high) in enumerate(asked, start=1)
     ]
-    return organisation.disputes(answers.SupersetCheck(pairs=compared), asked_about)
+    return organisation.denials(answers.SupersetCheck(pairs=pairs), asked, items.texts)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from llm_server import TRANSPORT_FAULTS, FakeServer, Faults, ServerProcess
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.llm.calls import prices
 from discover_lib.engines.llm.calls.client import (
     Budget,
@@ -29,7 +30,6 @@ from discover_lib.engines.llm.calls.client import (
 )
 from discover_lib.engines.llm.calls.direct import OWN_SERVERS, DirectWire
 from discover_lib.engines.llm.calls.litellm import LiteLLMWire
-from discover_lib.engines.llm.calls.records import LOST_KEY
 from discover_lib.engines.llm.calls.wire import kind_of_status, redact, seconds_of
 
 # LiteLLM reads pydantic models in a way that pydantic is going to drop.
@@ -170,7 +170,6 @@ def test_attempts_end_with_one_clear_line(server: FakeServer) -> None:
     assert str(caught.value) == "openai/fake: HTTP 500: something broke (after 3 attempts)"
     assert (caught.value.kind, caught.value.attempts) == ("server", 3)
     assert client.usage.failures == {"server": 1}
-    assert client.usage.retries == {"server": 2}
     assert client.usage.total.attempts == 3
 
 
@@ -202,7 +201,10 @@ def test_the_slot_is_free_while_a_call_waits_to_try_again() -> None:
 
 def test_an_empty_reply_is_asked_for_once_more_only(server: FakeServer) -> None:
     server.script.extend(["empty", "empty"])
-    with direct(server) as client, pytest.raises(LLMError, match=r"the reply is empty \(after 2 attempts\)") as caught:
+    with (
+        direct(server) as client,
+        pytest.raises(LLMError, match=r"the reply is empty .*\(after 2 attempts\)") as caught,
+    ):
         client.complete(say("nothing"))
     assert caught.value.kind == "content"
 
@@ -404,49 +406,6 @@ def test_a_failed_call_gives_its_share_of_the_budget_back(server: FakeServer) ->
     assert (budget.spent, budget.put_aside) == (0.0, 0.0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("faults", "answered", "lost"),
-    [
-        (("empty",), True, [("content", 4.0)]),  # the server counts two tokens in and two out
-        (("empty", "empty"), False, [("content", 4.0)] * 2),
-        (("500", "429", "cut_before"), True, [("connection", None)]),  # a status that refuses is not billed
-        (("timeout",), True, [("timeout", None)]),
-        (("cut_body", "malformed_body", "truncated_body"), True, [("connection", None), *[("server", None)] * 2]),
-        (("400",), False, []),
-    ],
-)
-def test_attempts_that_brought_nothing_are_counted_where_they_may_be_billed(
-    server: FakeServer, faults: tuple[str, ...], answered: bool, lost: list[tuple[str, float | None]]
-) -> None:
-    cache, budget = Memory(), Budget(1000.0)
-    options = {"prices": {"openai/fake": DOLLAR}, "expected_completion_tokens": 8}
-    with direct(server, cache=cache, budget=budget, **options) as client:
-        server.script.extend(faults)
-        (reply,) = all_at_once(client, [say("two words")])
-        total = client.usage.total
-    kept = [each for key, each in cache.kept.items() if key.startswith(LOST_KEY)]
-    assert sorted((each.finish_reason, each.cost) for each in kept) == sorted(lost)
-    assert isinstance(reply, Completion) == answered
-    known = 4.0 * answered + sum(cost or 0.0 for _, cost in lost)
-    unknown = sum(cost is None for _, cost in lost)
-    assert (total.lost, total.cost, total.calls_of_unknown_price) == (len(lost), known, unknown)
-    assert budget.spent == known + 10.0 * unknown, "what nobody counted stands in the budget as it was estimated"
-
-
-@pytest.mark.slow
-def test_a_call_that_is_stopped_in_flight_may_have_been_billed() -> None:
-    stop, cache = threading.Event(), Memory()
-    with FakeServer(latency_seconds=20) as slow:
-        client = direct(slow, stop=stop, cache=cache, concurrency=1, timeout_seconds=60)
-        threading.Timer(0.3, stop.set).start()
-        all_at_once(client, [say("in flight"), say("in the queue")])
-        assert (client.usage.total.lost, client.usage.total.failed, slow.counts["requests"]) == (1, 2, 1)
-        assert (client.usage.total.cost, client.usage.total.calls_of_unknown_price) == (0, 1)
-        client.close()
-    assert [(key[:5], each.text, each.finish_reason) for key, each in cache.kept.items()] == [("lost:", "", "stopped")]
-
-
 # -- stopping --------------------------------------------------------------------------------------------------------
 
 
@@ -617,7 +576,7 @@ def test_own_prices_are_read_from_a_dated_file(tmp_path: Path) -> None:
     assert own == {"openai/mine": Price(0.5, 1.5, "prices.yaml", "2026-11-01")}
     assert prices.price_of("openai/mine", own, "http://127.0.0.1:1/v1") == own["openai/mine"]
     path.write_text("openai/mine: 3")
-    with pytest.raises(prices.PriceFileError, match="no price table"):
+    with pytest.raises(DiscoverError, match="no price table"):
         prices.read_prices(path)
 
 
@@ -657,13 +616,6 @@ def test_an_address_of_ones_own_is_for_its_own_models_only(server: FakeServer, m
 def test_an_address_that_cannot_be_used_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match="api_base"):
         ClientSettings(api_base=wrong)
-
-
-def test_a_request_that_says_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one message"):
-        Request("openai/fake", (), "judge")
-    with pytest.raises(ValueError, match="a role and a content"):
-        Request("openai/fake", ({"text": "hello"},), "judge")
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.llm.assistants import REPORTED
-from discover_lib.engines.llm.calls import probe
 from discover_lib.engines.llm.calls.client import ClientSettings, Completion, LLMClient, LLMError, Request
 from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.engines.miniature import engine
@@ -129,15 +128,14 @@ def test_a_model_that_is_not_there_is_refused_in_the_servers_words(client: LLMCl
 @pytest.mark.parametrize("client", ["auto"], indirect=True)
 def test_nonsense_leaves_a_reply_unscored_and_says_what_came_back(client: LLMClient) -> None:
     tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
-    before = client.usage
+    before = client.usage.total.calls
     simulator = UserSimulator(tree, LLMJudge(client, NAME, max_tokens=LIMIT), engine(DOMAIN).voice)
     candidate = simulator.consider("Once upon a time.")
     assert candidate.evaluation is None and candidate.reward is None and candidate.after == simulator.state
     assert candidate.error and "the reply could not be judged" in candidate.error and "it said:" in candidate.error
     used = client.usage
-    assert used.by_purpose["judge"].calls == 2, "asked once more, and no oftener"
-    assert used.remarks[probe.PURPOSE] == {"ignored": 1}
-    assert used.structured["failed"] - before.structured.get("failed", 0) == 1 and not used.failures.get("content")
+    assert used.total.calls == before + 2, "asked once more, and no oftener"
+    assert used.answers["judge"]["failed"] == 1 and not used.failures.get("content")
 
 
 def test_a_run_with_this_model_as_the_assistant_finishes(api_base: str, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def completion(**usage: object) -> bytes:
 
 
 def client_of(address: str, **options: object) -> LLMClient:
-    return LLMClient(ClientSettings(address, max_attempts=1, env_file=None, native_schema="never", **options))  # type: ignore[arg-type]
+    return LLMClient(ClientSettings(address, max_attempts=1, env_file=None, **options))  # type: ignore[arg-type]
 
 
 ASKED = Request("openai/m", ({"role": "user", "content": "draw"},), "assistant")
@@ -130,7 +130,7 @@ def test_a_reply_that_does_not_end_is_given_up(answer: Answer, streamed: bool, m
     with served(answer) as address, client_of(address) as client:
         with pytest.raises(LLMError, match="the reply is longer than 1 MiB") as caught:
             client.stream(ASKED, lambda _: None) if streamed else client.complete(ASKED)
-        assert caught.value.perhaps_billed or client.usage.total.lost == 1
+        assert caught.value.kind == "server"
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import user_view
-from discover_lib.engines.llm.calls.records import Completion, Request
+from discover_lib.engines.llm.calls.records import Answered, Completion, Request
 from discover_lib.engines.llm.judge import LLMJudge, askable, describe_focus
 from discover_lib.engines.llm.prompting import PromptSet
 from discover_lib.engines.llm.voice import describe_items, without_ids
@@ -41,10 +41,8 @@ class Reader:
         self.asked.append(request)
         return Completion(json.dumps(self.answer), finish_reason="stop")
 
-    def count_structured(self, purpose: str, outcome: str) -> None: ...
-
-    def remark(self, purpose: str, what: str, times: int = 1) -> None:
-        self.remarks[what] += times
+    def note(self, answer: Answered) -> None:
+        self.remarks.update(answer.remarks)
 
 
 @dataclass(frozen=True)

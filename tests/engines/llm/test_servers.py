@@ -9,13 +9,13 @@ from typing import Any
 
 import llm_brain
 import pytest
+from discover_lib.engines.llm.calls.servers import Servers
 from hypothesis import given
 from hypothesis import strategies as st
 from llm_server import FakeServer
 
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
 from discover_lib.engines.llm.calls.records import Request
-from discover_lib.engines.llm.calls.servers import Servers
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
