@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Unpack
 
+from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
 from discover_lib.engines.llm.asking import Effort, Model, failing_as
@@ -13,7 +14,6 @@ from discover_lib.engines.llm.calls.reading import UnusableError, without_thinki
 from discover_lib.engines.llm.calls.records import Completion, Request
 from discover_lib.engines.llm.calls.structured import cut_note, longer
 from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts
-from discover_lib.engines.llm.vocabularies import count_for
 
 TEMPERATURE = 0.7
 MAX_TOKENS = 2048
@@ -98,16 +98,16 @@ class LLMAssistant:
         if not text:
             line = f"{self.name} replied with nothing (finish reason {completion.finish_reason!r})"
             raise AssistantError(line, (completion.text,))
-        return Reply(text, *_length(self.model.name, text, completion), self.name)
+        return Reply(text, *_length(text, completion), self.name)
 
 
-def _length(model: str, text: str, completion: Completion) -> tuple[int, str]:
+def _length(text: str, completion: Completion) -> tuple[int, str]:
     """Tokens of the text that the user reads, and how they were counted: hidden thinking is no length."""
     counted, hidden = completion.completion_tokens, completion.reasoning_tokens or 0
     if counted is not None and 0 < hidden < counted:
         return counted - hidden, REPORTED_TEXT
     if counted is None or text != completion.text.strip():
-        return count_for(model, text)
+        return count_tokens(text), COUNTING
     return counted, REPORTED
 
 

@@ -6,14 +6,13 @@ See tests/data/by-hand/README.md.  The prompts were those of the time; the answe
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from discover_lib.engines.llm import answers, judge, organisation
-from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
+from discover_lib.engines.llm import judge
+from discover_lib.engines.llm.calls.reading import UnusableError
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))  # a script, not part of the library
 import by_hand
@@ -31,7 +30,6 @@ WRONG_ON_PURPOSE = {
     "0104": "no JSON object|not one whole",
     "0106": "no JSON object",  # a judgement in prose
 }
-HIERARCHIES = [key for key, call in CALLS.items() if call.prompt == "hierarchy" and key not in WRONG_ON_PURPOSE]
 # 0023 leaks by a paraphrase ("snoops secretly"): by words alone that is accepted (see test_leak_check.py).
 MENDED = {  # accepted although something is wrong, which is counted or kept
     "0069": "contradicted 1",
@@ -65,31 +63,3 @@ def test_what_a_judge_was_shown_is_put_together_again_as_it_was(number: str) -> 
     assert judge.describe_focus(tree, state, by_hand.RULES, shown) == intents
     wishes = by_hand.part(call, "Known wishes outside the tree")
     assert judge.describe_wishes(tree, state, by_hand.RULES, shown) == wishes
-
-
-@pytest.mark.parametrize("number", HIERARCHIES)
-def test_every_forest_built_by_hand_keeps_its_wishes_without_the_edges_that_the_same_hand_denied(number: str) -> None:
-    """Eight and nine trees of a whole piece."""
-    call = CALLS[number]
-    items = by_hand.items_of(call)
-    parents = organisation.parents_of(read_answer(call.answer, answers.Hierarchy, lambda _: None).value)
-    denied = denied_by_hand(parents, items)
-    kept = organisation.without(parents, denied)
-    assert {key for key in kept if key.startswith("0.")} == {key for key in parents if key.startswith("0.")}
-    assert not [edge for edge in organisation.edges(kept) if denied.get(edge)]
-    assert all(parent in kept for parent in kept.values() if parent is not None)
-
-
-def denied_by_hand(parents: organisation.Parents, items: organisation.Items) -> dict[organisation.Edge, str]:
-    verdicts = {}
-    for number, call in CALLS.items():
-        if call.prompt == "superset_check" and number not in WRONG_ON_PURPOSE:
-            pairs = re.findall(r"^(\d+)\. narrow: (.*)\n +broad: (.*)$", call.asked, re.MULTILINE)
-            said = {pair.number: pair for pair in by_hand.read(call)[0].value.pairs}
-            verdicts |= {(low, high): said[int(n)] for n, low, high in pairs}
-    asked = [edge for edge in organisation.edges(parents) if (items.texts[edge[0]], items.texts[edge[1]]) in verdicts]
-    pairs = [
-        verdicts[items.texts[low], items.texts[high]].model_copy(update={"number": number})
-        for number, (low, high) in enumerate(asked, start=1)
-    ]
-    return organisation.denials(answers.SupersetCheck(pairs=pairs), asked, items.texts)

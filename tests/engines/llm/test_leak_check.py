@@ -183,20 +183,3 @@ def test_a_plain_wish_is_checked_against_all_that_is_hidden_then() -> None:
     hidden = checked[0].split("# Hidden")[1].split("# Their message")[0]
     assert re.findall(r"\[([\d.]+)\]", hidden) == ["1.1.1", "1.2", "2"]
     assert not any("keyhole" in str(each.messages) for each in client.asked if each.purpose == "voice")
-
-
-def test_the_checks_prompt_shows_what_is_known_said_and_hidden() -> None:
-    client = Script({"spoken": [VAGUE], "check": [INNOCENT]})
-    view = UserView(("2",), "fuzzy", ("1.1",), {"2": "Is funny", "1.1": "A woman listens"})
-    voice(client).speak(view, TALK, 1)
-    prompt = str(client.asked[-1].messages[1]["content"])
-    assert "- Is funny" in prompt and "- [1.1] A woman listens" in prompt and "Two neighbours chat." in prompt
-    assert prompt.endswith(f"<message>\n{VAGUE['message']}\n</message>")
-
-
-def test_a_tree_without_anything_hidden_is_not_checked() -> None:
-    tree = IntentTree("poem", "gossip", "", ("1",), (Intent("1", "Is funny"),))
-    client = Script({"spoken": [{"chosen": ["1"], "request": "a funny poem about gossip"}], "check": [LEAKS]})
-    organised = Organised(Abstracted(Synthesised(Artifact("a", "poem", "x"), "gossip", "", ()), ()), tree.roots)
-    LLMBuilder(client, "m").open(organised)
-    assert client.purposes == ["builder: initial request"]

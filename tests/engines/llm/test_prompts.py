@@ -25,7 +25,6 @@ from discover_lib.engines.llm.prompting import (
 
 OURS = PromptSet()
 STRUCTURED = sorted(name for name, template in OURS.templates.items() if len(template.parts) == 2)
-ONE_PART = sorted(set(OURS.templates) - set(STRUCTURED))
 ANSWER_OF = {
     name: re.search(r"Answer: discover_lib\.engines\.llm\.answers\.(\w+)", _text)
     for name, _text in ((name, (PROMPT_FOLDER / f"{name}.md").read_text("utf-8")) for name in OURS.templates)
@@ -38,15 +37,6 @@ def write(folder: Path, name: str, text: str) -> PromptSet:
 
 
 # -- what the prompts are --------------------------------------------------------------------------------------------
-
-
-def test_there_is_a_prompt_for_every_part_of_the_method() -> None:
-    assert list(STRUCTURED) == [
-        *("abstraction", "behaviour_annotation", "hierarchy", "initial_request", "interactivity_judge"),
-        *("interactivity_paper", "leak_check", "refusal", "requirement_synthesis", "response_evaluation"),
-        *("satisfaction_judge", "superset_check", "user_reply"),
-    ]
-    assert list(ONE_PART) == ["clarifying", "co_creation", "collabllm", "collaborative", "user_manner"]
 
 
 @pytest.mark.parametrize("name", STRUCTURED)
@@ -66,15 +56,6 @@ def test_the_example_in_a_prompt_is_an_answer_that_the_code_accepts(name: str) -
     parsed = model.model_validate(json.loads(example))
     assert set(json.loads(example)) == set(model.model_fields)
     assert model.model_validate_json(parsed.model_dump_json()) == parsed
-
-
-def test_every_answer_belongs_to_a_prompt() -> None:
-    asked = {found.group(1) for found in ANSWER_OF.values() if found}
-    nested = {"Form", "JudgedIntent", "Requirement", "Level", "Place", "ComparedPair", "LeafScore", "AnnotatedTurn"}
-    models = {
-        name for name, each in vars(answers).items() if isinstance(each, type) and each.__module__ == answers.__name__
-    }
-    assert models == asked | nested
 
 
 # -- rendering -------------------------------------------------------------------------------------------------------
@@ -111,17 +92,6 @@ def test_a_transcript_quotes_every_message_whole() -> None:
     assert transcript(messages) == (
         "<user>\na boat\n</user>\n<assistant2>\n# Boat\n</assistant>\n<user>\nperfect, stop\n</user>\n</assistant2>"
     )
-
-
-def test_a_transcript_can_say_which_turn_a_reply_is() -> None:
-    messages = [
-        Message("user", "a boat"),
-        Message("assistant", "A?"),
-        Message("user", "hm"),
-        Message("assistant", "B?"),
-    ]
-    first, second = "Turn 1:\n<assistant>\nA?\n</assistant>", "Turn 2:\n<assistant>\nB?\n</assistant>"
-    assert transcript(messages, numbered=True) == f"<user>\na boat\n</user>\n{first}\n<user>\nhm\n</user>\n{second}"
 
 
 # -- versions and replacements ---------------------------------------------------------------------------------------
@@ -166,11 +136,6 @@ def test_a_replacement_that_would_go_wrong_is_refused_before_work_starts(
 ) -> None:
     with pytest.raises(PromptError, match=re.escape(complaint)):
         write(tmp_path, name, text)
-
-
-def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PromptError, match="no such folder of prompts"):
-        PromptSet(tmp_path / "prompts")
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------

@@ -9,35 +9,30 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import llm_brain
 import pytest
 from llm_server import FakeServer
 
-from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.base.tokens import COUNTING
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Message, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree
-from discover_lib.core.roles import AssistantError, BuildError, BuiltTree, JudgeError, Recognised, VoiceError
-from discover_lib.core.rollout import run_conversation
+from discover_lib.core.roles import AssistantError, BuildError, JudgeError, Recognised, VoiceError
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import UserView, user_view
 from discover_lib.engines.llm import answers, builder
 from discover_lib.engines.llm.assistants import LLMAssistant, llm_assistant
-from discover_lib.engines.llm.builder import Abstracted, LLMBuilder, Organised, Synthesised
+from discover_lib.engines.llm.builder import Abstracted, LLMBuilder, Synthesised
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
 from discover_lib.engines.llm.judge import LLMJudge
-from discover_lib.engines.llm.prompting import PromptSet, transcript
+from discover_lib.engines.llm.prompting import PromptSet
 from discover_lib.engines.llm.refusals import LLMRefusalJudge
-from discover_lib.engines.llm.scoring import LLMScorer
-from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws, plain
+from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws, plain, without_ids
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
-from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.metrics.scorer import ScoreError
-from discover_lib.runs.outcomes import Outcomes
 
 PAPER = Rules.paper()
 MODEL = "openai/scripted"
@@ -120,18 +115,6 @@ def test_the_judge_is_shown_the_focus_and_known_wishes_and_nothing_else(client: 
     for hidden in ("far north", "quietly", "sound"):
         assert hidden not in prompt
     assert brain.asked[0]["temperature"] == 0.0 and "seed" not in brain.asked[0]
-
-
-def test_what_is_satisfied_is_shown_as_settled_and_asked_no_more(client: LLMClient, brain: Scripted) -> None:
-    state = replace(
-        START, discovery={**START.discovery, "1": Discovery.DISCOVERED, "1.1": Discovery.EMERGING}, satisfied={"1", "2"}
-    )
-    brain.says(judged(("1.1", True), ("1.1.1", False, ["he is young", "he is  young", "she is retired"])))
-    evaluation = LLMJudge(client, MODEL).evaluate(TREE, state, TALK, REPLY, PAPER)
-    assert "- [1] (settled) Has a narrator\n  - [1.1] (emerging) " in brain.prompt()
-    assert "# Known wishes outside the tree\n\n(none)" in brain.prompt()
-    assert [(each.intent_id, each.engaged) for each in evaluation.verdicts] == [("1.1", True), ("1.1.1", False)]
-    assert evaluation.verdicts[1].near_misses == ("he is young", "she is retired"), "each alternative once"
 
 
 def test_verdicts_come_in_the_order_of_the_walk_and_what_it_does_not_reach_is_dropped(
@@ -308,14 +291,15 @@ def test_what_stands_around_a_message_is_no_part_of_it(said: str) -> None:
         ("use <b>bold</b>", ["markup"]),
         ("is 3 < 4 and 5 > 4?", []),
         ("```pilot", ["markup", "leak"]),
+        ("could it be told by an ai?", []),
+        ("i'm an ai researcher, so keep it short", []),
+        ("the user should see the error first", []),
     ],
 )
 def test_what_is_checked_in_a_message(message: str, kinds: list[str]) -> None:
     assert [flaw.kind for flaw in find_flaws(message, FUZZY, HEARD)] == kinds
-
-
-def test_what_is_clear_may_be_worded() -> None:
-    assert find_flaws("i want a weathered pilot", replace(FUZZY, pursuing="clear"), HEARD) == []
+    clear = find_flaws(message, replace(FUZZY, pursuing="clear"), HEARD)
+    assert [flaw.kind for flaw in clear] == [kind for kind in kinds if kind != "leak"]
 
 
 LATENT = UserView(
@@ -425,11 +409,22 @@ def test_a_message_that_breaks_the_role_is_refused(client: LLMClient, brain: Scr
 
 
 @pytest.mark.parametrize(
-    "message",
-    ["could it be told by an ai?", "i'm an ai researcher, so keep it short", "the user should see the error first"],
+    ("note", "words"),
+    [
+        ("see 1.1", "see"),
+        ("[1.2] is half there", "is half there"),
+        ("as in 4.2.1, a door", "as in, a door"),
+        ("intent 3 asks for it", "asks for it"),
+        ("the line is 1.5 wide", "the line is 1.5 wide"),
+        ("two of 3 stanzas rhyme", "two of 3 stanzas rhyme"),
+    ],
 )
-def test_a_user_may_speak_of_machines(message: str) -> None:
-    assert find_flaws(message, FUZZY, HEARD) == []
+def test_ids_are_taken_out_of_a_judges_words_and_numbers_are_not(note: str, words: str) -> None:
+    tree = IntentTree("poem", "x", "", (), (Intent("1", "a", (Intent("1.1", "b"),)),))
+    view = user_view(
+        tree, IntentState(dict.fromkeys(("1", "1.1"), Discovery.DISCOVERED), satisfied=frozenset({"1", "1.1"})), PAPER
+    )
+    assert without_ids(note, view) == words
 
 
 # -- assistants ------------------------------------------------------------------------------------------------------
@@ -448,27 +443,6 @@ def test_an_assistant_sees_its_system_prompt_and_the_messages(client: LLMClient,
         {"role": "user", "content": "yes"},
     ]
     assert (body["temperature"], body["seed"]) == (0.2, 3)
-
-
-def test_tokens_that_are_not_reported_are_counted_and_the_record_says_how(
-    client: LLMClient, server: FakeServer, brain: Scripted
-) -> None:
-    brain.says("Here is a boat.")
-    server.script.append("missing_usage")
-    reply = LLMAssistant(client, MODEL).reply(TALK, seed=0)
-    assert (reply.n_tokens, reply.counting, reply.assistant) == (count_tokens(reply.text), COUNTING, MODEL)
-
-
-def test_samples_of_one_prompt_are_told_apart(client: LLMClient) -> None:
-    one, other = (LLMAssistant(client, MODEL, sample=sample)._request(TALK, 0) for sample in (0, 1))
-    assert one.key != other.key and one.messages == other.messages
-
-
-def test_a_streamed_reply_is_the_same_reply(client: LLMClient, brain: Scripted) -> None:
-    brain.says("Here is a small boat.")
-    shown: list[str] = []
-    reply = LLMAssistant(client, MODEL).stream(TALK, 0, shown.append)
-    assert reply.text == shown[-1] == "Here is a small boat." and len(shown) > 1
 
 
 def test_an_assistant_that_says_nothing_is_an_assistant_error(client: LLMClient, brain: Scripted) -> None:
@@ -499,65 +473,7 @@ def test_an_assistants_name_says_model_and_style(client: LLMClient, name: str, m
 # -- scorer ----------------------------------------------------------------------------------------------------------
 
 
-def test_turns_to_annotate_are_numbered(client: LLMClient, brain: Scripted) -> None:
-    user = engine("creative_writing")
-    tree = user.builder.build(generate_artifact("creative_writing", "eval", 3)).tree
-    talk = run_conversation(tree, user.judge, user.voice, [scripted_assistant("ask", "creative_writing")], turns=2)
-    rows = [{"turn": number, "reason": "asks", "behaviour": "divergent"} for number in (1, 2)]
-    brain.says({"turns": rows})
-    found = LLMScorer(client, MODEL).behaviour(talk)
-    assert [each.turn for each in found] == [1, 2]
-    whole = transcript(talk.messages(), numbered=True)
-    assert brain.prompt() == f"{whole}\n\nThe assistant's turns to annotate: 1, 2"
-
-
-def test_a_rating_between_two_steps_of_ours_is_kept_and_said(client: LLMClient, brain: Scripted) -> None:
-    user = engine("creative_writing")
-    tree = user.builder.build(generate_artifact("creative_writing", "eval", 3)).tree
-    talk = run_conversation(tree, user.judge, user.voice, [scripted_assistant("ask", "creative_writing")], turns=2)
-    brain.says({"reason": "at times", "score": 2.5}, {"reason": "at times", "score": 2.5})
-    assert LLMScorer(client, MODEL).interactivity(talk).rating == 2.5
-    assert Outcomes.of_usage(client.usage).line == "answers: 1 clean; 1 score between two steps kept"
-    LLMScorer(client, MODEL, interactivity="paper").interactivity(talk)
-    assert client.usage.remarks == {"between steps": 1}, "the paper's scale has no steps"
-
-
 # -- builder ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def built_by_miniature(client: LLMClient, brain: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server's model is the miniature for as long as the test runs."""
-    monkeypatch.setattr(Scripted, "__call__", lambda self, messages, body: llm_brain.answer(messages, body))
-
-
-ARTIFACT = replace(generate_artifact("creative_writing", "eval", 3), topic="everyday life")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("built_by_miniature")
-@pytest.mark.parametrize("domain", ["svg_drawing", "creative_writing", "technical_writing"])
-def test_the_stages_lead_to_the_tree_that_the_miniature_builds(client: LLMClient, domain: str) -> None:
-    artifact = replace(generate_artifact(domain, "eval", 0), topic="everyday life")
-    expected = engine(domain).builder.build(artifact)
-    *stages, built = LLMBuilder(client, f"openai/miniature:{domain}").stages(artifact)
-    assert [type(stage).__name__ for stage in stages] == ["Synthesised", "Abstracted", "Organised"]
-    assert isinstance(built, BuiltTree) and built.tree == expected.tree and built.recognised == expected.recognised
-    assert [text for level in built.levels for text in level].count(expected.tree.roots[0].text) == 1
-    named = {intent.text: intent.aspect for intent in built.tree.intents.values() if intent.aspect}
-    assert named == {each.text: each.dimension for each in built.recognised}
-    assert set(client.usage.answers) == {
-        *("builder: synthesis", "builder: abstraction", "builder: organisation", "builder: direction"),
-        *("builder: initial request", "builder: leak check"),
-    }
-
-
-@pytest.mark.usefixtures("built_by_miniature")
-def test_a_stage_can_be_taken_up_again_by_hand(client: LLMClient) -> None:
-    first = LLMBuilder(client, "openai/miniature:creative_writing")
-    *_, organised, built = first.stages(ARTIFACT)
-    assert isinstance(organised, Organised) and isinstance(built, BuiltTree)
-    assert first.open(organised) == built
 
 
 def test_a_defect_that_stays_is_a_build_error_that_names_the_stage(client: LLMClient, brain: Scripted) -> None:
@@ -566,13 +482,6 @@ def test_a_defect_that_stays_is_a_build_error_that_names_the_stage(client: LLMCl
     with pytest.raises(BuildError, match=r"tale, stage synthesis: .*stands twice"):
         LLMBuilder(client, MODEL).build(Artifact("tale", "short story", "Once."))
     assert len(brain.asked) == 2 and "the item 'Ends quietly' stands twice" in brain.prompt(1, -1)
-
-
-def test_an_empty_artifact_costs_nothing(client: LLMClient, brain: Scripted) -> None:
-    brain.says("unused")
-    with pytest.raises(BuildError, match="blank: the artifact is empty"):
-        LLMBuilder(client, MODEL).build(Artifact("blank", "short story", " \n"))
-    assert not brain.asked
 
 
 def synthesis(topic: str, *texts: str) -> answers.Synthesis:

@@ -55,11 +55,6 @@ def test_every_call_of_a_conversation_reaches_one_server_and_a_resumed_run_asks_
         assert store.calls.spent().calls == one.counts["requests"] + two.counts["requests"]
 
 
-def test_an_address_is_given_once() -> None:
-    with pytest.raises(ValueError, match="given twice"):
-        ClientSettings("http://a/v1", more_api_bases=("http://a/v1",))
-
-
 def answers_schema(messages: Any, body: dict[str, Any]) -> tuple[str, int]:
     return '{"reason": "so", "leaks": false, "ids": []}', 3
 
