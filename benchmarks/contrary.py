@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from contrary_path import POLICIES, differences, whole_path
 from llm_contrary import Contrary, contrary_in_everything
 
-MOST_CALLS = 1.5  # times a willing model's
+MOST_CALLS = 1.25  # times a willing model's
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from discover_lib.engines.llm.asking import Effort, Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking
 from discover_lib.engines.llm.calls.records import Completion, Request
-from discover_lib.engines.llm.calls.structured import cut_note, longer
+from discover_lib.engines.llm.calls.structured import ask_whole
 from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts
 
 TEMPERATURE = 0.7
@@ -72,17 +72,11 @@ class LLMAssistant:
         return self._asked(messages, seed, lambda request: client.stream(request, show))
 
     def _asked(self, messages: Sequence[Message], seed: int, ask: Callable[[Request], Completion]) -> Reply:
-        """The reply; where its limit of tokens cut it off it is asked for once more with a longer one."""
-        request = self._request(messages, seed)
-        cut: list[str] = []
         with failing_as(AssistantError, f"{self.name} did not reply"):
-            while (completion := ask(request)).finish_reason == "length":
-                self.model.client.note(cut_note(request))
-                cut.append(completion.text)
-                if len(cut) == 2:
-                    line = f"{self.name}: the reply was cut off by its limit of {request.max_tokens} tokens"
-                    raise AssistantError(line, tuple(cut))
-                request = longer(request)
+            request, completion = ask_whole(self.model.client, ask, self._request(messages, seed))
+        if completion.finish_reason == "length":
+            line = f"{self.name}: the reply was cut off by its limit of {request.max_tokens} tokens"
+            raise AssistantError(line, (completion.text,))
         return self._read(completion)
 
     def _request(self, messages: Sequence[Message], seed: int) -> Request:

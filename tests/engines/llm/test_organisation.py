@@ -82,6 +82,7 @@ def test_what_is_denied_is_named_with_a_better_place_and_the_number_of_trees() -
     assert what_to_change(many, {}).startswith("there are 7 trees, [0.1], ") and what_to_change(GOOD, {}) == ""
 
 
+@pytest.mark.slow
 @given(st.sets(st.sampled_from(edges(GOOD))))
 def test_whatever_is_denied_no_such_edge_stands_and_every_wish_does(denied: set[tuple[str, str]]) -> None:
     kept = without(GOOD, dict.fromkeys(denied, "no"))

@@ -112,6 +112,11 @@ def test_an_answer_that_was_cut_off_is_asked_for_with_a_longer_limit(first: str)
     assert [each.outcome for each in script.notes] == [None, "reasked"] and script.notes[0].remarks == {"cut": 1}
 
 
+def test_a_defect_of_an_answer_that_had_been_cut_off_is_named_too() -> None:
+    script, answer = ask(cut(GOOD[:-3]), whole(WRONG), whole(GOOD))
+    assert answer.outcome == "reasked" and [each.max_tokens for each in script.requests] == [2048, 8192, 8192]
+
+
 def test_an_answer_that_stays_cut_off_is_never_read() -> None:
     script, error = ask(cut(GOOD), cut(GOOD))
     assert "limit of tokens" in str(error) and len(script.requests) == 2
@@ -156,8 +161,7 @@ def test_a_reply_that_stays_cut_off_is_no_reply(limit: int | None, limits: list[
     with pytest.raises(AssistantError, match="a: the reply was cut off by") as caught:
         assistant(script, max_tokens=limit).reply(ASKED, 1)
     assert [each.max_tokens for each in script.requests] == limits
-    failure = failure_of(caught.value, 1, ended=True)
-    assert failure.role == "assistant" and failure.came_back[0] == "Once upon a", "so that a resumed run asks anew"
+    assert failure_of(caught.value, 1, ended=True).came_back == ("Once upon a time",), "a resumed run asks anew"
 
 
 @pytest.mark.parametrize(

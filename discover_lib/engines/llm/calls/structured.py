@@ -22,7 +22,7 @@ REASK = (
 
 
 class StructuredError(LLMError):
-    """No usable answer after one re-ask; `raw` holds what came back both times."""
+    """No usable answer after one re-ask; `raw` holds what came back each time."""
 
     def __init__(self, line: str, raw: tuple[str, ...] = ()) -> None:
         super().__init__(line, "content", attempts=len(raw))
@@ -60,34 +60,32 @@ def ask_structured(
     `seen` gets the answer that is taken.
 
     Raises:
-        StructuredError: no usable answer after one re-ask, which named the defect or had a longer limit.
+        StructuredError: no usable answer after one re-ask that named the defect, or one that stays cut off.
         LLMError: no completion at all.
     """
-    asked = replace(request, schema=schema_of(answer))
+    first = asked = replace(request, schema=schema_of(answer))
     raw: list[str] = []
     while True:
-        completion = client.complete(asked)
+        asked, completion = ask_whole(client, client.complete, asked)
         raw.append(completion.text)
-        cut = completion.finish_reason == "length"
         try:
             read = read_answer(completion.text, answer, check, completion.finish_reason)
         except UnusableError as unusable:
-            if len(raw) == 2:
+            cut = completion.finish_reason == "length"
+            if cut or len(raw) == 2:
                 client.note(Answered(asked.key, request.purpose, "failed", {"cut": 1} if cut else {}))
                 line = f"{request.model}: no usable answer, also when asked again: {unusable}"
                 raise StructuredError(line, tuple(raw)) from None
-            if cut:
-                client.note(cut_note(asked))
-            asked = longer(asked) if cut else again(asked, completion.text, str(unusable))
+            asked = again(asked, completion.text, str(unusable))
         else:
             remarks = {name: times for name, times in seen(read.value).items() if times}
-            outcome = _outcome(read, len(raw), remarks)
+            outcome = _outcome(read, asked != first, remarks)
             client.note(Answered(asked.key, request.purpose, outcome, remarks))
             return Answer(read.value, outcome, tuple(raw))
 
 
-def _outcome(read: Read[T], asked: int, remarks: Mapping[str, int]) -> Outcome:
-    if asked > 1:
+def _outcome(read: Read[T], asked_again: bool, remarks: Mapping[str, int]) -> Outcome:
+    if asked_again:
         return "reasked"
     if any(name in remarks for name in TIDYING):
         return "tidied"
@@ -102,11 +100,14 @@ def again(request: Request, answer: str, defect: str) -> Request:
     return replace(request, messages=(*request.messages, *more))
 
 
-def longer(request: Request) -> Request:
-    """The request with a longer limit, where it has one."""
-    return replace(request, max_tokens=request.max_tokens and max(LONGER * request.max_tokens, LEAST))
+def ask_whole(client: Asks, ask: Callable[[Request], Completion], request: Request) -> tuple[Request, Completion]:
+    """What `ask` brings, with the request that it answers.
 
-
-def cut_note(request: Request) -> Answered:
-    """The note of an answer that its limit of tokens cut off."""
-    return Answered(request.key, request.purpose, remarks={"cut": 1})
+    What the limit of tokens cut off is noted and asked for once more with a longer one.
+    """
+    completion = ask(request)
+    if completion.finish_reason == "length":
+        client.note(Answered(request.key, request.purpose, remarks={"cut": 1}))
+        request = replace(request, max_tokens=request.max_tokens and max(LONGER * request.max_tokens, LEAST))
+        completion = ask(request)
+    return request, completion
