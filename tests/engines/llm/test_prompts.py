@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Message
 from discover_lib.engines.llm import answers
 from discover_lib.engines.llm.prompting import (
     BY_CHOICE,
     OVERRIDE_VARIABLE,
     PROMPT_FOLDER,
-    PromptError,
     PromptSet,
     default_prompts,
     quoted,
@@ -62,13 +62,13 @@ def test_the_example_in_a_prompt_is_an_answer_that_the_code_accepts(name: str) -
 
 
 def test_a_missing_an_unknown_and_a_wrong_value_are_refused() -> None:
-    with pytest.raises(PromptError, match=r"'interactivity_judge' needs conversation"):
+    with pytest.raises(DiscoverError, match=r"'interactivity_judge' needs conversation"):
         render("interactivity_judge")
-    with pytest.raises(PromptError, match=r"'interactivity_judge' has no place for mood"):
+    with pytest.raises(DiscoverError, match=r"'interactivity_judge' has no place for mood"):
         render("interactivity_judge", conversation="hi", mood="calm")
-    with pytest.raises(PromptError, match=r"conversation must be text, got int"):
+    with pytest.raises(DiscoverError, match=r"conversation must be text, got int"):
         OURS["interactivity_judge"].render({"conversation": 3})  # type: ignore[dict-item]
-    with pytest.raises(PromptError, match=r"unknown prompt 'voise'; there are abstraction, "):
+    with pytest.raises(DiscoverError, match=r"unknown prompt 'voise'; there are abstraction, "):
         render("voise")
 
 
@@ -134,7 +134,7 @@ def test_a_folder_replaces_prompts_by_name(tmp_path: Path, monkeypatch: pytest.M
 def test_a_replacement_that_would_go_wrong_is_refused_before_work_starts(
     tmp_path: Path, name: str, text: str, complaint: str
 ) -> None:
-    with pytest.raises(PromptError, match=re.escape(complaint)):
+    with pytest.raises(DiscoverError, match=re.escape(complaint)):
         write(tmp_path, name, text)
 
 
