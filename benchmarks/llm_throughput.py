@@ -121,7 +121,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
             print(f"{len(units)} conversations, {at_once} at once, {len(CANDIDATES)} candidates, wire {options.wire}")
             print(f"took {seconds:.2f} s, ideal {ideal:.2f} s, efficiency {ideal / seconds:.1%}")
             print(f"{usage.total.calls} calls, {1000 * processor / usage.total.calls:.1f} ms of processor time a call")
-            print(f"failures {dict(usage.failures)}, halted {report.halted}, structured {dict(usage.structured)}")
+            print(f"failures {dict(usage.failures)}, halted {report.halted}, answers {dict(usage.answers)}")
             print(watch.verdict())
             if usage.total.calls != server.counts["served"]:
                 raise SystemExit("the server and the client disagree on the number of calls")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from discover_lib.base.tokens import count_tokens
@@ -18,7 +17,7 @@ from discover_lib.core.conversation import Artifact, Message, Reply
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, JudgeError
 from discover_lib.core.view import UserView
-from discover_lib.engines.llm.organisation import LEAST_CEILING, MOST_TREES
+from discover_lib.engines.llm.organisation import MOST_TREES
 from discover_lib.engines.llm.prompting import PromptSet
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
@@ -27,7 +26,6 @@ from discover_lib.engines.miniature.judge import judge_intent, requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.engines.miniature.scoring import MiniatureScorer, behaviour_of
-from discover_lib.metrics.ceiling import ceiling
 
 _QUOTED = re.compile(r"<(user|assistant|reply|artifact)(\d*)>\n(.*?)\n</\1\2>", re.DOTALL)
 _INTENT = re.compile(r"^ *- \[([\d.]+)\] \((\w+)\) (.*)$", re.MULTILINE)
@@ -185,8 +183,7 @@ def within_reach(domain: str) -> Artifact:
     """A generated artifact of the miniature whose trees a builder keeps as they are."""
     for artifact in generate_artifacts(domain, "eval", 60):
         tree = engine(domain).builder.build(artifact).tree
-        opened = replace(tree, initially_discovered=(tree.roots[0].id,))
-        if len(tree.roots) <= MOST_TREES and ceiling(opened) >= LEAST_CEILING:
+        if len(tree.roots) <= MOST_TREES:
             return artifact
     raise AssertionError(f"no such artifact of {domain}")
 

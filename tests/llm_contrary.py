@@ -116,20 +116,12 @@ def denies_an_edge(given: Given) -> str:
 
 
 def leaks_in_the_request(given: Given) -> str:
-    """Every first message gives a hidden intent away, also when asked again."""
-    if given.task != "initial_request" or isinstance(given.text, Cut):
+    """Every first message gives a hidden intent away, until it is asked for again."""
+    if given.task != "initial_request" or given.asked_again or isinstance(given.text, Cut):
         return given.text
     data = given.data
     data["request"] = f"hi, could you make me something? {_LATENT.findall(given.prompt)[-1].lower()}"
     return json.dumps(data, ensure_ascii=False)
-
-
-def sees_leaks(given: Given) -> str:
-    """Every text that is checked is said to give the first hidden intent away."""
-    if given.task != "leak_check":
-        return given.text
-    hidden = given.prompt.split("\n# Hidden\n")[1]
-    return json.dumps(given.data | {"leaks": True, "ids": [_ROOT.findall(hidden)[0][0]]})
 
 
 def checks_nothing(given: Given) -> str:

@@ -348,7 +348,7 @@ def mangle(text: str, fault: str) -> str:
     if fault == "fenced":
         return f"```json\n{text}\n```"
     if fault == "prose":
-        return f"Sure! Here is what I found {{in full}}:\n\n{text}\n\nLet me know if anything is unclear."
+        return f"Sure! Here is what I found:\n\n{text}\n\nLet me know if anything is unclear."
     if fault == "trailing_comma":
         return re.sub(r"([\]}])\s*$", r",\1", text)
     if fault == "python_literal":

@@ -163,8 +163,6 @@ def report_build(report: BuildReport, folder: Path, asked: int, then: str) -> in
         typer.echo(f"{counted(len(report.built), 'artifact')}: {report.totals.line}")
         typer.echo(f"{percent(reach)} of their hidden intents are within reach of five perfect turns")
     if report.spent is not None and report.spent.calls:
-        for line in report.probed:
-            typer.echo(line)
         typer.echo(f"paid so far for the folder {folder}: {cost_line(report.spent)}")
         typer.echo(report.outcomes.line)
     for failure in report.failures:

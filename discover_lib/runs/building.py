@@ -31,7 +31,7 @@ from discover_lib.runs.calls import Spent
 from discover_lib.runs.database import LockedError
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
 from discover_lib.runs.options import check_prices
-from discover_lib.runs.outcomes import Outcomes, probed_lines
+from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.runner import ENDS_THE_RUN, failed_call, failure_of
 from discover_lib.runs.store import RunStore
 
@@ -94,7 +94,6 @@ class BuildReport:
         failures: one line for each artifact without a tree.
         spent: of the store of calls, over all commands; None without a model.
         outcomes: how the answers in that store came about.
-        probed: what servers of one's own were found to do with JSON schemas.
         halted: "budget", "stopped" or "auth" if it ended early, with the reason in `message`.
         kinds: why artifacts have no tree: "file" for one that cannot be read, else as of `Failure`.
     """
@@ -105,7 +104,6 @@ class BuildReport:
     halted: str | None = None
     message: str = ""
     outcomes: Outcomes = field(default_factory=Outcomes)
-    probed: tuple[str, ...] = ()
     kinds: frozenset[str] = frozenset()
 
     @property
@@ -246,7 +244,6 @@ class _Building:
             self._store.calls.spent(),
             *why_ended,
             outcomes=Outcomes.of_run(self._store),
-            probed=tuple(probed_lines(self._store)),
             kinds=frozenset(kinds),
         )
 

@@ -1,7 +1,7 @@
 """The model calls of a run, in its file: the cache of finished calls, what each took and how its answer came about.
 
-A resumed run pays for no call twice.  `CallStore` is what the client takes as its cache (`CallCache`); it also keeps
-what probes of servers said and a note on every answer.
+A resumed run pays for no call twice.  `CallStore` is what the client takes as its cache (`CallCache`); it also keeps a
+note on every answer (`AnswerStore`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from discover_lib.base.json_text import to_json
 from discover_lib.runs.database import Database
 
 if TYPE_CHECKING:
-    from discover_lib.engines.llm.calls.probe import Verdict
     from discover_lib.engines.llm.calls.records import Answered, Completion, Request
 
 
@@ -30,7 +29,6 @@ CALLS_TABLE = """CREATE TABLE calls (
 CALLS_INDEX = "CREATE INDEX calls_by_reply ON calls (reply_hash)"
 ANSWERS_TABLE = """CREATE TABLE answers (
         key TEXT PRIMARY KEY, purpose TEXT NOT NULL, outcome TEXT, remarks TEXT NOT NULL)"""
-PROBED = "schema probe: "  # how the names of verdicts begin, in the table of the run
 INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)"
 # A call whose answer is asked for anew keeps its row, and so its cost, under a key that no request has.
@@ -151,25 +149,7 @@ class CallStore:
                     now = self._database.one("SELECT key FROM calls WHERE rowid = ?", (row,))
                     self._database.execute("UPDATE answers SET key = ? WHERE key = ?", (*now, key))
 
-    # -- what probes said (the client's `KeepsVerdicts`) -----------------------------------------------------------
-
-    def schema_verdict(self, model: str, server: str) -> Verdict | None:
-        row = self._database.one("SELECT value FROM run WHERE name = ?", (f"{PROBED}{model} at {server}",))
-        return row[0] if row else None
-
-    def put_schema_verdict(self, model: str, server: str, verdict: Verdict) -> None:
-        with self._database.transaction():
-            row = (f"{PROBED}{model} at {server}", verdict)
-            self._database.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", row)
-
-    def schema_verdicts(self) -> dict[str, Verdict]:
-        """Model and server in words → what its probe said."""
-        rows = self._database.all(
-            "SELECT name, value FROM run WHERE substr(name, 1, ?) = ? ORDER BY 1", (len(PROBED), PROBED)
-        )
-        return {name.removeprefix(PROBED): verdict for name, verdict in rows}
-
-    # -- notes on answers (the client's `KeepsAnswers`) ------------------------------------------------------------
+    # -- notes on answers (the client's `AnswerStore`) ------------------------------------------------------------
 
     def put_answer(self, answer: Answered) -> None:
         """Note how an answer came about; on disk with whatever is committed next, so before the turn that rests on it.

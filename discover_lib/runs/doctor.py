@@ -210,7 +210,6 @@ def _ask_all(requests: Mapping[str, Request], settings: ClientSettings | None) -
 
 
 def _ask(client: LLMClient, request: Request) -> _Answer:
-    from discover_lib.engines.llm.calls.probe import IN_WORDS
     from discover_lib.engines.llm.calls.records import LLMError
 
     model = request.model
@@ -222,9 +221,9 @@ def _ask(client: LLMClient, request: Request) -> _Answer:
         if error.kind == "content":
             return _Answer(f"{model}{where}: reached, but it wrote no text ({answer})", True)
         return _Answer(f"{answer}{'' if (client.settings.api_base or '') in answer else where}", False)
+    if not done.text:
+        return _Answer(f"{model}{where}: reached, but it wrote no text within {request.max_tokens} tokens", True)
     price = "price unknown" if done.cost is None else f"${done.cost:.6f}"
     word = " ".join(done.text.split())
     answer = word if len(word) <= 30 else word[:29] + "…"
-    verdict = client.probe_schema(model, request.timeout_seconds)
-    schemas = f"; {IN_WORDS[verdict]}" if verdict else ""
-    return _Answer(f"{model}{where}: answered “{answer}” in {done.seconds:.1f} s, {price}{schemas}", True)
+    return _Answer(f"{model}{where}: answered “{answer}” in {done.seconds:.1f} s, {price}", True)

@@ -5,7 +5,6 @@ The notes are kept beside the calls (`CallStore.answers`), so the line is the sa
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -55,12 +54,7 @@ class Outcomes(Record, derived=("line",), omit=("leaks", "unread")):
     @classmethod
     def of_usage(cls, usage: Usage) -> Outcomes:
         """Of what one client did, where nothing is kept."""
-        from discover_lib.engines.llm.calls.probe import PURPOSE as PROBE
-
-        remarks: Counter[str] = Counter()
-        for purpose, seen in usage.remarks.items():
-            remarks.update(seen if purpose != PROBE else {})
-        return cls(usage.structured_by_purpose, dict(remarks))
+        return cls(usage.answers, usage.remarks)
 
     @property
     def line(self) -> str:
@@ -112,15 +106,8 @@ def cost_line(spent: Spent) -> str:
     return f"{counted(spent.calls, 'call')}, {tokens}, {price_line(spent.cost, spent.unpriced, spent.calls)}"
 
 
-def probed_lines(store: RunStore) -> list[str]:
-    """What servers of one's own were found to do with JSON schemas."""
-    from discover_lib.engines.llm.calls.probe import IN_WORDS
-
-    return [f"{where} {IN_WORDS[verdict]}" for where, verdict in store.calls.schema_verdicts().items()]
-
-
 def closing_lines(store: RunStore) -> list[str]:
     """What a command says of its calls when it ends, over the whole run; nothing where no model was asked."""
     spent = store.calls.spent()
-    lines = [*probed_lines(store), cost_line(spent), Outcomes.of_run(store).line]
+    lines = [cost_line(spent), Outcomes.of_run(store).line]
     return [line for line in lines if line] if spent.calls else []

@@ -30,9 +30,7 @@ from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.builder import STAGES
 from discover_lib.engines.llm.calls.prices import Price, price_of
-from discover_lib.engines.llm.calls.probe import MAX_TOKENS as PROBE_TOKENS
-from discover_lib.engines.llm.calls.probe import PURPOSE as PROBE
-from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
+from discover_lib.engines.llm.calls.records import Answered, Completion, LLMError, Request
 from discover_lib.engines.llm.leak_check import MAX_TOKENS as LEAK_CHECK_TOKENS
 from discover_lib.engines.llm.leak_check import PURPOSE as LEAK_CHECK
 from discover_lib.engines.local.names import is_local
@@ -99,7 +97,6 @@ THINKING = {  # tokens that are billed with a call's completion and not shown, b
     "xhigh": Span(2000, 8000, 30000),
 }
 USER_MESSAGE = Span(20, 28, 50)  # about 20 words are asked for, at most 40
-PROBING = (Span(15, 20, 60), Span(8, 15, 40))  # the one question whether a server takes JSON schemas
 CHECK = Span(15, 30, 60)  # whether it leaks, and why
 THOUGHT = Span(20, 45, 120)  # beside the user's message
 VERDICT = Span(30, 45, 75)  # one intent: reason, engaged, near misses
@@ -255,8 +252,6 @@ def plan_run(
     if measured and "assistant" in measured:
         lengths[FINAL] = measured["assistant"]  # metered together
     calls = _calls(run, turns, builder)
-    structured = dict.fromkeys(model for purpose, model in calls if purpose not in ("assistant", FINAL))
-    calls |= {(PROBE, each): Span.exactly(probes) for each in structured if (probes := settings.probed_servers(each))}
     stages = []
     for (purpose, model), count in calls.items():
         limits = _limits(run, purpose, model)
@@ -375,8 +370,6 @@ def _calls(run: LaidOut, turns: Span, builder: str | None) -> dict[tuple[str, st
 
 def _limits(run: LaidOut, purpose: str, model: str) -> Limits:
     """What the calls of a stage are bounded by."""
-    if purpose == PROBE:
-        return Limits(PROBE_TOKENS)
     if purpose == LEAK_CHECK:
         return Limits(LEAK_CHECK_TOKENS)
     role = "scorer" if purpose in SCORING else purpose.partition(":")[0].replace(FINAL, "assistant")
@@ -466,8 +459,8 @@ class Scale:
         self.weights.setdefault(purpose, []).append(sum(map(count_tokens, contents)))
         raise LLMError("only weighed", "content")
 
-    def remark(self, purpose: str, what: str, times: int = 1) -> None:
-        """Nothing to count."""
+    def note(self, answer: Answered) -> None:
+        """Nothing to keep."""
 
     def weigh(self, ask: Callable[..., object], *arguments: object) -> None:
         with contextlib.suppress(RoleError):
@@ -504,7 +497,6 @@ def _lengths(run: LaidOut, rehearsal: Rehearsal) -> dict[str, Length]:
         purpose: Length(_at_least(scale, purpose, beyond), completion, COUNTED_BASIS)
         for purpose, (completion, beyond) in assumed.items()
     }
-    lengths[PROBE] = Length(*PROBING, ASSUMED_BASIS)
     return lengths | {f"builder: {stage}": Length(*spans, ASSUMED_BASIS) for stage, spans in BUILDING.items()}
 
 

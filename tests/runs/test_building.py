@@ -16,14 +16,14 @@ from pathlib import Path
 import llm_brain
 import pytest
 from command_line import discover
-from llm_contrary import Contrary, contrary, sees_leaks
+from llm_contrary import Contrary, contrary, leaks_in_the_request
 from llm_server import FakeServer
 from rich.console import Console
 
 from discover_lib.cli.show import BuildingBar
 from discover_lib.engines.llm.builder import STAGES
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.llm.calls.records import Completion, Request
+from discover_lib.engines.llm.calls.records import Answered, Completion, Request
 from discover_lib.engines.llm.calls.structured import again
 from discover_lib.engines.llm.calls.totals import CountingClient
 from discover_lib.engines.miniature.artifacts import generate_artifacts
@@ -150,7 +150,7 @@ def test_a_second_build_into_a_folder_is_told_of_the_first(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_answers_sent_back_for_their_content_were_asked_again_and_not_clean(tmp_path: Path) -> None:
     files = write_artifacts(tmp_path / "in", 2)
-    with FakeServer(Contrary(habits=(sees_leaks,))) as server:
+    with FakeServer(Contrary(habits=(leaks_in_the_request,))) as server:
         first = build(files, tmp_path / "out", server)
         said = [first.outcomes.answers]
         for tree in (tmp_path / "out").glob("*.json"):
@@ -163,21 +163,21 @@ def test_answers_sent_back_for_their_content_were_asked_again_and_not_clean(tmp_
     assert said[0]["builder: synthesis"] == {"clean": 2}
 
 
-def test_a_question_asked_three_times_is_one_answer_asked_for_again() -> None:
+def test_a_call_is_counted_once_and_an_answer_asked_for_again_by_its_note() -> None:
     class Says:
         def complete(self, request: Request) -> Completion:
             return Completion("so", 1, 1)
 
-        def count_structured(self, purpose: str, outcome: str) -> None: ...
-
-        def remark(self, purpose: str, what: str, times: int = 1) -> None: ...
+        def note(self, answer: Answered) -> None: ...
 
     client = CountingClient(Says())
     first, other = (Request("m", ({"role": "user", "content": text},), "judge") for text in ("?", "??"))
-    for request in (first, first, again(first, "a", "no"), again(first, "b", "not that"), other):
+    for request in (first, first, again(first, "a", "no"), other):
         client.complete(request)
-    assert (client.totals.calls, client.totals.asked_again) == (4, 1)
-    assert client.totals.line == "4 calls (1 answer asked for again), 4 tokens in, 4 out, price unknown"
+    client.note(Answered("a", "judge", "reasked"))
+    client.note(Answered("b", "judge", "clean"))
+    assert (client.totals.calls, client.totals.asked_again) == (3, 1)
+    assert client.totals.line == "3 calls (1 answer asked for again), 3 tokens in, 3 out, price unknown"
 
 
 @pytest.mark.slow

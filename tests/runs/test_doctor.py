@@ -91,9 +91,9 @@ def test_what_all_roles_have_in_common_is_said_once() -> None:
     assert told.count("no answer from") == 1 and "tree builder, judge, voice, assistant" in told
 
 
-def test_where_nobody_is_reached_the_host_is_named_and_how_to_name_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nobody_is_reached_it_is_said_how_to_name_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")  # as who forgot --api-base would hope
     (line,) = check_connection({"judge": "openai/one"}, ClientSettings(env_file=None))
-    assert line.text.startswith("openai/one: no answer from 127.0.0.1: ") and "HTTP 500" not in line.text
+    assert line.text.startswith("openai/one: no answer from the provider: ") and "HTTP 500" not in line.text
     assert line.text.endswith("; a server of your own is named with --api-base")

@@ -157,7 +157,7 @@ def test_every_try_of_the_same_command_stays_on_the_bill_and_differs_from_the_on
     prices = {MODEL: Price(1.0, 1.0)}
     one = dataclasses.replace(OPTIONS, assistants=("ask",), artifacts=1)
     with FakeServer(brain := Brain(broken="satisfaction_judge")) as server:
-        how: dict[str, Any] = {"settings": dataclasses.replace(settings(server), prices=prices, native_schema="never")}
+        how: dict[str, Any] = {"settings": dataclasses.replace(settings(server), prices=prices)}
         paid = []
         for _ in range(3):
             evaluate(run(one), tmp_path, **how)

@@ -1,82 +1,50 @@
 """What language models answer, as pydantic models: one for each prompt that wants structure.
 
-The models are forgiving in form (spelling of a choice, stray brackets around an id, some other names for a field) and
-strict in content: an id must be text, since the number 1.10 is 1.1, and what decides anything is never filled in.
-
-The answers of the paper's own prompts are not read: their fields (`node_id`, `is_satisfied_or_probed`,
-`classification_label`) are refused.
-
-`other_names` of an answer maps how else its fields are called to their names; it is no part of the schema that is sent,
-and neither is what a scale takes between its steps: a stored call is known by its schema, too.
+The models take what their prompts ask for and nothing else: no field of another name, no text for a number.  Three
+things are read as they are meant: an id in brackets, as prompts show it, a choice with a capital, and a word such as
+"none" in a list of texts, which is no text.  A field that may be left out is required in the schema that is sent, as
+strict modes of providers want it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from discover_lib.engines.llm.calls.reading import left_out, says_nothing
-
-_OTHER_CHOICES = {"dialog_act": "dialogue_act"}  # the paper's spelling
-_LINE = re.compile(r"\[(\d+(?:\.\d+)*)\]\s+\S.*", re.DOTALL)  # as prompts list what has an id
-_REASONS = dict.fromkeys(("reasoning", "rationale", "explanation"), "reason")
-
-
-def _choice(value: Any) -> Any:
-    """ "Dialogue Act" → "dialogue_act"."""
-    if not isinstance(value, str):
-        return value
-    choice = "_".join(value.lower().replace("-", " ").replace("_", " ").split())
-    return _OTHER_CHOICES.get(choice, choice)
+_NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
 
 
 def _id(value: Any) -> Any:
-    """ "[1.2]", or the whole line "[1.2] A cat", → "1.2"."""
-    if not isinstance(value, str):
-        return value
-    line = _LINE.fullmatch(value.strip())
-    return line.group(1) if line else value.strip().strip('[]()#"').rstrip(".:").strip()
+    """ "[1.2]" → "1.2"."""
+    return value.strip().removeprefix("[").removesuffix("]") if isinstance(value, str) else value
 
 
-def _ids(value: Any) -> Any:
-    """ "1.2" → ["1.2"]."""
-    return [value] if isinstance(value, str) and re.fullmatch(r"[\d.]+", value.strip("[]() ")) else value
+def _choice(value: Any) -> Any:
+    """ "Artifact" → "artifact"."""
+    return value.lower() if isinstance(value, str) else value
 
 
 def _texts(value: Any) -> Any:
-    """None → no texts; "none", "n/a", "-" and the like are no text either."""
-    if value is None:
-        return []
-    return [each for each in value if each is not None and not says_nothing(each)] if isinstance(value, list) else value
+    """Without words that only say that there is none."""
+    return [each for each in value if not _says_none(each)] if isinstance(value, list) else value
 
 
-def _not_empty(value: str) -> str:
-    if not value.strip():
-        raise ValueError("must not be empty")
-    return value
+def _says_none(value: Any) -> bool:
+    """Whether this is "none", "(none)", "N/A.", "-", "" and the like; "..." says that there is more."""
+    return isinstance(value, str) and value.strip(" ()[]-–").removesuffix(".").lower() in _NOTHING
 
 
-def _in_words(value: str) -> str:
-    if left_out(value):
+def _written_out(value: str) -> str:
+    if not value.strip(" \t\n.…"):
         raise ValueError("must be written out")
     return value
 
 
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?")
-
-
 def _within(lowest: int, highest: int) -> Callable[[Any], float]:
-    """Reads a number of a scale: "4" → 4, "4.5" → 4.5, "4/5" → 4 where 5 is the highest."""
-
     def read(value: Any) -> float:
-        found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
-        if found and found[2] in (None, str(highest)):
-            value = float(found[1]) if "." in found[1] else int(found[1])
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not lowest <= value <= highest:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not lowest <= value <= highest:
             raise ValueError(f"must be a number from {lowest} to {highest}")
         return value
 
@@ -88,87 +56,77 @@ def _steps(lowest: int, highest: int) -> dict[str, Any]:
 
 
 # Bounds are checked here and not stated in the schema: the strict modes of some providers refuse them there.
-Id = Annotated[str, BeforeValidator(_id), AfterValidator(_not_empty), Field(strict=True)]
-Text = Annotated[str, AfterValidator(_not_empty), Field(strict=True)]
-Reason = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
-Ids = Annotated[list[Id], BeforeValidator(_ids)]
-MaybeId = Annotated[Id | None, BeforeValidator(lambda value: None if says_nothing(value) else value)]
-Written = Annotated[Text, AfterValidator(_in_words)]
-Texts = Annotated[list[Written], BeforeValidator(_texts)]
+Text = Annotated[str, AfterValidator(_written_out)]
+Id = Annotated[Text, BeforeValidator(_id)]
+Texts = Annotated[list[Text], BeforeValidator(_texts)]
 # Scales whose steps are whole numbers.  A judge who answers between two steps has answered: 4.5 is kept as 4.5 (and
 # satisfied, 3.5 is not), 2.5 of 3 likewise, as the paper's interactivity is a float.
 Satisfaction = Annotated[int | float, BeforeValidator(_within(1, 5)), WithJsonSchema(_steps(1, 5))]
 Rating = Annotated[int | float, BeforeValidator(_within(1, 3)), WithJsonSchema(_steps(1, 3))]
 
 
+def _all_required(schema: dict[str, Any]) -> None:
+    schema["required"] = list(schema["properties"])
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
+class Form(BaseModel):
+    """The form of an answer, or of a part of one."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=_all_required)
+
+
 # -- judge and voice -----------------------------------------------------------------------------------------------
 
 
-class JudgedIntent(BaseModel):
+class JudgedIntent(Form):
     id: Id
-    reason: Reason
+    reason: str
     engaged: bool
     near_misses: Texts = Field(default_factory=list)
 
 
-class ResponseEvaluation(BaseModel):
+class ResponseEvaluation(Form):
     """`response_evaluation`: the kind of a reply and a verdict on each intent that was reached."""
 
-    kind_reason: Reason
+    kind_reason: str
     kind: Annotated[Literal["artifact", "dialogue_act"], BeforeValidator(_choice)]
     intents: list[JudgedIntent]
-    other_names: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(
-            ("near_miss", "tangential", "tangential_alternatives", "tangential_alternative", "alternatives"),
-            "near_misses",
-        ),
-        **dict.fromkeys(("evaluations", "intent_evaluations"), "intents"),
-        **dict.fromkeys(("classification", "response_type"), "kind"),
-        **dict.fromkeys(("classification_reason", "classification_reasoning", "kind_reasoning"), "kind_reason"),
-        **_REASONS,
-        "is_engaged": "engaged",
-        "intent_id": "id",
-    }
 
 
-class UserMessage(BaseModel):
+class UserMessage(Form):
     """`user_reply`: what the user types next."""
 
-    thought: Reason
-    message: Written
-    other_names: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("thoughts", *_REASONS), "thought"),
-        "user_message": "message",
-    }
+    thought: str
+    message: Text
 
 
-class LeakCheck(BaseModel):
+class LeakCheck(Form):
     """`leak_check`: which hidden intents a message gives away."""
 
-    reason: Reason
+    reason: str
     leaks: bool
-    ids: Ids
-    other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "leak": "leaks", "gives_away": "leaks"}
+    ids: list[Id]
 
 
-class Refusal(BaseModel):
+class Refusal(Form):
     """`refusal`: whether a reply refuses what was asked."""
 
-    reason: Reason
+    reason: str
     refuses: bool
-    other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "refusal": "refuses", "refused": "refuses"}
 
 
 # -- builder -------------------------------------------------------------------------------------------------------
 
 
-class Requirement(BaseModel):
+class Requirement(Form):
     text: Text
     aspect: Text
-    evidence: Reason
+    evidence: str
 
 
-class Synthesis(BaseModel):
+class Synthesis(Form):
     """`requirement_synthesis`: the most specific requirements of an artifact."""
 
     topic: Text
@@ -176,72 +134,69 @@ class Synthesis(BaseModel):
     items: list[Requirement]
 
 
-class Level(BaseModel):
+class Level(Form):
     items: list[Text]
 
 
-class Abstraction(BaseModel):
+class Abstraction(Form):
     """`abstraction`: ever broader versions, level 1 first."""
 
     levels: list[Level]
 
 
-class Place(BaseModel):
+class Place(Form):
     id: Id
-    parent: MaybeId
-    same_as: MaybeId = None
+    parent: Id | None
+    same_as: Id | None = None
 
 
-class Hierarchy(BaseModel):
+class Hierarchy(Form):
     """`hierarchy`: where each item stands."""
 
     items: list[Place]
 
 
-class ComparedPair(BaseModel):
+class ComparedPair(Form):
     number: int
-    reason: Reason
+    reason: str
     narrow_implies_broad: bool
     broad_implies_narrow: bool
     instead: int | None = None  # number of a pair whose broad requirement the narrow one does imply
 
 
-class SupersetCheck(BaseModel):
+class SupersetCheck(Form):
     """`superset_check`: is the parent of each pair strictly broader than its child?"""
 
     pairs: list[ComparedPair]
-    other_names: ClassVar[Mapping[str, str]] = _REASONS
 
 
-class InitialRequest(BaseModel):
+class InitialRequest(Form):
     """`initial_request`: the first message and the roots that it names."""
 
-    chosen: Ids
-    request: Written
+    chosen: list[Id]
+    request: Text
 
 
 # -- evaluation ----------------------------------------------------------------------------------------------------
 
 
-class LeafScore(BaseModel):
+class LeafScore(Form):
     id: Id
-    reason: Reason
+    reason: str
     score: Satisfaction
 
 
-class SatisfactionScores(BaseModel):
+class SatisfactionScores(Form):
     """`satisfaction_judge`: 1 to 5 for each of the most specific intents."""
 
     scores: list[LeafScore]
-    other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "rating": "score"}
 
 
-class Interactivity(BaseModel):
+class Interactivity(Form):
     """`interactivity_judge`: 1 to 3 for a conversation."""
 
-    reason: Reason
+    reason: str
     score: Rating
-    other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "rating": "score", "interactivity": "score"}
 
 
 class PaperInteractivity(Interactivity):
@@ -250,14 +205,13 @@ class PaperInteractivity(Interactivity):
     score: Annotated[float, BeforeValidator(_within(1, 3))]
 
 
-class AnnotatedTurn(BaseModel):
+class AnnotatedTurn(Form):
     turn: int
-    reason: Reason
+    reason: str
     behaviour: Annotated[Literal["divergent", "convergent"], BeforeValidator(_choice)]
 
 
-class BehaviourAnnotation(BaseModel):
+class BehaviourAnnotation(Form):
     """`behaviour_annotation`: whether each turn opened up or closed in."""
 
     turns: list[AnnotatedTurn]
-    other_names: ClassVar[Mapping[str, str]] = {**_REASONS, "behavior": "behaviour"}

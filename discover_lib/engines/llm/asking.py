@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypedDict, TypeVar
-
-from pydantic import BaseModel
+from typing import TypedDict
 
 from discover_lib.core.roles import RoleError
 from discover_lib.engines.llm.calls.client import LLMClient
+from discover_lib.engines.llm.calls.reading import Check, T
 from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, LLMError, Request
-from discover_lib.engines.llm.calls.structured import StructuredError, ask_structured
+from discover_lib.engines.llm.calls.structured import Seen, StructuredError, ask_structured
 from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts, one_line
-
-T = TypeVar("T", bound=BaseModel)
-Check = Callable[[T], str | None]  # one line naming the defect, or None
 
 EXCERPT = 200  # characters of an unusable answer that an error shows; the whole stands in its cause
 
@@ -66,16 +62,23 @@ class Model:
         )
 
     def answer(
-        self, prompt: str, values: dict[str, str], answer: type[T], check: Check[T], *, purpose: str, seed: int | None
+        self,
+        prompt: str,
+        values: dict[str, str],
+        answer: type[T],
+        check: Check[T] = lambda _: None,
+        seen: Seen[T] = lambda _: {},
+        *,
+        purpose: str,
     ) -> T:
-        """The checked answer to a prompt.
+        """The checked answer to a prompt; arguments as of `ask_structured`.
 
         Raises:
             StructuredError: no usable answer after one re-ask that named the defect.
             LLMError: no answer at all.
         """
-        request = self.request(self.prompts.render(prompt, **values), purpose, seed=seed)
-        return ask_structured(self.client, request, answer, check).value
+        request = self.request(self.prompts.render(prompt, **values), purpose)
+        return ask_structured(self.client, request, answer, check, seen).value
 
 
 @contextmanager

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Unpack
 
+from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
 from discover_lib.engines.llm.asking import Effort, Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
-from discover_lib.engines.llm.calls.cut import ask_whole
 from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking
 from discover_lib.engines.llm.calls.records import Completion, Request
+from discover_lib.engines.llm.calls.structured import ask_whole
 from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts
-from discover_lib.engines.llm.vocabularies import count_for
 
 TEMPERATURE = 0.7
 MAX_TOKENS = 2048
@@ -56,9 +56,7 @@ class LLMAssistant:
         self.model = Model(client, model, temperature, max_tokens, **effort)
 
     def reply(self, messages: Sequence[Message], seed: int) -> Reply:
-        request = self._request(messages, seed)
-        with failing_as(AssistantError, f"{self.name} did not reply"):
-            return self._read(ask_whole(self.model.client.complete, request))
+        return self._asked(messages, seed, self.model.client.complete)
 
     def stream(self, messages: Sequence[Message], seed: int, on_text: Callable[[str], None]) -> Reply:
         """As `reply`, with the whole text so far, without thinking, handed to `on_text` as it grows.
@@ -66,14 +64,20 @@ class LLMAssistant:
         Raises:
             AssistantError: no reply could be had.
         """
-        request = self._request(messages, seed)
         client = self.model.client
 
         def show(text: str) -> None:
             on_text(_begun(text))
 
+        return self._asked(messages, seed, lambda request: client.stream(request, show))
+
+    def _asked(self, messages: Sequence[Message], seed: int, ask: Callable[[Request], Completion]) -> Reply:
         with failing_as(AssistantError, f"{self.name} did not reply"):
-            return self._read(ask_whole(lambda each: client.stream(each, show), request))
+            request, completion = ask_whole(self.model.client, ask, self._request(messages, seed))
+        if completion.finish_reason == "length":
+            line = f"{self.name}: the reply was cut off by its limit of {request.max_tokens} tokens"
+            raise AssistantError(line, (completion.text,))
+        return self._read(completion)
 
     def _request(self, messages: Sequence[Message], seed: int) -> Request:
         system: WireMessages = ({"role": "system", "content": self.system},) if self.system else ()
@@ -82,22 +86,22 @@ class LLMAssistant:
 
     def _read(self, completion: Completion) -> Reply:
         try:
-            text = without_thinking(completion.text, prose=True).strip()
+            text = without_thinking(completion.text).strip()
         except UnusableError as error:
             raise AssistantError(f"{self.name} did not reply: {error}", (completion.text,)) from None
         if not text:
             line = f"{self.name} replied with nothing (finish reason {completion.finish_reason!r})"
             raise AssistantError(line, (completion.text,))
-        return Reply(text, *_length(self.model.name, text, completion), self.name)
+        return Reply(text, *_length(text, completion), self.name)
 
 
-def _length(model: str, text: str, completion: Completion) -> tuple[int, str]:
+def _length(text: str, completion: Completion) -> tuple[int, str]:
     """Tokens of the text that the user reads, and how they were counted: hidden thinking is no length."""
     counted, hidden = completion.completion_tokens, completion.reasoning_tokens or 0
     if counted is not None and 0 < hidden < counted:
         return counted - hidden, REPORTED_TEXT
     if counted is None or text != completion.text.strip():
-        return count_for(model, text)
+        return count_tokens(text), COUNTING
     return counted, REPORTED
 
 
@@ -106,7 +110,7 @@ def _begun(text: str) -> str:
     if text.lstrip().startswith("<") and ">" not in text:
         return ""  # of a tag that may open thinking
     try:
-        return without_thinking(text, prose=True)
+        return without_thinking(text).lstrip()
     except UnusableError:
         return ""
 

@@ -80,14 +80,16 @@ class LLMJudge:
             "intents": describe_focus(tree, state, rules, shown),
             "wishes": describe_wishes(tree, state, rules, shown),
         }
+
+        def seen(answer: ResponseEvaluation) -> Mapping[str, int]:
+            return {
+                "stray ids": len(stray(answer, tree, state, rules)),
+                "contradicted": len(contradicted(answer, tree, shown)),
+            }
+
         with failing_as(JudgeError, "the reply could not be judged"):
-            answer = self.model.answer(
-                "response_evaluation", values, ResponseEvaluation, check, purpose="judge", seed=None
-            )
+            answer = self.model.answer("response_evaluation", values, ResponseEvaluation, check, seen, purpose="judge")
         against = contradicted(answer, tree, shown)
-        # What was mended in an answer that was taken.
-        self.model.client.remark("judge", "stray ids", len(stray(answer, tree, state, rules)))
-        self.model.client.remark("judge", "contradicted", len(against))
         verdicts = close_upwards(read_verdicts(answer, shown), tree, shown)
         reached = walk(tree, state, rules, lambda intent: verdicts[intent.id])
         evaluation = Evaluation(answer.kind, reached, one_line(answer.kind_reason))

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from discover_lib.core.conversation import Message
 from discover_lib.engines.llm import answers
-from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, LLMError, Request
-from discover_lib.engines.llm.calls.structured import Remarks, ask_structured
+from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, Answered, LLMError, Request
+from discover_lib.engines.llm.calls.structured import Asks, ask_structured
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, listed, one_line, quoted, transcript
 
 TEMPERATURE = 0.0
@@ -22,9 +22,7 @@ PURPOSE = "leak check"
 class LeakCheck:
     """Asks a model, of each text once; `purpose` is what its calls are metered under."""
 
-    def __init__(
-        self, client: Remarks, model: str, *, prompts: PromptSet | None = None, purpose: str = PURPOSE
-    ) -> None:
+    def __init__(self, client: Asks, model: str, *, prompts: PromptSet | None = None, purpose: str = PURPOSE) -> None:
         self.client = client
         self.purpose = purpose
         self.model = model
@@ -63,12 +61,14 @@ class LeakCheck:
                 return f"it leaks, but no hidden id is named; the ids are {', '.join(hidden)}"
             return "it leaks nothing, and yet ids are named" if named and not answer.leaks else None
 
+        def seen(answer: answers.LeakCheck) -> Mapping[str, int]:
+            return {"stray ids": sum(key not in hidden for key in answer.ids)}
+
         try:
-            answer = ask_structured(self.client, request, answers.LeakCheck, check).value
+            answer = ask_structured(self.client, request, answers.LeakCheck, check, seen).value
         except LLMError as error:
             if error.kind in ENDS_THE_RUN:
                 raise
-            self.client.remark(self.purpose, "unchecked")
+            self.client.note(Answered(request.key, self.purpose, remarks={"unchecked": 1}))
             return None
-        self.client.remark(self.purpose, "stray ids", sum(key not in hidden for key in answer.ids))
         return tuple(dict.fromkeys(key for key in answer.ids if key in hidden))

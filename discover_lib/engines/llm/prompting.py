@@ -33,10 +33,6 @@ _VALUE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 WireMessages = tuple[Mapping[str, str], ...]  # role and content, as every chat API takes them
 
 
-class PromptError(DiscoverError):
-    """A template that cannot be read or rendered; the message names it and what is wrong."""
-
-
 @dataclass(frozen=True)
 class Template:
     """One prompt.
@@ -56,14 +52,14 @@ class Template:
         """The messages with every value in its place.
 
         Raises:
-            PromptError: a value is missing, unknown, or not text.
+            DiscoverError: a value is missing, unknown, or not text.
         """
         for problem, names in (("needs", self.names - set(values)), ("has no place for", set(values) - self.names)):
             if names:
-                raise PromptError(f"prompt {self.name!r} {problem} {', '.join(sorted(names))}")
+                raise DiscoverError(f"prompt {self.name!r} {problem} {', '.join(sorted(names))}")
         for name, value in values.items():
             if not isinstance(value, str):
-                raise PromptError(f"prompt {self.name!r}: {name} must be text, got {type(value).__name__}")
+                raise DiscoverError(f"prompt {self.name!r}: {name} must be text, got {type(value).__name__}")
         # One pass: a value that itself holds "{{ … }}" is left as it is.
         return tuple(
             {"role": role, "content": _VALUE.sub(lambda found: values[found.group(1)], text)}
@@ -75,7 +71,7 @@ class PromptSet:
     """All templates, ours or with some replaced by files of the same name in `folder`.
 
     Raises:
-        PromptError: `folder` is missing, or holds a template that we do not know or that needs other values than ours.
+        DiscoverError: `folder` is missing, or holds a template that we do not know or that needs other values.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -95,18 +91,18 @@ class PromptSet:
 
     def __getitem__(self, name: str) -> Template:
         if name not in self.templates:
-            raise PromptError(f"unknown prompt {name!r}; there are {', '.join(sorted(self.templates))}")
+            raise DiscoverError(f"unknown prompt {name!r}; there are {', '.join(sorted(self.templates))}")
         return self.templates[name]
 
     def _replacements(self, folder: Path) -> dict[str, Template]:
         if not folder.is_dir():
-            raise PromptError(f"{folder}: no such folder of prompts")
+            raise DiscoverError(f"{folder}: no such folder of prompts")
         found = _read_folder(folder)
         for name, template in found.items():
             ours = self[name]
             if template.names != ours.names:
                 wanted, given = (", ".join(sorted(each)) or "none" for each in (ours.names, template.names))
-                raise PromptError(f"{folder}: prompt {name!r} must use the values {wanted}; it uses {given}")
+                raise DiscoverError(f"{folder}: prompt {name!r} must use the values {wanted}; it uses {given}")
         return found
 
 
@@ -133,15 +129,17 @@ def _parse(name: str, text: str) -> Template:
     text = text.replace("\r\n", "\n")
     pieces = _HEADING.split(_COMMENT.sub("", text))
     if len(pieces) < 3 or pieces[0].strip():
-        raise PromptError(f"prompt {name!r}: after its comment, a template starts with a line such as '--- system ---'")
+        raise DiscoverError(
+            f"prompt {name!r}: after its comment, a template starts with a line such as '--- system ---'"
+        )
     parts = tuple((role, body.strip()) for role, body in zip(pieces[1::2], pieces[2::2], strict=True))
     for role, body in parts:
         if role not in WIRE_ROLES:
-            raise PromptError(f"prompt {name!r}: a message is from one of {', '.join(WIRE_ROLES)}, not {role!r}")
+            raise DiscoverError(f"prompt {name!r}: a message is from one of {', '.join(WIRE_ROLES)}, not {role!r}")
         if not body:
-            raise PromptError(f"prompt {name!r}: an empty {role} message")
+            raise DiscoverError(f"prompt {name!r}: an empty {role} message")
         if "{{" in _VALUE.sub("", body):
-            raise PromptError(f"prompt {name!r}: a '{{{{' that opens no value; write {{{{ name }}}}")
+            raise DiscoverError(f"prompt {name!r}: a '{{{{' that opens no value; write {{{{ name }}}}")
     names = frozenset(name for _, body in parts for name in _VALUE.findall(body))
     sha = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
     return Template(name, parts, names, sha)

@@ -22,5 +22,5 @@ class LLMRefusalJudge:
     def refuses(self, asked: str, reply: str) -> bool:
         values = {"asked": quoted("asked", asked), "reply": quoted("reply", reply)}
         with failing_as(ScoreError, "whether a reply refuses could not be judged"):
-            answer = self.model.answer("refusal", values, Refusal, lambda _: None, purpose="refusal", seed=None)
+            answer = self.model.answer("refusal", values, Refusal, purpose="refusal")
         return answer.refuses

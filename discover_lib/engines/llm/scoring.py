@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Unpack
 
 from discover_lib.core.conversation import Conversation, Reply
@@ -17,7 +17,8 @@ from discover_lib.metrics.scorer import InteractivityRating, ScoreError
 
 TEMPERATURE = 0.0
 MAX_TOKENS = 8192
-INTERACTIVITY = {  # whose scale → prompt, form of its answer
+BETWEEN = "between steps"
+INTERACTIVITY: dict[str, tuple[str, type[Interactivity]]] = {  # whose scale → prompt, form of its answer
     "ours": ("interactivity_judge", Interactivity),
     "paper": ("interactivity_paper", PaperInteractivity),
 }
@@ -56,22 +57,26 @@ class LLMScorer:
         def check(answer: SatisfactionScores) -> str | None:
             return each_once([each.id for each in answer.scores], leaves, "id")
 
+        def seen(answer: SatisfactionScores) -> Mapping[str, int]:
+            scores = [each.score for each in answer.scores if each.id in leaves]
+            return {"stray ids": len(answer.scores) - len(scores), BETWEEN: _between(scores)}
+
         with failing_as(ScoreError, "satisfaction could not be scored"):
             answer = self.model.answer(
-                "satisfaction_judge", values, SatisfactionScores, check, purpose="satisfaction", seed=None
+                "satisfaction_judge", values, SatisfactionScores, check, seen, purpose="satisfaction"
             )
-        self._count("satisfaction", [each.id for each in answer.scores], leaves)
-        self._count_between("satisfaction", [each.score for each in answer.scores if each.id in leaves])
         scores = {each.id: LeafScore(each.id, each.score, one_line(each.reason)) for each in answer.scores}
         return tuple(scores[leaf] for leaf in leaves)
 
     def interactivity(self, conversation: Conversation) -> InteractivityRating:
         values = {"conversation": transcript(conversation.messages())}
         prompt, form = INTERACTIVITY[self.interactivity_scale]
+
+        def seen(answer: Interactivity) -> Mapping[str, int]:
+            return {BETWEEN: _between([answer.score])} if self.interactivity_scale == "ours" else {}
+
         with failing_as(ScoreError, "interactivity could not be rated"):
-            answer = self.model.answer(prompt, values, form, lambda _: None, purpose="interactivity", seed=None)
-        if self.interactivity_scale == "ours":
-            self._count_between("interactivity", [answer.score])
+            answer = self.model.answer(prompt, values, form, seen=seen, purpose="interactivity")
         return InteractivityRating(answer.score, one_line(answer.reason))
 
     def behaviour(self, conversation: Conversation) -> tuple[TurnBehaviour, ...]:
@@ -81,20 +86,20 @@ class LLMScorer:
         def check(answer: BehaviourAnnotation) -> str | None:
             return each_once([str(each.turn) for each in answer.turns], [str(turn) for turn in turns], "turn")
 
+        def seen(answer: BehaviourAnnotation) -> Mapping[str, int]:
+            return {"stray ids": sum(each.turn not in turns for each in answer.turns)}
+
         with failing_as(ScoreError, "behaviour could not be annotated"):
             answer = self.model.answer(
-                "behaviour_annotation", values, BehaviourAnnotation, check, purpose="behaviour", seed=None
+                "behaviour_annotation", values, BehaviourAnnotation, check, seen, purpose="behaviour"
             )
-        self._count("behaviour", [each.turn for each in answer.turns], turns)
         found = {each.turn: TurnBehaviour(each.turn, each.behaviour, one_line(each.reason)) for each in answer.turns}
         return tuple(found[turn] for turn in turns)
 
-    def _count(self, purpose: str, given: Collection[object], wanted: Collection[object]) -> None:
-        self.model.client.remark(purpose, "stray ids", sum(each not in wanted for each in given))
 
-    def _count_between(self, purpose: str, scores: Iterable[float]) -> None:
-        """Count scores between the whole numbers that a prompt names: they are kept (`answers.Satisfaction`)."""
-        self.model.client.remark(purpose, "between steps", sum(score != int(score) for score in scores))
+def _between(scores: Iterable[float]) -> int:
+    """How many scores lie between the whole numbers that a prompt names: they are kept (`answers.Satisfaction`)."""
+    return sum(score != int(score) for score in scores)
 
 
 def each_once(given: Sequence[str], wanted: Collection[str], what: str) -> str | None:

@@ -26,7 +26,7 @@ from discover_lib.engines.llm.answers import UserMessage
 from discover_lib.engines.llm.asking import Effort, Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.records import Request
-from discover_lib.engines.llm.calls.structured import StructuredError, again, ask_structured
+from discover_lib.engines.llm.calls.structured import StructuredError, ask_structured
 from discover_lib.engines.llm.leak_check import LeakCheck
 from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts, one_line, transcript
 from discover_lib.engines.manner import Form, Manner
@@ -112,11 +112,7 @@ class LLMVoice:
             prompt = self._formed(prompt, self.manner.form(derive_rng(seed, "form")))
         request = self.model.request(prompt, "voice", seed=seed)
         with failing_as(VoiceError, "the user's message could not be had"):
-            first, raw = self._asked(request, view, messages)
-            if raw is None or not self._paraphrases(first, view, messages):
-                return first
-            second, _ = self._asked(again(request, raw, PARAPHRASED), view, messages)
-        return min((second, first), key=lambda message: len(self.flaws(message, view, messages)))
+            return self._asked(request, view, messages)
 
     def _formed(self, prompt: WireMessages, form: Form) -> WireMessages:
         """A prompt that also says how the message is to look, in its last part: many models want one from each side."""
@@ -138,23 +134,24 @@ class LLMVoice:
         """The flaws that words show; paraphrases are the leak check's."""
         return find_flaws(message, view, messages, self._longest)
 
-    def _asked(self, request: Request, view: UserView, messages: Sequence[Message]) -> tuple[str, str | None]:
-        """The message and what came back word for word, which is None where no message without a flaw came."""
-        heard: list[str] = []
+    def _asked(self, request: Request, view: UserView, messages: Sequence[Message]) -> str:
+        heard: dict[str, int] = {}  # message → how many flaws it has
 
         def check(answer: UserMessage) -> str | None:
-            heard.append(plain(answer.message))
-            found = self._visible(heard[-1], view, messages)
-            return "; ".join(flaw.line for flaw in found) or None
+            message = plain(answer.message)
+            lines = [flaw.line for flaw in self._visible(message, view, messages)]
+            if not lines and self._paraphrases(message, view, messages):
+                lines.append(PARAPHRASED)
+            if not BREAKS_ROLE.search(message):
+                heard[message] = len(lines)
+            return "; ".join(lines) or None
 
         try:
-            answer = ask_structured(self.model.client, request, UserMessage, check)
+            return plain(ask_structured(self.model.client, request, UserMessage, check).value.message)
         except StructuredError:
-            usable = [said for said in reversed(heard) if not BREAKS_ROLE.search(said)]
-            if not usable:
+            if not heard:
                 raise
-            return min(usable, key=lambda said: len(self._visible(said, view, messages))), None  # a later one on a tie
-        return plain(answer.value.message), answer.raw[-1]
+            return min(reversed(heard), key=heard.__getitem__)  # the later one on a tie
 
     def _paraphrases(self, message: str, view: UserView, messages: Sequence[Message]) -> bool:
         """Whether a message gives away in other words what the user cannot know, by the model that checks it if any.

@@ -149,7 +149,7 @@ def heard(text: str) -> str:
     from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking  # heavy, and not on the site
 
     try:
-        return without_thinking(text, prose=True).strip()
+        return without_thinking(text).strip()
     except UnusableError:
         return ""
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import logging
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import TRANSPORT_FAULTS, FakeServer, Faults, ServerProcess
+from llm_server import TRANSPORT_FAULTS, FakeServer, Faults
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.llm.calls import prices
 from discover_lib.engines.llm.calls.client import (
     Budget,
@@ -28,8 +26,6 @@ from discover_lib.engines.llm.calls.client import (
     Request,
 )
 from discover_lib.engines.llm.calls.direct import OWN_SERVERS, DirectWire
-from discover_lib.engines.llm.calls.litellm import LiteLLMWire
-from discover_lib.engines.llm.calls.records import LOST_KEY
 from discover_lib.engines.llm.calls.wire import kind_of_status, redact, seconds_of
 
 # LiteLLM reads pydantic models in a way that pydantic is going to drop.
@@ -95,13 +91,6 @@ class Memory:
 # -- the wire --------------------------------------------------------------------------------------------------------
 
 
-def test_a_reply_comes_with_its_tokens_and_its_end(client: LLMClient) -> None:
-    completion = client.complete(say("three words here"))
-    assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("three words here", 3, 3)
-    assert (completion.finish_reason, completion.attempts, completion.cached) == ("stop", 1, False)
-    assert completion.cost is None  # nobody knows what this server charges
-
-
 def test_everything_that_decides_the_reply_is_sent(client: LLMClient, server: FakeServer) -> None:
     client.complete(say("sent whole", temperature=0.5, max_tokens=7, seed=11))
     body = server.received[-1]
@@ -127,15 +116,6 @@ def test_a_fault_of_the_line_is_asked_again_and_the_reply_is_whole(
     assert completion.attempts == 2
 
 
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-def test_tokens_that_nobody_counted_are_unknown(client: LLMClient, server: FakeServer, streamed: bool) -> None:
-    server.script.append("missing_usage")
-    request = say("no usage", sample=streamed)
-    completion = client.stream(request, lambda text: None) if streamed else client.complete(request)
-    assert completion.text == "no usage"
-    assert completion.prompt_tokens is completion.completion_tokens is completion.cost is None
-
-
 @pytest.mark.parametrize(("status", "kind"), [("400", "bad_request"), ("401", "auth"), ("404", "bad_request")])
 def test_what_can_never_succeed_is_sent_once(client: LLMClient, server: FakeServer, status: str, kind: str) -> None:
     server.script.append(status)
@@ -153,13 +133,6 @@ def test_a_stream_shows_the_text_so_far_in_the_callers_thread(client: LLMClient)
     assert all(completion.text.startswith(text) for text, _ in seen)
 
 
-def test_a_stream_that_is_cut_begins_anew(client: LLMClient, server: FakeServer) -> None:
-    server.script.append("cut_body")
-    seen: list[str] = []
-    client.stream(say("one two three four"), seen.append)
-    assert seen[-1] == "one two three four"
-
-
 # -- retries ---------------------------------------------------------------------------------------------------------
 
 
@@ -170,15 +143,7 @@ def test_attempts_end_with_one_clear_line(server: FakeServer) -> None:
     assert str(caught.value) == "openai/fake: HTTP 500: something broke (after 3 attempts)"
     assert (caught.value.kind, caught.value.attempts) == ("server", 3)
     assert client.usage.failures == {"server": 1}
-    assert client.usage.retries == {"server": 2}
     assert client.usage.total.attempts == 3
-
-
-@pytest.mark.slow
-def test_retry_after_is_waited_for() -> None:
-    with FakeServer(faults=Faults(retry_after_seconds=0.4)) as patient, direct(patient) as client:
-        patient.script.append("429")
-        assert client.complete(say("patience")).seconds >= 0.4
 
 
 def test_a_provider_that_asks_for_hours_is_not_waited_for() -> None:
@@ -189,29 +154,14 @@ def test_a_provider_that_asks_for_hours_is_not_waited_for() -> None:
     assert caught.value.kind == "rate_limit"
 
 
-@pytest.mark.slow
-def test_the_slot_is_free_while_a_call_waits_to_try_again() -> None:
-    with FakeServer(faults=Faults(retry_after_seconds=1.0)) as slow, direct(slow, concurrency=1) as client:
-        slow.script.append("429")
-        waiting = threading.Thread(target=client.complete, args=(say("told to wait"),))
-        waiting.start()
-        time.sleep(0.2)
-        assert client.complete(say("goes ahead")).seconds < 0.5
-        waiting.join()
-
-
 def test_an_empty_reply_is_asked_for_once_more_only(server: FakeServer) -> None:
     server.script.extend(["empty", "empty"])
-    with direct(server) as client, pytest.raises(LLMError, match=r"the reply is empty \(after 2 attempts\)") as caught:
+    with (
+        direct(server) as client,
+        pytest.raises(LLMError, match=r"the reply is empty .*\(after 2 attempts\)") as caught,
+    ):
         client.complete(say("nothing"))
     assert caught.value.kind == "content"
-
-
-def test_nobody_there_is_a_failed_connection() -> None:
-    settings = ClientSettings(api_base="http://127.0.0.1:9/v1", max_attempts=2, first_wait_seconds=0.01)
-    with LLMClient(settings) as client, pytest.raises(LLMError, match="no answer from http") as caught:
-        client.complete(say("hello?"))
-    assert caught.value.kind == "connection"
 
 
 # -- many at once ----------------------------------------------------------------------------------------------------
@@ -259,64 +209,18 @@ def test_seeds_are_sent_as_31_bits_and_told_apart_by_all_of_them(
     assert say("seeded", seed=5).key != say("seeded", seed=2**31 + 5).key
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("provider", OWN_SERVERS)
-@pytest.mark.parametrize("key", [None, "a-key-of-ones-own"])
-def test_a_server_of_ones_own_is_sent_straight_what_litellm_would_send(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch, provider: str, key: str | None
+def test_a_server_of_ones_own_is_sent_straight_what_it_knows(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:
     monkeypatch.setenv(f"{provider.upper()}_API_BASE", server.api_base)
-    monkeypatch.delenv(f"{provider.upper()}_API_KEY", raising=False)
-    if key:
-        monkeypatch.setenv(f"{provider.upper()}_API_KEY", key)
-    messages = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": f"for {provider}"})
-    request = Request(f"{provider}/family/model", messages, "assistant", 0.5, 99, seed=2**40 + 3)
-    sent = []
-    for wire in ("auto", "litellm"):
-        settings = ClientSettings(wire=wire, env_file=None, timeout_seconds=20)  # type: ignore[arg-type]
-        with LLMClient(settings) as client:
-            client.complete(request)
-            client.stream(replace(request, sample=1), lambda text: None)
-            ways = [type(way) for way in client._wires.values()]
-        assert ways == [DirectWire if wire == "auto" else LiteLLMWire]
-        assert not key or server.headers["authorization"] == f"Bearer {key}"
-        sent.append([server.received[-2], server.received[-1]])
-    assert sent[0] == sent[1] and sent[0][0]["model"] == "family/model"
-
-
-def test_half_a_surrogate_pair_goes_through(client: LLMClient, server: FakeServer) -> None:
-    cut = "a boat \ud83d"  # models cut text anywhere, and the next prompt repeats it
-    assert say(cut).key != say("a boat").key
-    assert client.complete(say(cut)).text == "a boat \ufffd"
-
-
-def test_samples_and_seeds_are_calls_of_their_own() -> None:
-    with FakeServer(latency_seconds=0.05) as busy, direct(busy) as client:
-        all_at_once(client, [say("again", sample=0), say("again", sample=1), say("again", seed=1)])
-        assert busy.counts["requests"] == 3
-
-
-@pytest.mark.slow
-def test_a_failure_is_shared_by_those_who_wait_for_it() -> None:
-    with FakeServer(latency_seconds=0.2) as busy, direct(busy, max_attempts=1) as client:
-        busy.script.extend(["500"] * 4)
-        replies = all_at_once(client, [say("broken together")] * 4)
-        assert [each.kind for each in replies if isinstance(each, LLMError)] == ["server"] * 4
-        assert busy.counts["requests"] == 1
-
-
-@pytest.mark.slow
-def test_with_a_third_of_the_replies_faulty_every_call_ends_with_its_own_text() -> None:
-    faults = Faults(0.3, (*TRANSPORT_FAULTS, "missing_usage"), seed=5, retry_after_seconds=0.02, timeout_seconds=5)
-    with FakeServer(faults=faults) as shaky, direct(shaky, max_attempts=12) as client:
-        requests = [say(f"number {number} of many") for number in range(60)]
-        replies = all_at_once(client, requests)
-        wanted = [request.messages[0]["content"] for request in requests]
-        got = [each.text if isinstance(each, Completion) else each.kind for each in replies]
-        # An empty reply is the one fault that is not tried for ever.
-        assert all(text in (want, "content") for text, want in zip(got, wanted, strict=True))
-        assert got.count("content") <= 3
-        assert shaky.counts["requests"] > 70
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "a-key-of-ones-own")
+    request = Request(f"{provider}/family/model", ({"role": "user", "content": provider},), "assistant", 0.5, 99)
+    with LLMClient(ClientSettings(env_file=None)) as client:
+        assert client.complete(request).text == provider
+        assert [type(way) for way in client._wires.values()] == [DirectWire]
+    assert server.headers["authorization"] == "Bearer a-key-of-ones-own"
+    assert server.received[-1]["model"] == "family/model"
 
 
 # -- cache -----------------------------------------------------------------------------------------------------------
@@ -334,16 +238,6 @@ def test_a_finished_call_is_never_made_again(server: FakeServer) -> None:
     assert (again.text, again.cached, seen) == (first.text, True, ["remember"])
     assert server.counts["requests"] == before
     assert (client.usage.total.cached, client.usage.total.calls) == (2, 0)
-
-
-def test_a_failed_call_is_not_remembered(server: FakeServer) -> None:
-    cache = Memory()
-    with direct(server, cache=cache, max_attempts=1) as client:
-        server.script.append("500")
-        with pytest.raises(LLMError):
-            client.complete(say("forget"))
-        assert cache.kept == {}
-        assert client.complete(say("forget")).text == "forget"
 
 
 # -- money -----------------------------------------------------------------------------------------------------------
@@ -374,13 +268,6 @@ def test_a_budget_is_never_exceeded_whatever_runs_at_once() -> None:
     assert "the budget of $21.0000 does not cover another call to openai/fake ($18.0000 spent" in str(refused[-1])
 
 
-def test_what_was_spent_before_counts(server: FakeServer) -> None:
-    options = {"prices": {"openai/fake": DOLLAR}, "expected_completion_tokens": 1}
-    with direct(server, budget=Budget(5.0, spent=4.0), **options) as client, pytest.raises(LLMError) as caught:
-        client.complete(say("hello"))
-    assert caught.value.kind == "budget"
-
-
 def test_an_unknown_price_is_refused_under_a_budget_unless_allowed(server: FakeServer) -> None:
     with direct(server, budget=Budget(5.0)) as client, pytest.raises(LLMError, match="has no known price"):
         client.complete(say("hello"))
@@ -402,49 +289,6 @@ def test_a_failed_call_gives_its_share_of_the_budget_back(server: FakeServer) ->
     with direct(server, budget=budget, prices={"openai/fake": DOLLAR}) as client, pytest.raises(LLMError):
         client.complete(say("hello", max_tokens=5))
     assert (budget.spent, budget.put_aside) == (0.0, 0.0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("faults", "answered", "lost"),
-    [
-        (("empty",), True, [("content", 4.0)]),  # the server counts two tokens in and two out
-        (("empty", "empty"), False, [("content", 4.0)] * 2),
-        (("500", "429", "cut_before"), True, [("connection", None)]),  # a status that refuses is not billed
-        (("timeout",), True, [("timeout", None)]),
-        (("cut_body", "malformed_body", "truncated_body"), True, [("connection", None), *[("server", None)] * 2]),
-        (("400",), False, []),
-    ],
-)
-def test_attempts_that_brought_nothing_are_counted_where_they_may_be_billed(
-    server: FakeServer, faults: tuple[str, ...], answered: bool, lost: list[tuple[str, float | None]]
-) -> None:
-    cache, budget = Memory(), Budget(1000.0)
-    options = {"prices": {"openai/fake": DOLLAR}, "expected_completion_tokens": 8}
-    with direct(server, cache=cache, budget=budget, **options) as client:
-        server.script.extend(faults)
-        (reply,) = all_at_once(client, [say("two words")])
-        total = client.usage.total
-    kept = [each for key, each in cache.kept.items() if key.startswith(LOST_KEY)]
-    assert sorted((each.finish_reason, each.cost) for each in kept) == sorted(lost)
-    assert isinstance(reply, Completion) == answered
-    known = 4.0 * answered + sum(cost or 0.0 for _, cost in lost)
-    unknown = sum(cost is None for _, cost in lost)
-    assert (total.lost, total.cost, total.calls_of_unknown_price) == (len(lost), known, unknown)
-    assert budget.spent == known + 10.0 * unknown, "what nobody counted stands in the budget as it was estimated"
-
-
-@pytest.mark.slow
-def test_a_call_that_is_stopped_in_flight_may_have_been_billed() -> None:
-    stop, cache = threading.Event(), Memory()
-    with FakeServer(latency_seconds=20) as slow:
-        client = direct(slow, stop=stop, cache=cache, concurrency=1, timeout_seconds=60)
-        threading.Timer(0.3, stop.set).start()
-        all_at_once(client, [say("in flight"), say("in the queue")])
-        assert (client.usage.total.lost, client.usage.total.failed, slow.counts["requests"]) == (1, 2, 1)
-        assert (client.usage.total.cost, client.usage.total.calls_of_unknown_price) == (0, 1)
-        client.close()
-    assert [(key[:5], each.text, each.finish_reason) for key, each in cache.kept.items()] == [("lost:", "", "stopped")]
 
 
 # -- stopping --------------------------------------------------------------------------------------------------------
@@ -477,30 +321,6 @@ def test_a_stream_ends_when_the_one_who_reads_it_breaks_off() -> None:
             client.stream(say("a b c d e f g h i j k l m n o p"), enough)
         assert time.monotonic() - began < 8  # half of what the whole reply would have taken
         assert client.complete(say("still works")).text == "still works"
-
-
-@pytest.mark.slow
-def test_a_closed_client_ends_its_calls_and_can_be_used_again() -> None:
-    with FakeServer(latency_seconds=0.6) as slow:
-        client = direct(slow, timeout_seconds=9)
-        threading.Timer(0.2, client.close).start()
-        with pytest.raises(LLMError) as caught:
-            client.complete(say("closed"))
-        assert caught.value.kind == "stopped"
-        assert client.complete(say("again")).text == "again"
-        client.close()
-
-
-@pytest.mark.slow
-def test_clients_come_and_go_side_by_side_also_through_litellm(server: FakeServer) -> None:
-    settings = ClientSettings(api_base=server.api_base, wire="litellm")
-    with LLMClient(settings) as first, LLMClient(settings) as second:
-        assert first.complete(say("first")).text == "first"
-        assert second.complete(say("second")).text == "second"
-        first.close()
-        assert second.complete(say("on its own")).text == "on its own"
-    assert first.complete(say("first again")).text == "first again"
-    first.close()
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------
@@ -539,12 +359,12 @@ def test_a_missing_key_names_its_variable_and_sends_nothing(
         client.complete(say("no key"))
     assert str(caught.value) == "openai/fake: MY_SERVER_KEY is not set; set it in the environment or in .env"
     assert caught.value.kind == "auth"
-    with LLMClient(ClientSettings(env_file=None)) as client:
-        with pytest.raises(LLMError, match="ANTHROPIC_API_KEY is not set"):
-            client.complete(Request("anthropic/claude-sonnet-4-5", ({"role": "user", "content": "hi"},), "judge"))
-        with pytest.raises(LLMError, match="no provider of this name") as caught:
-            client.complete(Request("nonsense", ({"role": "user", "content": "hi"},), "judge"))
-    assert caught.value.kind == "bad_request"
+    claude = Request("anthropic/claude-sonnet-4-5", ({"role": "user", "content": "hi"},), "judge")
+    with (
+        LLMClient(ClientSettings(env_file=None)) as client,
+        pytest.raises(LLMError, match="ANTHROPIC_API_KEY is not set"),
+    ):
+        client.complete(claude)
     assert server.counts["requests"] == before
 
 
@@ -600,16 +420,6 @@ def test_what_nobody_knows_has_no_price(model: str, api_base: str | None) -> Non
     assert prices.price_of(model, api_base=api_base) is None
 
 
-def test_a_zero_in_the_table_is_a_price_only_on_ones_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = {
-        name: {"litellm_provider": name.partition("/")[0], "input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
-        for name in ("ollama/llama3", "gemini/experimental")
-    }
-    monkeypatch.setattr(prices, "_table", lambda: table)
-    assert prices.price_of("ollama/llama3") == Price(0.0, 0.0, "LiteLLM's table", f"litellm {prices._version()}")
-    assert prices.price_of("gemini/experimental") is None
-
-
 def test_own_prices_are_read_from_a_dated_file(tmp_path: Path) -> None:
     path = tmp_path / "prices.yaml"
     path.write_text("as_of: 2026-11-01\ndollars_per_million_tokens:\n  openai/mine: {input: 0.5, output: 1.5}\n")
@@ -617,7 +427,7 @@ def test_own_prices_are_read_from_a_dated_file(tmp_path: Path) -> None:
     assert own == {"openai/mine": Price(0.5, 1.5, "prices.yaml", "2026-11-01")}
     assert prices.price_of("openai/mine", own, "http://127.0.0.1:1/v1") == own["openai/mine"]
     path.write_text("openai/mine: 3")
-    with pytest.raises(prices.PriceFileError, match="no price table"):
+    with pytest.raises(DiscoverError, match="no price table"):
         prices.read_prices(path)
 
 
@@ -657,24 +467,3 @@ def test_an_address_of_ones_own_is_for_its_own_models_only(server: FakeServer, m
 def test_an_address_that_cannot_be_used_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match="api_base"):
         ClientSettings(api_base=wrong)
-
-
-def test_a_request_that_says_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one message"):
-        Request("openai/fake", (), "judge")
-    with pytest.raises(ValueError, match="a role and a content"):
-        Request("openai/fake", ({"text": "hello"},), "judge")
-
-
-@pytest.mark.slow
-def test_importing_the_client_imports_neither_litellm_nor_aiohttp() -> None:
-    code = "import sys, discover_lib.engines.llm.calls.client as _; "
-    code += "print([name for name in ('litellm', 'aiohttp') if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"[]"
-
-
-@pytest.mark.slow
-def test_the_server_runs_in_a_process_of_its_own() -> None:
-    with ServerProcess() as process, LLMClient(ClientSettings(api_base=process.api_base)) as client:
-        assert client.complete(say("over there")).text == "over there"
-        assert process.counts["served"] == 1

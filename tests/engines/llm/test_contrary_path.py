@@ -21,7 +21,7 @@ def test_nothing_is_lost_or_misread_and_everything_is_counted(tmp_path: Path) ->
     assert len(contrary.report.built) == artifacts and not contrary.report.failures
     assert len(contrary.conversations) == artifacts * len(POLICIES) and contrary.failed == willing.failed == 0
     assert differences(contrary.conversations, willing.conversations) == []
-    assert contrary.calls <= 1.25 * willing.calls
+    assert contrary.calls <= 1.5 * willing.calls
     counted, did = contrary.played.remarks, brain.counts
     assert counted["stray ids"] == did["gives_stray_ids"] > 0
     assert contrary.contradictions == did["contradicts_itself"] > 0

@@ -17,13 +17,8 @@ import pytest
 from foreign_server import LEAST_LENGTH, MODEL
 from typer.testing import CliRunner
 
-from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.llm.assistants import REPORTED
-from discover_lib.engines.llm.calls import probe
-from discover_lib.engines.llm.calls.client import ClientSettings, Completion, LLMClient, LLMError, Request
-from discover_lib.engines.llm.judge import LLMJudge
-from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, Request
 from discover_lib.runs.store import RunStore
 from workbench.main import app
 
@@ -105,39 +100,6 @@ def test_a_reply_comes_whole_and_as_a_stream_with_the_servers_own_counts(client:
         assert (streamed.prompt_tokens or 0) - (whole.prompt_tokens or 0) == len(" there")
         assert heard.texts[-1] == streamed.text and len(heard.texts) > 1
         assert all(after.startswith(before) for before, after in zip(heard.texts, heard.texts[1:], strict=False))
-
-
-def test_both_ways_bring_the_same_reply(api_base: str) -> None:
-    replies: list[Completion] = []
-    for wire in ("auto", "litellm"):
-        with LLMClient(ClientSettings(api_base=api_base, wire=wire, env_file=None)) as client:  # type: ignore[arg-type]
-            replies.append(client.complete(say("the same", seed=11)))
-    one, other = replies
-    assert (one.text, one.prompt_tokens, one.completion_tokens) == (
-        other.text,
-        other.prompt_tokens,
-        other.completion_tokens,
-    )
-
-
-def test_a_model_that_is_not_there_is_refused_in_the_servers_words(client: LLMClient) -> None:
-    with pytest.raises(LLMError, match=rf"openai/other: HTTP 400: .*{MODEL}.*requested 'other'") as caught:
-        client.complete(Request("openai/other", ({"role": "user", "content": "hello"},), "assistant"))
-    assert caught.value.kind == "bad_request"
-
-
-@pytest.mark.parametrize("client", ["auto"], indirect=True)
-def test_nonsense_leaves_a_reply_unscored_and_says_what_came_back(client: LLMClient) -> None:
-    tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
-    before = client.usage
-    simulator = UserSimulator(tree, LLMJudge(client, NAME, max_tokens=LIMIT), engine(DOMAIN).voice)
-    candidate = simulator.consider("Once upon a time.")
-    assert candidate.evaluation is None and candidate.reward is None and candidate.after == simulator.state
-    assert candidate.error and "the reply could not be judged" in candidate.error and "it said:" in candidate.error
-    used = client.usage
-    assert used.by_purpose["judge"].calls == 2, "asked once more, and no oftener"
-    assert used.remarks[probe.PURPOSE] == {"ignored": 1}
-    assert used.structured["failed"] - before.structured.get("failed", 0) == 1 and not used.failures.get("content")
 
 
 def test_a_run_with_this_model_as_the_assistant_finishes(api_base: str, tmp_path: Path) -> None:

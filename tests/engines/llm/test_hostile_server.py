@@ -12,7 +12,6 @@ import pytest
 
 from discover_lib.engines.llm.calls import direct, wire
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError, Price, Request
-from discover_lib.engines.llm.calls.wire import BIGGEST_REPLY, redact
 
 Answer = Callable[[str], Iterator[bytes]]  # the head of a request → the bytes of an answer
 
@@ -61,7 +60,7 @@ def completion(**usage: object) -> bytes:
 
 
 def client_of(address: str, **options: object) -> LLMClient:
-    return LLMClient(ClientSettings(address, max_attempts=1, env_file=None, native_schema="never", **options))  # type: ignore[arg-type]
+    return LLMClient(ClientSettings(address, max_attempts=1, env_file=None, **options))  # type: ignore[arg-type]
 
 
 ASKED = Request("openai/m", ({"role": "user", "content": "draw"},), "assistant")
@@ -94,12 +93,6 @@ def test_what_is_no_count_of_tokens_is_unknown_and_costs_no_budget(count: object
         assert client.usage.total.cost == 0.0 and client.usage.total.calls_of_unknown_price == 1
 
 
-def test_why_a_reply_ended_is_a_word() -> None:
-    body = completion(prompt_tokens=3, completion_tokens=2).replace(b'"stop"', b'{"why": []}')
-    with served(said(body)) as address, client_of(address) as client:
-        assert client.complete(ASKED).finish_reason is None
-
-
 # -- what does not end -------------------------------------------------------------------------------------------------
 
 
@@ -130,15 +123,7 @@ def test_a_reply_that_does_not_end_is_given_up(answer: Answer, streamed: bool, m
     with served(answer) as address, client_of(address) as client:
         with pytest.raises(LLMError, match="the reply is longer than 1 MiB") as caught:
             client.stream(ASKED, lambda _: None) if streamed else client.complete(ASKED)
-        assert caught.value.perhaps_billed or client.usage.total.lost == 1
-
-
-@pytest.mark.slow
-def test_a_long_reply_is_read_whole() -> None:
-    text = "a boat " * (BIGGEST_REPLY // 14)
-    body = json.dumps({"choices": [{"message": {"content": text}}]}).encode()
-    with served(said(body)) as address, client_of(address) as client:
-        assert client.complete(ASKED).text == text
+        assert caught.value.kind == "server"
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------
@@ -158,11 +143,6 @@ def test_a_key_of_whatever_name_is_in_no_message(key: str, monkeypatch: pytest.M
         client.complete(ASKED)
     assert key.strip() not in str(caught.value)
     assert "no user '[key]'" in str(caught.value) or "\n" in key  # a line's end is never sent
-
-
-def test_a_line_end_behind_a_key_does_not_hide_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOME_API_KEY", "correct-horse-battery\n")
-    assert redact("illegal value b'correct-horse-battery\\n'") == "illegal value b'[key]\\n'"
 
 
 # -- halves of characters ----------------------------------------------------------------------------------------------

@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from discover_lib.core.conversation import Artifact, Message
 from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.roles import BuildError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.builder import Abstracted, LLMBuilder, Organised, Synthesised
-from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
+from discover_lib.engines.llm.calls.records import Answered, Completion, LLMError, Request
 from discover_lib.engines.llm.leak_check import LeakCheck
 from discover_lib.engines.llm.voice import PARAPHRASED, LLMVoice
 
-BY_HAND = Path(__file__).parents[2] / "data" / "by-hand" / "builder.jsonl"
 LEAKS = {"reason": "snooping is listening in secret", "leaks": True, "ids": ["1.1"]}
 INNOCENT = {"reason": "only the topic", "leaks": False, "ids": []}
 
@@ -44,10 +42,9 @@ class Script:
             raise answer
         return Completion(answer if isinstance(answer, str) else json.dumps(answer), finish_reason="stop")
 
-    def count_structured(self, purpose: str, outcome: str) -> None: ...
-
-    def remark(self, purpose: str, what: str, times: int = 1) -> None:
-        self.remarks[purpose, what] += times
+    def note(self, answer: Answered) -> None:
+        for what, times in answer.remarks.items():
+            self.remarks[answer.purpose, what] += times
 
     @property
     def purposes(self) -> list[str]:
@@ -97,53 +94,31 @@ PARAPHRASE = {"chosen": ["2"], "request": "hi, a funny poem about gossip? with a
 
 
 @pytest.mark.parametrize(
-    ("requests", "checks", "request_text", "by_code"),
+    ("requests", "checks", "request_text"),
     [
-        pytest.param([HONEST], [INNOCENT], HONEST["request"], False, id="honest"),
-        pytest.param([PARAPHRASE, HONEST], [LEAKS, INNOCENT], HONEST["request"], False, id="asked again once"),
-        pytest.param([PARAPHRASE], [LEAKS], None, True, id="then written by code"),
-        pytest.param([HONEST], ["no."], HONEST["request"], False, id="unchecked is kept"),
-        pytest.param([PARAPHRASE, "nothing"], [LEAKS], None, True, id="no second answer"),
+        pytest.param([HONEST], [INNOCENT], HONEST["request"], id="honest"),
+        pytest.param([PARAPHRASE, HONEST], [LEAKS, INNOCENT], HONEST["request"], id="asked again once"),
+        pytest.param([PARAPHRASE], [LEAKS], None, id="then an error"),
+        pytest.param([HONEST], ["no."], HONEST["request"], id="unchecked is kept"),
     ],
 )
 def test_a_first_message_that_leaks_in_other_words(
-    requests: list[Any], checks: list[Any], request_text: str | None, by_code: bool
+    requests: list[Any], checks: list[Any], request_text: str | None
 ) -> None:
     client = Script({"spoken": requests, "check": checks})
-    built = LLMBuilder(client, "m").open(ORGANISED)
-    if by_code:
-        assert "keyhole" in built.notes[-1] and "written by code" in built.notes[-1]
-        assert "snoop" not in built.tree.initial_request and "gossip" in built.tree.initial_request
+    if request_text is None:
+        with pytest.raises(
+            BuildError, match=r"a, stage initial request: .*in other words.*A woman listens at a keyhole"
+        ):
+            LLMBuilder(client, "m").open(ORGANISED)
     else:
-        assert built.tree.initial_request == request_text and built.notes == ()
+        assert LLMBuilder(client, "m").open(ORGANISED).tree.initial_request == request_text
     told = [str(request.messages[-1]["content"]) for request in client.asked if len(request.messages) > 2]
     assert any("in other words" in each and "A woman listens at a keyhole" in each for each in told) == (
-        PARAPHRASE in requests or len(requests) > 1 or by_code
+        PARAPHRASE in requests
     )
-    assert client.purposes.count("builder: leak check") <= 2 + checks.count("no.")
-
-
-def by_hand() -> Iterator[tuple[str, dict[str, Any]]]:
-    for line in BY_HAND.read_text(encoding="utf-8").splitlines():
-        call = json.loads(line)
-        yield call["number"], call
-
-
-def test_the_paraphrase_that_words_alone_let_pass_is_caught_when_a_reader_says_so() -> None:
-    """Call 0023 of the poem: "with a woman who snoops secretly", of a lady who listens through a keyhole."""
-    call = dict(by_hand())["0023"]
-    asked = str(call["messages"][1]["content"])
-    latent = re.findall(r"^- (?!\[)(.*)$", asked, re.MULTILINE)
-    roots = [Intent(key, text) for key, text in re.findall(r"^- \[(\d+)\] (.*)$", asked, re.MULTILINE)]
-    below = tuple(Intent(f"1.{place}", text) for place, text in enumerate(latent, 1))
-    roots[0] = Intent("1", roots[0].text, below)
-    synthesised = Synthesised(Artifact("keyhole", "poem", "..."), "gossip", "", ())
-    listener = next(each.id for each in below if "listen" in each.text or "hear" in each.text)
-    client = Script({"spoken": [call["answer"]], "check": [LEAKS | {"ids": [listener]}]})
-    built = LLMBuilder(client, "m").open(Organised(Abstracted(synthesised, ()), tuple(roots)))
-    assert "snoop" not in built.tree.initial_request and "written by code" in built.notes[-1]
-    alone = LLMBuilder(client, "m", check_paraphrases=False).open(Organised(Abstracted(synthesised, ()), tuple(roots)))
-    assert "snoops secretly" in alone.tree.initial_request, "by words alone it passes"
+    alone = LLMBuilder(Script({"spoken": [PARAPHRASE]}), "m", check_paraphrases=False).open(ORGANISED)
+    assert "snooping" in alone.tree.initial_request, "by words alone it passes"
 
 
 # -- a voice's message -----------------------------------------------------------------------------------------------
@@ -208,20 +183,3 @@ def test_a_plain_wish_is_checked_against_all_that_is_hidden_then() -> None:
     hidden = checked[0].split("# Hidden")[1].split("# Their message")[0]
     assert re.findall(r"\[([\d.]+)\]", hidden) == ["1.1.1", "1.2", "2"]
     assert not any("keyhole" in str(each.messages) for each in client.asked if each.purpose == "voice")
-
-
-def test_the_checks_prompt_shows_what_is_known_said_and_hidden() -> None:
-    client = Script({"spoken": [VAGUE], "check": [INNOCENT]})
-    view = UserView(("2",), "fuzzy", ("1.1",), {"2": "Is funny", "1.1": "A woman listens"})
-    voice(client).speak(view, TALK, 1)
-    prompt = str(client.asked[-1].messages[1]["content"])
-    assert "- Is funny" in prompt and "- [1.1] A woman listens" in prompt and "Two neighbours chat." in prompt
-    assert prompt.endswith(f"<message>\n{VAGUE['message']}\n</message>")
-
-
-def test_a_tree_without_anything_hidden_is_not_checked() -> None:
-    tree = IntentTree("poem", "gossip", "", ("1",), (Intent("1", "Is funny"),))
-    client = Script({"spoken": [{"chosen": ["1"], "request": "a funny poem about gossip"}], "check": [LEAKS]})
-    organised = Organised(Abstracted(Synthesised(Artifact("a", "poem", "x"), "gossip", "", ()), ()), tree.roots)
-    LLMBuilder(client, "m").open(organised)
-    assert client.purposes == ["builder: initial request"]

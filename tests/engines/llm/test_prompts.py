@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Message
 from discover_lib.engines.llm import answers
 from discover_lib.engines.llm.prompting import (
     BY_CHOICE,
     OVERRIDE_VARIABLE,
     PROMPT_FOLDER,
-    PromptError,
     PromptSet,
     default_prompts,
     quoted,
@@ -25,7 +25,6 @@ from discover_lib.engines.llm.prompting import (
 
 OURS = PromptSet()
 STRUCTURED = sorted(name for name, template in OURS.templates.items() if len(template.parts) == 2)
-ONE_PART = sorted(set(OURS.templates) - set(STRUCTURED))
 ANSWER_OF = {
     name: re.search(r"Answer: discover_lib\.engines\.llm\.answers\.(\w+)", _text)
     for name, _text in ((name, (PROMPT_FOLDER / f"{name}.md").read_text("utf-8")) for name in OURS.templates)
@@ -38,15 +37,6 @@ def write(folder: Path, name: str, text: str) -> PromptSet:
 
 
 # -- what the prompts are --------------------------------------------------------------------------------------------
-
-
-def test_there_is_a_prompt_for_every_part_of_the_method() -> None:
-    assert list(STRUCTURED) == [
-        *("abstraction", "behaviour_annotation", "hierarchy", "initial_request", "interactivity_judge"),
-        *("interactivity_paper", "leak_check", "refusal", "requirement_synthesis", "response_evaluation"),
-        *("satisfaction_judge", "superset_check", "user_reply"),
-    ]
-    assert list(ONE_PART) == ["clarifying", "co_creation", "collabllm", "collaborative", "user_manner"]
 
 
 @pytest.mark.parametrize("name", STRUCTURED)
@@ -68,26 +58,17 @@ def test_the_example_in_a_prompt_is_an_answer_that_the_code_accepts(name: str) -
     assert model.model_validate_json(parsed.model_dump_json()) == parsed
 
 
-def test_every_answer_belongs_to_a_prompt() -> None:
-    asked = {found.group(1) for found in ANSWER_OF.values() if found}
-    nested = {"JudgedIntent", "Requirement", "Level", "Place", "ComparedPair", "LeafScore", "AnnotatedTurn"}
-    models = {
-        name for name, each in vars(answers).items() if isinstance(each, type) and each.__module__ == answers.__name__
-    }
-    assert models == asked | nested
-
-
 # -- rendering -------------------------------------------------------------------------------------------------------
 
 
 def test_a_missing_an_unknown_and_a_wrong_value_are_refused() -> None:
-    with pytest.raises(PromptError, match=r"'interactivity_judge' needs conversation"):
+    with pytest.raises(DiscoverError, match=r"'interactivity_judge' needs conversation"):
         render("interactivity_judge")
-    with pytest.raises(PromptError, match=r"'interactivity_judge' has no place for mood"):
+    with pytest.raises(DiscoverError, match=r"'interactivity_judge' has no place for mood"):
         render("interactivity_judge", conversation="hi", mood="calm")
-    with pytest.raises(PromptError, match=r"conversation must be text, got int"):
+    with pytest.raises(DiscoverError, match=r"conversation must be text, got int"):
         OURS["interactivity_judge"].render({"conversation": 3})  # type: ignore[dict-item]
-    with pytest.raises(PromptError, match=r"unknown prompt 'voise'; there are abstraction, "):
+    with pytest.raises(DiscoverError, match=r"unknown prompt 'voise'; there are abstraction, "):
         render("voise")
 
 
@@ -111,17 +92,6 @@ def test_a_transcript_quotes_every_message_whole() -> None:
     assert transcript(messages) == (
         "<user>\na boat\n</user>\n<assistant2>\n# Boat\n</assistant>\n<user>\nperfect, stop\n</user>\n</assistant2>"
     )
-
-
-def test_a_transcript_can_say_which_turn_a_reply_is() -> None:
-    messages = [
-        Message("user", "a boat"),
-        Message("assistant", "A?"),
-        Message("user", "hm"),
-        Message("assistant", "B?"),
-    ]
-    first, second = "Turn 1:\n<assistant>\nA?\n</assistant>", "Turn 2:\n<assistant>\nB?\n</assistant>"
-    assert transcript(messages, numbered=True) == f"<user>\na boat\n</user>\n{first}\n<user>\nhm\n</user>\n{second}"
 
 
 # -- versions and replacements ---------------------------------------------------------------------------------------
@@ -164,13 +134,8 @@ def test_a_folder_replaces_prompts_by_name(tmp_path: Path, monkeypatch: pytest.M
 def test_a_replacement_that_would_go_wrong_is_refused_before_work_starts(
     tmp_path: Path, name: str, text: str, complaint: str
 ) -> None:
-    with pytest.raises(PromptError, match=re.escape(complaint)):
+    with pytest.raises(DiscoverError, match=re.escape(complaint)):
         write(tmp_path, name, text)
-
-
-def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PromptError, match="no such folder of prompts"):
-        PromptSet(tmp_path / "prompts")
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------
@@ -181,24 +146,4 @@ def test_an_answers_schema_uses_only_what_every_strict_mode_takes(name: str) -> 
     found = ANSWER_OF[name]
     assert found
     schema = json.dumps(getattr(answers, found.group(1)).model_json_schema())
-    assert not re.search(
-        r'"(minLength|maxLength|minimum|maximum|pattern|minItems|maxItems|additionalProperties)"', schema
-    )
-
-
-def test_a_score_is_one_of_those_offered() -> None:
-    assert answers.Interactivity.model_validate({"reason": "", "score": "3"}).score == 3
-    for wrong in (0, 4, 3.5, "good"):
-        with pytest.raises(ValidationError):
-            answers.Interactivity.model_validate({"reason": "", "score": wrong})
-
-
-def test_answers_forgive_form_and_not_content() -> None:
-    entry = {"id": " [1.2] ", "reason": None, "engaged": "yes", "near_misses": None}
-    given = {"kind_reason": "talks", "kind": "Dialogue Act", "intents": [entry]}
-    read = answers.ResponseEvaluation.model_validate(given)
-    assert read.kind == "dialogue_act"
-    assert read.intents[0].model_dump() == {"id": "1.2", "reason": "", "engaged": True, "near_misses": []}
-    for wrong in ({"id": 1.10}, {"id": ""}, {"engaged": None}, {"near_misses": "a dog"}):
-        with pytest.raises(ValidationError):
-            answers.ResponseEvaluation.model_validate({**given, "intents": [entry | wrong]})
+    assert not re.search(r'"(minLength|maxLength|minimum|maximum|pattern|minItems|maxItems|default)"', schema)

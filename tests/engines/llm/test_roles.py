@@ -9,35 +9,30 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import llm_brain
 import pytest
 from llm_server import FakeServer
 
-from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.base.tokens import COUNTING
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Message, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree
-from discover_lib.core.roles import AssistantError, BuildError, BuiltTree, JudgeError, VoiceError
-from discover_lib.core.rollout import run_conversation
+from discover_lib.core.roles import AssistantError, BuildError, JudgeError, Recognised, VoiceError
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import UserView, user_view
-from discover_lib.engines.llm import answers, builder, organisation
+from discover_lib.engines.llm import answers, builder
 from discover_lib.engines.llm.assistants import LLMAssistant, llm_assistant
-from discover_lib.engines.llm.builder import LLMBuilder, Organised
+from discover_lib.engines.llm.builder import Abstracted, LLMBuilder, Synthesised
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
 from discover_lib.engines.llm.judge import LLMJudge
-from discover_lib.engines.llm.prompting import PromptSet, transcript
+from discover_lib.engines.llm.prompting import PromptSet
 from discover_lib.engines.llm.refusals import LLMRefusalJudge
-from discover_lib.engines.llm.scoring import LLMScorer
-from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws, plain
+from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws, plain, without_ids
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
-from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.metrics.scorer import ScoreError
-from discover_lib.runs.outcomes import Outcomes
 
 PAPER = Rules.paper()
 MODEL = "openai/scripted"
@@ -91,7 +86,7 @@ def server(brain: Scripted) -> Iterator[FakeServer]:
 
 @pytest.fixture
 def client(server: FakeServer) -> Iterator[LLMClient]:
-    settings = ClientSettings(api_base=server.api_base, env_file=None, native_schema="never", first_wait_seconds=0.01)
+    settings = ClientSettings(api_base=server.api_base, env_file=None, first_wait_seconds=0.01)
     with LLMClient(settings) as ready:
         yield ready
 
@@ -122,18 +117,6 @@ def test_the_judge_is_shown_the_focus_and_known_wishes_and_nothing_else(client: 
     assert brain.asked[0]["temperature"] == 0.0 and "seed" not in brain.asked[0]
 
 
-def test_what_is_satisfied_is_shown_as_settled_and_asked_no_more(client: LLMClient, brain: Scripted) -> None:
-    state = replace(
-        START, discovery={**START.discovery, "1": Discovery.DISCOVERED, "1.1": Discovery.EMERGING}, satisfied={"1", "2"}
-    )
-    brain.says(judged(("1.1", True), ("1.1.1", False, ["he is young", "he is  young", "she is retired"])))
-    evaluation = LLMJudge(client, MODEL).evaluate(TREE, state, TALK, REPLY, PAPER)
-    assert "- [1] (settled) Has a narrator\n  - [1.1] (emerging) " in brain.prompt()
-    assert "# Known wishes outside the tree\n\n(none)" in brain.prompt()
-    assert [(each.intent_id, each.engaged) for each in evaluation.verdicts] == [("1.1", True), ("1.1.1", False)]
-    assert evaluation.verdicts[1].near_misses == ("he is young", "she is retired"), "each alternative once"
-
-
 def test_verdicts_come_in_the_order_of_the_walk_and_what_it_does_not_reach_is_dropped(
     client: LLMClient, brain: Scripted
 ) -> None:
@@ -153,63 +136,14 @@ def test_a_met_intent_meets_what_stands_above_it(client: LLMClient, brain: Scrip
         ("2", False, ()),
     ]
     assert evaluation.verdicts[0].reason == "met with something more specific: about 1.1.1"
-    assert client.usage.remarks == {"judge": {"contradicted": 1}}
+    assert client.usage.remarks == {"contradicted": 1}
 
 
 def test_entries_too_many_are_left_out_and_counted(client: LLMClient, brain: Scripted) -> None:
     brain.says(judged(("1", False), WISH, ("9", True), ("3", True), ("9", False)))
     evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
     assert [(each.intent_id, each.engaged) for each in evaluation.verdicts] == [("1", False), ("2", False)]
-    assert len(brain.asked) == 1 and client.usage.remarks == {"judge": {"stray ids": 3}}
-
-
-@pytest.mark.parametrize("word", ["none", "None.", "(none)", "n/a", "N/A", "", " ", "-", "–", "nothing", "null", "[]"])
-def test_a_word_for_nothing_is_no_near_miss(client: LLMClient, brain: Scripted, word: str) -> None:
-    brain.says(judged(("1", False, [word]), WISH))
-    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
-    assert evaluation.verdicts[0].near_misses == () and len(brain.asked) == 1
-
-
-@pytest.mark.parametrize(
-    "name", ["near_miss", "nearMisses", "Near-Misses", "tangential_alternatives", "tangential", "alternatives"]
-)
-def test_the_papers_names_are_understood(client: LLMClient, brain: Scripted, name: str) -> None:
-    intents = [
-        {"intent_id": "1", "reasoning": "a choir sings", "is_engaged": False, name: ["a choir"]},
-        {"intent_id": "2", "reasoning": "no place", "is_engaged": False, name: ["none"]},
-    ]
-    brain.says({"classification_reasoning": "it asks", "classification": "Dialog Act", "evaluations": intents})
-    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
-    assert (evaluation.kind, evaluation.kind_reason) == ("dialogue_act", "it asks")
-    assert [each.near_misses for each in evaluation.verdicts] == [("a choir",), ()]
-    assert client.usage.structured == {"repaired": 1}
-
-
-def test_a_field_that_may_mean_two_things_is_not_guessed(client: LLMClient, brain: Scripted) -> None:
-    both = [{"id": "1", "reason": "", "engaged": False, "near_misses": [], "near_miss": ["a choir"]}]
-    brain.says({"kind_reason": "", "kind": "artifact", "intents": [*both, *judged(WISH)["intents"]]})
-    evaluation = LLMJudge(client, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
-    assert evaluation.verdicts[0].near_misses == (), "the field of the right name counts"
-
-
-@pytest.mark.parametrize(
-    ("score", "read"),
-    [(4, 4), ("4", 4), (4.5, 4.5), ("4.5", 4.5), (1, 1), (5.0, 5), (0, None), (6, None), (True, None)],
-)
-def test_a_score_between_two_steps_stays_what_it_is(score: Any, read: float | None) -> None:
-    data = {"scores": [{"id": "1", "reason": "", "score": score}]}
-    if read is None:
-        with pytest.raises(ValueError, match="score"):
-            answers.SatisfactionScores.model_validate(data)
-    else:
-        assert answers.SatisfactionScores.model_validate(data).scores[0].score == read
-
-
-def test_a_rating_is_a_number_from_one_to_three_and_its_schema_says_whole_ones() -> None:
-    assert answers.Interactivity.model_validate({"reason": "", "score": 2.5}).score == 2.5
-    with pytest.raises(ValueError, match="from 1 to 3"):
-        answers.Interactivity.model_validate({"reason": "", "score": 3.5})
-    assert answers.Interactivity.model_json_schema()["properties"]["score"]["enum"] == [1, 2, 3]
+    assert len(brain.asked) == 1 and client.usage.remarks == {"stray ids": 3}
 
 
 @pytest.mark.slow
@@ -297,7 +231,7 @@ def test_a_manner_is_told_after_the_rest_and_the_papers_prompt_stays(client: LLM
 
 
 def test_a_model_judges_refusals(client: LLMClient, brain: Scripted) -> None:
-    brain.says({"reason": "declines", "refuses": True}, {"reason": "does it", "refusal": False}, "no", "no")
+    brain.says({"reason": "declines", "refuses": True}, {"reason": "does it", "refuses": False}, "no", "no")
     judge = LLMRefusalJudge(client, MODEL)
     assert judge.refuses("Draw an owl.", "Not today.") and "<reply>\nNot today.\n</reply>" in brain.prompt()
     assert not judge.refuses("Draw an owl.", "Here.")
@@ -357,14 +291,15 @@ def test_what_stands_around_a_message_is_no_part_of_it(said: str) -> None:
         ("use <b>bold</b>", ["markup"]),
         ("is 3 < 4 and 5 > 4?", []),
         ("```pilot", ["markup", "leak"]),
+        ("could it be told by an ai?", []),
+        ("i'm an ai researcher, so keep it short", []),
+        ("the user should see the error first", []),
     ],
 )
 def test_what_is_checked_in_a_message(message: str, kinds: list[str]) -> None:
     assert [flaw.kind for flaw in find_flaws(message, FUZZY, HEARD)] == kinds
-
-
-def test_what_is_clear_may_be_worded() -> None:
-    assert find_flaws("i want a weathered pilot", replace(FUZZY, pursuing="clear"), HEARD) == []
+    clear = find_flaws(message, replace(FUZZY, pursuing="clear"), HEARD)
+    assert [flaw.kind for flaw in clear] == [kind for kind in kinds if kind != "leak"]
 
 
 LATENT = UserView(
@@ -474,11 +409,22 @@ def test_a_message_that_breaks_the_role_is_refused(client: LLMClient, brain: Scr
 
 
 @pytest.mark.parametrize(
-    "message",
-    ["could it be told by an ai?", "i'm an ai researcher, so keep it short", "the user should see the error first"],
+    ("note", "words"),
+    [
+        ("see 1.1", "see"),
+        ("[1.2] is half there", "is half there"),
+        ("as in 4.2.1, a door", "as in, a door"),
+        ("intent 3 asks for it", "asks for it"),
+        ("the line is 1.5 wide", "the line is 1.5 wide"),
+        ("two of 3 stanzas rhyme", "two of 3 stanzas rhyme"),
+    ],
 )
-def test_a_user_may_speak_of_machines(message: str) -> None:
-    assert find_flaws(message, FUZZY, HEARD) == []
+def test_ids_are_taken_out_of_a_judges_words_and_numbers_are_not(note: str, words: str) -> None:
+    tree = IntentTree("poem", "x", "", (), (Intent("1", "a", (Intent("1.1", "b"),)),))
+    view = user_view(
+        tree, IntentState(dict.fromkeys(("1", "1.1"), Discovery.DISCOVERED), satisfied=frozenset({"1", "1.1"})), PAPER
+    )
+    assert without_ids(note, view) == words
 
 
 # -- assistants ------------------------------------------------------------------------------------------------------
@@ -497,27 +443,6 @@ def test_an_assistant_sees_its_system_prompt_and_the_messages(client: LLMClient,
         {"role": "user", "content": "yes"},
     ]
     assert (body["temperature"], body["seed"]) == (0.2, 3)
-
-
-def test_tokens_that_are_not_reported_are_counted_and_the_record_says_how(
-    client: LLMClient, server: FakeServer, brain: Scripted
-) -> None:
-    brain.says("Here is a boat.")
-    server.script.append("missing_usage")
-    reply = LLMAssistant(client, MODEL).reply(TALK, seed=0)
-    assert (reply.n_tokens, reply.counting, reply.assistant) == (count_tokens(reply.text), COUNTING, MODEL)
-
-
-def test_samples_of_one_prompt_are_told_apart(client: LLMClient) -> None:
-    one, other = (LLMAssistant(client, MODEL, sample=sample)._request(TALK, 0) for sample in (0, 1))
-    assert one.key != other.key and one.messages == other.messages
-
-
-def test_a_streamed_reply_is_the_same_reply(client: LLMClient, brain: Scripted) -> None:
-    brain.says("Here is a small boat.")
-    shown: list[str] = []
-    reply = LLMAssistant(client, MODEL).stream(TALK, 0, shown.append)
-    assert reply.text == shown[-1] == "Here is a small boat." and len(shown) > 1
 
 
 def test_an_assistant_that_says_nothing_is_an_assistant_error(client: LLMClient, brain: Scripted) -> None:
@@ -548,67 +473,7 @@ def test_an_assistants_name_says_model_and_style(client: LLMClient, name: str, m
 # -- scorer ----------------------------------------------------------------------------------------------------------
 
 
-def test_turns_to_annotate_are_numbered(client: LLMClient, brain: Scripted) -> None:
-    user = engine("creative_writing")
-    tree = user.builder.build(generate_artifact("creative_writing", "eval", 3)).tree
-    talk = run_conversation(tree, user.judge, user.voice, [scripted_assistant("ask", "creative_writing")], turns=2)
-    rows = [{"turn": number, "reason": "asks", "behaviour": "divergent"} for number in (1, 2)]
-    brain.says({"turns": rows})
-    found = LLMScorer(client, MODEL).behaviour(talk)
-    assert [each.turn for each in found] == [1, 2]
-    whole = transcript(talk.messages(), numbered=True)
-    assert brain.prompt() == f"{whole}\n\nThe assistant's turns to annotate: 1, 2"
-
-
-def test_a_rating_between_two_steps_of_ours_is_kept_and_said(client: LLMClient, brain: Scripted) -> None:
-    user = engine("creative_writing")
-    tree = user.builder.build(generate_artifact("creative_writing", "eval", 3)).tree
-    talk = run_conversation(tree, user.judge, user.voice, [scripted_assistant("ask", "creative_writing")], turns=2)
-    brain.says({"reason": "at times", "score": 2.5}, {"interactivity": {"reason": "at times", "score": 2.5}})
-    assert LLMScorer(client, MODEL).interactivity(talk).rating == 2.5
-    assert Outcomes.of_usage(client.usage).line == "answers: 1 clean; 1 score between two steps kept"
-    LLMScorer(client, MODEL, interactivity="paper").interactivity(talk)
-    assert client.usage.remarks == {"interactivity": {"between steps": 1}}, "the paper's scale has no steps"
-
-
 # -- builder ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def built_by_miniature(client: LLMClient, brain: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server's model is the miniature for as long as the test runs."""
-    monkeypatch.setattr(Scripted, "__call__", lambda self, messages, body: llm_brain.answer(messages, body))
-
-
-ARTIFACT = replace(generate_artifact("creative_writing", "eval", 3), topic="everyday life")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("built_by_miniature")
-@pytest.mark.parametrize("domain", ["svg_drawing", "creative_writing", "technical_writing"])
-def test_the_stages_lead_to_the_tree_that_the_miniature_builds(client: LLMClient, domain: str) -> None:
-    artifact = replace(generate_artifact(domain, "eval", 0), topic="everyday life")
-    expected = engine(domain).builder.build(artifact)
-    *stages, built = LLMBuilder(client, f"openai/miniature:{domain}", most_trees=None).stages(artifact)
-    assert [type(stage).__name__ for stage in stages] == ["Synthesised", "Abstracted", "Organised"]
-    assert isinstance(built, BuiltTree) and built.tree == expected.tree and built.recognised == expected.recognised
-    assert [text for level in built.levels for text in level].count(expected.tree.roots[0].text) == 1
-    named = {intent.text: intent.aspect for intent in built.tree.intents.values() if intent.aspect}
-    assert named == {each.text: each.dimension for each in built.recognised}
-    usage = client.usage
-    assert set(usage.by_purpose) == {
-        *("builder: synthesis", "builder: abstraction", "builder: organisation", "builder: direction"),
-        *("builder: initial request", "builder: leak check"),
-    }
-    assert usage.structured == {"clean": 6}
-
-
-@pytest.mark.usefixtures("built_by_miniature")
-def test_a_stage_can_be_taken_up_again_by_hand(client: LLMClient) -> None:
-    first = LLMBuilder(client, "openai/miniature:creative_writing")
-    *_, organised, built = first.stages(ARTIFACT)
-    assert isinstance(organised, Organised) and isinstance(built, BuiltTree)
-    assert first.open(organised) == built
 
 
 def test_a_defect_that_stays_is_a_build_error_that_names_the_stage(client: LLMClient, brain: Scripted) -> None:
@@ -617,13 +482,6 @@ def test_a_defect_that_stays_is_a_build_error_that_names_the_stage(client: LLMCl
     with pytest.raises(BuildError, match=r"tale, stage synthesis: .*stands twice"):
         LLMBuilder(client, MODEL).build(Artifact("tale", "short story", "Once."))
     assert len(brain.asked) == 2 and "the item 'Ends quietly' stands twice" in brain.prompt(1, -1)
-
-
-def test_an_empty_artifact_costs_nothing(client: LLMClient, brain: Scripted) -> None:
-    brain.says("unused")
-    with pytest.raises(BuildError, match="blank: the artifact is empty"):
-        LLMBuilder(client, MODEL).build(Artifact("blank", "short story", " \n"))
-    assert not brain.asked
 
 
 def synthesis(topic: str, *texts: str) -> answers.Synthesis:
@@ -638,10 +496,7 @@ def synthesis(topic: str, *texts: str) -> answers.Synthesis:
         (synthesis("a harbour at night", "Has a pilot", "Set north", "Ends quietly"), "one to 3 words"),
         (synthesis("harbour", "Has a pilot", "Ends quietly"), "at least 3"),
         (synthesis("harbour", "Has a pilot", "has a  PILOT.", "Ends quietly"), "'has a  PILOT.' stands twice"),
-        (synthesis("harbour", "Has a pilot", "Is not dramatic", "Ends quietly"), "says what is absent ('not')"),
-        (synthesis("harbour", "Has a pilot", "Doesn't rhyme", "Ends quietly"), "says what is absent"),
-        (synthesis("harbour", "A pilot who never sleeps", "Says why it isn't over", "Ends quietly"), None),
-        (synthesis("harbour", "Has a pilot", "…", "Ends quietly"), "has no words"),
+        (synthesis("harbour", "Has a pilot", "!", "Ends quietly"), "has no words"),
         (synthesis("harbour", "Has a pilot", "long " * 500, "Ends quietly"), "2500 characters"),
     ],
 )
@@ -666,45 +521,6 @@ def test_defects_of_an_abstraction(levels: list[list[str]], complaint: str | Non
     agree(builder.abstraction_defect(levels, frozenset({"short", "story", "harbour"})), complaint)
 
 
-ITEMS = {"0.1": "tabby cat", "0.2": "red boots", "1.1": "cat", "1.2": "footwear", "2.1": "animal"}
-GOOD = {"0.1": "1.1", "0.2": "1.2", "1.1": "2.1", "1.2": None, "2.1": None}
-
-
-def places(changes: dict[str, str | None], same: dict[str, str] | None = None) -> answers.Hierarchy:
-    same = same or {}
-    rows = [{"id": key, "parent": parent, "same_as": same.get(key)} for key, parent in (GOOD | changes).items()]
-    return answers.Hierarchy.model_validate({"items": rows})
-
-
-@pytest.mark.parametrize(
-    ("answer", "complaint"),
-    [
-        (places({}), None),
-        (places({"0.1": "2.1"}), None),  # levels may be skipped
-        (places({"0.1": None}, {"0.1": "1.1"}), None),
-        (places({"3.1": None}), "there is no item '3.1'"),
-        (answers.Hierarchy.model_validate({"items": [{"id": "0.1", "parent": None}]}), "no entry: 0.2, 1.1, 1.2, 2.1"),
-        (answers.Hierarchy(items=[*places({}).items, places({}).items[0]]), "'0.1' has more than one entry"),
-        (places({"1.1": "1.2"}), "not on a broader level"),
-        (places({"2.1": "0.1"}), "not on a broader level"),  # a cycle would need this
-        (places({"1.1": "1.1"}), "not on a broader level"),
-        (places({"0.1": "5.5"}), "which is no item of the forest"),
-        (places({"1.1": None}, {"1.1": "2.1"}), "which is no item of the forest"),  # 0.1 stands below what is gone
-        (places({"0.1": "1.1"}, {"0.1": "1.1"}), "must be an item that stays"),
-        (places({"0.1": None}, {"0.1": "0.1"}), "must be an item that stays"),
-    ],
-)
-def test_defects_of_a_hierarchy(answer: answers.Hierarchy, complaint: str | None) -> None:
-    agree(organisation.hierarchy_defect(answer, organisation.Items(ITEMS, {})), complaint)
-
-
-def test_a_forest_keeps_texts_and_order_and_gives_dotted_ids() -> None:
-    parents = organisation.parents_of(places({"0.1": None}, {"0.1": "1.1"}))
-    first, second = organisation.forest(parents, ITEMS)
-    assert first == Intent("1", "footwear", (Intent("1.1", "red boots"),))
-    assert second == Intent("2", "animal", (Intent("2.1", "cat"),))
-
-
 @pytest.mark.parametrize(
     ("chosen", "text", "complaint"),
     [
@@ -727,108 +543,61 @@ def test_a_first_request_gives_nothing_away() -> None:
     agree(builder.leak_defect(told), "leave out 'pilot', 'retired'")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("denied", ["narrow_implies_broad", "not broad_implies_narrow"])
-def test_one_denied_edge_is_mended_without_asking_again(
-    client: LLMClient, brain: Scripted, monkeypatch: pytest.MonkeyPatch, denied: str
-) -> None:
-    """All edges are asked about in one call; what code can mend is mended, noted, and the tree is kept."""
-
-    def answer(self: Scripted, messages: list[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
-        text, tokens = llm_brain.answer(messages, body)
-        self.asked.append(body)
-        if llm_brain.TASKS[messages[0]["content"]] == "superset_check":
-            data = json.loads(text)
-            data["pairs"][0][denied.removeprefix("not ")] = denied.startswith("not ")
-            text = json.dumps(data)
-        return text, tokens
-
-    brain.says("unused")
-    monkeypatch.setattr(Scripted, "__call__", answer)
-    domain = "creative_writing"
-    artifact = replace(llm_brain.within_reach(domain), topic="everyday life")
-    expected = engine(domain).builder.build(artifact).tree
-    built = LLMBuilder(client, f"openai/miniature:{domain}", most_trees=None).build(artifact)
-    tasks = [llm_brain.TASKS[body["messages"][0]["content"]] for body in brain.asked]
-    assert tasks[:5] == ["requirement_synthesis", "abstraction", "hierarchy", "superset_check", "initial_request"]
-    assert tasks.count("hierarchy") == tasks.count("superset_check") == 1
-    texts = {intent.text for intent in expected.intents.values()}
-    kept = {intent.text for intent in built.tree.intents.values()}
-    if denied == "narrow_implies_broad":
-        assert kept == texts and len(built.tree.roots) == len(expected.roots) + 1
-        assert [note for note in built.notes if "made a tree of its own" in note]
-    else:
-        assert len(texts - kept) == 1 and [note for note in built.notes if "ask for the same" in note]
+WISHES = [f"{place} is shown" for place in ("Paris", "Loire", "Rome", "June")]
+BROAD = ["about a city", "in some season"]
 
 
-WIDE = {"1.1": "about a city", "1.2": "with a river in it", "1.3": "in some season"}
-WISHES = dict(zip((f"0.{n}" for n in range(1, 9)), "Paris Loire Rome Rhine Oslo noon June dawn".split(), strict=True))
-
-
-def wide_forest(**parents: str | None) -> dict[str, Any]:
-    first = {"1.1": None, "0.1": "1.1", "0.2": "1.1", "0.3": "1.1", "1.2": None, "0.4": "1.2", "0.5": "1.2"}
-    first |= {"0.6": "1.2", "1.3": None, "0.7": "1.3", "0.8": "1.3"}
+def hierarchy(**parents: str | None) -> dict[str, Any]:
+    first = {"1.1": None, "0.1": "1.1", "0.2": "1.1", "0.3": "1.1", "1.2": None, "0.4": "1.2"}
     changed = {f"0.{name[1:]}": parent for name, parent in parents.items()}
     return {"items": [{"id": key, "parent": parent} for key, parent in (first | changed).items()]}
 
 
-def verdicts(number: int, denied: dict[int, int]) -> dict[str, Any]:
-    rows = [
-        {"number": n, "reason": "so", "narrow_implies_broad": n not in denied, "broad_implies_narrow": False}
-        for n in range(1, number + 1)
-    ]
-    return {"pairs": [row | ({"instead": denied[n]} if (n := int(row["number"])) in denied else {}) for row in rows]}
+def verdicts(*holds: bool) -> dict[str, Any]:
+    rows = enumerate(holds, start=1)
+    return {
+        "pairs": [
+            {"number": number, "reason": "so", "narrow_implies_broad": each, "broad_implies_narrow": False}
+            for number, each in rows
+        ]
+    }
 
 
 @pytest.mark.parametrize("obeys", [True, False])
-def test_what_was_asked_again_can_be_obeyed_and_says_which_forest_was_taken(
-    client: LLMClient, brain: Scripted, obeys: bool
-) -> None:
-    """Five of eight edges are denied, which leaves seven trees: it may drop one, and only new edges are asked."""
-    items = [{"text": f"{place} is shown", "aspect": "place", "evidence": ""} for place in WISHES.values()]
-    better = wide_forest(w2="1.2", w3=None, w5=None, w6="drop", w8="1.2")
-    worse = wide_forest(w1=None, w2=None, w3=None, w4=None, w5=None, w6=None)
-    compared = verdicts(8, {2: 4, 3: 0, 5: 0, 6: 0, 8: 0})
-    compared["pairs"].append(compared["pairs"][0] | {"number": 27})
+def test_a_denied_edge_is_named_once_and_cut_if_it_stays(client: LLMClient, brain: Scripted, obeys: bool) -> None:
     brain.says(
-        {"topic": "journey", "description": "d", "items": items},
-        {"levels": [{"items": list(WIDE.values())}]},
-        wide_forest(),
-        compared,
-        *([better, verdicts(2, {2: 0})] if obeys else [worse]),
+        {"topic": "journey", "description": "d", "items": [{"text": t, "aspect": "a", "evidence": ""} for t in WISHES]},
+        {"levels": [{"items": BROAD}]},
+        hierarchy(),
+        verdicts(True, False, True, True),
+        *([hierarchy(w2="1.2"), verdicts(True)] if obeys else [hierarchy()]),
         {"chosen": ["1"], "request": "a postcard of a journey about a city, please"},
     )
-    builder = LLMBuilder(client, MODEL, check_paraphrases=False)
-    built = builder.build(Artifact("card", "postcard", "Wish you were here."))
-    assert client.usage.remarks == {"builder: direction": {"stray ids": 1}}
-    asked_again = brain.prompt(4, -1)
-    assert "[0.2] 'Loire is shown' does not imply [1.1] 'about a city' (so); it does imply [1.2] 'with a" in asked_again
-    assert "[0.8] 'dawn is shown' does not imply [1.3] 'in some season' (so); so there are 7 trees" in asked_again
-    assert 'leave out what matters least, with "drop" as its parent' in asked_again
-    (taken,) = [note for note in built.notes if "asked again" in note]
+    built = LLMBuilder(client, MODEL, check_paraphrases=False).build(
+        Artifact("card", "postcard", "Wish you were here.")
+    )
+    line = "[0.2] 'Loire is shown' does not imply [1.1] 'about a city' (so)"
+    assert f"{line}; so there are 3 trees, [1.1], [0.2], [1.2]: two to five are wanted" in brain.prompt(4, -1)
     roots = [root.text for root in built.tree.roots]
     if obeys:
-        pairs = (
-            "1. narrow: Loire is shown\n   broad: with a river in it\n2. narrow: dawn is shown\n   broad: with a river"
-        )
-        assert pairs in brain.prompt(5) and "3. narrow" not in brain.prompt(5)
-        assert taken == (
-            "organisation, asked again: the second forest was taken, it leaves out 1 of the most specific items"
-        )
-        assert "organisation: left out by the model: 'noon is shown'" in built.notes
-        assert roots == [WIDE["1.1"], "Rome is shown", WIDE["1.2"], "Oslo is shown", WIDE["1.3"], "dawn is shown"]
+        assert "1. narrow: Loire is shown\n   broad: in some season" in brain.prompt(5)
+        assert "2. narrow" not in brain.prompt(5), "only what is new is asked about"
+        assert roots == BROAD and built.notes == ()
     else:
-        assert len(brain.asked) == 6, "every edge of the second forest has its verdict"
-        assert taken == (
-            "organisation, asked again: the first forest was taken, it leaves out 1 of the most specific items, "
-            "the second one 2 and 1 of its edges were denied"
-        )
-        assert roots == [WIDE["1.1"], "Rome is shown", WIDE["1.2"], "Oslo is shown", WIDE["1.3"], "noon is shown"]
-        assert "organisation: comes last, so that most is reached: 'noon is shown'" in built.notes
+        assert len(brain.asked) == 6 and built.notes == (f"organisation, cut: {line}",)
+        assert roots == ["about a city", "Loire is shown", "in some season"]
+
+
+def test_more_trees_than_are_wanted_are_kept_and_said(client: LLMClient, brain: Scripted) -> None:
+    brain.says(hierarchy(w1=None, w2=None, w3=None, w4=None))
+    wishes = [Recognised(text, "a", "") for text in (*WISHES, *BROAD, "Oslo")]
+    synthesised = Synthesised(Artifact("card", "postcard", "x"), "journey", "d", tuple(wishes))
+    places = [{"id": f"0.{number}", "parent": None} for number in range(1, 8)]
+    brain.says({"items": places})
+    organised = LLMBuilder(client, MODEL).organise(Abstracted(synthesised, (tuple(each.text for each in wishes),)))
+    assert len(organised.roots) == 7 and len(brain.asked) == 2
+    assert organised.notes == ("organisation: 7 trees, where 6 are the limit",)
 
 
 def agree(found: str | None, complaint: str | None) -> None:
-    if complaint is None:
-        assert found is None
-    else:
-        assert found is not None and complaint in found
+    assert (found is None) if complaint is None else complaint in str(found)

@@ -1,215 +1,76 @@
-"""Structured answers: what models send, what is read of it, what is refused, and the one re-ask."""
+"""Asking for a structured answer: the one re-ask, what is noted of it, limits that cut it off, and thinking."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import pytest
-import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from llm_server import MENDABLE_FAULTS, UNMENDABLE_FAULTS, mangle
-from pydantic import BaseModel, Field
 
-from discover_lib.engines.llm.answers import BehaviourAnnotation, Interactivity, SatisfactionScores
-from discover_lib.engines.llm.calls.reading import UnusableError, read_answer
-from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
+from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.core.conversation import Message
+from discover_lib.core.roles import AssistantError
+from discover_lib.engines.llm.answers import Form, InitialRequest, JudgedIntent, LeakCheck
+from discover_lib.engines.llm.assistants import REPORTED, REPORTED_TEXT, LLMAssistant
+from discover_lib.engines.llm.calls.client import LLMClient
+from discover_lib.engines.llm.calls.direct import _read_whole
+from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking
+from discover_lib.engines.llm.calls.records import Answered, Completion, LLMError, Request
 from discover_lib.engines.llm.calls.structured import StructuredError, ask_structured
-from discover_lib.engines.llm.calls.wire import response_format, strict_schema
-
-REPLIES = Path(__file__).parents[2] / "data" / "replies"
-INDEX: dict[str, dict[str, Any]] = yaml.safe_load((REPLIES / "index.yaml").read_text(encoding="utf-8"))
-ANSWERS: dict[str, Any] = json.loads((REPLIES / "answers.json").read_text(encoding="utf-8"))
-
-
-class Judged(BaseModel):
-    id: str
-    reason: str
-    engaged: bool
-    near_misses: list[str] = Field(default_factory=list)
-
-
-class Judgement(BaseModel):
-    kind_reason: str
-    kind: Literal["artifact", "dialogue_act"]
-    intents: list[Judged]
-
-
-class Items(BaseModel):
-    items: list[str]
-
-
-class Spoken(BaseModel):
-    thought: str
-    message: str
-
-
-def asked_for(*ids: str) -> Any:
-    def check(answer: Judgement) -> str | None:
-        given = [each.id for each in answer.intents]
-        return None if sorted(given) == sorted(ids) else f"the ids are {', '.join(ids)}"
-
-    return check
-
-
-def anything(answer: BaseModel) -> str | None:
-    return None
-
-
-FORMS: dict[str, tuple[type[BaseModel], Any]] = {
-    "judge": (Judgement, asked_for("1", "1.1")),
-    "tens": (Judgement, asked_for("1.1", "1.10")),
-    "items": (Items, anything),
-    "voice": (Spoken, anything),
-}
-
-
-def read_reply(name: str) -> tuple[dict[str, Any] | None, str]:
-    """What is read of a reply of the corpus, as plain data, and the outcome."""
-    entry = INDEX[name]
-    text = (REPLIES / f"{name}.txt").read_bytes().decode("utf-8")
-    form, check = FORMS[entry.get("form", "judge")]
-    try:
-        read = read_answer(text, form, check, entry.get("finish_reason", "stop"))
-    except UnusableError:
-        return None, "refused"
-    return read.value.model_dump(), "clean" if read.clean else "repaired"
-
-
-@pytest.mark.parametrize("name", INDEX)
-def test_a_reply_is_read_as_it_was_meant_or_refused(name: str) -> None:
-    expected = INDEX[name]["expect"]
-    value, outcome = read_reply(name)
-    if expected == "refused":
-        assert value is None
-    else:
-        assert value == ANSWERS[expected]
-        assert (outcome == "clean") == name.startswith("clean")
-
-
-@pytest.mark.parametrize(
-    ("form", "data", "told"),
-    [
-        (
-            SatisfactionScores,
-            {"scores": [{"id": "1", "reason": "", "score": 4}, {"id": "5.1.1.1", "reason": "", "score": 7}]},
-            "score of 5.1.1.1: must be a number from 1 to 5",
-        ),
-        (
-            BehaviourAnnotation,
-            {"turns": [{"turn": n, "reason": "", "behaviour": each} for n, each in ((1, "divergent"), (2, "mixed"))]},
-            "behaviour of turn 2: Input should be 'divergent' or 'convergent'",
-        ),
-        (Judgement, {"kind_reason": "", "kind": "artifact", "intents": [{"id": "2", "reason": 1}]}, "reason of 2: "),
-        (Items, {"items": ["a", ["b"]]}, "entry 2 of items: "),
-        (Interactivity, {"reason": "", "score": 9}, "score: must be a number from 1 to 3"),
-    ],
-)
-def test_a_complaint_names_an_entry_as_its_writer_does(form: type[BaseModel], data: object, told: str) -> None:
-    with pytest.raises(UnusableError) as complaint:
-        read_answer(json.dumps(data), form, anything)
-    assert str(complaint.value).startswith(told)
-
-
-@pytest.mark.parametrize(("score", "clean"), [("2", True), ('"2"', False), ('"2.5"', False), ("2.5", True)])
-def test_a_number_given_as_text_is_read_and_counts_as_repaired(score: str, clean: bool) -> None:
-    read = read_answer(f'{{"reason": "3", "score": {score}}}', Interactivity, anything)
-    assert (read.value.score, read.clean) == (float(score.strip('"')), clean)
-
-
-@pytest.mark.slow
-def test_the_corpus_is_large_and_every_reply_has_an_expectation(record_property: Any) -> None:
-    assert {path.stem for path in REPLIES.glob("*.txt")} == INDEX.keys()
-    outcomes = Counter(read_reply(name)[1] for name in INDEX)
-    record_property("outcomes", dict(outcomes))
-    assert len(INDEX) - outcomes["clean"] >= 40
-
-
-# -- whatever is sent ------------------------------------------------------------------------------------------------
-
-PLAIN = ANSWERS["plain"]
-MANGLED = [PLAIN, ANSWERS["quoted"], ANSWERS["braces"], ANSWERS["lines"]]
-
-
-def read_judgement(text: str) -> dict[str, Any] | None:
-    try:
-        return read_answer(text, Judgement, asked_for("1", "1.1"), "stop").value.model_dump()
-    except UnusableError:
-        return None
-
-
-@pytest.mark.parametrize("fault", MENDABLE_FAULTS)
-@pytest.mark.parametrize("data", MANGLED, ids=lambda data: data["kind_reason"][:8])
-def test_every_careless_form_is_mended(fault: str, data: dict[str, Any]) -> None:
-    assert read_judgement(mangle(json.dumps(data), fault)) == data
-
-
-@pytest.mark.parametrize("fault", UNMENDABLE_FAULTS)
-def test_what_is_lost_or_wrong_is_never_mended(fault: str) -> None:
-    assert read_judgement(mangle(json.dumps(PLAIN), fault)) is None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["json", "indented", "python", "fenced"])
-def test_a_text_that_breaks_off_anywhere_is_refused(form: str) -> None:
-    text = json.dumps(PLAIN, indent=2 if form == "indented" else None)
-    text = {"python": repr(PLAIN), "fenced": f"```json\n{text}\n```"}.get(form, text)
-    end = text.rindex("}")
-    assert [cut for cut in range(end + 1) if read_judgement(text[:cut]) is not None] == []
-
-
-texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\"'{}[],:#/\\`\n-&*"), max_size=40)
-judged = st.fixed_dictionaries({"reason": texts, "engaged": st.booleans(), "near_misses": st.lists(texts, max_size=2)})
-
-
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None)
-@given(texts, judged, judged, st.sampled_from(["json", "ascii", *MENDABLE_FAULTS]))
-def test_no_words_in_an_answer_make_it_read_as_another(reason: str, first: Any, second: Any, form: str) -> None:
-    data = {"kind_reason": reason, "kind": "artifact", "intents": [{"id": "1", **first}, {"id": "1.1", **second}]}
-    text = json.dumps(data, ensure_ascii=form == "ascii")
-    read = read_judgement(mangle(text, form) if form in MENDABLE_FAULTS else text)
-    assert read == data if form in ("json", "ascii") else read in (data, None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", ["[" * 5000, '{"a":' * 5000, "- " * 5000, "{ x " * 5000, '"' * 9999, "```" * 3000])
-def test_a_hostile_text_is_refused_soon(text: str) -> None:
-    assert read_judgement(text) is None
-
-
-# -- asking ----------------------------------------------------------------------------------------------------------
+from discover_lib.engines.llm.calls.wire import response_format
+from discover_lib.runs.runner import failure_of
 
 
 class Script:
-    """A client whose model gives these texts, one after the other."""
+    """A client whose model gives these completions, or errors, one after the other."""
 
-    def __init__(self, *texts: str) -> None:
-        self.texts = list(texts)
+    def __init__(self, *replies: str | Completion | LLMError) -> None:
+        self.replies = list(replies)
         self.requests: list[Request] = []
-        self.outcomes: list[tuple[str, str]] = []
+        self.notes: list[Answered] = []
 
     def complete(self, request: Request) -> Completion:
         self.requests.append(request)
-        return Completion(self.texts[len(self.requests) - 1], finish_reason="stop")
+        reply = self.replies[len(self.requests) - 1]
+        if isinstance(reply, LLMError):
+            raise reply
+        return whole(reply) if isinstance(reply, str) else reply
 
-    def count_structured(self, purpose: str, outcome: str) -> None:
-        self.outcomes.append((purpose, outcome))
+    def stream(self, request: Request, on_text: Callable[[str], None]) -> Completion:
+        completion = self.complete(request)
+        for end in range(len(completion.text) + 1):
+            on_text(completion.text[:end])
+        return completion
+
+    def note(self, answer: Answered) -> None:
+        self.notes.append(answer)
 
 
-REQUEST = Request("openai/judge", ({"role": "user", "content": "Judge this."},), "judge", seed=3)
-GOOD = json.dumps(PLAIN)
-WRONG_IDS = GOOD.replace('"1.1"', '"7"')
+def cut(text: str) -> Completion:
+    return Completion(text, 10, 2048, finish_reason="length")
 
 
-def ask(*texts: str) -> tuple[Script, Any]:
-    script = Script(*texts)
+def whole(text: str, tokens: int | None = 9, reasoning: int | None = None) -> Completion:
+    return Completion(text, 10, tokens, finish_reason="stop", reasoning_tokens=reasoning)
+
+
+REQUEST = Request("openai/x", ({"role": "user", "content": "Check."},), "check", max_tokens=2048, seed=3)
+SAID = {"reason": "so", "leaks": True, "ids": ["1", "7"]}
+GOOD = json.dumps(SAID)
+WRONG = GOOD.replace('"1"', '"9"')
+
+
+def ask(*replies: str | Completion) -> tuple[Script, Any]:
+    script = Script(*replies)
+
+    def check(answer: LeakCheck) -> str | None:
+        return None if "1" in answer.ids else "id 1 is missing"
+
     try:
-        return script, ask_structured(script, REQUEST, Judgement, asked_for("1", "1.1"))
+        return script, ask_structured(
+            script, REQUEST, LeakCheck, check, lambda answer: {"stray ids": "7" in answer.ids}
+        )
     except StructuredError as error:
         return script, error
 
@@ -217,64 +78,142 @@ def ask(*texts: str) -> tuple[Script, Any]:
 @pytest.mark.parametrize(
     ("replies", "outcome"),
     [
-        ([GOOD], "clean"),
-        ([f"```json\n{GOOD}\n```"], "repaired"),
+        ([GOOD.replace(', "7"', "")], "clean"),
+        ([f"```json\n{GOOD}\n```".replace(', "7"', "")], "repaired"),
+        ([GOOD], "tidied"),
         (["I cannot say.", GOOD], "reasked"),
         (["", GOOD], "reasked"),
-        ([WRONG_IDS, f"Sorry! {GOOD}"], "reasked"),
-        ([GOOD[:-9], WRONG_IDS], "failed"),
+        ([WRONG, f"Sorry! {GOOD}"], "reasked"),
+        ([GOOD[:-9], WRONG], "failed"),
     ],
 )
-def test_every_answer_has_an_outcome_that_is_counted_and_its_raw_texts(replies: Sequence[str], outcome: str) -> None:
+def test_every_answer_has_an_outcome_that_is_noted_and_its_raw_texts(replies: Sequence[str], outcome: str) -> None:
     script, answer = ask(*replies)
-    assert answer.outcome == outcome
     assert answer.raw == tuple(replies)
-    assert script.outcomes == [("judge", outcome)]
-    if outcome != "failed":
-        assert answer.value.model_dump() == PLAIN
+    seen = {"stray ids": 1} if outcome in ("tidied", "reasked") else {}
+    assert script.notes == [Answered(script.requests[-1].key, "check", outcome, seen)]
 
 
 def test_the_second_asking_names_the_defect_and_shows_what_was_said() -> None:
-    script, _ = ask(WRONG_IDS, GOOD)
+    script, _ = ask(WRONG, GOOD)
     first, second = script.requests
     assert [message["role"] for message in second.messages] == ["user", "assistant", "user"]
-    assert second.messages[1]["content"] == WRONG_IDS
-    assert "the ids are 1, 1.1" in second.messages[2]["content"]
-    assert first.key != second.key
-    assert first.schema == second.schema == Judgement.model_json_schema()
+    assert second.messages[1]["content"] == WRONG
+    assert "id 1 is missing" in second.messages[2]["content"]
+    assert first.key != second.key and first.schema == second.schema == LeakCheck.model_json_schema()
 
 
-def test_an_answer_that_never_comes_is_an_error_that_says_why() -> None:
-    _, error = ask(WRONG_IDS, "No.")
-    assert isinstance(error, LLMError)
-    assert str(error) == "openai/judge: no usable answer, also when asked again: there is no JSON object"
+@pytest.mark.parametrize("first", [GOOD[:-3], GOOD, ""], ids=["broken", "closed", "empty"])
+def test_an_answer_that_was_cut_off_is_asked_for_with_a_longer_limit(first: str) -> None:
+    script, answer = ask(cut(first), whole(GOOD))
+    assert answer.value.model_dump() == SAID
+    assert [each.max_tokens for each in script.requests] == [2048, 8192]
+    assert script.requests[1].messages == REQUEST.messages, "there is nothing to complain about"
+    assert [each.outcome for each in script.notes] == [None, "reasked"] and script.notes[0].remarks == {"cut": 1}
 
 
-# -- schemas ---------------------------------------------------------------------------------------------------------
+def test_a_defect_of_an_answer_that_had_been_cut_off_is_named_too() -> None:
+    script, answer = ask(cut(GOOD[:-3]), whole(WRONG), whole(GOOD))
+    assert answer.outcome == "reasked" and [each.max_tokens for each in script.requests] == [2048, 8192, 8192]
 
 
-def test_a_strict_schema_requires_every_field_and_allows_no_other() -> None:
-    strict = strict_schema(Judgement.model_json_schema())
-    assert strict
-    judged_schema = strict["$defs"]["Judged"]
-    assert judged_schema["required"] == ["id", "reason", "engaged", "near_misses"]
-    assert judged_schema["additionalProperties"] is False
-    assert "default" not in judged_schema["properties"]["near_misses"]
+def test_an_answer_that_stays_cut_off_is_never_read() -> None:
+    script, error = ask(cut(GOOD), cut(GOOD))
+    assert "limit of tokens" in str(error) and len(script.requests) == 2
+    assert [(each.outcome, each.remarks) for each in script.notes] == [(None, {"cut": 1}), ("failed", {"cut": 1})]
 
 
-def test_a_field_called_like_a_keyword_stays_in_a_strict_schema() -> None:
-    class Named(BaseModel):
+def test_a_schema_requires_every_field_and_allows_no_other() -> None:
+    sent = response_format(InitialRequest.model_json_schema())["json_schema"]
+    assert sent["strict"] and sent["schema"]["additionalProperties"] is False
+    judged = JudgedIntent.model_json_schema()
+    assert judged["required"] == ["id", "reason", "engaged", "near_misses"]
+
+    class Titled(Form):
         title: str
-        default: str = ""
+        default: str | None = None
 
-    strict = strict_schema(Named.model_json_schema())
-    assert strict
-    assert strict["required"] == ["title", "default"] == list(strict["properties"])
+    schema = Titled.model_json_schema()
+    assert schema["required"] == ["title", "default"] == list(schema["properties"])
+    assert "default" not in schema["properties"]["default"]
 
 
-def test_an_answer_with_free_keys_is_asked_for_without_strictness() -> None:
-    class Free(BaseModel):
-        scores: dict[str, int]
+# -- replies of assistants -------------------------------------------------------------------------------------------
 
-    assert strict_schema(Free.model_json_schema()) is None
-    assert response_format(Free.model_json_schema())["json_schema"]["strict"] is False
+ASKED = (Message("user", "a long story"),)
+
+
+def assistant(script: Script, **how: Any) -> LLMAssistant:
+    return LLMAssistant(cast(LLMClient, script), "openai/x", "a", **how)
+
+
+@pytest.mark.parametrize("first", ["Once upon a", "<think>well, a story", ""])
+def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_a_longer_limit(first: str) -> None:
+    script = Script(cut(first), whole("The end."))
+    assert assistant(script).reply(ASKED, 1).text == "The end."
+    assert [each.max_tokens for each in script.requests] == [2048, 8192]
+    assert script.requests[0].messages == script.requests[1].messages
+
+
+@pytest.mark.parametrize(("limit", "limits"), [(8192, [8192, 16384]), (None, [None, None])])
+def test_a_reply_that_stays_cut_off_is_no_reply(limit: int | None, limits: list[int | None]) -> None:
+    script = Script(cut("Once upon a"), cut("Once upon a time"))
+    with pytest.raises(AssistantError, match="a: the reply was cut off by") as caught:
+        assistant(script, max_tokens=limit).reply(ASKED, 1)
+    assert [each.max_tokens for each in script.requests] == limits
+    assert failure_of(caught.value, 1, ended=True).came_back == ("Once upon a time",), "a resumed run asks anew"
+
+
+@pytest.mark.parametrize(
+    ("completion", "n_tokens", "counting"),
+    [
+        (whole("A boat.", 9), 9, REPORTED),
+        (whole("A boat.", 900, 891), 9, REPORTED_TEXT),
+        (whole("A boat.", 900, 0), 900, REPORTED),
+        (whole("<think>hm, a boat</think>A boat.", 20), count_tokens("A boat."), COUNTING),
+        (whole("A boat.", None), count_tokens("A boat."), COUNTING),
+    ],
+)
+def test_thinking_is_no_length(completion: Completion, n_tokens: int, counting: str) -> None:
+    reply = assistant(Script(completion)).reply(ASKED, 1)
+    assert (reply.text, reply.n_tokens, reply.counting) == ("A boat.", n_tokens, counting)
+
+
+@pytest.mark.parametrize(("details", "tokens"), [({"reasoning_tokens": 80}, 80), (None, None), ({}, None)])
+def test_reasoning_tokens_are_read_off_a_providers_count(details: Any, tokens: int | None) -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 90, "completion_tokens_details": details}
+    data = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}], "usage": usage}
+    assert _read_whole(REQUEST, json.dumps(data).encode()).reasoning_tokens == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("A boat.", "A boat."),
+        ("<think>a</think>A boat.", "A boat."),
+        (" <Thinking>\na\n</Thinking>\n\n<reasoning>b</reasoning>A boat.", "A boat."),
+        ("so, a boat\n</think>\n\nA boat.", "A boat."),
+        ("<think>a</think> more </think>A boat.", "A boat."),
+        ("Models write `<think>` and `</think>`.", "Models write `<think>` and `</think>`."),
+        ("Put <think>a plan</think> first.", "Put <think>a plan</think> first."),
+        ('<svg width="9"><desc>x</desc></svg>', '<svg width="9"><desc>x</desc></svg>'),
+        ("<think>and so on", None),
+        ("<reasoning>a</reasoning><think>b", None),
+    ],
+)
+def test_what_a_reply_is_without_its_thinking(text: str, reply: str | None) -> None:
+    if reply is None:
+        with pytest.raises(UnusableError, match=r"thinking"):
+            without_thinking(text)
+        with pytest.raises(AssistantError, match=r"thinking"):
+            assistant(Script(text)).reply(ASKED, 1)
+    else:
+        assert assistant(Script(text)).reply(ASKED, 1).text == reply
+
+
+@pytest.mark.parametrize("tag", ["think", "thinking", "reasoning"])
+def test_a_page_is_never_shown_thinking(tag: str) -> None:
+    shown: list[str] = []
+    script = Script(f"<{tag}>secret</{tag}>\nA boat.")
+    assert assistant(script).stream(ASKED, 1, shown.append).text == "A boat."
+    assert shown[-1] == "A boat." and not any("secret" in each or "<" in each for each in shown)

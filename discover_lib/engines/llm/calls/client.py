@@ -1,7 +1,7 @@
 """The one door to language models: cache, budget, limits, retries, streaming, totals.
 
 Roles are synchronous and run in threads, one per conversation in flight.  All their calls meet in one event loop in a
-thread of its own (`background`).  A call passes, in this order: a duplicate in flight (shared), the cache, the
+thread of its own (`loop`).  A call passes, in this order: a duplicate in flight (shared), the cache, the
 budget, the provider's slots and pace, the attempt itself; between attempts it waits outside the slot.
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import copy
+import itertools
 import queue
 import random
 import threading
 import time
-import uuid
+import zlib
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,29 +22,24 @@ from types import TracebackType
 from typing import Any, Literal
 
 from discover_lib.base.tokens import count_tokens
-from discover_lib.engines.llm.calls import probe
 from discover_lib.engines.llm.calls.direct import PREFIX, DirectWire, OwnServer
 from discover_lib.engines.llm.calls.limits import Budget, Pace
 from discover_lib.engines.llm.calls.litellm import LiteLLMWire
 from discover_lib.engines.llm.calls.loop import CallsInFlight
-from discover_lib.engines.llm.calls.meter import Meter
 from discover_lib.engines.llm.calls.prices import Price, price_of, provider_of
 from discover_lib.engines.llm.calls.records import (
-    ENDS_THE_RUN,
-    LOST_KEY,
     RETRIED,
+    Answered,
+    AnswerStore,
     CallCache,
     Completion,
-    CountsUnusable,
     Kind,
     LLMError,
-    Lost,
+    Meter,
     Request,
-    Tally,
     Usage,
 )
-from discover_lib.engines.llm.calls.servers import SERVERS
-from discover_lib.engines.llm.calls.wire import NativeSchema, OnText, Wire, WireReply, sent_parameters
+from discover_lib.engines.llm.calls.wire import OnText, Wire, WireReply
 
 __all__ = [
     "Budget",
@@ -54,10 +49,8 @@ __all__ = [
     "Kind",
     "LLMClient",
     "LLMError",
-    "Lost",
     "Price",
     "Request",
-    "Tally",
     "Usage",
 ]
 
@@ -71,12 +64,10 @@ class ClientSettings:
     Args:
         api_base: address of an OpenAI-compatible server, for "openai/<name>" models only, so that others can take part
             in the same run (OpenAI's own as "gpt-4.1"); None: the providers' own addresses.
-        more_api_bases: further servers of the same models; conversations are shared out among all (`Servers`).
+        more_api_bases: further servers of the same models; conversations are shared out among all.
         key_variable: environment variable with the key for `api_base`; the provider's own key is never sent there.
         wire: "auto" goes straight to `api_base` where there is one and to a server of one's own that LiteLLM's
             variables name (hosted_vllm/, lm_studio/, llamafile/), and through LiteLLM else; "litellm" always.
-        native_schema: whether the JSON schema of structured answers is sent; "auto": where it is known to be taken,
-            and to a server of one's own where a probe shows that it obeys it: one tiny call per server and model.
         timeout_seconds: of one attempt; of a stream, the longest pause.
         max_attempts: requests sent for one call at most.
         concurrency: requests in flight per provider.
@@ -92,7 +83,6 @@ class ClientSettings:
     more_api_bases: tuple[str, ...] = ()
     key_variable: str | None = None
     wire: Literal["auto", "litellm"] = "auto"
-    native_schema: NativeSchema = "auto"
     timeout_seconds: float = 120.0
     max_attempts: int = 6
     concurrency: int = 64
@@ -124,13 +114,6 @@ class ClientSettings:
         """Where `model` is asked; ("",): at its provider's own address."""
         return (self._own if model.startswith(PREFIX) else ()) or ("",)
 
-    def probed_servers(self, model: str) -> int:
-        """On how many servers `model` is asked once whether it takes JSON schemas."""
-        if self.native_schema != "auto":
-            return 0
-        own = OwnServer.of(model) if self.wire == "auto" else None
-        return 1 if own else len(self._own) if model.startswith(PREFIX) else 0
-
     def address_of(self, model: str) -> str | None:
         """Where `model` is asked first of all; None: at its provider's own address."""
         return self.api_base if model.startswith(PREFIX) else None
@@ -159,15 +142,15 @@ class LLMClient:
         self.settings = settings or ClientSettings()
         self.budget = budget
         self._cache = cache
+        self._answers = cache if isinstance(cache, AnswerStore) else None
         self._stop = stop or threading.Event()
         self._rng = rng or random.Random()
         self._lock = threading.Lock()
         self._in_flight: dict[str, concurrent.futures.Future[Completion]] = {}
-        self._meter = Meter(cache)
+        self._meter = Meter()
         self._prepared: dict[tuple[str, str], Wire] = {}  # model and address
-        self._schema_obeyed: dict[tuple[str, str], concurrent.futures.Future[bool]] = {}  # model and server
-        self._not_taken: dict[str, tuple[str, ...]] = {}  # model → parameters
         self._wires: dict[str, Wire] = {}
+        self._without_schema: set[str] = set()  # servers that refused one
         self._gates: dict[str, _Gate] = {}  # touched in the loop only
         self._calls = CallsInFlight(self._stop)
 
@@ -201,35 +184,16 @@ class LLMClient:
         for address in self.settings.addresses_of(model):
             self._wire(model, address)
 
-    def probe_schema(self, model: str, timeout_seconds: float | None = None) -> probe.Verdict | None:
-        """Ask the first server of a model now whether it takes JSON schemas; None where a table knows.
-
-        Args:
-            timeout_seconds: of the answer; None: the settings'.
-
-        Raises:
-            LLMError: as `warm_up`, and of a kind that ends the run.
-        """
-        address = self.settings.addresses_of(model)[0]
-        wire = self._wire(model, address)
-        if not wire.probes_schema:
-            return None
-        greeting = ({"role": "user", "content": "Greet me."},)
-        anything = Request(model, greeting, probe.PURPOSE, timeout_seconds=timeout_seconds)
-        return self._probe(probe.probe_of(anything), wire, address or provider_of(model))
-
     @property
     def usage(self) -> Usage:
         """Totals so far."""
-        return self._meter.snapshot()
+        return self._meter.usage()
 
-    def count_structured(self, purpose: str, outcome: str) -> None:
-        """Count how a structured answer came about (`discover_lib.engines.llm.calls.structured`)."""
-        self._meter.structured(purpose, outcome)
-
-    def remark(self, purpose: str, what: str, times: int = 1) -> None:
-        """Count what was mended or left out of an answer that was taken ("stray ids", "contradicted")."""
-        self._meter.remark(purpose, what, times)
+    def note(self, answer: Answered) -> None:
+        """Count how an answer came about, and keep that beside the calls."""
+        self._meter.noted(answer)
+        if self._answers is not None:
+            self._answers.put_answer(answer)
 
     def close(self) -> None:
         """End calls in flight and close connections.  The client can be used again afterwards."""
@@ -248,152 +212,55 @@ class LLMClient:
     # -- in the caller's thread ----------------------------------------------------------------------------------
 
     def _ask(self, request: Request, on_text: OnText | None) -> Completion:
-        key = request.key
+        key, mine = request.key, concurrent.futures.Future[Completion]()
         with self._lock:
-            shared = self._in_flight.get(key)
-            if shared is None:
-                mine = self._in_flight[key] = concurrent.futures.Future[Completion]()
-        if shared is not None:
-            completion = self._wait_for_other(shared, request)
-            if on_text:
-                on_text(completion.text)
-            return completion
+            shared = self._in_flight.setdefault(key, mine)
+        if shared is not mine:
+            return self._found(shared.result(), on_text)
         try:
-            completion = self._fetch(request, key, on_text)
+            mine.set_result(self._fetch(request, key, on_text))
         except BaseException as error:
             # An interrupt is this thread's alone; those who wait for the same call learn that it did not happen.
             interrupted = LLMError(f"{request.model}: the call was interrupted", "stopped")
             mine.set_exception(error if isinstance(error, Exception) else interrupted)
             raise
-        else:
-            mine.set_result(completion)
-            return completion
         finally:
             with self._lock:
                 del self._in_flight[key]
+        return mine.result()
 
-    def _wait_for_other(self, shared: concurrent.futures.Future[Completion], request: Request) -> Completion:
-        try:
-            completion = replace(shared.result(), cached=True)
-        except Exception as error:
-            raise copy.copy(error) from None  # each thread its own traceback
-        self._meter.cached(request, completion)
-        return completion
+    def _found(self, completion: Completion, on_text: OnText | None) -> Completion:
+        self._meter.cached()
+        if on_text:
+            on_text(completion.text)
+        return replace(completion, cached=True)
 
     def _fetch(self, request: Request, key: str, on_text: OnText | None) -> Completion:
         found = self._cache.get(key) if self._cache else None
         if found is not None:
-            self._meter.cached(request, found)
-            if on_text:
-                on_text(found.text)
-            return replace(found, cached=True)
-        bill = self._new_bill(request)
-        sent = request.anew(self._cache.times_unusable(key) if isinstance(self._cache, CountsUnusable) else 0)
+            return self._found(found, on_text)
+        sent = request.anew(self._answers.times_unusable(key) if self._answers else 0)
         try:
             if self._stop.is_set():
                 raise LLMError(f"{request.model}: stopped before the call", "stopped")
-            completion = self._send(sent, on_text, bill)
+            completion = self._send(sent, on_text)
         except LLMError as error:
-            self._meter.failed(request, error)
+            self._meter.failed(error)
             raise
-        finally:
-            self._keep_lost(request, tuple(bill.lost))
         if self._cache:
             self._cache.put(key, sent, completion)
-        self._meter.done(request, completion)
+        self._meter.done(completion)
         return completion
 
-    def _keep_lost(self, request: Request, lost: tuple[Lost, ...]) -> None:
-        """Count attempts that brought nothing, and keep what is known of their cost beside the finished calls."""
-        for each in lost:
-            self._meter.lost(request, each)
-            if self._cache:
-                tokens = each.prompt_tokens, each.completion_tokens
-                empty = Completion("", *tokens, each.cost, finish_reason=each.kind)
-                asked = replace(request, purpose=f"{request.purpose} (lost)")
-                self._cache.put(LOST_KEY + uuid.uuid4().hex, asked, empty)
-
-    def _send(self, request: Request, on_text: OnText | None, bill: _Bill) -> Completion:
-        """Send to the conversation's server; from one that cannot be reached any more it moves to another."""
-        addresses, tried, attempts = self.settings.addresses_of(request.model), list[str](), 0
-        while True:
-            address = SERVERS.begin(request.session, addresses, tried)
-            try:
-                completion = self._send_to(address, request, on_text, bill)
-                return replace(completion, attempts=completion.attempts + attempts)
-            except LLMError as error:
-                tried.append(address)
-                attempts += error.attempts
-                if error.kind != "connection" or len(tried) == len(addresses):
-                    error.attempts = attempts
-                    raise
-                SERVERS.unreachable(address)
-                self._meter.retried(error.kind)
-            finally:
-                SERVERS.end(address)
-
-    def _send_to(self, address: str, request: Request, on_text: OnText | None, bill: _Bill) -> Completion:
-        wire, asked = self._wire(request.model, address), sent_parameters(request)
-        self._meter.left_out(request.model, [name for name in self._not_taken[request.model] if name in asked])
-        gate = address or provider_of(request.model)
-        if request.schema is not None and wire.probes_schema and not self._obeys_schema(request, wire, gate):
-            request = replace(request, schema=None)
-        return self._send_by(wire, gate, request, on_text, bill, self.settings.max_attempts)
-
-    def _obeys_schema(self, request: Request, wire: Wire, gate: str) -> bool:
-        """What the probe of this server and model said; the first to ask sends it, the others wait for it."""
-        place = request.model, gate
-        with self._lock:
-            shared = self._schema_obeyed.get(place)
-            if shared is None:
-                mine = self._schema_obeyed[place] = concurrent.futures.Future[bool]()
-        if shared is not None:
-            return shared.result()
-        verdict: probe.Verdict = "undecided"
-        kept = self._cache if isinstance(self._cache, probe.KeepsVerdicts) else None
-        try:
-            verdict = (kept and kept.schema_verdict(*place)) or self._probe(probe.probe_of(request), wire, gate)
-            if kept and verdict in probe.LASTING:
-                kept.put_schema_verdict(*place, verdict)
-        finally:
-            if verdict == "undecided":
-                with self._lock:
-                    del self._schema_obeyed[place]
-            mine.set_result(verdict == "obeyed")
-        return verdict == "obeyed"
-
-    def _probe(self, request: Request, wire: Wire, gate: str) -> probe.Verdict:
-        """Send a probe, once, and count it; a refusal is an answer, no failure.
-
-        Raises:
-            LLMError: of a kind that ends the run.
-        """
-        bill = self._new_bill(request)
-        try:
-            completion = self._send_by(wire, gate, request, None, bill, attempts=1)
-        except LLMError as error:
-            self._meter.sent(request, error.attempts)
-            if error.kind in ENDS_THE_RUN:
-                raise
-            verdict = probe.verdict_on(error)
-        else:
-            if self._cache:
-                self._cache.put(probe.KEY + uuid.uuid4().hex, request, completion)
-            self._meter.done(request, completion)
-            verdict = probe.verdict_on(completion.text)
-        finally:
-            self._keep_lost(request, tuple(bill.lost))
-        self._meter.remark(request.purpose, verdict, 1)
-        return verdict
-
-    def _new_bill(self, request: Request) -> _Bill:
-        return _Bill(price_of(request.model, self.settings.prices, self.settings.address_of(request.model)))
-
-    def _send_by(
-        self, wire: Wire, gate: str, request: Request, on_text: OnText | None, bill: _Bill, attempts: int
-    ) -> Completion:
+    def _send(self, request: Request, on_text: OnText | None) -> Completion:
+        addresses = self.settings.addresses_of(request.model)
+        # All calls of a conversation go to one server, whose cache then holds what they begin with.
+        address = addresses[zlib.crc32((request.session or request.key).encode()) % len(addresses)]
+        wire = self._wire(request.model, address)
         texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        handle = self._calls.submit(self._call(request, wire, gate, texts.put if on_text else None, bill, attempts))
+        handle = self._calls.submit(
+            self._call(request, wire, address or provider_of(request.model), texts.put if on_text else None)
+        )
         try:
             if on_text:
                 handle.add_done_callback(lambda _: texts.put(None))
@@ -402,11 +269,8 @@ class LLMClient:
             return handle.result()
         except concurrent.futures.CancelledError:
             raise LLMError(f"{request.model}: stopped during the call", "stopped", attempts=1) from None
-        except LLMError:
-            raise
         except BaseException:  # whoever reads broke off
             handle.cancel()
-            bill.lose("stopped")
             raise
 
     def _wire(self, model: str, address: str) -> Wire:
@@ -419,37 +283,33 @@ class LLMClient:
 
             load_dotenv(settings.env_file, override=False)
         own = OwnServer.of(model) if settings.wire == "auto" else None
-        way = "straight" if own or (settings.wire == "auto" and address) else "through LiteLLM"
-        name = f"{way} to {own or address or 'providers'}"
         with self._lock:
+            name = f"{own or address}"
             if name not in self._wires:
                 self._wires[name] = _new_wire(settings, address, own)
             wire = self._wires[name]
-        self._not_taken[model] = wire.prepare(model)
+        wire.prepare(model)
         self._prepared[model, address] = wire
         return wire
 
     # -- in the loop ---------------------------------------------------------------------------------------------
 
-    async def _call(
-        self, request: Request, wire: Wire, gate: str, on_text: OnText | None, bill: _Bill, most: int
-    ) -> Completion:
+    async def _call(self, request: Request, wire: Wire, place: str, on_text: OnText | None) -> Completion:
         began = time.monotonic()
+        price = price_of(request.model, self.settings.prices, self.settings.address_of(request.model))
         prompt, expected = self._expected_tokens(request)
-        estimate = bill.cost(prompt, expected)
-        put_aside = await self.budget.put_by(estimate, request.model) if self.budget else 0.0
-        costs: list[float | None] = []  # of the reply; a call that fails has none
+        put_aside = 0.0
+        if self.budget:
+            put_aside = await self.budget.put_by(_cost(price, prompt, expected), request.model)
+        spent = 0.0  # by a call that fails
         try:
-            reply, attempts = await self._attempts(
-                request, wire, self._gate(gate), prompt + expected, on_text, bill, most
-            )
-            cost = bill.cost(reply.prompt_tokens, reply.completion_tokens)
-            costs.append(cost)
+            reply, attempts = await self._attempts(request, wire, place, prompt + expected, on_text)
+            cost = _cost(price, reply.prompt_tokens, reply.completion_tokens)
+            # What was not counted did cost something unknown; the limit must hold, so the estimate stands for it.
+            spent = put_aside if cost is None else cost
         finally:
             if self.budget:
-                # What was not counted did cost something unknown; the limit must hold, so the estimate stands for it.
-                costs += [each.cost for each in bill.lost]
-                self.budget.settle(put_aside, sum(put_aside if each is None else each for each in costs))
+                self.budget.settle(put_aside, spent)
         return Completion(
             reply.text,
             reply.prompt_tokens,
@@ -462,31 +322,35 @@ class LLMClient:
         )
 
     async def _attempts(
-        self, request: Request, wire: Wire, gate: _Gate, tokens: int, on_text: OnText | None, bill: _Bill, most: int
+        self, request: Request, wire: Wire, place: str, tokens: int, on_text: OnText | None
     ) -> tuple[WireReply, int]:
-        """Try, at `most` so often, until there is a text or an error that stays; returns the reply and the attempts."""
-        for attempt in range(1, most + 1):
+        """Try until there is a reply or an error that stays; returns the reply and the attempts."""
+        gate = self._gates.setdefault(place, _Gate(self.settings))
+        refused = place in self._without_schema
+        for attempt in itertools.count(1):
+            request = replace(request, schema=None) if refused else request
             try:
                 async with gate.slots:
-                    reply = await gate.pass_through(tokens, self._attempt(request, wire, on_text, bill))
-                if reply.text.strip():
+                    reply = await gate.pass_through(tokens, self._attempt(request, wire, on_text))
+                if refused:
+                    self._without_schema.add(place)
+                if reply.text.strip() or reply.finish_reason == "length":
                     return reply, attempt
-                error = _empty(request, reply)
-                bill.lose(error.kind, reply)
-                final = reply.finish_reason in ("length", "content_filter") or attempt >= EMPTY_ATTEMPTS
+                error = LLMError(f"{request.model}: the reply is empty ({reply.finish_reason})", "content")
+                final = attempt >= EMPTY_ATTEMPTS
             except LLMError as failed:
                 error = failed
-                if error.perhaps_billed:
-                    bill.lose(error.kind)
+                if error.kind == "bad_request" and request.schema is not None:  # which the server may not know
+                    refused = True
+                    continue
                 wait = error.retry_after_seconds or 0.0
                 final = error.kind not in RETRIED or wait > self.settings.patience_seconds
-            if final or attempt == most:
+            if final or attempt >= self.settings.max_attempts:
                 raise _after(error, attempt)
-            self._meter.retried(error.kind)
             await asyncio.sleep(self._wait_seconds(attempt, error.retry_after_seconds))
         raise AssertionError("the loop returns or raises")
 
-    async def _attempt(self, request: Request, wire: Wire, on_text: OnText | None, bill: _Bill) -> WireReply:
+    async def _attempt(self, request: Request, wire: Wire, on_text: OnText | None) -> WireReply:
         limit = request.timeout_seconds or self.settings.timeout_seconds
         try:
             async with asyncio.timeout(limit) as deadline:
@@ -500,11 +364,7 @@ class LLMClient:
 
                 return await wire.send(request, show)
         except TimeoutError:
-            line = f"{request.model}: no answer within {limit:g} s"
-            raise LLMError(line, "timeout", perhaps_billed=True) from None
-        except asyncio.CancelledError:
-            bill.lose("stopped")
-            raise
+            raise LLMError(f"{request.model}: no answer within {limit:g} s", "timeout") from None
 
     def _wait_seconds(self, attempt: int, retry_after_seconds: float | None) -> float:
         """Exponential back-off with jitter, and never earlier than the provider asked for."""
@@ -519,32 +379,6 @@ class LLMClient:
             return 0, 0  # counting holds up the loop
         prompt = sum(count_tokens(message["content"]) for message in request.messages)
         return prompt, request.max_tokens or self.settings.expected_completion_tokens
-
-    def _gate(self, provider: str) -> _Gate:
-        if provider not in self._gates:
-            self._gates[provider] = _Gate(self.settings)
-        return self._gates[provider]
-
-
-class _Bill:
-    """What one call costs: the price, and the attempts that were lost on the way."""
-
-    def __init__(self, price: Price | None) -> None:
-        self._price = price
-        self.lost: list[Lost] = []
-
-    def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
-        """Dollars; None where the price or a count is unknown."""
-        if self._price is None or prompt_tokens is None or completion_tokens is None:
-            return None
-        return self._price.cost(prompt_tokens, completion_tokens)
-
-    def lose(self, kind: Kind, reply: WireReply | None = None) -> None:
-        """Note an attempt that was, or may have been, billed; a call is stopped once, whoever notices first."""
-        if kind == "stopped" and any(each.kind == kind for each in self.lost):
-            return
-        tokens = (reply.prompt_tokens, reply.completion_tokens) if reply else (None, None)
-        self.lost.append(Lost(kind, *tokens, self.cost(*tokens)))
 
 
 class _Gate:
@@ -571,22 +405,19 @@ class _Gate:
         return reply
 
 
+def _cost(price: Price | None, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+    """Dollars; None where the price or a count is unknown."""
+    if price is None or prompt_tokens is None or completion_tokens is None:
+        return None
+    return price.cost(prompt_tokens, completion_tokens)
+
+
 def _new_wire(settings: ClientSettings, address: str, own: OwnServer | None) -> Wire:
     if own:
-        return DirectWire(own.address, own.key_variable, settings.native_schema, key_needed=False)
+        return DirectWire(own.address, own.key_variable, key_needed=False)
     if address and settings.wire == "auto":
-        return DirectWire(address, settings.key_variable, settings.native_schema)
-    return LiteLLMWire(address or None, settings.key_variable, settings.native_schema, settings.timeout_seconds)
-
-
-def _empty(request: Request, reply: WireReply) -> LLMError:
-    if reply.finish_reason == "length":
-        line = f"{request.model}: all tokens were used before any text was written; raise max_tokens"
-    elif reply.finish_reason == "content_filter":
-        line = f"{request.model}: the provider's content filter held the reply back"
-    else:
-        line = f"{request.model}: the reply is empty"
-    return LLMError(line, "content", cut=reply.finish_reason == "length")
+        return DirectWire(address, settings.key_variable)
+    return LiteLLMWire(address or None, settings.key_variable, settings.timeout_seconds)
 
 
 def _after(error: LLMError, attempts: int) -> LLMError:
@@ -594,4 +425,4 @@ def _after(error: LLMError, attempts: int) -> LLMError:
     wait = error.retry_after_seconds
     if wait:
         line += f"; the provider asks to wait {wait:g} s"
-    return LLMError(line, error.kind, attempts=attempts, retry_after_seconds=wait, cut=error.cut)
+    return LLMError(line, error.kind, attempts=attempts, retry_after_seconds=wait)

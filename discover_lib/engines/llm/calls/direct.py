@@ -17,7 +17,6 @@ from discover_lib.base.json_text import paired_halves, whole_characters
 from discover_lib.engines.llm.calls.records import LLMError, Request
 from discover_lib.engines.llm.calls.wire import (
     BIGGEST_REPLY,
-    NativeSchema,
     OnText,
     WireReply,
     count_of,
@@ -65,35 +64,20 @@ class DirectWire:
     Args:
         api_base: such as "http://localhost:8000/v1".
         key_variable: environment variable that holds this server's key, if it wants one.
-        native_schema: whether the schema of a structured answer is sent along; "auto": if the request still holds one
-            after a probe.
         key_needed: whether a `key_variable` that is not set is an error.
     """
 
-    def __init__(
-        self,
-        api_base: str,
-        key_variable: str | None = None,
-        native_schema: NativeSchema = "auto",
-        *,
-        key_needed: bool = True,
-    ) -> None:
+    def __init__(self, api_base: str, key_variable: str | None = None, *, key_needed: bool = True) -> None:
         self._key_needed = key_needed
         self._url = api_base.rstrip("/") + "/chat/completions"
         self._key_variable = key_variable
-        self._native_schema = native_schema
         self._session: aiohttp.ClientSession | None = None
         keep_out(key_variable)
 
-    @property
-    def probes_schema(self) -> bool:
-        return self._native_schema == "auto"
-
-    def prepare(self, model: str) -> tuple[str, ...]:
+    def prepare(self, model: str) -> None:
         if self._key_needed and self._key_variable and not os.environ.get(self._key_variable):
             raise LLMError(f"{model}: {self._key_variable} is not set; set it in the environment or in .env", "auth")
         importlib.import_module("aiohttp")  # here and not in the loop, where it would hold up every call
-        return ()
 
     async def send(self, request: Request, on_text: OnText | None) -> WireReply:
         import aiohttp
@@ -113,9 +97,8 @@ class DirectWire:
         except LLMError:
             raise
         except (aiohttp.ClientError, OSError, ValueError) as error:  # a ValueError is an endless line of a stream
-            reached = not isinstance(error, aiohttp.ClientConnectorError)
-            said = _said(error)
-            raise failure(request, "connection", f"no answer from {self._url}", said, perhaps_billed=reached) from None
+            said = str(error) or type(error).__name__
+            raise failure(request, "connection", f"no answer from {self._url}", said) from None
 
     async def close(self) -> None:
         if self._session:
@@ -138,7 +121,7 @@ class DirectWire:
     def _body(self, request: Request, streamed: bool) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model.partition("/")[2], "messages": sent_messages(request)}
         body |= sent_parameters(request)
-        if request.schema is not None and self._native_schema != "never":
+        if request.schema is not None:
             body["response_format"] = response_format(request.schema)
         if streamed:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -169,7 +152,7 @@ def _read_whole(request: Request, raw: bytes) -> WireReply:
         raise
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         start = raw[:80].decode("utf-8", "replace")
-        raise failure(request, "server", "the reply is no chat completion", start, perhaps_billed=True) from None
+        raise failure(request, "server", "the reply is no chat completion", start) from None
 
 
 async def _read_stream(request: Request, events: AsyncIterator[bytes], on_text: OnText) -> WireReply:
@@ -192,12 +175,12 @@ async def _read_stream(request: Request, events: AsyncIterator[bytes], on_text: 
         except LLMError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise failure(request, "server", "the stream holds no chat completion", perhaps_billed=True) from None
+            raise failure(request, "server", "the stream holds no chat completion") from None
         if piece:
             pieces.append(piece)
             on_text(whole_characters("".join(pieces)))
     if not ended and finish is None:
-        raise failure(request, "connection", "the stream was cut before its end", perhaps_billed=True)
+        raise failure(request, "connection", "the stream was cut before its end")
     text = paired_halves("".join(pieces))
     return WireReply(text, *_tokens(usage, text), finish, _reasoning_tokens(usage))
 
@@ -225,8 +208,6 @@ async def _events(request: Request, response: aiohttp.ClientResponse) -> AsyncIt
 
 
 def _text(content: Any) -> str:
-    if isinstance(content, list):  # parts, as some servers send them
-        return "".join(str(part.get("text", "")) for part in content)
     if content is not None and not isinstance(content, str):
         raise TypeError("a content is text")
     return content or ""
@@ -247,7 +228,3 @@ def _reasoning_tokens(usage: Any) -> int | None:
 def _reason(choice: Any) -> str | None:
     reason = choice.get("finish_reason")
     return reason if isinstance(reason, str) else None
-
-
-def _said(error: Exception) -> str:
-    return str(error) or type(error).__name__

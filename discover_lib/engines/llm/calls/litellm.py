@@ -19,7 +19,6 @@ from discover_lib.base.json_text import paired_halves, whole_characters
 from discover_lib.engines.llm.calls.records import LLMError, Request
 from discover_lib.engines.llm.calls.wire import (
     BIGGEST_REPLY,
-    NativeSchema,
     OnText,
     WireReply,
     count_of,
@@ -34,7 +33,6 @@ from discover_lib.engines.llm.calls.wire import (
     too_long,
 )
 
-SENT = ("temperature", "max_tokens", "seed", "reasoning_effort")
 # Modules that LiteLLM's first call would import, half a second in which no other call goes on.
 LATE_IMPORTS = ("openai.resources", "fastapi")
 # Some client libraries insist on a key, also for servers that want none.
@@ -56,7 +54,7 @@ def _import_litellm() -> ModuleType:
     warnings.filterwarnings("ignore", message=".*`ReadOnly` qualifier")
     litellm.telemetry = False
     litellm.suppress_debug_info = True
-    litellm.drop_params = True  # what is dropped is said: see LiteLLMWire.prepare
+    litellm.drop_params = True  # what is dropped is said: see _say_dropped
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return litellm
@@ -74,8 +72,6 @@ class LiteLLMWire:
     Args:
         api_base: address of one's own, handed to the provider's client.
         key_variable: environment variable that holds the key for `api_base`.
-        native_schema: "auto" sends the schema of a structured answer where LiteLLM says that the model takes one, and
-            to `api_base` if the request still holds one after a probe.
         timeout_seconds: of one attempt.
     """
 
@@ -83,20 +79,14 @@ class LiteLLMWire:
         self,
         api_base: str | None = None,
         key_variable: str | None = None,
-        native_schema: NativeSchema = "auto",
         timeout_seconds: float = 120.0,
     ) -> None:
         self._api_base = api_base
         self._key_variable = key_variable
-        self._native_schema = native_schema
         self._timeout_seconds = timeout_seconds
         keep_out(key_variable)
 
-    @property
-    def probes_schema(self) -> bool:
-        return self._native_schema == "auto" and self._api_base is not None
-
-    def prepare(self, model: str) -> tuple[str, ...]:
+    def prepare(self, model: str) -> None:
         litellm = load()
         for name in LATE_IMPORTS:
             with contextlib.suppress(ImportError):
@@ -109,13 +99,6 @@ class LiteLLMWire:
                 "bad_request",
             ) from None
         self._check_key(litellm, model)
-        taken = [*(litellm.get_supported_openai_params(model) or SENT), *self._passed_on]
-        return tuple(name for name in SENT if name not in taken)
-
-    @property
-    def _passed_on(self) -> list[str]:
-        """What a server of one's own is sent although LiteLLM does not know whether its model takes it."""
-        return ["reasoning_effort"] if self._api_base else []
 
     def _check_key(self, litellm: ModuleType, model: str) -> None:
         if self._api_base:
@@ -148,14 +131,18 @@ class LiteLLMWire:
             "num_retries": 0,  # retries have one owner, and it is the client
             "timeout": request.timeout_seconds or self._timeout_seconds,
         }
-        arguments |= sent_parameters(request)
-        if request.reasoning_effort is not None and self._passed_on:
-            arguments["allowed_openai_params"] = self._passed_on
+        parameters = sent_parameters(request)
+        arguments |= parameters
+        if self._api_base is None:
+            taken = litellm.get_supported_openai_params(request.model) or parameters
+            _say_dropped(request.model, tuple(name for name in parameters if name not in taken))
+        elif request.reasoning_effort is not None:  # a server's model may take it, although LiteLLM does not know
+            arguments["allowed_openai_params"] = ["reasoning_effort"]
         if self._api_base:
             # Never the provider's own key: it is not this server's business.
             key = os.environ.get(self._key_variable) if self._key_variable else None
             arguments |= {"api_base": self._api_base, "api_key": key or NO_KEY}
-        if request.schema is not None and self._takes_schema(litellm, request.model):
+        if request.schema is not None and (self._api_base or litellm.supports_response_schema(request.model)):
             arguments["response_format"] = response_format(request.schema)
         if header := session_header(request):
             arguments["extra_headers"] = header
@@ -163,15 +150,17 @@ class LiteLLMWire:
             arguments |= {"stream": True, "stream_options": {"include_usage": True}}
         return arguments
 
-    def _takes_schema(self, litellm: ModuleType, model: str) -> bool:
-        if self._native_schema == "auto" and self._api_base is None:
-            return bool(litellm.supports_response_schema(model))
-        return self._native_schema != "never"
+
+@lru_cache(maxsize=256)
+def _say_dropped(model: str, names: tuple[str, ...]) -> None:
+    """Warn, once, that the provider is not sent these parameters."""
+    if names:
+        logging.getLogger(__name__).warning("%s does not take %s", model, ", ".join(names))
 
 
 def _read_whole(request: Request, answer: Any) -> WireReply:
     if not answer.choices:
-        raise failure(request, "server", "the reply is no chat completion", perhaps_billed=True)
+        raise failure(request, "server", "the reply is no chat completion")
     choice = answer.choices[0]
     usage = getattr(answer, "usage", None)
     text = choice.message.content or ""
@@ -192,7 +181,7 @@ async def _read_stream(request: Request, stream: Any, on_text: OnText) -> WireRe
     # LiteLLM ends every stream with a "stop" and a count of its own, so look at what was really received.
     finish = getattr(stream, "received_finish_reason", None)
     if finish is None:
-        raise failure(request, "connection", "the stream was cut before its end", perhaps_billed=True)
+        raise failure(request, "connection", "the stream was cut before its end")
     counted = [usage for chunk in stream.chunks if (usage := getattr(chunk, "usage", None))]
     usage = counted[-1] if counted else None
     return WireReply(paired_halves("".join(pieces)), *_tokens(usage), finish, _reasoning_tokens(usage))
@@ -227,7 +216,7 @@ def _error(request: Request, error: Exception, api_base: str | None) -> LLMError
     what = f"HTTP {status}" if isinstance(status, int) else type(error).__name__
     message = _WRAPPING.sub("", message)
     if kind == "connection":  # which LiteLLM calls an HTTP 500, although nobody answered
-        what = f"no answer from {_host_asked(error) or urlsplit(api_base or '').hostname or 'the provider'}"
+        what = f"no answer from {urlsplit(api_base or '').hostname or 'the provider'}"
         message = message if api_base else f"{message.rstrip('.')}; a server of your own is named with --api-base"
     return failure(
         request,
@@ -235,17 +224,4 @@ def _error(request: Request, error: Exception, api_base: str | None) -> LLMError
         what,
         message,
         seconds_of(headers.get("retry-after")),
-        perhaps_billed=kind in ("timeout", "connection"),  # LiteLLM does not tell whether the provider was reached
     )
-
-
-def _host_asked(error: BaseException | None) -> str:
-    """The host to which the innermost request went, by the exceptions behind LiteLLM's own, which name another."""
-    import httpx
-
-    host = ""
-    while error is not None:
-        if isinstance(error, httpx.TransportError) and getattr(error, "_request", None) is not None:
-            host = error.request.url.host
-        error = error.__cause__ or error.__context__
-    return host

@@ -29,10 +29,6 @@ RUNS_ON_OWN_MACHINE = frozenset({"ollama", "ollama_chat", "lemonade", "lm_studio
 ADDRESS_VARIABLES = {"openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"), "anthropic": ("ANTHROPIC_API_BASE",)}
 
 
-class PriceFileError(DiscoverError):
-    """A price file that cannot be used; the message says why."""
-
-
 @dataclass(frozen=True)
 class Price:
     """Dollars per million tokens, and where that is from."""
@@ -80,7 +76,7 @@ def read_prices(path: Path) -> dict[str, Price]:
           openai/my-model: {input: 0.5, output: 1.5}
 
     Raises:
-        PriceFileError: the file is missing, or not of this form.
+        DiscoverError: the file is missing, or not of this form.
     """
     try:
         data = yaml_of_people(path.read_text(encoding="utf-8"))
@@ -90,10 +86,10 @@ def read_prices(path: Path) -> dict[str, Price]:
             for model, entry in data["dollars_per_million_tokens"].items()
         }
     except OSError as error:
-        raise PriceFileError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise DiscoverError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
         form = "'as_of' (a date) and 'dollars_per_million_tokens' (model: {input: .., output: ..})"
-        raise PriceFileError(f"{path}: no price table ({type(error).__name__}: {error}); it holds {form}") from None
+        raise DiscoverError(f"{path}: no price table ({type(error).__name__}: {error}); it holds {form}") from None
 
 
 def _dollars(value: Any) -> float:

@@ -1,9 +1,11 @@
-"""What is asked of a language model and what comes back: requests, completions, errors, running totals."""
+"""What is asked of a language model and what comes back: requests, completions, errors, notes, running totals."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import threading
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -24,7 +26,6 @@ Kind = Literal[
 ]
 LARGEST_SENT_SEED = 2**31 - 1
 ANEW_TEMPERATURE = 0.3
-LOST_KEY = "lost:"  # how the keys of lost attempts begin
 RETRIED: frozenset[Kind] = frozenset({"rate_limit", "timeout", "server", "connection"})
 # Kinds that are no fault of one reply, and that no other conversation of the run would survive.
 ENDS_THE_RUN: tuple[Literal["stopped", "budget", "auth"], ...] = ("stopped", "budget", "auth")
@@ -52,16 +53,6 @@ class Request:
     timeout_seconds: float | None = None  # of one attempt; None: the client's
     session: str = ""  # the conversation that it belongs to, sent as a header: servers may keep its prefix warm
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "messages", tuple(dict(message) for message in self.messages))
-        if not self.model.strip():
-            raise ValueError("a request names a model")
-        if not self.messages:
-            raise ValueError(f"a request to {self.model} has at least one message")
-        for message in self.messages:
-            if message.keys() != {"role", "content"}:
-                raise ValueError(f"a message has a role and a content, got {sorted(message)}")
-
     @property
     def sent_seed(self) -> int | None:
         """The seed as providers are sent it: some take 32 bits with a sign and refuse more."""
@@ -75,8 +66,7 @@ class Request:
         mixes configurations.
         """
         parts = [self.model, self.messages, self.temperature, self.max_tokens, self.schema, self.sample, self.seed]
-        parts += [self.reasoning_effort] if self.reasoning_effort is not None else []  # older keys have no such part
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([*parts, self.reasoning_effort], sort_keys=True).encode()).hexdigest()
 
     def anew(self, times: int) -> Request:
         """The request as it is sent after its answer could not be used in so many earlier sessions of a run.
@@ -101,6 +91,7 @@ class Completion:
     `cost` is in dollars; None means unknown, never free.  `seconds` covers waiting and retries, `attempts` counts
     requests sent.  `cached` says that this call paid nothing: the figures are those of the call that did.
     `reasoning_tokens` are those of `completion_tokens` that went into hidden thinking, where the provider says so.
+    The text is empty only where the limit of tokens was reached before any was written (`finish_reason` "length").
     """
 
     text: str
@@ -114,16 +105,6 @@ class Completion:
     reasoning_tokens: int | None = None
 
 
-@dataclass(frozen=True)
-class Lost:
-    """An attempt that brought nothing usable, though it was, or may have been, billed.  None means unknown."""
-
-    kind: Kind
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cost: float | None = None  # dollars
-
-
 class LLMError(DiscoverError):
     """No completion could be had.  The text is one clear line, without keys.
 
@@ -131,69 +112,15 @@ class LLMError(DiscoverError):
         kind: what went wrong.
         attempts: requests that were sent.
         retry_after_seconds: how long the provider asked to wait, if it did.
-        perhaps_billed: the provider may have done its work, though the reply did not arrive.
-        cut: the limit of tokens was reached before any text was written.
     """
 
     def __init__(
-        self,
-        line: str,
-        kind: Kind = "server",
-        *,
-        attempts: int = 0,
-        retry_after_seconds: float | None = None,
-        perhaps_billed: bool = False,
-        cut: bool = False,
+        self, line: str, kind: Kind = "server", *, attempts: int = 0, retry_after_seconds: float | None = None
     ) -> None:
         super().__init__(line)
         self.kind = kind
         self.attempts = attempts
         self.retry_after_seconds = retry_after_seconds
-        self.perhaps_billed = perhaps_billed
-        self.cut = cut
-
-
-class CallCache(Protocol):
-    """Where finished calls are kept.  Used from several threads.
-
-    A `Lost` attempt is put there, too, so that its cost is not forgotten: as an empty completion with the kind of
-    error as its finish reason, under a key of its own that no request has (`LOST_KEY` and something unique).
-    """
-
-    def get(self, key: str) -> Completion | None: ...
-
-    def put(self, key: str, request: Request, completion: Completion) -> None: ...
-
-
-@runtime_checkable
-class CountsUnusable(Protocol):
-    """A cache that knows how often the answer to a call was put aside because it could not be used."""
-
-    def times_unusable(self, key: str) -> int: ...
-
-
-@dataclass(frozen=True)
-class Tally:
-    """Totals of some calls; tokens and `cost` count lost attempts too, `cost` what is known only."""
-
-    calls: int = 0  # completions paid for
-    cached: int = 0  # completions that were there already
-    attempts: int = 0  # requests sent, retries included
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    calls_without_tokens: int = 0  # the provider did not say how many
-    cost: float = 0.0  # dollars
-    calls_of_unknown_price: int = 0  # lost attempts of unknown cost included
-    lost: int = 0  # attempts that brought nothing and were, or may have been, billed
-    failed: int = 0
-
-    def plus(self, **more: float) -> Tally:
-        values = {name: value + more.get(name, 0) for name, value in vars(self).items()}
-        return Tally(**values)  # type: ignore[arg-type]
-
-
-AS_THEY_CAME = ("clean", "repaired")  # outcomes of answers whose content was used as it came ...
-TIDYING = ("stray ids", "contradicted")  # ... and what shows that it was not: such an answer is "tidied"
 
 
 @dataclass(frozen=True)
@@ -202,8 +129,9 @@ class Answered:
 
     Attributes:
         key: of the last call that it took.
-        outcome: clean, repaired, tidied, reasked or failed; None of an answer without a form, or one that was given up.
-        remarks: what was seen in it, and how often; see `Usage`.
+        outcome: clean, repaired, tidied (something of it was left out), reasked or failed; None of an answer without
+            a form, or one that was given up.
+        remarks: what was seen in it, and how often: "cut" by its limit, "stray ids", "contradicted" ...
     """
 
     key: str
@@ -212,16 +140,93 @@ class Answered:
     remarks: Mapping[str, int] = field(default_factory=dict)
 
 
+class CallCache(Protocol):
+    """Where finished calls are kept.  Used from several threads."""
+
+    def get(self, key: str) -> Completion | None: ...
+
+    def put(self, key: str, request: Request, completion: Completion) -> None: ...
+
+
+@runtime_checkable
+class AnswerStore(Protocol):
+    """A cache that also keeps how answers came about, one note per key; a later note on a key replaces the earlier."""
+
+    def put_answer(self, answer: Answered) -> None: ...
+
+    def times_unusable(self, key: str) -> int:
+        """How often the answer to a call was put aside because it could not be used."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Totals of some calls; `cost` is what is known only."""
+
+    calls: int = 0  # completions paid for
+    cached: int = 0  # completions that were there already
+    attempts: int = 0  # requests sent, retries included
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0  # dollars
+    calls_of_unknown_price: int = 0
+
+
 @dataclass(frozen=True)
 class Usage:
-    """What a client has done so far."""
+    """What a client has done so far.
 
-    total: Tally = Tally()
-    by_purpose: Mapping[str, Tally] = field(default_factory=dict)
-    failures: Mapping[str, int] = field(default_factory=dict)  # given up, by kind
-    retries: Mapping[str, int] = field(default_factory=dict)  # attempts that failed and were made again, by kind
-    structured: Mapping[str, int] = field(default_factory=dict)  # clean, repaired, tidied, reasked, failed
-    structured_by_purpose: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # model → parameters it does not take
-    # Purpose → what was seen in answers, and how often: "cut" by their limit, "stray ids", "contradicted".
-    remarks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    Attributes:
+        failures: calls given up, by kind of error.
+        answers: purpose → outcome → structured answers.
+        remarks: what was seen in answers, and how often.
+    """
+
+    total: Tally
+    failures: Mapping[str, int]
+    answers: Mapping[str, Mapping[str, int]]
+    remarks: Mapping[str, int]
+
+
+class Meter:
+    """Adds up what a client does; thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._took: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()
+        self._answers: dict[str, Counter[str]] = {}
+        self._remarks: Counter[str] = Counter()
+
+    def done(self, completion: Completion) -> None:
+        self._add(
+            calls=1,
+            attempts=completion.attempts,
+            prompt_tokens=completion.prompt_tokens or 0,
+            completion_tokens=completion.completion_tokens or 0,
+            cost=completion.cost or 0.0,
+            calls_of_unknown_price=completion.cost is None,
+        )
+
+    def cached(self) -> None:
+        self._add(cached=1)
+
+    def failed(self, error: LLMError) -> None:
+        self._add(attempts=error.attempts)
+        with self._lock:
+            self._failures[error.kind] += 1
+
+    def noted(self, answer: Answered) -> None:
+        with self._lock:
+            self._remarks.update(answer.remarks)
+            if answer.outcome is not None:
+                self._answers.setdefault(answer.purpose, Counter())[answer.outcome] += 1
+
+    def usage(self) -> Usage:
+        with self._lock:
+            answers = {purpose: dict(outcomes) for purpose, outcomes in self._answers.items()}
+            return Usage(Tally(**self._took), dict(self._failures), answers, dict(self._remarks))
+
+    def _add(self, **more: float) -> None:
+        with self._lock:
+            self._took.update(more)  # type: ignore[arg-type]

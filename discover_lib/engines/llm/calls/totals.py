@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import takewhile
 
 from discover_lib.base.words import counted, price_line
-from discover_lib.engines.llm.calls.records import Completion, Request
-from discover_lib.engines.llm.calls.structured import Remarks
+from discover_lib.engines.llm.calls.records import Answered, Completion, Request
+from discover_lib.engines.llm.calls.structured import Asks
 
 
 @dataclass(frozen=True)
@@ -39,42 +38,39 @@ class CallTotals:
 
 
 class CountingClient:
-    """Asks through another client and adds up what this work took.
+    """Asks through another client and keeps what this work took.
 
     Args:
         on_ask: called with the purpose of every call before it is made.
     """
 
-    def __init__(self, client: Remarks, on_ask: Callable[[str], None] = lambda _: None) -> None:
-        self.totals = CallTotals()
+    def __init__(self, client: Asks, on_ask: Callable[[str], None] = lambda _: None) -> None:
         self._client = client
         self._on_ask = on_ask
-        self._keys: dict[tuple[str, ...], set[str]] = {}  # question → calls that it took
         self._lock = threading.Lock()
+        self._taken: dict[str, Completion] = {}
+        self._asked_again = 0
 
     def complete(self, request: Request) -> Completion:
         self._on_ask(request.purpose)
         completion = self._client.complete(request)
         with self._lock:
-            question = (
-                request.purpose,
-                *map(str, takewhile(lambda message: message["role"] != "assistant", request.messages)),
-            )
-            keys = self._keys.setdefault(question, set())
-            if request.key not in keys:
-                keys.add(request.key)
-                self.totals += CallTotals(
-                    1,
-                    len(keys) == 2,
-                    completion.prompt_tokens or 0,
-                    completion.completion_tokens or 0,
-                    completion.cost or 0.0,
-                    completion.cost is None,
-                )
+            self._taken[request.key] = completion
         return completion
 
-    def count_structured(self, purpose: str, outcome: str) -> None:
-        self._client.count_structured(purpose, outcome)
+    def note(self, answer: Answered) -> None:
+        with self._lock:
+            self._asked_again += answer.outcome in ("reasked", "failed")
+        self._client.note(answer)
 
-    def remark(self, purpose: str, what: str, times: int = 1) -> None:
-        self._client.remark(purpose, what, times)
+    @property
+    def totals(self) -> CallTotals:
+        taken = self._taken.values()
+        return CallTotals(
+            len(taken),
+            self._asked_again,
+            sum(each.prompt_tokens or 0 for each in taken),
+            sum(each.completion_tokens or 0 for each in taken),
+            sum(each.cost or 0.0 for each in taken),
+            sum(each.cost is None for each in taken),
+        )

@@ -6,13 +6,12 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from discover_lib.base.json_text import whole_characters
 from discover_lib.engines.llm.calls.records import Kind, LLMError, Request
 
 OnText = Callable[[str], None]
-NativeSchema = Literal["auto", "always", "never"]
 LINE_LENGTH = 300  # characters of a provider's message that an error keeps
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
@@ -45,15 +44,8 @@ class WireReply:
 class Wire(Protocol):
     """One way to send a request.  Sends once; retries have another owner."""
 
-    @property
-    def probes_schema(self) -> bool:
-        """Whether only a probe tells if a schema is taken; a request that holds one is then sent with it."""
-        ...
-
-    def prepare(self, model: str) -> tuple[str, ...]:
-        """Check, before anything is sent, that `model` can be asked; returns the parameters that it does not take.
-
-        May take seconds the first time (imports).
+    def prepare(self, model: str) -> None:
+        """Check, before anything is sent, that `model` can be asked.  May take seconds the first time (imports).
 
         Raises:
             LLMError: kind "auth" (a key is missing: its variable is named) or "bad_request" (no such provider).
@@ -135,64 +127,23 @@ def one_line(text: str) -> str:
 
 
 def failure(
-    request: Request,
-    kind: Kind,
-    what: str,
-    message: str = "",
-    retry_after_seconds: float | None = None,
-    *,
-    perhaps_billed: bool = False,
+    request: Request, kind: Kind, what: str, message: str = "", retry_after_seconds: float | None = None
 ) -> LLMError:
     """The error of one attempt."""
     line = f"{request.model}: {what}" + (f": {one_line(message)}" if message.strip() else "")
-    return LLMError(line, kind, attempts=1, retry_after_seconds=retry_after_seconds, perhaps_billed=perhaps_billed)
+    return LLMError(line, kind, attempts=1, retry_after_seconds=retry_after_seconds)
 
 
 def too_long(request: Request) -> LLMError:
     """The error of a reply that does not end."""
-    return failure(request, "server", f"the reply is longer than {BIGGEST_REPLY / 2**20:.0f} MiB", perhaps_billed=True)
+    return failure(request, "server", f"the reply is longer than {BIGGEST_REPLY / 2**20:.0f} MiB")
 
 
 def count_of(value: Any) -> int | None:
     """A count as a server says it; None for what is no number of tokens, such as a text, a minus, or infinity."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_TOKENS:
-        return None
-    return int(value)
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameter that asks for an answer of this JSON schema."""
-    strict = strict_schema(schema)
-    form = {"name": "answer", "schema": strict or dict(schema), "strict": strict is not None}
-    return {"type": "json_schema", "json_schema": form}
-
-
-def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The schema as strict modes want it (all fields required, no others, no defaults), or None if it cannot be.
-
-    A field of free-form keys (a mapping) has no strict form.
-    """
-
-    def strict(node: Any) -> Any:
-        if isinstance(node, list):
-            return [strict(each) for each in node]
-        if not isinstance(node, dict):
-            return node
-        if node.get("type") == "object" and "properties" not in node:
-            raise _FreeFormError
-        kept = {key: strict(value) for key, value in node.items() if key not in ("default", "title", "properties")}
-        if "properties" in node:
-            # Names of fields are not keywords: a field may well be called "title".
-            kept["properties"] = {name: strict(value) for name, value in node["properties"].items()}
-            kept["required"] = list(node["properties"])
-            kept["additionalProperties"] = False
-        return kept
-
-    try:
-        return dict(strict(dict(schema)))
-    except _FreeFormError:
-        return None
-
-
-class _FreeFormError(Exception):
-    pass
+    """The parameter that asks for an answer of this JSON schema, which strict modes take (`answers.Form`)."""
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema), "strict": True}}
