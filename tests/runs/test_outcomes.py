@@ -217,7 +217,7 @@ def test_one_of_a_thing_is_said_as_one(tmp_path: Path) -> None:
     assert "1 artifact, 1 user, rules: paper; one artifact is too few for an interval" in said
     assert "draft: 1 conversation ended with the last turn" in said and "max_turns" not in said
     assert "behaviour of draft: share of divergent turns" in said
-    assert "CCC: Three turns in a row, all convergent; DDD: all divergent." in said
+    assert "CCC: Three convergent turns in a row. DDD is three divergent turns." in said
     assert "scoring 1 conversation: the finished piece" in done.stderr
     assert Outcomes({"judge": {"tidied": 1}}, {"stray ids": 1}).line == "answers: 1 tidied; 1 stray id left out"
 
