@@ -15,7 +15,6 @@ from discover_lib.core.conversation import Candidate
 from workbench import simulator_page
 from workbench.live import Errand
 from workbench.session import AutoPlay, Session
-from workbench.situation import link_of, opened_link
 from workbench.sources import SessionError, Settings, assistant_names
 from workbench.views.html import static_text
 from workbench.views.moments import Moments, Strip, considered_of, stage_of
@@ -136,12 +135,10 @@ class StagePlayer:
                 self.open(_settings(session.settings, message))
             case "reset":
                 self.open(session.settings)
-            case "link":
-                self._open(lambda: opened_link(str(message["text"]), session.folder), keep=not message.get("first"))
             case "load":
                 self._open(lambda: Session.from_text(str(message["text"]), session.folder))
             case "share":
-                self.widget.shared = self._shared(message)
+                self.widget.shared = {"number": message["number"], "file": session.text}
             case "undo":
                 self.undo()
 
@@ -159,26 +156,17 @@ class StagePlayer:
         """Begin a new conversation; the one before is kept."""
         self._open(lambda: Session(settings, folder=self.session.folder))
 
-    def _open(self, make: Callable[[], Session], keep: bool = True) -> None:
+    def _open(self, make: Callable[[], Session]) -> None:
         self.halt()
         try:
             fresh = make()
         except SessionError as error:
             self.note = str(error)
         else:
-            self._before, self.session, self.note = self.session if keep else None, fresh, ""
+            self._before, self.session, self.note = self.session, fresh, ""
             self._moments = Moments()
             self.on_session(fresh)
         self.show()
-
-    def _shared(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The session as a link, or why there is none; as a file, too, where that is asked for."""
-        told = {"number": message["number"], "link": "", "why": ""}
-        try:
-            told["link"] = link_of(self.session)
-        except SessionError as error:
-            told["why"] = _sentence(str(error))
-        return told | ({"file": self.session.text} if message.get("file") else {})
 
     def undo(self) -> None:
         """Back to the conversation before the last new one."""

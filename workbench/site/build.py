@@ -26,10 +26,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY, data_folder, read_yaml
 from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER
 from discover_lib.engines.miniature.phrases import PHRASES
-from workbench import reward_page, simulator_page
-from workbench.first_sight import introduction_of
-from workbench.serve import notebooks_folder
-from workbench.site import piece, reward
+from workbench import simulator_page
 from workbench.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder
 from workbench.site.host import OPENING, PageModel
 from workbench.stage import StagePlayer
@@ -43,7 +40,7 @@ DEPENDENCIES = (
     *("defusedxml", "markdown-it-py", "markupsafe", "mdurl", "pyyaml", "tinycss2", "typing-extensions", "webencodings"),
 )
 DATA = ("artifacts", "recorded")  # folders of `data/` that the simulator's menus offer
-SCRIPTS = ("site.js", "site_worker.js", "site_python.mjs", "story.js", "stage.js", "site_tree.js", "site_reward.js")
+SCRIPTS = ("site.js", "site_worker.js", "site_python.mjs", "story.js", "stage.js")
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; img-src data:; "
     "style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -99,7 +96,7 @@ def build_site(
     parsed_zip(out / "python" / "parsed.zip")
     on_step("the pages and their recorded conversations")
     with tempfile.TemporaryDirectory() as scratch:
-        pages = [_story_page(), _simulator_page(Path(scratch)), _tree_page(), _reward_page()]
+        pages = [_story_page(), _simulator_page(Path(scratch))]
         session = next(Path(scratch).glob("*.json")).read_text(encoding="utf-8")
     data_zip(out / "python" / "data.zip", session)
     sheets = dict.fromkeys(("workbench.css", "site.css", *(sheet for page in pages for sheet in page.sheets)))
@@ -229,17 +226,6 @@ def _simulator_page(folder: Path) -> SitePage:
     return SitePage(
         "simulator.html", "Step a simulated user", "stage", ("stage.css", "simulator.css"), before, EMPTY, values
     )
-
-
-def _tree_page() -> SitePage:
-    before = Markup(piece.introduction())
-    return SitePage("trees.html", "Your piece as intents", "site_tree", (), before, EMPTY, piece.opening())
-
-
-def _reward_page() -> SitePage:
-    page = (notebooks_folder() / "30_reward.py").read_text("utf-8")
-    before, after = tag("div", introduction_of(page), class_="dl-text"), reward_page.explanation()
-    return SitePage("reward.html", "What is one reply worth?", "site_reward", (), before, after, reward.opening())
 
 
 def _prose(text: str) -> Markup:

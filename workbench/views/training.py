@@ -22,8 +22,8 @@ from workbench.views import conversation as show
 from workbench.views.figures.charts import (
     SMOOTHED,
     SMOOTHED_FROM,
+    WIDE,
     Box,
-    for_any_window,
     group_bars,
     small_curve,
     turn_curves,
@@ -187,7 +187,7 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
         f"{results['options']['seed']} of “discover miniature”."
     )
     marks, title = looks(named), "Share discovered, by training"
-    chart = for_any_window(lambda width: turn_curves(curves, marks, title, Box(width, 300), strong=(best, "base")))
+    chart = turn_curves(curves, marks, title, (best, "base"), Box(WIDE.width, 300))
     return tag("p", tag("b", words)) + chart + quiet(size, small=True)
 
 
@@ -379,7 +379,7 @@ def group_picture(group: Group, labels: Sequence[str]) -> Markup:
     """The rewards of a group around their mean, and what the update makes of each reply."""
     rewards = dict(zip(labels, group.rewards, strict=True))
     advantages = dict(zip(labels, group.advantages, strict=True))
-    drawn = for_any_window(lambda width: group_bars(rewards, advantages, group.mean, width))
+    drawn = group_bars(rewards, advantages, group.mean)
     return drawn if group.signal else drawn + quiet(f"{NOTHING_LEARNT}.")
 
 
