@@ -10,10 +10,8 @@ import asyncio
 import dataclasses
 import inspect
 import json
-import os
 import re
 import secrets
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from discover_lib.audit.touched import read_by_miniature
 from discover_lib.base import EARLIER
-from discover_lib.base.files import outputs_folder
+from discover_lib.base.files import outputs_folder, whole_file
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.advance import finished
 from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Turn
@@ -372,15 +370,8 @@ class Session:
             SessionError: it cannot be written; the session goes on, but a reload would not find this.
         """
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.folder, prefix=f".{self.id}-", suffix=".part")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump(self._data(), file, ensure_ascii=False)
-                os.replace(name, self.path)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            with whole_file(self.path) as file:
+                file.write(self.text)
         except OSError as error:
             raise SessionError(f"not saved, a reload would lose this: {self.path} ({error})") from error
 
@@ -404,8 +395,10 @@ class Session:
             raise SessionError(f"session {session_id!r} is not of this version ({error}); start a new one") from None
         return session
 
-    def _data(self) -> dict[str, Any]:
-        return {
+    @property
+    def text(self) -> str:
+        """The session as its file has it."""
+        data = {
             "format": FORMAT,
             "id": self.id,
             "settings": dataclasses.asdict(self.settings),
@@ -416,11 +409,7 @@ class Session:
             "current": self.current,
             "cursor": self.cursor,
         }
-
-    @property
-    def text(self) -> str:
-        """The session as its file has it."""
-        return json.dumps(self._data(), ensure_ascii=False)
+        return json.dumps(data, ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str, folder: Path | None = None) -> Session:

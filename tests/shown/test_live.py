@@ -11,13 +11,14 @@ import pytest
 from llm_server import FakeServer
 
 from discover_lib import IntentTree
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 from discover_lib.engines.llm.calls import records
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.voice import undiscovered
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.voice import MiniatureVoice
-from workbench.live import Calls, Errand, LiveError, StagedBuild
+from workbench.live import Calls, Errand, StagedBuild
 from workbench.session import Session, SessionError, Settings
 from workbench.sources import find_artifact
 
@@ -141,7 +142,7 @@ def test_a_tree_is_built_stage_by_stage() -> None:
         build.advance()
         assert build.recognised and build.levels is None
         server.script.append("500")
-        with pytest.raises(LiveError, match="stage abstraction"):
+        with pytest.raises(DiscoverError, match="stage abstraction"):
             build.advance()
         build.advance()
         assert build.upcoming == "organisation" and build.levels

@@ -16,6 +16,8 @@ from accessible import in_the_way, settle
 from browser import Server
 from hostile import HOSTILE, HOSTILE_SVG
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+from workbench.site.piece import built, opening
+from workbench.site.reward import scored
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rules import Rules
@@ -24,8 +26,6 @@ from workbench import reward_page, simulator_page
 from workbench.site.build import DEPENDENCIES, build_site
 from workbench.site.fetched import COMPILED, PYODIDE_FILES, pyodide_folder
 from workbench.site.host import OPENING, open_page
-from workbench.site.piece import built, opening
-from workbench.site.reward import scored
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON_READY = 90_000  # ms; a busy machine compiles WebAssembly slowly

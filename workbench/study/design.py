@@ -26,10 +26,6 @@ SEVERAL = 2  # conditions, at least
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
-class StudyError(DiscoverError):
-    """A study file or a study's folder that cannot be used; the message is one line that says what to do."""
-
-
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Part of the study file: a field that it does not know is an error."""
 
@@ -185,20 +181,20 @@ def load_study(path: Path) -> Study:
     """The study that a file states.
 
     Raises:
-        StudyError: naming the field that is missing, unknown or impossible.
+        DiscoverError: naming the field that is missing, unknown or impossible.
     """
     try:
         plain = yaml_of_people(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise StudyError(f"{path}: no such file; copy data/study/paper.yaml and change what is yours") from None
+        raise DiscoverError(f"{path}: no such file; copy data/study/paper.yaml and change what is yours") from None
     except (yaml.YAMLError, ValueError) as error:  # a date that there is not, bytes that are no UTF-8
-        raise StudyError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+        raise DiscoverError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     try:
         study = msgspec.convert(plain, Study, strict=False)
     except msgspec.ValidationError as error:
-        raise StudyError(f"{path}: {error}") from None
+        raise DiscoverError(f"{path}: {error}") from None
     if problem := _problem(study):
-        raise StudyError(f"{path}: {problem}")
+        raise DiscoverError(f"{path}: {problem}")
     return study
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from study_people import PAPER, changed
 
-from workbench.study.design import Study, StudyError, hints, load_study, unfilled
+from discover_lib.base.errors import DiscoverError
+from workbench.study.design import Study, hints, load_study, unfilled
 from workbench.study.pages import information
 
 
@@ -56,7 +57,7 @@ def test_what_is_wrong_is_named_in_one_line(tmp_path: Path, before: str, after: 
     text = PAPER.read_text("utf-8")
     assert before in text
     file.write_text(text.replace(before, after), "utf-8")
-    with pytest.raises(StudyError, match=said.replace("≤", ".")):
+    with pytest.raises(DiscoverError, match=said.replace("≤", ".")):
         load_study(file)
 
 
@@ -88,12 +89,12 @@ def test_what_lies_beside_a_study_file_is_not_read_in_its_place(tmp_path: Path) 
 def test_a_study_file_that_holds_itself_is_refused_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(f"{PAPER.read_text()}\nextra: &extra [*extra]\n")
-    with pytest.raises(StudyError, match=r"mine\.yaml: not valid YAML: \*extra is not read"):
+    with pytest.raises(DiscoverError, match=r"mine\.yaml: not valid YAML: \*extra is not read"):
         load_study(file)
 
 
 def test_a_missing_file_says_where_to_begin(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"copy data/study/paper.yaml"):
+    with pytest.raises(DiscoverError, match=r"copy data/study/paper.yaml"):
         load_study(tmp_path / "none.yaml")
 
 
@@ -109,6 +110,6 @@ def test_what_would_be_lost_or_misread_in_silence_is_refused(tmp_path, changes, 
     text = PAPER.read_text("utf-8")
     assert changes[0] in text
     (tmp_path / "study.yaml").write_text(text.replace(*changes, 1), "utf-8")
-    with pytest.raises(StudyError, match=re.escape(said)) as refused:
+    with pytest.raises(DiscoverError, match=re.escape(said)) as refused:
         load_study(tmp_path / "study.yaml")
     assert "\n" not in str(refused.value)

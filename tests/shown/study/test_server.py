@@ -16,13 +16,14 @@ from llm_brain import answer
 from llm_server import FakeServer
 from study_people import FINAL, LONG, PatientBot, Person, changed, with_chat
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Reply
 from discover_lib.core.roles import AssistantError
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.runs.store import LockedError
 from workbench.serve import serving
 from workbench.study.bots import run_bots
-from workbench.study.design import Condition, Study, StudyError
+from workbench.study.design import Condition, Study
 from workbench.study.desk import Desk
 from workbench.study.flow import Progress
 from workbench.study.pages import APOLOGY
@@ -204,7 +205,7 @@ def test_one_process_serves_a_study_and_one_version_of_it(study: Study, desk: De
     with pytest.raises(LockedError):
         Desk.open(study, desk.folder)
     desk.close()
-    with pytest.raises(StudyError, match="another version"):
+    with pytest.raises(DiscoverError, match="another version"):
         Desk.open(changed(study, title="Another"), desk.folder)
     assert Desk.read(desk.folder).study.version == study.version
 

@@ -456,15 +456,18 @@ def _joined(first: float, second: float) -> Encoding:
     return drawn
 
 
-def _reward(value: float | None) -> Encoding:
-    """A reward as a bar from zero, hatched where it costs, with its number."""
+def _reward(value: float | None, was: float | None) -> Encoding:
+    """A reward as a bar from zero, hatched where it costs, with its number; an outline where it was another."""
 
     def drawn(x: Scale, y: float) -> list[Markup]:
-        if value is None:
+        if value is None or was is None:
             return [_text("unscored", x(0) + 6, y + 4)]
         hatch, costs = _hatched(value, x(0), x(value), y) if value < 0 else (EMPTY, {"class_": "rf-earns"})
-        number = _text(signed(round(value, 3)), max(x(value), x(0)) + 6, y + 4, "rf-name")
-        return [hatch, _rect(x(0), x(value), y, **costs), number]
+        number, outline = signed(round(value, 3)), EMPTY
+        if was != value:
+            number, outline = f"{number} (was {signed(round(was, 3))})", _rect(x(0), x(was), y, class_="rf-was")
+        told = _text(number, max(x(value), x(was), x(0)) + 6, y + 4, "rf-name")
+        return [hatch, _rect(x(0), x(value), y, **costs), outline, told]
 
     return drawn
 
@@ -606,63 +609,47 @@ def _stairs(counts: Sequence[int], x: Scale, y: Scale) -> list[tuple[float, floa
 
 
 def reward_bars(rewards: Sequence[float], before: Sequence[float] = ()) -> Markup:
-    """Rewards of the turns as bars on a zero line, each with its value; what costs hangs down and is hatched.
+    """Rewards of the turns as bars from zero.
 
     Args:
         before: the same rewards under other rules; a dashed outline where one differs.
     """
-    return tag("div", for_any_window(lambda width: _reward_bars(rewards, before, Box(width, 190))), class_="dl-bars")
+    return reward_of(
+        {f"turn {turn}": value for turn, value in enumerate(rewards, 1)},
+        {f"turn {turn}": value for turn, value in enumerate(before, 1)},
+    )
 
 
-def _reward_bars(rewards: Sequence[float], before: Sequence[float], size: Box) -> Markup:
-    values, slot = [*rewards, *before], size.width / max(1, len(rewards))
-    thick = min(64.0, slot * 0.5)
-    y = scale(Span(min([0.0, *values]), max([1.0, *values])), size.height - (44 if min([0.0, *values]) else 26), 22)
-    hatch, costs = _hatched(rewards, before, size)
-    drawn = [hatch, _line("rf-zero", 0, y(0), size.width, y(0)), _text("0", 0, y(0) - 4)]
-
-    def bar(value: float, middle: float, **attributes: str) -> Markup:
-        tall = max(2.0, abs(y(value) - y(0)))
-        box = {"y": f"{min(y(0), y(value)):.1f}", "height": f"{tall:.1f}", "x": f"{middle - thick / 2:.1f}"}
-        return tag("rect", width=f"{thick:.1f}", **box, **attributes)
-
-    for at, value in enumerate(rewards):
-        middle = slot * (at + 0.5)
-        was = before[at] if before else value
-        drawn.append(bar(value, middle, **(costs if value < 0 else {"class_": "rf-earns"})))
-        shown = signed(round(value, 3))
-        if was != value:
-            drawn.append(bar(was, middle, class_="rf-was"))
-            shown += f" (was {signed(round(was, 3))})" if slot > 130 else ""
-        below = value < 0
-        end = max(y(value), y(was)) + 16 if below else min(y(value), y(was)) - 6
-        drawn.append(_text(shown, middle, end, "rf-name", "middle"))
-        drawn.append(_text(f"turn {at + 1}", middle, size.height - 4, anchor="middle"))
-    spoken = ", ".join(f"turn {at} {signed(value)}" for at, value in enumerate(rewards, 1))
-    return _svg(size, f"Rewards: {spoken}", drawn)
-
-
-def reward_of(rewards: Mapping[str, float]) -> Markup:
-    """Rewards of a few replies as bars from zero, the value at the end of each."""
-    return group_bars(rewards, {})
+def reward_of(rewards: Mapping[str, float | None], before: Mapping[str, float] | None = None) -> Markup:
+    """Rewards of a few replies as bars from zero, the value at the end of each; what costs is hatched."""
+    before = before or {}
+    return _rewards({name: (value, before.get(name, value), "") for name, value in rewards.items()}, {})
 
 
 def group_bars(
-    rewards: Mapping[str, float | None], advantages: Mapping[str, float | None], mean: float | None = None
+    rewards: Mapping[str, float | None], advantages: Mapping[str, float | None], mean: float | None
 ) -> Markup:
-    """Rewards of replies as bars from zero, their mean below, and what an update makes of each reply."""
-    values = [value for value in rewards.values() if value is not None]
+    """Rewards of a group of replies as bars from zero, their mean below, and what an update makes of each reply."""
+    sides = {name: _side(value) for name, value in advantages.items() if value is not None}
+    rows = {name: (value, value, sides.get(name, "")) for name, value in rewards.items()}
+    return _rewards(rows, {} if mean is None else {mean: f"mean {signed(round(mean, 3))}"})
+
+
+def _side(advantage: float) -> str:
+    what = "▲ likelier" if advantage > 0 else "▼ less likely" if advantage < 0 else "= stays"
+    return f"{what} ({signed(round(advantage, 2))})"
+
+
+def _rewards(rewards: Mapping[str, tuple[float | None, float | None, str]], marked: Mapping[float, str]) -> Markup:
+    """Bars by name: the reward, what it was, and words beside the name; values that are marked below."""
+    values = [value for now, was, _ in rewards.values() for value in (now, was) if value is not None]
     axis = Span(min([0.0, *values]), max([1.0, *values]))
-    rows = []
-    for name, value in rewards.items():
-        advantage = advantages.get(name)
-        side = ""
-        if advantage is not None:
-            side = "▲ likelier" if advantage > 0 else "▼ less likely" if advantage < 0 else "= stays"
-            side += f" ({signed(round(advantage, 2))})"
-        rows.append(Row(name, side, _reward(value), f"{name} {'unscored' if value is None else signed(value)}"))
-    ticks = {0.0: "0"} | ({} if mean is None else {mean: f"mean {signed(round(mean, 3))}"})
-    drawn = for_any_window(lambda width: rows_chart(rows, axis, "Rewards", width, room=56, ticks=ticks))
+    rows = [
+        Row(name, side, _reward(now, was), f"{name} {'unscored' if now is None else signed(now)}")
+        for name, (now, was, side) in rewards.items()
+    ]
+    ticks = {0.0: "0", **marked}
+    drawn = for_any_window(lambda width: rows_chart(rows, axis, "Rewards", width, room=70, ticks=ticks))
     return tag("div", drawn, class_="dl-bars")
 
 

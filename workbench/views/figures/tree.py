@@ -1,7 +1,7 @@
 """The live picture: the intent tree as it is being discovered.
 
-The tree is one plotly figure.  `intent_figure` makes a still one; `IntentFigure` keeps one `FigureWidget` and repaints
-it in place, sending only what changed, so that nodes never move between steps.  The state of an intent shows by shape
+The tree is one plotly figure.  `IntentFigure` keeps one `FigureWidget` and repaints it in place, sending only what
+changed, so that nodes never move between steps.  The state of an intent shows by shape
 and by colour: ○ undiscovered, ◆ emerging, ● discovered; a tick inside is satisfied, a heavier outline is the frontier
 (what a reply could move now), a glow is what moved this turn, a band is the dimension in focus.
 
@@ -422,30 +422,6 @@ def _hover_lines(intent_id: str, moment: Moment, move: Transition | None, movabl
 
 
 # -- figures -------------------------------------------------------------------------------------------------------
-
-
-def intent_figure(
-    tree: IntentTree,
-    state: IntentState,
-    transitions: tuple[Transition, ...] = (),
-    focus: tuple[str, ...] | None = None,
-    reasons: Mapping[str, str] | None = None,
-    selected: str | None = None,
-    *,
-    rules: Rules | None = None,
-    layout: Layout = "outline",
-    theme: ThemeName = "light",
-) -> go.Figure:
-    """The tree at one moment as a still plotly figure (see `Moment` for the arguments)."""
-    import plotly.graph_objects as go
-
-    place = _place(tree, layout)
-    painter = _Painter(tree, rules or Rules.paper(), place, THEMES[theme])
-    moment = Moment(state, tuple(transitions), focus, reasons or {}, selected)
-    figure = go.Figure(_traces(painter), _layout(painter))
-    for trace, properties in zip(figure.data, painter.paint(moment), strict=True):
-        trace.update(_nested(properties))
-    return figure
 
 
 class IntentFigure:
