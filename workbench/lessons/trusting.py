@@ -9,7 +9,7 @@ from discover_lib.base.leaks import find_leaks, giving_away
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import Reward
 from discover_lib.metrics.paired import SIGNIFICANCE, holm, permutation_p
-from workbench.lessons.exercise import Outcome, number_of, numbers_of, wrong
+from workbench.lessons.exercise import Outcome, judged, number_of, numbers_of, wrong
 from workbench.lessons.people import talk
 from workbench.views.html import Markup, signed, table
 
@@ -151,17 +151,14 @@ def enough_users(answer: Any) -> Outcome:
         return wrong("A whole number of users, from 1 to 100.")
     n, pairs = int(users), COMPARED * (COMPARED - 1) // 2
     least, adjusted = _smallest_p(n, pairs)
-    shown = {"smallest p": least, "after Holm": adjusted}
     said = f"With {n} users, all of whom agree, p is {least:.3g}"
-    if least >= SIGNIFICANCE:
-        return wrong(f"{said} at best: not below {SIGNIFICANCE:g} whatever happens.", **shown)
-    if adjusted >= SIGNIFICANCE:
-        return wrong(f"{said}; but {pairs} pairs are compared, and Holm makes it {adjusted:.3g}.", **shown)
-    if n > 1 and _smallest_p(n - 1, pairs)[1] < SIGNIFICANCE:
-        return wrong(f"{said}: enough, but fewer could do.", **shown)
-    return Outcome(
-        True, f"{said}, and {adjusted:.3g} after Holm over {pairs} pairs: the first that could show it.", shown
-    )
+    hints = {
+        f"{said} at best: not below {SIGNIFICANCE:g} whatever happens.": least >= SIGNIFICANCE,
+        f"{said}; but {pairs} pairs are compared, and Holm makes it {adjusted:.3g}.": adjusted >= SIGNIFICANCE,
+        f"{said}: enough, but fewer could do.": n > 1 and _smallest_p(n - 1, pairs)[1] < SIGNIFICANCE,
+    }
+    right = f"{said}, and {adjusted:.3g} after Holm over {pairs} pairs: the first that could show it."
+    return judged(right, hints, **{"smallest p": least, "after Holm": adjusted})
 
 
 def _smallest_p(users: int, pairs: int) -> tuple[float, float]:
