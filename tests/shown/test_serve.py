@@ -1,6 +1,5 @@
 """`discover open` as a process: it ends with all that it started, and says what is not installed."""
 
-import json
 import os
 import signal
 import subprocess
@@ -10,14 +9,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import psutil
 import pytest
 from browser import free_port
 
+from discover_lib.base.errors import DiscoverError
 from workbench import serve
-from workbench.serve import CHECK, missing_packages, notice, required_packages
 
 COMMAND = [sys.executable, "-c", "from workbench.main import main; main()", "open", "--no-browser"]
 
@@ -99,36 +97,8 @@ def test_ended_in_haste_it_leaves_no_process_behind(numbers: tuple[signal.Signal
         assert alive == []
 
 
-@pytest.mark.slow
-def test_in_a_half_installed_environment_the_page_says_what_is_missing(tmp_path: Path) -> None:
-    (tmp_path / "plotly.py").write_text("raise ImportError('half of it is missing')")
-    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
-    with opened(environment={"PYTHONPATH": path}) as (process, port):
-        status, page = answer(port, "not fully installed")
-        assert status == 503 and "plotly&gt;=" in page and "half of it is missing" in page
-        assert "-m pip install --force-reinstall &#x27;plotly&gt;=" in page
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 0
-        assert process.stderr is not None and "plotly cannot be imported" in process.stderr.read()
-
-
-def test_what_the_project_needs_is_here_under_the_names_that_are_looked_for() -> None:
-    modules = list(required_packages())
-    assert {"yaml", "dotenv", "json_repair", "marimo"} <= set(modules)
-    done = subprocess.run(
-        [sys.executable, "-c", CHECK, json.dumps([[*modules, "nowhere"], modules])],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert json.loads(done.stdout) == {"nowhere": "ModuleNotFoundError: No module named 'nowhere'"}
-
-
-def test_the_notice_escapes_what_an_import_says() -> None:
-    line, page = notice({"yaml": "ImportError: <b>"})
-    assert "yaml cannot be imported (ImportError: <b>)" in line and "pyyaml>=6" in line
-    assert "<b>pyyaml" in page and "ImportError: &lt;b&gt;" in page
-
-
-def test_a_package_that_is_not_here_at_all_is_found_without_importing_any(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert missing_packages() == {}
-    monkeypatch.setattr(serve, "required_packages", lambda: {"yaml": "pyyaml>=6", "nowhere": "nowhere>=1"})
-    assert missing_packages() == {"nowhere": "No module named 'nowhere'"}
+def test_a_package_that_is_not_here_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    serve.check_packages()
+    monkeypatch.setattr(serve, "find_spec", lambda module: None if module == "yaml" else module)
+    with pytest.raises(DiscoverError, match=r"^not installed: pyyaml; 'make open'"):
+        serve.check_packages()

@@ -11,7 +11,7 @@ import pytest
 from starlette.responses import HTMLResponse
 from starlette.testclient import TestClient
 
-from workbench import controls, server, warm
+from workbench import server, warm
 from workbench.front_end import FrontEnd
 from workbench.serve import notebooks_folder
 from workbench.views.html import leave_out_sheet, styled, tag
@@ -57,12 +57,6 @@ def test_a_file_of_the_front_end_is_kept_by_the_browser(static: Path) -> None:
 @pytest.mark.parametrize("path", ["plain.js", "gone-aaaaaaaa.js", "..%2Findex.html", "../assets/late-aaaaaaaa.js/", ""])
 def test_every_other_file_is_left_to_marimo(static: Path, path: str) -> None:
     assert client_of(static).get(f"/assets/{path}").text == "marimo's"
-
-
-def test_a_part_of_a_file_is_left_to_marimo(static: Path) -> None:
-    client = client_of(static)
-    assert client.get("/assets/late-aaaaaaaa.js", headers={"Range": "bytes=0-3"}).text == "marimo's"
-    assert client.post("/assets/late-aaaaaaaa.js").text == "marimo's"
 
 
 def test_a_notebook_names_what_the_browser_would_ask_for_last(static: Path) -> None:
@@ -167,11 +161,6 @@ def test_every_page_has_the_stylesheet_in_its_head_and_leaves_it_out_of_its_outp
     before_the_cells = page.read_text("utf-8").split("@app.cell")[0]
     assert "workbench/views/static/workbench.css" in before_the_cells
     assert "page_has_sheet()" in before_the_cells
-
-
-def test_outside_of_marimo_s_pages_outputs_stay_complete() -> None:
-    controls.page_has_sheet()
-    assert styled().startswith("<style>")
 
 
 def test_many_threads_make_trees_of_syntax_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

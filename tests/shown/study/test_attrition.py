@@ -1,15 +1,10 @@
 """Who left a study on the way: counts by condition, of those who are deleted as well."""
 
-import csv
-from pathlib import Path
-
 import pytest
 
-from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import Share, share_difference, share_of
 from workbench.study.attrition import attrition, attrition_lines
-from workbench.study.desk import WITHDRAWN, Desk
-from workbench.study.export import export_study
+from workbench.study.desk import Desk
 from workbench.study.report import flow_lines
 
 
@@ -71,27 +66,6 @@ def test_a_few_tell_nothing(desk: Desk, people: int, told: str) -> None:
     for code, arm in arms.items():
         desk.add(code, "closed", why="timed_out" if arm == "tuned" else "done")
     assert attrition_lines(desk)[-1].startswith(f"lost, tuned − base: {told}")
-
-
-def test_those_who_withdrew_under_an_older_version_have_no_condition(desk: Desk) -> None:
-    (desk.folder / WITHDRAWN).write_text("chat\nfinal\nchat\n", encoding="utf-8")
-    assert attrition(desk)[0].withdrew == 3 and sum(desk.withdrawn().values()) == 3
-
-
-@pytest.mark.slow
-def test_an_export_holds_the_table_and_its_codebook(desk: Desk, person: object) -> None:
-    person.chosen()  # type: ignore[attr-defined]
-    person.finish()  # type: ignore[attr-defined]
-    leaves = given(desk)
-    arm = arm_of(desk, leaves)
-    desk.withdraw(leaves)
-    export_study(desk, RoleEngines(EngineSpec()), "miniature")
-    with (desk.folder / "export" / "attrition.csv").open(encoding="utf-8", newline="") as file:
-        table = {row["condition"]: row for row in csv.DictReader(file)}
-    assert table[arm]["withdrew"] == "1" and sum(int(row["finished"]) for row in table.values()) == 1
-    codebook = (desk.folder / "export" / "codebook.md").read_text("utf-8")
-    assert all(f"| {column} |" in codebook for column in table[""])
-    assert leaves not in Path(desk.folder / "export" / "attrition.csv").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -110,14 +110,3 @@ def test_half_typed_text_outlives_a_reload_in_this_tab_alone(page: Page, desk: D
         page.get_by_role("button", name="Delete everything").click()
         page.get_by_role("heading", name="Withdrawn").wait_for()
         assert stored() == []
-
-
-def test_pasting_is_counted(page: Page, desk: Desk) -> None:
-    with serving(StudyServer(desk).app) as url:
-        BrowserPerson(page, "lee", random.Random(1)).take_part(url, most=3)
-        page.locator("textarea").dispatch_event("paste", {"bubbles": True})
-        page.locator("textarea").fill("about the sea")
-        page.get_by_role("button", name="Send").click()
-        page.locator("li[data-role=assistant]").wait_for()
-    [(_, progress)] = desk.everybody()
-    assert progress.round.exchanges[0].said["pasted"] == 1

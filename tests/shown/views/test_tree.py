@@ -10,7 +10,6 @@ import pytest
 from discover_lib import Discovery, Evaluation, IntentState, IntentTree, Rules, Verdict, advance, initial_state
 from discover_lib.core.advance import frontier
 from discover_lib.runs.recorded import load_recorded, recorded_index
-from workbench.views.conversation import state_legend
 from workbench.views.figures.charts import discovery_curves
 from workbench.views.figures.theme import THEMES, Theme
 from workbench.views.figures.tree import (
@@ -18,12 +17,10 @@ from workbench.views.figures.tree import (
     EDGES,
     GLOW,
     LABELS,
-    LABELS_AT_ONCE,
     MARKS,
     NODES,
     TICKS,
     IntentFigure,
-    intent_figure,
     place_layered,
     place_outline,
 )
@@ -54,6 +51,13 @@ def moved(tree: IntentTree) -> tuple[IntentState, Any]:
     return advance(tree, state, Evaluation("artifact", verdicts), RULES)
 
 
+def picture(tree: IntentTree, state: IntentState, transitions: Any = (), reasons: Any = None, **options: Any) -> Any:
+    """The tree at one moment."""
+    live = IntentFigure(tree, initial_state(tree), **options)
+    live.update(state, tuple(transitions), reasons=reasons)
+    return live.widget
+
+
 def at(trace: Any) -> list[tuple[float, float]]:
     return list(zip(trace.x or (), trace.y or (), strict=True))
 
@@ -75,19 +79,13 @@ class TestPlaces:
         assert place.x["1.1"] == (place.x["1.1.1"] + place.x["1.1.2"]) / 2
         assert {place.y[key] for key in ("1", "2", "3")} == {1.0}
 
-    def test_a_long_requirement_takes_more_lines_and_a_very_long_one_ends_in_an_ellipsis(self) -> None:
-        roots = [{"id": "1", "text": "word " * 24}, {"id": "2", "text": "word " * 300}, {"id": "3", "text": "short"}]
-        place = place_outline(IntentTree.from_dict({"roots": roots}))
-        assert [len(place.lines[key]) for key in "123"] == [2, 3, 1]
-        assert place.lines["2"][-1].endswith("…")
-
 
 class TestDrawing:
     @pytest.mark.slow
     @pytest.mark.parametrize("layout", ["outline", "layered"])
     def test_state_shows_by_shape_and_colour(self, tree: IntentTree, moved: Any, layout: Any) -> None:
         state, transitions = moved
-        figure = intent_figure(tree, state, transitions, layout=layout)
+        figure = picture(tree, state, transitions, layout=layout)
         place = place_outline(tree) if layout == "outline" else place_layered(tree)
         marks = dict(zip(at(figure.data[MARKS]), figure.data[MARKS].marker.symbol, strict=True))
         colors = dict(zip(at(figure.data[MARKS]), figure.data[MARKS].marker.color, strict=True))
@@ -100,27 +98,13 @@ class TestDrawing:
         assert len(at(figure.data[NODES])) == len(tree)
         assert figure.data[EDGES].x.count(None) == len(tree.roots)
 
-    @pytest.mark.parametrize("layout", ["outline", "layered"])
-    def test_lines_join_every_child_to_its_parent_and_nothing_else(self, tree: IntentTree, layout: Any) -> None:
-        place = place_outline(tree) if layout == "outline" else place_layered(tree)
-        line = at(intent_figure(tree, initial_state(tree), layout=layout).data[EDGES])
-        pieces = {frozenset(piece) for piece in pairwise(line) if None not in piece[0] + piece[1]}
-        wanted: set[frozenset[Any]] = set()
-        for child, parent in tree.parents.items():
-            if parent:
-                here, there = ((place.x[key], place.y[key]) for key in (child, parent))
-                wanted.add(frozenset({here, (there[0], here[1]) if layout == "outline" else there}))
-        slanted = {piece for piece in pieces if len(piece) == 2 and len({x for x, _ in piece}) == 2}
-        assert slanted <= wanted
-        assert wanted <= pieces
-
     def test_the_band_lies_on_the_focus_and_goes_when_nothing_is_left(self, tree: IntentTree) -> None:
-        figure = intent_figure(tree, initial_state(tree), rules=RULES)
+        figure = picture(tree, initial_state(tree), rules=RULES)
         place = place_outline(tree)
         assert min(y for y in figure.data[BAND].y if y is not None) < place.y["1"]
         assert max(y for y in figure.data[BAND].y if y is not None) < place.y["2"]
         everything = IntentState(dict.fromkeys(tree.intents, Discovery.DISCOVERED))
-        assert intent_figure(tree, everything, rules=RULES).data[BAND].x == ()
+        assert picture(tree, everything, rules=RULES).data[BAND].x == ()
 
     def test_the_frontier_is_what_the_next_reply_could_move(self, tree: IntentTree, moved: Any) -> None:
         assert frontier(tree, initial_state(tree), ["1"]) == {"1.1", "1.2"}
@@ -129,7 +113,7 @@ class TestDrawing:
 
     def test_the_pointer_shows_text_state_reason_and_threshold(self, tree: IntentTree, moved: Any) -> None:
         state, transitions = moved
-        texts = intent_figure(tree, state, transitions, reasons={"1.1": "there it is"}).data[NODES].hovertext
+        texts = picture(tree, state, transitions, reasons={"1.1": "there it is"}).data[NODES].hovertext
         met, near = (texts[list(tree.intents).index(key)] for key in ("1.1", "1.2"))
         for piece in ("wants 1.1", "discovered", "satisfied", "undiscovered → discovered", "engaged", "there it is"):
             assert piece in met
@@ -139,32 +123,15 @@ class TestDrawing:
     def test_what_looks_like_markup_is_shown_as_it_stands(self) -> None:
         roots = [{"id": "1", "text": "<a href='javascript:x'>click</a> & <b>go</b>"}]
         tree = IntentTree.from_dict({"roots": roots})
-        figure = intent_figure(tree, initial_state(tree))
+        figure = picture(tree, initial_state(tree))
         shown = figure.data[LABELS].text[0] + figure.data[NODES].hovertext[0]
         assert "&lt;a href" in shown and "<a" not in shown
-
-    def test_authors_rules_draw_two_bands(self, tree: IntentTree) -> None:
-        rules = Rules.authors()
-        figure = intent_figure(tree, initial_state(tree, rules), rules=rules)
-        assert figure.data[BAND].x.count(None) == 2
-
-    def test_an_unknown_layout_is_refused(self, tree: IntentTree) -> None:
-        with pytest.raises(ValueError, match="unknown layout 'round'; choose outline or layered"):
-            intent_figure(tree, initial_state(tree), layout="round")  # type: ignore[arg-type]
-
-    def test_a_layered_picture_never_lets_labels_of_one_level_collide(self) -> None:
-        tree = IntentTree.from_dict({"roots": [chain(number, 1, children=6) for number in range(1, 5)]})
-        below = [key for key in tree.intents if "." in key]
-        evaluation = Evaluation("artifact", [Verdict(key, True) for key in tree.intents])
-        state, transitions = advance(tree, initial_state(tree), evaluation, RULES)
-        figure = intent_figure(tree, state, transitions, layout="layered")
-        assert 4 < len(figure.data[LABELS].text) < 4 + len(below)
 
     def test_no_edge_of_a_layered_picture_runs_through_a_label(self) -> None:
         """A label of a node with one child below it stands beside the node; that of a leaf stands below."""
         tree = IntentTree.from_dict({"roots": [chain(1, 2), chain(2, 2)]})
         everything = IntentState(dict.fromkeys(tree.intents, Discovery.DISCOVERED))
-        labels = intent_figure(tree, everything, layout="layered").data[LABELS]
+        labels = picture(tree, everything, layout="layered").data[LABELS]
         sides = dict(zip(labels.text, labels.textposition, strict=True))
         assert {sides[f"wants {key}"] for key in ("1", "2")} == {"top center"}
         assert {sides[f"wants {key}"] for key in ("1.1", "2.1")} == {"middle right"}
@@ -172,21 +139,6 @@ class TestDrawing:
 
 
 class TestLiveFigure:
-    @pytest.mark.slow
-    @pytest.mark.parametrize("layout", ["outline", "layered"])
-    def test_a_conversation_shows_the_same_as_still_pictures_on_one_widget(self, layout: Any) -> None:
-        [conversation] = load_recorded("night_harbour")
-        live = IntentFigure(conversation.tree, conversation.start, layout=layout)
-        widget, fixed = live.widget, (live.widget.data[NODES].x, live.widget.data[NODES].y)
-        for turn in (*conversation.turns, conversation.turns[1]):
-            live.update(turn.after, turn.candidate.transitions)
-            still = intent_figure(conversation.tree, turn.after, turn.candidate.transitions, layout=layout)
-            assert [trace.to_plotly_json() for trace in live.widget.data] == [
-                {**trace.to_plotly_json(), "uid": live.widget.data[index].uid} for index, trace in enumerate(still.data)
-            ]
-            assert live.widget is widget
-            assert (live.widget.data[NODES].x, live.widget.data[NODES].y) == fixed
-
     @pytest.mark.slow
     def test_a_step_is_one_message_and_carries_only_what_changed(
         self, tree: IntentTree, moved: Any, monkeypatch: pytest.MonkeyPatch
@@ -236,24 +188,6 @@ class TestLiveFigure:
         hidden = set(map(tree.text, tree.intents)) - known
         assert not [text for text in live.widget.data[NODES].hovertext if any(f">{each}<" in text for each in hidden)]
 
-    def test_closer_and_back_to_the_whole_tree(self, tree: IntentTree) -> None:
-        live = IntentFigure(tree, initial_state(tree), layout="layered")
-        whole = tuple(live.widget.layout.xaxis.range)
-        live.zoom(2)
-        low, high = live.widget.layout.xaxis.range
-        assert high - low == pytest.approx((whole[1] - whole[0]) / 2) and low + high == pytest.approx(sum(whole))
-        live.fit()
-        assert tuple(live.widget.layout.xaxis.range) == whole
-
-    @pytest.mark.slow
-    def test_a_crowded_tree_labels_what_matters_only(self) -> None:
-        tree = IntentTree.from_dict({"roots": [chain(number, 2, children=4) for number in range(1, 40)]})
-        live = IntentFigure(tree, initial_state(tree))
-        assert len(tree) > 3 * LABELS_AT_ONCE
-        shown = live.widget.data[LABELS].text
-        assert len(shown) <= LABELS_AT_ONCE
-        assert "wants 1.1.1" in shown and "wants 39" in shown and "wants 39.1" not in shown
-
 
 def on_a_desk(drawn: str) -> str:
     return drawn.split('class="rf-middle"')[0]
@@ -285,13 +219,6 @@ def test_every_branch_has_a_line_and_a_legend_names_them() -> None:
     assert [len(line) for line in heights(drawn, "discovered")] == [6, 3]
     assert drawn.count("</b>main &lt;b&gt;") == drawn.count("</b>branch") == 1 and "rf-now" not in drawn
     assert "<polyline" not in discovery_curves({})
-
-
-@pytest.mark.parametrize("drawn", ["outline", "tree"])
-def test_the_legend_names_every_look(drawn: str) -> None:
-    line = state_legend(drawn)
-    for word in ("undiscovered", "emerging", "discovered", "satisfied", "frontier", "moved this turn", "focus"):
-        assert word in line
 
 
 def luminance(color: str) -> float:
