@@ -16,10 +16,9 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from workbench.lessons.answers import FILE_VARIABLE, MAX_LINE, first_answer, hand_in, latest, read_answers
+from workbench.lessons.answers import FILE_VARIABLE, first_answer, hand_in, read_answers
 from workbench.lessons.classroom import FOR_STUDENTS, MAX_NAME, Classroom, Room, board_of
 from workbench.lessons.exercise import Outcome
-from workbench.lessons.exercises import check
 
 
 async def notebooks(scope: Scope, receive: Receive, send: Send) -> None:
@@ -145,24 +144,6 @@ def test_after_a_restart_the_class_goes_on_and_nobody_has_to_come_in_again(
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
-
-
-def test_answers_are_kept_in_order_and_come_back(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not hand_in("Kim", "reward", 2.0, check("reward", 2.0)), "no class is on"
-    monkeypatch.setenv(FILE_VARIABLE, str(room.file))
-    assert not hand_in("", "reward", 2.0), "nobody is nobody's student"
-    assert hand_in("Kim", "reward", 2.0, check("reward", 2.0))
-    assert hand_in("Kim", "reward", 1.64, check("reward", 1.64))
-    assert hand_in("Ada", "predict-1", "none")
-    assert not hand_in("Ada", "beat", "x" * MAX_LINE)
-    answers = read_answers(room.file)
-    assert [(each.student, each.task, each.answer, each.passed) for each in answers] == [
-        ("Kim", "reward", 2.0, False),
-        ("Kim", "reward", 1.64, True),
-        ("Ada", "predict-1", "none", None),
-    ]
-    assert latest(answers)["Kim", "reward"].passed
-    assert latest([answers[1], answers[0]])["Kim", "reward"].passed, "what was right once stays right"
 
 
 def test_a_torn_line_costs_itself_alone(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,27 +57,6 @@ def test_models_that_speak_the_miniatures_truth_give_its_conversation(
 
 
 @pytest.mark.slow
-def test_others_take_over_in_the_middle_and_the_record_says_so(tmp_path: Path) -> None:
-    session = Session(PLAIN, folder=tmp_path)
-    session.next()
-    with FakeServer(llm_brain.answer) as server:
-        session.let_play(with_models(server))
-        session.next()
-        session.next()
-        considered = session.candidates(("draft", f"{MODEL}:adaptive"))
-        assert [each.reply.assistant for each in considered] == ["draft", f"{MODEL}:adaptive"]
-        session.take(considered[0])
-        session.jump(1)
-        session.reply("Would you like it to be set on a ship?")
-        session.fork()
-    assert session.branches[0].conversation.setting["engine"] == f"miniature; from turn 2: {MODEL}"
-    assert len(session.branches) == 3
-    for settings, said in [({"judge": "nobody"}, "unknown judge 'nobody'"), ({"api_base": "x"}, "api_base is a URL")]:
-        with pytest.raises(SessionError, match=said):
-            session.let_play(dataclasses.replace(session.settings, **settings))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["401", "timeout"])
 def test_what_fails_changes_nothing(fault: str, tmp_path: Path) -> None:
     with FakeServer(llm_brain.answer) as server:

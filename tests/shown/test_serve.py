@@ -1,6 +1,5 @@
 """`discover open` as a process: it ends with all that it started, and says what is not installed."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -21,14 +20,13 @@ COMMAND = [sys.executable, "-c", "from workbench.main import main; main()", "ope
 
 
 @contextmanager
-def opened(*options: str, environment: dict[str, str] | None = None) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def opened(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """`discover open` with SIGINT ignored, as a shell leaves it to what it begins in the background; and its port."""
     port = free_port()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process = subprocess.Popen(
             [*COMMAND, "--port", str(port), *options],
-            env=os.environ | (environment or {}),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -44,23 +42,17 @@ def opened(*options: str, environment: dict[str, str] | None = None) -> Iterator
         process.communicate()
 
 
-def answer(port: int, until: str, seconds: float = 60.0) -> tuple[int, str]:
-    """Status and text of the first answer that holds some words."""
-    end = time.monotonic() + seconds
-    text = ""
-    while time.monotonic() < end:
+def wait_for_answer(port: int) -> None:
+    end = time.monotonic() + 60
+    while True:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=30) as response:
-                status, text = response.status, response.read().decode()
-        except urllib.error.HTTPError as error:
-            status, text = error.code, error.read().decode()
+            urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=30).close()
+            return
+        except urllib.error.HTTPError:
+            return  # for editing, marimo wants a token first
         except OSError:
+            assert time.monotonic() < end, "no answer"
             time.sleep(0.1)
-            continue
-        if until in text:
-            return status, text
-        time.sleep(0.1)
-    raise AssertionError(f"no answer with {until!r}, only {text[:300]!r}")
 
 
 @pytest.mark.slow
@@ -69,7 +61,7 @@ def answer(port: int, until: str, seconds: float = 60.0) -> tuple[int, str]:
 )
 def test_ended_it_leaves_no_process_behind_and_frees_the_port(options: tuple[str, ...], number: signal.Signals) -> None:
     with opened(*options) as (process, port):
-        answer(port, "")
+        wait_for_answer(port)
         started = psutil.Process(process.pid).children(recursive=True)
         assert any("marimo" in child.cmdline() for child in started)
         process.send_signal(number)
@@ -85,7 +77,7 @@ def test_ended_it_leaves_no_process_behind_and_frees_the_port(options: tuple[str
 def test_ended_in_haste_it_leaves_no_process_behind(numbers: tuple[signal.Signals, ...]) -> None:
     """As a closing terminal or a supervisor does it: more than one signal in a row, or one that cannot be answered."""
     with opened() as (process, port):
-        answer(port, "")
+        wait_for_answer(port)
         started = psutil.Process(process.pid).children(recursive=True)
         assert any("marimo" in child.cmdline() for child in started)
         for number in numbers:

@@ -113,19 +113,6 @@ def test_what_a_page_imports_is_imported_and_nothing_is_run(notebooks: Path) -> 
     warm.warm(notebooks / "no such page.py")
 
 
-@pytest.mark.parametrize("asked", ["", "../page.py", "other.py", "/etc/passwd"])
-def test_only_pages_are_looked_at(notebooks: Path, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[object] = []
-    monkeypatch.setattr(server, "notebooks_folder", lambda: notebooks)
-    monkeypatch.setattr(warm, "beside", lambda *work: begun.extend(work))
-    server.warm_page.cache_clear()
-    server.warm_page(asked)
-    assert begun == []
-    server.warm_page("page.py")
-    server.warm_page("page.py")
-    assert len(begun) == 2  # its imports, and what all pages share
-
-
 NOTEBOOKS = sorted(Path(server.notebooks_folder()).rglob("*.py"))
 
 

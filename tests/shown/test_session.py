@@ -15,7 +15,7 @@ from workbench.session import (
     SessionError,
     Settings,
 )
-from workbench.sources import assistant_names, find_artifact, miniature_artifacts, recorded_choices
+from workbench.sources import find_artifact, miniature_artifacts, recorded_choices
 
 LIVE = Settings(domain="creative_writing", artifact="creative_writing-eval-000", seed=3)
 RECORDED = Settings(source="recorded", domain="svg_drawing", artifact="night_harbour")
@@ -110,31 +110,6 @@ class TestReplies:
             with pytest.raises(SessionError, match=why):
                 live.reply(text)
         assert live.cursor == 0
-
-    def test_considering_changes_nothing_and_taking_one_keeps_the_others_on_record(self, live: Session) -> None:
-        before = live.conversation
-        judged = live.candidates(assistant_names())
-        assert [each.reply.assistant for each in judged] == assistant_names()
-        assert live.conversation == before and live.considered == judged
-        chosen = judged[assistant_names().index("draft")]
-        turn = live.take(chosen)
-        assert turn.candidate == chosen and len(turn.candidates) == len(judged)
-        with pytest.raises(SessionError, match="moved on since this reply was judged"):
-            live.take(chosen)
-
-    def test_a_role_that_fails_leaves_the_session_as_it_was(
-        self, live: Session, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        from discover_lib.core.roles import VoiceError
-        from discover_lib.engines.miniature.voice import MiniatureVoice
-
-        def mute(*_: object) -> str:
-            raise VoiceError("lost for\nwords")
-
-        monkeypatch.setattr(MiniatureVoice, "speak", mute)
-        with pytest.raises(SessionError, match=r"^voice: lost for words$"):
-            live.next()
-        assert (live.cursor, live.conversation.turns) == (0, ())
 
 
 class TestRecorded:

@@ -129,27 +129,6 @@ def test_a_message_that_is_sent_twice_counts_once(person: Person, desk: Desk) ->
 
 
 @pytest.mark.slow
-def test_a_form_of_an_earlier_step_changes_nothing(person: Person, desk: Desk) -> None:
-    person.chosen()
-    events = only(desk)[1].events
-    person.post({"step": "consent", "action": "no"})
-    person.post({"step": "eligibility", "adult": "no", "english": "no", "weekly": "no"})
-    assert only(desk)[1].events == events
-
-
-@pytest.mark.slow
-def test_a_message_whose_reply_was_cut_off_is_answered_later(person: Person, desk: Desk) -> None:
-    person.chosen()
-    code, _ = only(desk)
-    desk.add(code, "said", round=0, text="about the sea", personal=[], pasted=0, left=0)
-    reader = person.get()
-    assert "about the sea" in person.page and "is writing" in person.page
-    [form] = reader.forms
-    reader = person.post(form.hidden)
-    assert len(reader.replies) == 1
-
-
-@pytest.mark.slow
 def test_a_session_that_rests_too_long_is_closed_and_its_slot_is_filled_again(
     study: Study, tmp_path: Path, new_person: New
 ) -> None:
@@ -389,18 +368,6 @@ def test_a_spent_budget_ends_the_conversation_and_nothing_else(new_person: New, 
 
 
 # -- many at once ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_assignment_is_balanced_whoever_leaves(desk: Desk, new_person: New) -> None:
-    people = [new_person() for _ in range(14)]
-    for place, each in enumerate(people):
-        each.admitted()
-        if place in (3, 8):
-            code = max(desk.everybody(), key=lambda pair: pair[1].at)[0]
-            each.post({"code": code}, "/withdraw")
-    slots = sorted(progress.slot for _, progress in desk.everybody() if progress.slot is not None)
-    assert slots == list(range(12)), "what was left is filled first, so two blocks of six are whole"
 
 
 @pytest.mark.slow

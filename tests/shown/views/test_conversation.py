@@ -35,18 +35,6 @@ def test_receipt_adds_up_to_the_reward(rules: Rules) -> None:
         assert rules.name in receipt
 
 
-def test_receipt_shows_what_earns_nothing() -> None:
-    first, second = conversation().turns
-    asked = show.receipt(TREE, first, Rules.paper())
-    assert "undiscovered → " in asked and "emerging" in asked
-    assert "3 near misses × p 0.25 = 0.75 &gt; θ 0.40" in asked
-    assert numbers(asked, "share") == [1, 0]  # 1.1 discovered by a question, 1.1.1 only emerging
-    shown = show.receipt(TREE, second, Rules.paper())
-    assert "0.25 ≤ θ 0.90, 0.65 left" in shown and "θ shrinks" in shown
-    assert "135 above τ = 250, × λ = 0.001" in shown and "−0.135" in shown and "+0.865" in shown
-    assert numbers(shown, "share") == [0, 0, 1, 0]  # two become satisfied, one is discovered, one θ shrinks
-
-
 def test_unscored_reply_is_an_error_line_never_a_zero() -> None:
     turn = conversation().turns[0]
     failed = Candidate(Reply("x", 1, "test"), None, turn.before, error="judge: <no> verdict")

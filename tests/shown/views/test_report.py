@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Page
 from scored import scores_where
 
 from discover_lib.audit.certificate import certify_run, lay_out_panel
@@ -310,20 +309,3 @@ def test_a_folder_without_results_is_refused(finished: Path, tmp_path: Path) -> 
 )
 def test_the_command_that_repeats_a_run(options: PaperOptions, said: str) -> None:
     assert command(json.loads(json.dumps(options.to_dict()))) == said
-
-
-@pytest.mark.slow
-def test_the_page_opens_without_a_network(page_text: str, page: Page, outside_requests: list[str]) -> None:
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.set_viewport_size({"width": 700, "height": 900})
-    page.set_content(page_text)
-    assert page.evaluate("document.documentElement.scrollWidth") == 700
-    paper = "getComputedStyle(document.body).backgroundColor"
-    light = page.evaluate(paper)
-    page.get_by_label("dark").check()
-    assert page.evaluate(paper) != light
-    assert page.evaluate("document.images.length") >= len(VARIANTS)
-    assert page.evaluate("[...document.images].every(each => each.complete && each.naturalWidth > 0)")
-    assert not outside_requests
-    assert not complaints

@@ -199,21 +199,6 @@ def test_figures_draw_every_interval() -> None:
         assert ">1.00 [1.00, 1.00], n = 8</text>" in each and "middle: 0.50 [" in each and "n = 8</title>" in each
 
 
-def test_a_chart_of_rows_fits_a_phone_with_long_names() -> None:
-    """Names are written out in lines above their interval; nothing scrolls, and no line runs into the number."""
-    name = "no leak: a word of the opening request that stands in an intent too"
-    rows = {name: Estimate(0.5, 0.25, 0.75, 1200, 1200), "x" * 60: Estimate(0.9, 0.8, 1.0, 7, 7)}
-    [phone] = re.findall('rf-narrow">(.*)', charts.dots(rows, "share with an alarm", to_one=True))
-    assert "min-width" not in phone and f'viewBox="0 0 {charts.PHONE_WIDTH:g} ' in phone
-    words = re.findall(r'rf-row" x="([\d.]+)" y="[\d.]+"( text-anchor="end")?>(.*?)<', phone)
-    lines = [text for x, at_right, text in words if not at_right]
-    assert " ".join(lines).startswith(name) and "".join(lines).endswith("x" * 60)
-    numbers = [(float(x), text) for x, at_right, text in words if at_right]
-    assert [text for _, text in numbers] == ["0.50 [0.25, 0.75], n = 1,200", "0.90 [0.80, 1.00], n = 7"]
-    end = 18 + max(map(len, lines)) * charts.LETTER
-    assert all(end <= x - len(text) * charts.LETTER and x <= charts.PHONE_WIDTH for x, text in numbers)
-
-
 @pytest.mark.parametrize(
     ("low", "high", "to_one", "axis"),
     [

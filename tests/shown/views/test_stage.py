@@ -88,18 +88,3 @@ def test_what_is_kept_of_turns_is_what_would_be_computed(tmp_path: Path) -> None
     session.rescore("authors")
     strips = [Strip("main line", session.conversation)]
     assert stage_of(strips, kept) == stage_of(strips)
-
-
-def test_a_stored_session_gives_the_same_record(tmp_path: Path) -> None:
-    session = Session(Settings(domain="technical_writing", artifact="technical_writing-eval-001"), folder=tmp_path)
-    session.next()
-    session.next()
-    session.jump(1)
-    session.fork()
-    session.next()
-
-    def record(shown: Session) -> dict[str, Any]:
-        return stage_of([Strip(shown.label(n), b.conversation, b.origin) for n, b in enumerate(shown.branches)])
-
-    assert record(Session.load(session.id, tmp_path)) == record(session)
-    assert record(session)["strips"][1]["moments"] == [0, 1, 3]

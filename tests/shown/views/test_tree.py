@@ -140,26 +140,6 @@ class TestDrawing:
 
 class TestLiveFigure:
     @pytest.mark.slow
-    def test_a_step_is_one_message_and_carries_only_what_changed(
-        self, tree: IntentTree, moved: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        live = IntentFigure(tree, initial_state(tree), rules=RULES)
-        sent: list[tuple[dict[str, Any], dict[str, Any]]] = []
-
-        def record(restyle_data: dict[str, Any], relayout_data: dict[str, Any] | None = None, **_: Any) -> None:
-            sent.append((restyle_data, relayout_data or {}))
-
-        monkeypatch.setattr(live.widget, "_send_update_msg", record)
-        monkeypatch.setattr(live.widget, "_send_restyle_msg", record)
-        live.update(*moved)
-        assert len(sent) == 1
-        style, layout = sent[0]
-        assert not layout
-        assert "marker.size" not in style and "line" not in style
-        live.update(*moved)
-        assert len(sent) == 1, "the same moment again sends nothing"
-
-    @pytest.mark.slow
     def test_a_click_that_plotly_reports_twice_selects_once(self, tree: IntentTree) -> None:
         live = IntentFigure(tree, initial_state(tree))
         clicked: list[str] = []
@@ -210,15 +190,6 @@ def test_curves_count_what_is_known_after_each_turn() -> None:
     assert line == pytest.approx([line[0] - step * (count - known[0]) for count in known], abs=0.2)
     assert all(above <= below for above, below in zip(formed, line, strict=True))
     assert 'data-turn="2"' in drawn and "dl-key" not in drawn
-
-
-def test_every_branch_has_a_line_and_a_legend_names_them() -> None:
-    [conversation] = load_recorded("night_harbour")
-    short = dataclasses.replace(conversation, turns=conversation.turns[:2])
-    drawn = discovery_curves({"main <b>": conversation, "branch": short})
-    assert [len(line) for line in heights(drawn, "discovered")] == [6, 3]
-    assert drawn.count("</b>main &lt;b&gt;") == drawn.count("</b>branch") == 1 and "rf-now" not in drawn
-    assert "<polyline" not in discovery_curves({})
 
 
 def luminance(color: str) -> float:
