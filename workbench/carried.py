@@ -131,19 +131,13 @@ def base_rules(name: str, own: Rules) -> Rules:
     return own if name == OWN else NAMED_RULES[name]().replace(token_unit=own.token_unit)
 
 
-def slider_values(base: Rules) -> dict[str, float]:
-    """Where the sliders stand for these rules, by their names in the address."""
-    values = {"p": base.p, "tau": base.tau, "lam": 1000 * base.lam}
-    return {name: min(values[name], most) for name, (most, _, _) in RULE_SLIDERS.items()}
-
-
 def rule_sliders(base: Rules) -> tuple[Any, ...]:
     """Sliders for p, τ and 1000 λ, at the rules' values where the address asks for no other."""
     import marimo as mo
 
-    values = slider_values(base)
+    values = {"p": base.p, "tau": base.tau, "lam": 1000 * base.lam}
     return tuple(
-        kept(mo.ui.slider, name, 0, most, step, value=values[name], label=label, show_value=True)
+        kept(mo.ui.slider, name, 0, most, step, value=min(values[name], most), label=label, show_value=True)
         for name, (most, step, label) in RULE_SLIDERS.items()
     )
 

@@ -122,7 +122,7 @@ class StagePlayer:
             case "branch":
                 self._act(session.fork)
             case "reply":
-                self._act(session.reply, str(message["text"]), then=self._count_sent)
+                self._act(session.reply, str(message["text"]), then=lambda: setattr(self, "_sent", self._sent + 1))
             case "consider":
                 self._act(session.candidates, simulator_page.compared(session))
             case "take":
@@ -220,9 +220,6 @@ class StagePlayer:
         if not 0 <= place < len(considered):
             raise SessionError("the conversation has moved on since this reply was judged; judge the replies again")
         self.session.take(considered[place])
-
-    def _count_sent(self) -> None:
-        self._sent += 1
 
     def _step(self) -> Any:
         if simulator_page.asks_a_model(self.session, self.session.next) and self.session.why_no_next is None:

@@ -68,17 +68,15 @@ def find_the_leak(answer: Any) -> Outcome:
     known = [*(USER.text(key) for key in known_ids), USER.initial_request, ASSISTANT_SAID]
     leaks = {place: find_leaks(message, hidden, known) for place, message in enumerate(MESSAGES, 1)}
     leaking = {place for place, found in leaks.items() if giving_away(found)}
-    if picked == leaking:
-        words = ", ".join(f"“{leak.word}” ({leak.meant})" for place in sorted(leaking) for leak in leaks[place])
-        return Outcome(True, f"These wishes are undiscovered, and yet said: {words}.")
-    if not picked:
-        return wrong("There is a leak: look for words of wishes that are still ○.")
-    if false := sorted(picked - leaking):
-        return wrong(f"Message {false[0]} is honest: {_why_honest(MESSAGES[false[0] - 1])}")
-    missed = min(leaking - picked)
-    how = leaks[missed][0].how
-    other = "in another form of the word" if how == "inflected" else "in the wish’s very word"
-    return wrong(f"One is missing: a wish is told {other}.")
+    words = ", ".join(f"“{leak.word}” ({leak.meant})" for place in sorted(leaking) for leak in leaks[place])
+    false, missed = min(picked - leaking, default=1), min(leaking - picked, default=min(leaking))
+    other = "in another form of the word" if leaks[missed][0].how == "inflected" else "in the wish’s very word"
+    hints = {
+        "There is a leak: look for words of wishes that are still ○.": not picked,
+        f"Message {false} is honest: {_why_honest(MESSAGES[false - 1])}": bool(picked - leaking),
+        f"One is missing: a wish is told {other}.": bool(leaking - picked),
+    }
+    return judged(f"These wishes are undiscovered, and yet said: {words}.", hints)
 
 
 def _why_honest(message: str) -> str:

@@ -102,29 +102,17 @@ def build_site(
     sheets = dict.fromkeys(("workbench.css", "site.css", *(sheet for page in pages for sheet in page.sheets)))
     for name in (*sheets, *SCRIPTS):
         (out / name).write_text(static_text(name), encoding="utf-8")
+    template = templates().get_template("site_page.html")
     for page in pages:
-        (out / page.file).write_text(_html(page, pages, wheels, project), encoding="utf-8")
+        values = {"page": page, "pages": pages, "project": project, "values": embedded(page.values)}
+        html = template.render(**values, policy=Markup(POLICY), wheels=" ".join(wheel.name for wheel in wheels))
+        (out / page.file).write_text(html, encoding="utf-8")
     files = sorted(path for path in out.rglob("*") if path.is_file() and path.name != SERVICE)
     (out / SERVICE).write_text(_service_worker(out, files), encoding="utf-8")
     return [*files, out / SERVICE]
 
 
 SERVICE = "site_service.js"
-
-
-def _html(page: SitePage, pages: list[SitePage], wheels: list[Path], project: str) -> str:
-    return (
-        templates()
-        .get_template("site_page.html")
-        .render(
-            page=page,
-            pages=pages,
-            policy=Markup(POLICY),
-            wheels=" ".join(wheel.name for wheel in wheels),
-            project=project,
-            values=embedded(page.values),
-        )
-    )
 
 
 def _copied(source: Path, target: Path) -> Path:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
@@ -62,11 +61,6 @@ def attrition(desk: Desk) -> list[Attrition]:
         count["began"] += people * (bool(arms) and step not in BEFORE_TOPIC)
     names = list(COLUMNS)[1:]
     return [Attrition(arms, **{name: count[name] for name in names}) for arms, count in counts.items()]
-
-
-def attrition_rows(desk: Desk) -> list[Mapping[str, object]]:
-    """The table of the export."""
-    return [asdict(row) for row in attrition(desk)]
 
 
 def attrition_lines(desk: Desk) -> list[str]:

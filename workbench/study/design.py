@@ -254,23 +254,22 @@ def unfilled(study: Study) -> list[str]:
 
 def hints(study: Study) -> list[str]:
     """What is possible and yet worth a look before people are asked."""
-    found = []
-    cells = len(study.cells)
-    if study.participants % cells:
-        found.append(f"{study.participants} participants do not fill blocks of {cells}: the last one stays open")
-    found += unfilled(study)
-    if (until := study.rights.withdraw_until) and until > study.data.keep_until:
-        found.append("rights.withdraw_until lies after data.keep_until: there is nothing left to delete then")
-    if models := asked_assistants(study.assistants):
-        found.append(f"texts of participants go to {', '.join(dict.fromkeys(models))}: data.model_provider must say so")
-        if study.chat.budget_dollars is None:
-            found.append("chat.budget_dollars: a participant may spend without limit")
-    if scripted := [name for name in study.assistants if name in SCRIPTED]:
-        found.append(f"{', '.join(dict.fromkeys(scripted))}: scripted, for a rehearsal; it hears few of people's words")
-    if len(set(study.assistants)) < len(study.assistants):
-        found.append("conditions: two have the same assistant")
-    if study.data.keep_until < datetime.date.today():
-        found.append("data.keep_until is past")
-    if not study.chat.reply_seconds:
-        found.append("chat.reply_seconds is 0: how long a reply takes may tell the conditions apart")
-    return found
+    cells, models = len(study.cells), asked_assistants(study.assistants)
+    scripted = [name for name in study.assistants if name in SCRIPTED]
+    until = study.rights.withdraw_until
+    possible: Mapping[str, object] = {
+        f"{study.participants} participants do not fill blocks of {cells}: the last one stays open": (
+            study.participants % cells
+        ),
+        **dict.fromkeys(unfilled(study), True),
+        "rights.withdraw_until lies after data.keep_until: there is nothing left to delete then": (
+            until and until > study.data.keep_until
+        ),
+        f"texts of participants go to {', '.join(dict.fromkeys(models))}: data.model_provider must say so": models,
+        "chat.budget_dollars: a participant may spend without limit": models and study.chat.budget_dollars is None,
+        f"{', '.join(dict.fromkeys(scripted))}: scripted, for a rehearsal; it hears few of people's words": scripted,
+        "conditions: two have the same assistant": len(set(study.assistants)) < len(study.assistants),
+        "data.keep_until is past": study.data.keep_until < datetime.date.today(),
+        "chat.reply_seconds is 0: how long a reply takes may tell the conditions apart": not study.chat.reply_seconds,
+    }
+    return [hint for hint, holds in possible.items() if holds]

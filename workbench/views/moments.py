@@ -189,7 +189,9 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
         "news": {each.intent_id: news(each) for each in candidate.transitions},
         "touched": _touched(conversation, turn, touch.touches, touch.complete),
         "view": _view(turn),
-        "others": considered_of(conversation.tree, _rejected(turn), {}),
+        "others": considered_of(
+            conversation.tree, [each for place, each in enumerate(turn.candidates) if place != turn.chosen], {}
+        ),
     } | _state(conversation, turn.after)
 
 
@@ -210,10 +212,6 @@ def _worth(candidate: Candidate) -> dict[str, Any] | None:
         "emerging": [each.intent_id for each in moved if each.after is Discovery.EMERGING],
         "satisfied": [each.intent_id for each in candidate.transitions if each.satisfied],
     }
-
-
-def _rejected(turn: Turn) -> list[Candidate]:
-    return [each for place, each in enumerate(turn.candidates) if place != turn.chosen]
 
 
 def _judge(candidate: Candidate) -> str:

@@ -178,7 +178,9 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
     ends = ", ".join(f"{name} {percent(curves[name][-1].mean)}" for name in named)
     words = f"Of what was hidden, users found after {len(curves[best])} turns: {ends}."
     pairs = map(Comparison.from_dict, scope["comparisons"]["proportion"])
-    alike = [each.ours if each.theirs == "SFT" else each.theirs for each in pairs if _no_gain_on_sft(each)]
+    beside = [each for each in pairs if "SFT" in (each.ours, each.theirs) and not each.distinguishable]
+    others = [each.ours if each.theirs == "SFT" else each.theirs for each in beside]
+    alike = [name for name in others if name.startswith("SFT+")]
     if alike:
         words += f" {' and '.join(alike)} cannot be told apart from SFT alone."
     size = (
@@ -189,12 +191,6 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
     marks, title = looks(named), "Share discovered, by training"
     chart = turn_curves(curves, marks, title, (best, "base"), Box(WIDE.width, 300))
     return tag("p", tag("b", words)) + chart + quiet(size, small=True)
-
-
-def _no_gain_on_sft(compared: Comparison) -> bool:
-    """Whether the pair is SFT and what was trained further from it, and cannot be told apart."""
-    pair = {compared.ours, compared.theirs}
-    return "SFT" in pair and pair <= {"SFT", "SFT+DPO", "SFT+DPO+GRPO"} and not compared.distinguishable
 
 
 # -- where a run stands ------------------------------------------------------------------------------------------------

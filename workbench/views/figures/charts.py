@@ -397,6 +397,8 @@ def rows_chart(
         room: units for what is written beside the first and the last value.
         ticks: values of the grid and what stands below them; by default round numbers.
     """
+    if not rows:
+        return EMPTY
     indent, longest = 18.0 if any(row.look for row in rows) else 0.0, LETTER * max(len(row.number) for row in rows)
     names = [[short(row.name) if row.look else row.name] for row in rows]
     number = indent + 8 + CHARACTER * max(len(name) for [name] in names)

@@ -111,26 +111,23 @@ def place_outline(tree: IntentTree) -> Placement:
 
 def place_layered(tree: IntentTree) -> Placement:
     """A level a row, leaves in order, every parent above the middle of its children."""
-    import networkx
-
-    graph = tree.to_networkx()
     x: dict[str, float] = {}
-    bands = {}
-    column = 0.0
+    deepest = max(float(tree.depth(key)) for key in tree.intents)
+    bands, column = {}, 0.0
+
+    def place(intent: Intent) -> float:
+        nonlocal column
+        below = [place(child) for child in intent.children]
+        x[intent.id] = sum(below) / len(below) if below else column
+        column += not below
+        return x[intent.id]
+
     for root in tree.roots:
         first = column
-        for intent_id in networkx.dfs_postorder_nodes(graph, root.id):
-            children = list(graph.successors(intent_id))
-            if children:
-                x[intent_id] = sum(x[child] for child in children) / len(children)
-            else:
-                x[intent_id] = column
-                column += 1
-        bands[root.id] = (first - 0.6, column - 0.4, 0.0, 0.0)
+        place(root)
+        bands[root.id] = (first - 0.6, column - 0.4, 0.1, deepest + 0.62)
         column += 0.5
-    y = {intent_id: float(tree.depth(intent_id)) for intent_id in tree.intents}
-    deepest = max(y.values())
-    bands = {root_id: (x0, x1, 0.1, deepest + 0.62) for root_id, (x0, x1, _, _) in bands.items()}
+    y = {key: float(tree.depth(key)) for key in tree.intents}
     return Placement("layered", x, y, column, round(LEVEL_HEIGHT * (deepest + 0.62)) + 20, {}, bands)
 
 
@@ -212,7 +209,8 @@ class _Painter:
         self.crowded = len(self.ids) > LABELS_AT_ONCE
         first, last = _columns(place)
         self.per_column = room / (last - first)  # px, layered drawing only
-        self.size = 13 if place.layout == "outline" else _layered_node_size(place)
+        wide = max(place.width or 1.0, 1.0)  # in leaves
+        self.size = 13 if place.layout == "outline" else int(min(15, max(5, LAYERED_WIDTH / wide * 0.62)))
         self.titles = [_hover_title(intent) for intent in tree.intents.values()]
 
     def paint(self, moment: Moment) -> list[dict[str, Any]]:
@@ -379,11 +377,6 @@ def _crosses(box: Box, x0: float, y0: float, x1: float, y1: float) -> bool:
         return False
     ends = [x0 + (x1 - x0) * (y - y0) / (y1 - y0) for y in (from_y, to_y)]
     return min(ends) < box.right and box.left < max(ends)
-
-
-def _layered_node_size(place: Placement) -> int:
-    assert place.width is not None
-    return int(min(15, max(5, LAYERED_WIDTH / max(place.width, 1) * 0.62)))
 
 
 def _safe(text: str) -> str:
