@@ -57,32 +57,24 @@ def wait_for_answer(port: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("options", "number"), [((), signal.SIGINT), (("--edit",), signal.SIGTERM)], ids=["run", "edit"]
+    ("options", "signals"),
+    [
+        ((), [signal.SIGINT]),
+        (("--edit",), [signal.SIGTERM]),
+        ((), [signal.SIGHUP, signal.SIGTERM]),  # as a closing terminal does it
+        ((), [signal.SIGKILL]),
+    ],
+    ids=["run", "edit", "in haste", "killed"],
 )
-def test_ended_it_leaves_no_process_behind_and_frees_the_port(options: tuple[str, ...], number: signal.Signals) -> None:
+def test_ended_it_leaves_no_process_behind(options: tuple[str, ...], signals: list[signal.Signals]) -> None:
     with opened(*options) as (process, port):
         wait_for_answer(port)
         started = psutil.Process(process.pid).children(recursive=True)
         assert any("marimo" in child.cmdline() for child in started)
-        process.send_signal(number)
-        assert process.wait(timeout=60) == 0
-        _, alive = psutil.wait_procs(started, timeout=60)
-        assert alive == []
-        with pytest.raises(OSError):
-            urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("numbers", [(signal.SIGHUP, signal.SIGTERM), (signal.SIGKILL,)])
-def test_ended_in_haste_it_leaves_no_process_behind(numbers: tuple[signal.Signals, ...]) -> None:
-    """As a closing terminal or a supervisor does it: more than one signal in a row, or one that cannot be answered."""
-    with opened() as (process, port):
-        wait_for_answer(port)
-        started = psutil.Process(process.pid).children(recursive=True)
-        assert any("marimo" in child.cmdline() for child in started)
-        for number in numbers:
+        for number in signals:
             process.send_signal(number)
             time.sleep(0.05)
+        assert process.wait(timeout=60) == (-signal.SIGKILL if signals == [signal.SIGKILL] else 0)
         _, alive = psutil.wait_procs(started, timeout=60)
         for left in alive:
             left.kill()

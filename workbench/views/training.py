@@ -316,12 +316,8 @@ def sample(prompt: Sequence[Mapping[str, str]], replies: Sequence[Mapping[str, A
     def one(reply: Mapping[str, Any]) -> Markup:
         kind, earned = reply.get("kind") or "", reply.get("reward")
         tone = "bad" if kind == "broken" else "known" if kind == "building" else "plain"
-        facts: list[str] = [chip(kind, tone)] if kind else []
-        facts += [f" {reply['n_tokens']:,} tokens"] if "n_tokens" in reply else []
-        if earned is not None:
-            facts += [" reward ", tag("b", show.signed(earned))]
-        elif judged:
-            facts.append(" unscored")
+        worth = (" reward ", tag("b", show.signed(earned))) if earned is not None else (" unscored" * judged,)
+        facts = (chip(kind, tone) if kind else "", f" {reply['n_tokens']:,} tokens", *worth)
         body = _reply(reply["text"], reply.get("notation"))
         return tag("section", body, tag("p", *facts, class_="dl-small"), class_="dl-panel")
 

@@ -118,16 +118,10 @@ def test_no_cell_is_run_or_turned_by_a_spreadsheet(rehearsed: Path) -> None:
     said = json.dumps('=HYPERLINK("x") \u202etxt ')[1:-1]
     path.write_text(path.read_text("utf-8").replace('"text": "', f'"text": "{said}', 1), "utf-8")
     assert discover("study", "export", rehearsed, "--personal", "keep").returncode == 0
-    messages, people = (rows(rehearsed / "export" / f"{name}.csv") for name in ("messages", "participants"))
+    messages = rows(rehearsed / "export" / "messages.csv")
     [cell] = [row["text"] for row in messages if "HYPERLINK" in row["text"]]
     assert cell.startswith('\'=HYPERLINK("x") <U+202E>txt ')
-    for person in people:
-        replies = [
-            r["text"] for r in messages if r["role"] == "assistant" and r["participant"] == person["participant"]
-        ]
-        assert int(person["reply_words"]) == sum(len(reply.split()) for reply in replies)
-    codebook = (rehearsed / "export" / "codebook.md").read_text("utf-8")
-    assert "behind an apostrophe" in codebook and "words of all replies as they were shown" in codebook
+    assert "behind an apostrophe" in (rehearsed / "export" / "codebook.md").read_text("utf-8")
 
 
 def test_the_text_that_counts_is_the_last_piece_and_no_remark_on_it() -> None:

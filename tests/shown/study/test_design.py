@@ -8,7 +8,6 @@ from study_people import PAPER, changed
 
 from discover_lib.base.errors import DiscoverError
 from workbench.study.design import Study, hints, load_study, unfilled
-from workbench.study.pages import information
 
 
 def test_every_block_holds_every_task_with_every_condition_once() -> None:
@@ -61,9 +60,6 @@ def test_what_the_information_sheet_must_say_is_named_until_it_is_filled_in(tmp_
     assert unfilled(load_study(file))[0].startswith("rights.withdraw_until"), "it is not shown to others yet"
     file.write_text(text.replace("2026-12-31", "2031-12-31"), "utf-8")
     assert any("after data.keep_until" in hint for hint in hints(load_study(file)))
-    sheet = information(load_study(file))
-    assert {"Legal basis", "Your rights", "Complaints", "If something troubles you", "Contact"} <= sheet.keys()
-    assert "until 2031-12-31; only a count of those who left remains. What is published" in sheet["Voluntary"]
 
 
 def test_a_missing_file_says_where_to_begin(tmp_path: Path) -> None:
