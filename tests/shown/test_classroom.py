@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
 from workbench.lessons.answers import FILE_VARIABLE, first_answer, hand_in, read_answers
-from workbench.lessons.classroom import FOR_STUDENTS, MAX_NAME, Classroom, Room, board_of
+from workbench.lessons.classroom import FOR_STUDENTS, Classroom, Room, board_of
 from workbench.lessons.exercise import Outcome
 
 
@@ -107,13 +107,6 @@ def test_students_see_the_lessons_and_the_first_page_alone(classroom: Classroom)
         assert socket.receive_text() == "Kim"
     with pytest.raises(WebSocketDisconnect), kim.websocket_connect("/ws?file=40_synthesis.py"):
         pass
-
-
-@pytest.mark.slow
-def test_a_name_is_used_once_and_is_short(classroom: Classroom) -> None:
-    names = ["Kim", "kim", "K\x00i\nm", "", "x" * 200]
-    shown = [joined(classroom, name).get("/?file=lessons/1_asking.py").text.removesuffix(" at /") for name in names]
-    assert shown == ["Kim", "kim 2", "Kim 3", "somebody", "x" * MAX_NAME]
 
 
 def test_the_teacher_comes_by_the_key_and_may_open_every_page(classroom: Classroom) -> None:

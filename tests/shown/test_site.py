@@ -72,13 +72,6 @@ def test_pyodide_s_folder_is_checked(tmp_path: Path) -> None:
         pyodide_folder(tmp_path)
 
 
-def test_without_npm_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(DiscoverError, match=r"npm is missing.*--pyodide FOLDER"):
-        pyodide_folder()
-
-
 # -- Python's side -----------------------------------------------------------------------------------------------------
 
 

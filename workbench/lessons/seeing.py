@@ -27,22 +27,20 @@ def rank(answer: Any) -> Outcome:
         return wrong("Name each of the four assistants exactly once, best first.")
     means = {name: mean_found(name) for name in RANKED}
     right = sorted(RANKED, key=lambda name: -means[name])
-    if order == right[::-1]:
-        return wrong("This is worst first: turn it round.")
-    if order[-1] != "ask":
-        return wrong(
-            f"Asking finds {means['ask']:g}: a person who has no words for a wish yet cannot answer a question about "
-            "it. Look at its row of dots."
-        )
-    if order == right:
-        return Outcome(True, f"So it is over {len(EVERYBODY)} people, in wishes found in five turns.", means)
-    better, worse = next((one, other) for one, other in zip(right, order, strict=True) if one != other)
+    better, worse = next(((one, other) for one, other in zip(right, order, strict=True) if one != other), ("", ""))
     why = {
         "adaptive": "It shows samples until a wish is clear, and only then builds.",
         "draft": "A draft shows one value of every kind, so that something of any tree may be close.",
     }.get(better, "")
-    finds = f"{better} finds {means[better]:.1f}, more than {worse} ({means[worse]:.1f})"
-    return wrong(f"Over {len(EVERYBODY)} people {finds}. {why}".strip())
+    finds = f"{better} finds {means.get(better, 0):.1f}, more than {worse} ({means.get(worse, 0):.1f})"
+    hints = {
+        "This is worst first: turn it round.": order == right[::-1],
+        f"Asking finds {means['ask']:g}: a person who has no words for a wish yet cannot answer a question about it. "
+        "Look at its row of dots.": order[-1] != "ask",
+        f"Over {len(EVERYBODY)} people {finds}. {why}".strip(): order != right,
+    }
+    shown = means if order == right else {}
+    return judged(f"So it is over {len(EVERYBODY)} people, in wishes found in five turns.", hints, **shown)
 
 
 # -- two replies -------------------------------------------------------------------------------------------------------

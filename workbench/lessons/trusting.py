@@ -119,27 +119,25 @@ def decided_by_length(answer: Any) -> Outcome:
     if picked is None:
         return wrong(_NUMBERS)
     right = by_length()
-    if picked == right:
-        return Outcome(
-            True,
-            f"{len(right)} of {len(PAIRS)} labels say “shorter” and nothing else. Trained on many of those, an "
-            "assistant learns to be brief.",
-        )
-    if not picked:
-        return wrong("Some are: look for pairs in which both replies found the same number of wishes.")
-    if false := sorted(picked - right):
-        one, other = rewards_of(PAIRS[false[0] - 1])
-        better, worse = (one, other) if one.total > other.total else (other, one)
-        also = "is shorter, too, but it" if better.n_tokens < worse.n_tokens else "is even the longer one; it"
-        return wrong(
-            f"In pair {false[0]} the better reply {also} found {better.discovered:g} against {worse.discovered:g}: it "
-            "would win if length were free.",
-        )
-    missed = min(right - picked)
+    false, missed = min(picked - right, default=1), min(right - picked, default=1)
+    one, other = rewards_of(PAIRS[false - 1])
+    better, worse = (one, other) if one.total > other.total else (other, one)
+    also = "is shorter, too, but it" if better.n_tokens < worse.n_tokens else "is even the longer one; it"
     both = rewards_of(PAIRS[missed - 1])[0].discovered
-    if both == 0:
-        return wrong("One is missing: where neither found anything, only length is left to tell them apart.")
-    return wrong(f"One is missing: a pair in which both replies found {both:g}.")
+    hints = {
+        "Some are: look for pairs in which both replies found the same number of wishes.": not picked,
+        f"In pair {false} the better reply {also} found {better.discovered:g} against {worse.discovered:g}: it would "
+        "win if length were free.": bool(picked - right),
+        "One is missing: where neither found anything, only length is left to tell them apart.": (
+            bool(right - picked) and both == 0
+        ),
+        f"One is missing: a pair in which both replies found {both:g}.": bool(right - picked),
+    }
+    return judged(
+        f"{len(right)} of {len(PAIRS)} labels say “shorter” and nothing else. Trained on many of those, an assistant "
+        "learns to be brief.",
+        hints,
+    )
 
 
 def enough_users(answer: Any) -> Outcome:

@@ -111,12 +111,6 @@ def test_a_user_s_own_eq_4_is_written_out() -> None:
     assert explain.of_user("middle", user, MEASURE["proportion"], APART).words.endswith("Here 1 of 3.")
 
 
-def test_who_sees_the_intents_is_a_bound_and_no_rival() -> None:
-    said = answered(pool(oracle=[3] * 8, good=[2, 3] * 4, bad=[0] * 8))
-    assert "good has the highest found" in said and "oracle is an upper bound, not a rival" in said
-    assert "Nothing to compare" in answered(pool(oracle=[3] * 4, good=[1] * 4))
-
-
 def test_every_number_of_the_table_carries_its_interval_and_n_and_can_be_pressed() -> None:
     marks = looks(APART.assistants)
     markup = show_scores.results(table_of(APART), {each.name: 8 for each in MEASURES}, marks)
@@ -167,11 +161,6 @@ def test_names_of_strangers_are_no_markup() -> None:
         show_scores.left_out(strange, marks),
     ):
         assert "a<b>" not in markup and '&"c"' not in markup and "a&lt;b&gt;" in markup
-
-
-def test_assistants_look_different_whatever_the_colour() -> None:
-    marks = looks([str(number) for number in range(9)])
-    assert len({each.symbol for each in marks.values()}) == len({each.colour for each in marks.values()}) == 9
 
 
 def test_from_how_many_artifacts_on_two_can_be_told_apart() -> None:
