@@ -6,9 +6,7 @@ is shown.  What it starts from is the business of `workbench.sources`.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import inspect
 import json
 import re
 import secrets
@@ -556,44 +554,6 @@ class Session:
         """A branch opened at the end of a finished line may go on for as many turns again."""
         turns, left_at = self.settings.turns, branch.origin[1] if branch.origin else 0
         return turns if left_at < turns else left_at + turns
-
-
-class AutoPlay:
-    """Steps in the background until there is nothing more, or until stopped.
-
-    Args:
-        step: takes one step, or returns what to wait for; raises `SessionError` at the end.
-        on_end: called with the reason when it ends by itself.
-    """
-
-    def __init__(self, step: Callable[[], Any], on_end: Callable[[str], Any], seconds: float = 1.2) -> None:
-        self.step, self.on_end, self.seconds = step, on_end, seconds
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def running(self) -> bool:
-        return self._task is not None and not self._task.done()
-
-    def start(self) -> None:
-        """Start stepping on the running event loop; does nothing if it already runs."""
-        if not self.running:
-            self._task = asyncio.get_running_loop().create_task(self._play())
-
-    def stop(self) -> None:
-        """No further step is taken, from this moment on."""
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
-
-    async def _play(self) -> None:
-        try:
-            while True:
-                waiting = self.step()
-                if inspect.isawaitable(waiting):
-                    await waiting
-                await asyncio.sleep(self.seconds)
-        except SessionError as end:
-            self.on_end(str(end))
 
 
 def _checked_id(session_id: str) -> str:

@@ -97,9 +97,10 @@ def test_another_user_never_wipes_a_conversation(player: StagePlayer) -> None:
 
 
 @pytest.mark.slow
-def test_it_plays_until_it_is_told_to_stop(player: StagePlayer) -> None:
+def test_it_plays_until_it_is_told_to_stop(player: StagePlayer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.stage.PLAY_SECONDS", 0.01)
+
     async def play() -> int:
-        player._player.seconds = 0.01
         player.do({"do": "play"})
         assert player.widget.now["playing"]
         while player.session.cursor < 2:

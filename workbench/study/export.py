@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -101,7 +101,7 @@ def export_study(desk: Desk, engines: Engines, judge: str, personal: Personal = 
     _write(folder / "participants.csv", [*COLUMNS, *_answers(desk.study)], [_row(desk, row, clean) for row in rows])
     _write(folder / "messages.csv", MESSAGES, [line for row in rows for line in _messages(desk, row, clean)])
     _write(folder / "ratings.csv", RATINGS, [line for row in rows for line in _ratings(desk, row)])
-    _write(folder / "attrition.csv", attrition.COLUMNS, map(asdict, attrition.attrition(desk)))
+    _write(folder / "attrition.csv", attrition.COLUMNS, attrition.attrition_rows(desk))
     write_text_lines(folder / "codebook.md", codebook_lines(desk.study))
     chats = [chat_of(desk, row, clean) for row in rows]
     run = desk.folder / RUN

@@ -668,29 +668,22 @@ def histogram(values: Sequence[float], title: str, unit: str, below: str = "", a
     counts = Counter(min(math.floor(value / width), places.stop - 1) for value in values if value)
     up = Span(0, max(counts.values(), default=1))
     left, y = 12 + CHARACTER * len(str(int(up.high))), scale(up, PLOT.height, 18)
-    step = (PLOT.width - left) / len(places)
-    drawn = [_grid_across(up, y, left, PLOT.width, whole=True)]
-    drawn += [_text("pairs", 0, 8, "rf-axis"), _line("dp-base", left, PLOT.height, PLOT.width, PLOT.height)]
-    for index, place in enumerate(places):
-        if place in counts:
-            label = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {counts[place]}"
-            box = {"width": f"{step - 1:.1f}", "y": f"{y(counts[place]):.1f}"}
-            box["height"] = f"{PLOT.height - y(counts[place]):.1f}"
-            side = "dp-below" if place < 0 else "dp-above"
-            drawn.append(tag("rect", tag("title", label), class_=side, x=f"{left + index * step + 0.5:.1f}", **box))
-    zero = left - places.start * step
-    drawn.append(_line("dp-zero", zero, 14, zero, PLOT.height))
-    for value, at, anchor in ((places.start * width, left, None), (places.stop * width, PLOT.width, "end")):
-        drawn.append(_text(_plain(value), at, PLOT.height + 16, anchor=anchor))
-    if places.start < 0 < places.stop:
-        drawn.append(_text("0", zero, PLOT.height + 16, anchor="middle"))
-    drawn.append(_text(unit, (left + PLOT.width) / 2, PLOT.height + 32, "rf-axis", "middle"))
-    sides = (("below", below, lambda value: value < 0), ("above", above, lambda value: value > 0))
-    key = [
-        (tag("i", class_=f"dp-{side}"), f"{name}: {sum(test(value) for value in values)}")
-        for side, name, test in sides
-        if name
+    x = scale(Span(places.start, places.stop), left, PLOT.width)
+    drawn = [_grid_across(up, y, left, PLOT.width, whole=True), _text("pairs", 0, 8, "rf-axis")]
+    drawn += [
+        _line("dp-base", left, PLOT.height, PLOT.width, PLOT.height),
+        _line("dp-zero", x(0), 14, x(0), PLOT.height),
     ]
+    for place, count in sorted(counts.items()):
+        label = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {count}"
+        box = {"x": f"{x(place) + 0.5:.1f}", "width": f"{x(1) - x(0) - 1:.1f}"}
+        box |= {"y": f"{y(count):.1f}", "height": f"{PLOT.height - y(count):.1f}"}
+        drawn.append(tag("rect", tag("title", label), class_="dp-below" if place < 0 else "dp-above", **box))
+    for place, anchor in {places.start: None, places.stop: "end", 0: "middle"}.items():
+        drawn.append(_text(_plain(place * width), x(place), PLOT.height + 16, anchor=anchor))
+    drawn.append(_text(unit, (left + PLOT.width) / 2, PLOT.height + 32, "rf-axis", "middle"))
+    sides = {"below": (below, sum(value < 0 for value in values)), "above": (above, sum(value > 0 for value in values))}
+    key = [(tag("i", class_=f"dp-{side}"), f"{name}: {count}") for side, (name, count) in sides.items() if name]
     if zeros := sum(value == 0 for value in values):
         key.append((EMPTY, f"exactly 0: {zeros}"))
     return _figure(title, _svg(Box(PLOT.width, PLOT.height + 40), title, drawn), legend(key), class_="dp-plot")
@@ -702,7 +695,7 @@ def lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look]) -> M
     Args:
         rows: name → words of every message, or quantiles of them; none empty.
     """
-    ticks = {math.log(words): str(words) for words in (1, 2, 5, 10, 20, 50, 100)}
+    ticks = {math.log(words): str(words) for words in (1, 3, 10, 30, 100)}
     drawn = []
     for name, values in rows.items():
         ordered = sorted(values)
